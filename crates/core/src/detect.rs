@@ -1,0 +1,1 @@
+//! The patterns: same action, same outcome, no progress in between.

@@ -1,0 +1,59 @@
+//! 64-bit content digests: small, quick, stable across platforms and releases.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// xxh3 of some bytes, written as 16 hex digits. Not cryptographic: it tells equal from different,
+/// it does not prove anything to an adversary.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema)]
+#[schemars(with = "String")]
+pub struct Digest(pub u64);
+
+impl Digest {
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        Self(xxh3_64(bytes.as_ref()))
+    }
+
+    /// Digest of several parts; where one part ends and the next begins makes a difference.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = Xxh3::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.digest())
+    }
+
+    pub fn parse(hex: &str) -> Option<Self> {
+        (hex.len() == 16).then(|| u64::from_str_radix(hex, 16).ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        // Foreign hashes (sha256, git blob ids) are welcome: they only need to tell equal from different.
+        Ok(Self::parse(&text).unwrap_or_else(|| Self::of(text.as_bytes())))
+    }
+}

@@ -1,0 +1,97 @@
+//! The neutral schema every sensor speaks, version 1.
+//!
+//! An event is one thing that happened in a session. It is *idempotent*: [`Event::identity`] is
+//! made of the agent's own ids (tool call id, response id, request id) where there are any, so the
+//! same fact told by two sensors counts once. A fact learned later ([`Body::Learned`]) completes an
+//! event; it does not add a second one.
+//!
+//! Sensors may hand in whole inputs and outputs. What stays in the event are digests, derived facts
+//! ([`Action`], [`Outcome`]) and redacted [`Excerpt`]s; the conversion happens while the event is
+//! made or read from the wire, so an event in memory is always small and clean.
+
+mod body;
+mod wire;
+
+pub use body::*;
+pub use wire::{EventError, KINDS, MAX_EVENT_BYTES};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::key::SessionKey;
+use crate::time::Time;
+
+/// Version of this schema. Readers refuse newer versions and understand all older ones.
+pub const SCHEMA_VERSION: u16 = 1;
+
+/// One thing that happened in one session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Schema version; 1 when absent.
+    #[serde(default = "schema_version")]
+    pub v: u16,
+    /// Minted by the sensor, unique (a UUIDv7 where we mint it). The same id twice is the same event.
+    pub id: String,
+    /// Whose event it is.
+    pub session: SessionKey,
+    /// For a sub-agent: the session that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionKey>,
+    /// Which sensor saw it.
+    #[serde(default)]
+    pub source: Source,
+    /// When it happened (UTC), as the sensor knows it.
+    #[serde(default)]
+    pub at: Time,
+    /// The agent's turn, prompt or model message this belongs to. Tool calls that carry the same
+    /// batch were made side by side: one failed batch counts once, however many calls it held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<String>,
+    /// Where the agent works (its current folder), when the sensor knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: Body,
+}
+
+fn schema_version() -> u16 {
+    SCHEMA_VERSION
+}
+
+/// Where an event comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A hook of the agent itself.
+    Hook,
+    /// The proxy between agent and model.
+    Proxy,
+    /// The agent's own session file.
+    Transcript,
+    /// Posted by a client (`belay events post`, the HTTP API).
+    #[default]
+    Api,
+    /// A tmux pane.
+    Pane,
+    /// The file watcher.
+    Watcher,
+    /// A person, through CLI or dashboard.
+    Operator,
+    /// Belay itself: the passing of time.
+    Timer,
+}
+
+impl Event {
+    pub fn new(id: impl Into<String>, session: SessionKey, source: Source, at: Time, body: Body) -> Self {
+        Self { v: SCHEMA_VERSION, id: id.into(), session, parent: None, source, at, batch: None, cwd: None, body }
+    }
+
+    /// What makes this the same fact as another event of the session. Falls back to the event id.
+    pub fn identity(&self) -> String {
+        match self.body.native_identity() {
+            Some(native) => native,
+            None => format!("id:{}", self.id),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One event into one session.
+
+use super::{Gate, Session, State, Wait};
+use crate::digest::Digest;
+use crate::effect::{Effect, Verdict};
+use crate::event::{Author, Body, Event, Usage};
+use crate::outcome::Status;
+use crate::rules::Rules;
+use crate::time::Time;
+
+impl Session {
+    /// Takes one event in and tells what follows from it. An event seen before changes nothing.
+    pub fn apply(&mut self, event: &Event, rules: &Rules) -> Vec<Effect> {
+        let identity = Digest::of(event.identity());
+        if !self.identities.insert(identity) {
+            return Vec::new();
+        }
+        let before = self.state.clone();
+        let mut effects = Vec::new();
+        self.lift_if_due(event.at);
+        self.note_facts(event);
+        self.count(event);
+        self.react(event, rules, &mut effects);
+        if self.state != before {
+            effects.push(Effect::StateChanged { from: before, to: self.state.clone() });
+        }
+        let verdict = self.answer(event);
+        if verdict != Verdict::Go {
+            self.remember_answer(identity, verdict);
+        }
+        effects
+    }
+
+    /// A cooldown that a person gave with a resume ends by itself.
+    fn lift_if_due(&mut self, now: Time) {
+        if let State::Paused { until: Some(until), .. } = &self.state
+            && now >= *until
+        {
+            self.state = State::Active;
+            self.incident = None;
+        }
+    }
+
+    fn note_facts(&mut self, event: &Event) {
+        let facts = &mut self.facts;
+        if event.at.is_known() {
+            if !facts.started_at.is_known() {
+                facts.started_at = event.at;
+                self.clock.at = event.at;
+            }
+            // Clocks jump and results come late: the newest time never goes back.
+            facts.last_at = facts.last_at.max(event.at);
+        }
+        if let Some(cwd) = &event.cwd {
+            facts.cwd = Some(cwd.clone());
+        }
+        if self.parent.is_none() {
+            self.parent.clone_from(&event.parent);
+        }
+        let model = match &event.body {
+            Body::SessionStarted(start) => {
+                let keep = |slot: &mut Option<String>, new: &Option<String>| {
+                    if new.is_some() {
+                        slot.clone_from(new);
+                    }
+                };
+                keep(&mut facts.project, &start.project);
+                keep(&mut facts.branch, &start.branch);
+                keep(&mut facts.task, &start.task);
+                keep(&mut facts.transcript, &start.transcript);
+                keep(&mut facts.agent_version, &start.agent_version);
+                facts.pid = start.pid.or(facts.pid);
+                &start.model
+            }
+            Body::ModelAsked(ask) if !ask.auxiliary => &ask.model,
+            Body::ModelAnswered(answer) if !answer.auxiliary => &answer.model,
+            Body::Learned(fact) => &fact.model,
+            _ => &None,
+        };
+        if model.is_some() {
+            facts.model.clone_from(model);
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        let counters = &mut self.counters;
+        counters.events += 1;
+        match &event.body {
+            Body::ToolCalled(_) => {
+                counters.calls += 1;
+                self.spent.calls += 1;
+                self.clock.since.calls += 1;
+            }
+            Body::ToolReturned(result) => {
+                counters.results += 1;
+                if matches!(result.status, Status::Error | Status::TimedOut) {
+                    counters.errors += 1;
+                }
+            }
+            Body::Prompt(prompt) if prompt.by == Author::Person => counters.human_turns += 1,
+            Body::FileChanged(_) => counters.edits += 1,
+            Body::CheckRan(check) => match check.ok {
+                Some(true) => counters.passed_checks += 1,
+                Some(false) => counters.failed_checks += 1,
+                None => {}
+            },
+            Body::ModelAnswered(answer) => {
+                counters.answers += u64::from(!answer.auxiliary);
+                self.spend(answer.usage, answer.cost_micros);
+            }
+            Body::Learned(fact) => self.spend(fact.usage, None),
+            Body::SubAgentStarted(_) => counters.sub_agents += 1,
+            Body::Compacted(_) => counters.compactions += 1,
+            _ => {}
+        }
+    }
+
+    fn spend(&mut self, usage: Option<Usage>, cost_micros: Option<u64>) {
+        for spent in [&mut self.spent, &mut self.clock.since] {
+            if let Some(usage) = &usage {
+                spent.usage.add(usage);
+            }
+            spent.cost_micros = spent.cost_micros.saturating_add(cost_micros.unwrap_or(0));
+        }
+    }
+
+    fn react(&mut self, event: &Event, _rules: &Rules, effects: &mut Vec<Effect>) {
+        match &event.body {
+            Body::Operator(operator) => self.operate(event, operator, effects),
+            Body::SessionEnded(_) => {
+                self.facts.ended_at = Some(event.at);
+                self.waiting = None;
+                // A person's decision outlives the agent process.
+                if self.state == State::Active {
+                    self.state = State::Ended { at: event.at };
+                }
+            }
+            Body::Waiting(wait) => {
+                self.waiting = Some(Wait { since: event.at, until: wait.until, what: wait.what.as_str().to_owned() });
+            }
+            Body::WaitEnded(_) => self.waiting = None,
+            Body::Prompt(prompt) => {
+                self.come_back();
+                let text = prompt.text.as_str().trim_start();
+                if prompt.by == Author::Person
+                    && let Some(plan) = text.get(..5).filter(|p| p.eq_ignore_ascii_case("plan:")).and(text.get(5..))
+                {
+                    self.name_plan(plan, event.at, effects);
+                }
+            }
+            Body::ModelAsked(ask) => {
+                self.come_back();
+                if !ask.plan.is_empty() {
+                    self.name_plan(ask.plan.as_str(), event.at, effects);
+                }
+            }
+            Body::SessionStarted(_) | Body::ToolCalled(_) | Body::ModelAnswered(_) => self.come_back(),
+            _ => {}
+        }
+    }
+
+    /// Activity after an end: the conversation goes on.
+    fn come_back(&mut self) {
+        self.facts.ended_at = None;
+        if matches!(self.state, State::Ended { .. }) {
+            self.state = State::Active;
+        }
+    }
+
+    /// A plan lifts a pause that waits for one, if it differs from those tried.
+    pub(super) fn name_plan(&mut self, plan: &str, at: Time, effects: &mut Vec<Effect>) -> bool {
+        let digest = plan_digest(plan);
+        if plan.trim().is_empty() || self.plans.contains(&digest) {
+            return false;
+        }
+        const KEPT: usize = 16;
+        if self.plans.len() == KEPT {
+            self.plans.remove(0);
+        }
+        self.plans.push(digest);
+        if let State::Paused { gate: Gate::Plan, .. } = self.state {
+            self.state = State::Active;
+            self.close_incident(at, effects);
+        }
+        true
+    }
+
+    /// What the sensor that told this event should let the agent do.
+    fn answer(&self, event: &Event) -> Verdict {
+        match &event.body {
+            Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_) => self.standing(),
+            _ => Verdict::Go,
+        }
+    }
+
+    /// The verdict on an event that was just applied.
+    pub fn verdict(&self, event: &Event) -> Verdict {
+        match self.answer(event) {
+            Verdict::Go => Verdict::Go,
+            _ => self.answer_again(Digest::of(event.identity())),
+        }
+    }
+}
+
+/// Plans differ when their words do: case, punctuation and spacing make no new plan.
+fn plan_digest(plan: &str) -> Digest {
+    let words: Vec<String> =
+        plan.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase).collect();
+    Digest::of(words.join(" "))
+}

@@ -1,0 +1,34 @@
+//! The identities of the last events, so that the same fact told twice counts once.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+/// How many identities are remembered; the store's unique index guards the rest.
+pub const REMEMBERED: usize = 256;
+
+/// A ring of digests, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Identities(VecDeque<Digest>);
+
+impl Identities {
+    pub fn contains(&self, identity: Digest) -> bool {
+        // Newest first: a repeated fact usually follows soon.
+        self.0.iter().rev().any(|known| *known == identity)
+    }
+
+    /// Remembers an identity; `false` when it was known.
+    pub fn insert(&mut self, identity: Digest) -> bool {
+        if self.contains(identity) {
+            return false;
+        }
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(identity);
+        true
+    }
+}

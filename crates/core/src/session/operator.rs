@@ -1,0 +1,135 @@
+//! A person's decisions.
+
+use std::time::Duration;
+
+use super::{Gate, Session, State};
+use crate::digest::Digest;
+use crate::effect::{Effect, Incident, Rung};
+use crate::event::{Event, Operator, OperatorDecision};
+use crate::time::Time;
+
+/// Longest cooldown a resume may give: a day.
+pub const MAX_COOLDOWN: Duration = Duration::from_secs(86_400);
+
+impl Session {
+    pub(super) fn operate(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
+        let at = event.at;
+        match &operator.decision {
+            OperatorDecision::Pause => self.pause_by_person(event, operator, effects),
+            OperatorDecision::Resume { cooldown_secs, plan, require_plan, reset } => {
+                if *reset {
+                    self.forget_evidence();
+                }
+                self.resume(at, *cooldown_secs, *require_plan, effects);
+                if let Some(plan) = plan {
+                    self.name_plan(plan.as_str(), at, effects);
+                }
+            }
+            OperatorDecision::Acknowledge => {
+                if let Some(incident) = &mut self.incident {
+                    incident.acknowledged_at.get_or_insert(at);
+                    effects.push(Effect::IncidentUpdated(incident.clone()));
+                }
+            }
+            OperatorDecision::Kill => self.kill_by_person(event, operator, effects),
+            OperatorDecision::Reset => self.forget_evidence(),
+            OperatorDecision::Archive => {
+                if !self.state.is_archived() {
+                    let was = Box::new(std::mem::take(&mut self.state));
+                    self.state = State::Archived { at, was };
+                }
+            }
+            OperatorDecision::Budget { tokens, cost_micros } => {
+                self.budget.tokens = tokens.or(self.budget.tokens);
+                self.budget.cost_micros = cost_micros.or(self.budget.cost_micros);
+            }
+            OperatorDecision::Allow { .. } | OperatorDecision::Note => {}
+        }
+    }
+
+    fn pause_by_person(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
+        if self.state.is_paused() || self.state.is_killed() {
+            return;
+        }
+        let incident = self.person_incident(event, operator, Rung::Pause, "A person paused this session");
+        self.state = State::Paused { incident: incident.id.clone(), since: event.at, until: None, gate: Gate::Person };
+        self.open_incident(incident, effects);
+    }
+
+    fn kill_by_person(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
+        if self.state.is_killed() {
+            return;
+        }
+        self.close_incident(event.at, effects);
+        let incident = self.person_incident(event, operator, Rung::Kill, "A person killed this session");
+        let killed = State::Killed { incident: incident.id.clone(), since: event.at };
+        self.state = match &self.state {
+            State::Archived { at, .. } => State::Archived { at: *at, was: Box::new(killed) },
+            _ => killed,
+        };
+        self.open_incident(incident, effects);
+    }
+
+    /// Lifts a pause, at once or after a cooldown, or only once a changed plan is named. A kill stays.
+    fn resume(&mut self, at: Time, cooldown_secs: Option<u64>, require_plan: bool, effects: &mut Vec<Effect>) {
+        let held = match std::mem::take(&mut self.state) {
+            State::Archived { was, .. } => *was,
+            other => other,
+        };
+        self.state = match held {
+            State::Paused { incident, since, .. } if require_plan => {
+                State::Paused { incident, since, until: None, gate: Gate::Plan }
+            }
+            State::Paused { incident, since, .. } if cooldown_secs.is_some_and(|secs| secs > 0) => {
+                let cooldown = Duration::from_secs(cooldown_secs.unwrap_or(0)).min(MAX_COOLDOWN);
+                State::Paused { incident, since, until: Some(at + cooldown), gate: Gate::Person }
+            }
+            State::Paused { .. } => {
+                self.close_incident(at, effects);
+                State::Active
+            }
+            other => other,
+        };
+    }
+
+    /// Forgets what detection rests on; the log keeps everything.
+    fn forget_evidence(&mut self) {
+        self.clock = super::ProgressClock { at: self.facts.last_at, ..Default::default() };
+    }
+
+    fn person_incident(&self, event: &Event, operator: &Operator, rung: Rung, what: &str) -> Incident {
+        let sentence = match operator.note.as_str() {
+            "" => format!("{what}."),
+            note => format!("{what}: {note}."),
+        };
+        Incident {
+            id: incident_id(self, event, what),
+            session: self.key.clone(),
+            rung,
+            finding: None,
+            sentence,
+            opened_at: event.at,
+            acknowledged_at: None,
+            closed_at: None,
+        }
+    }
+
+    pub(super) fn open_incident(&mut self, incident: Incident, effects: &mut Vec<Effect>) {
+        self.incident = Some(incident.clone());
+        effects.push(Effect::IncidentOpened(incident));
+    }
+
+    pub(super) fn close_incident(&mut self, at: Time, effects: &mut Vec<Effect>) {
+        if let Some(mut incident) = self.incident.take() {
+            incident.closed_at = Some(at);
+            effects.push(Effect::IncidentUpdated(incident));
+        }
+    }
+}
+
+/// Derived, not drawn: replaying a log gives the same ids.
+pub(super) fn incident_id(session: &Session, event: &Event, what: &str) -> String {
+    let key = session.key.to_string();
+    let digest = Digest::of_parts([key.as_bytes(), event.identity().as_bytes(), what.as_bytes()]);
+    format!("inc-{:010x}", digest.0 & 0xff_ffff_ffff)
+}

@@ -1,0 +1,114 @@
+//! UTC time of an event, in whole milliseconds. Core never asks what time it is.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment in UTC. On the wire an RFC 3339 string; whole numbers are read as milliseconds since
+/// 1970, and small ones or fractions as seconds, because that is what agents write.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema)]
+#[schemars(with = "String")]
+pub struct Time(i64);
+
+impl Time {
+    /// The beginning of 1970: stands for "unknown" where an agent gives no time.
+    pub const UNKNOWN: Self = Self(0);
+
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    pub const fn is_known(self) -> bool {
+        self.0 != 0
+    }
+
+    /// How long after `earlier` this is; zero when a clock jumped back.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Reads RFC 3339, with or without a zone (then UTC), with a `T` or a blank.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
+            return Some(Self(stamp.as_millisecond()));
+        }
+        let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+        let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(Self(zoned.timestamp().as_millisecond()))
+    }
+
+    /// Reads a number the way agents write times: seconds (maybe with a fraction) or milliseconds.
+    pub fn from_number(number: f64) -> Option<Self> {
+        // 1e11 s is the year 5138, 1e11 ms is 1973: nobody's session is in between.
+        let millis = if number.abs() < 1e11 { number * 1e3 } else { number };
+        (millis.is_finite() && millis.abs() < 2.5e14).then_some(Self(millis.round() as i64))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Self;
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(stamp) => write!(f, "{stamp:.3}"),
+            Err(_) => write!(f, "{}ms", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Time;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time: RFC 3339 text such as 2026-01-31T12:00:00Z, or a number of milliseconds")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Time, E> {
+                Time::parse(text).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Time, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Time, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Time, E> {
+                Time::from_number(number).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Float(number), &self))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
