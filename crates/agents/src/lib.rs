@@ -1,1 +1,28 @@
-//! Under construction.
+//! What Belay knows about each coding agent, and nowhere else does it know it.
+//!
+//! # Theory of operation
+//!
+//! One module per agent holds its dialects: how its session files read, what its tools do, where it
+//! keeps things. The rest of Belay asks the [`table`] and speaks of events only; nothing outside
+//! this crate matches on an agent's name.
+//!
+//! A transcript reader turns one session file into [`belay_core::Event`]s, told to a
+//! [`transcript::Sink`] one after the other, in memory that does not grow with the file. Readers
+//! never give up on a file because of what stands in it: what they do not know they pass, what is
+//! damaged they count in the [`transcript::Tally`] and go on.
+//!
+//! # Map
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`table`] | agents by id and alias, with executable, session folders and formats |
+//! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
+//! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
+
+mod json;
+pub mod table;
+pub mod toolcalls;
+pub mod transcript;
+
+pub use table::{AGENTS, Agent, UserDirs, agent};
+pub use transcript::{Format, Sink, Tally, recognise};

@@ -1,0 +1,154 @@
+//! The agents we know: ids and aliases, names for people, executables, where their sessions lie.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::transcript::Format;
+
+/// What is known about an agent without looking at any of its files.
+#[derive(Debug)]
+pub struct Agent {
+    /// Canonical id, used in session keys, configuration and output.
+    pub id: &'static str,
+    /// Other names people and tools use for it.
+    pub aliases: &'static [&'static str],
+    /// Name for people.
+    pub name: &'static str,
+    /// Its command.
+    pub executable: &'static str,
+    /// Folders (or single files) its sessions lie in, whether they exist or not.
+    pub sessions: fn(&UserDirs) -> Vec<PathBuf>,
+    /// How its session files are written, newest dialect first.
+    pub formats: &'static [&'static dyn Format],
+}
+
+/// Every agent with knowledge in this crate.
+pub static AGENTS: &[Agent] = &[
+    Agent {
+        id: "claude-code",
+        aliases: &["claude", "claude_code", "claudecode"],
+        name: "Claude Code",
+        executable: "claude",
+        sessions: |dirs| {
+            let mut roots = match dirs.var("CLAUDE_CONFIG_DIR") {
+                Some(list) => list.to_string_lossy().split(',').map(|dir| Path::new(dir.trim()).into()).collect(),
+                None => vec![dirs.home.join(".claude"), dirs.config().join("claude")],
+            };
+            roots.iter_mut().for_each(|root: &mut PathBuf| root.push("projects"));
+            roots
+        },
+        formats: &[],
+    },
+    Agent {
+        id: "codex",
+        aliases: &["codex-cli", "openai-codex"],
+        name: "Codex",
+        executable: "codex",
+        sessions: |dirs| {
+            let root = dirs.var("CODEX_HOME").map_or_else(|| dirs.home.join(".codex"), PathBuf::from);
+            vec![root.join("sessions"), root.join("archived_sessions")]
+        },
+        formats: &[],
+    },
+    Agent {
+        id: "copilot",
+        aliases: &["copilot-cli", "github-copilot"],
+        name: "Copilot CLI",
+        executable: "copilot",
+        sessions: |dirs| {
+            let root = dirs.var("COPILOT_HOME").map_or_else(|| dirs.home.join(".copilot"), PathBuf::from);
+            vec![root.join("session-state")]
+        },
+        formats: &[],
+    },
+    Agent {
+        id: "gemini",
+        aliases: &["gemini-cli"],
+        name: "Gemini CLI",
+        executable: "gemini",
+        sessions: |dirs| vec![dirs.home.join(".gemini/tmp")],
+        formats: &[],
+    },
+    Agent {
+        id: "opencode",
+        aliases: &["open-code"],
+        name: "opencode",
+        executable: "opencode",
+        sessions: |dirs| vec![dirs.data().join("opencode/opencode.db")],
+        formats: &[],
+    },
+    Agent {
+        id: "qwen",
+        aliases: &["qwen-code"],
+        name: "Qwen Code",
+        executable: "qwen",
+        sessions: |dirs| vec![dirs.home.join(".qwen/projects")],
+        formats: &[],
+    },
+    Agent {
+        id: "cursor",
+        aliases: &["cursor-agent", "cursor-cli"],
+        name: "Cursor",
+        executable: "cursor-agent",
+        sessions: |_| Vec::new(),
+        formats: &[],
+    },
+    Agent {
+        id: "aider",
+        aliases: &["aider-chat"],
+        name: "aider",
+        executable: "aider",
+        sessions: |_| Vec::new(),
+        formats: &[],
+    },
+    Agent {
+        id: "pi",
+        aliases: &["pi-coding-agent"],
+        name: "pi",
+        executable: "pi",
+        sessions: |dirs| vec![dirs.home.join(".pi/agent/sessions")],
+        formats: &[],
+    },
+];
+
+/// The agent with this id or alias, whatever the case.
+pub fn agent(name: &str) -> Option<&'static Agent> {
+    let is = |known: &str| known.eq_ignore_ascii_case(name);
+    AGENTS.iter().find(|agent| is(agent.id) || agent.aliases.iter().any(|alias| is(alias)))
+}
+
+/// Where this user keeps things. Tests make their own.
+#[derive(Clone, Debug)]
+pub struct UserDirs {
+    /// Home folder.
+    pub home: PathBuf,
+    /// Looks an environment variable up.
+    pub lookup: fn(&str) -> Option<OsString>,
+}
+
+impl UserDirs {
+    /// Of the user this process runs as; `None` without a home folder.
+    pub fn of_user() -> Option<Self> {
+        Some(Self { home: std::env::home_dir()?, lookup: |name| std::env::var_os(name) })
+    }
+
+    /// A home folder with nothing said in the environment.
+    pub fn in_home(home: impl Into<PathBuf>) -> Self {
+        Self { home: home.into(), lookup: |_| None }
+    }
+
+    fn var(&self, name: &str) -> Option<OsString> {
+        (self.lookup)(name).filter(|value| !value.is_empty())
+    }
+
+    fn config(&self) -> PathBuf {
+        self.var("XDG_CONFIG_HOME").map_or_else(|| self.home.join(".config"), PathBuf::from)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.var("XDG_DATA_HOME").map_or_else(|| self.home.join(".local/share"), PathBuf::from)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Reading session files: one interface for every agent's way of writing them down.
+//!
+//! A [`Format`] recognises its files and reads them. Most formats are lines, so most of them are a
+//! [`Dialect`] (what one line means) under [`read_lines`] (splitting, bounds, damage). The dialect
+//! speaks through a [`Teller`], which knows whose events they are and mints their ids.
+
+mod lines;
+mod teller;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use belay_core::Event;
+
+pub use lines::{MAX_LINE, read_lines};
+pub use teller::Teller;
+
+/// Where events go.
+pub trait Sink {
+    /// One thing that happened, in the order of the file.
+    fn event(&mut self, event: Event);
+
+    /// So many more bytes of the file have been read.
+    fn progress(&mut self, _bytes: u64) {}
+}
+
+impl<F: FnMut(Event)> Sink for F {
+    fn event(&mut self, event: Event) {
+        self(event);
+    }
+}
+
+/// How one kind of session file is recognised and read.
+pub trait Format: Sync + fmt::Debug {
+    /// Id of the agent that writes it.
+    fn agent(&self) -> &'static str;
+
+    /// Whether a file is of this kind, told by its path and its first bytes.
+    fn recognises(&self, path: &Path, head: &[u8]) -> bool;
+
+    /// Tells the file's events to `sink`. Only what keeps the file from being read at all is an
+    /// error; damage inside it is counted.
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError>;
+}
+
+/// What one line of a transcript means. State lives in the implementor, one per file.
+pub trait Dialect {
+    /// Takes one line in, without its line break.
+    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw>;
+
+    /// The file ends here.
+    fn end(&mut self, _teller: &mut Teller<'_>) {}
+}
+
+/// Why a line was passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flaw {
+    /// Not what the format says: cut off or damaged.
+    Broken,
+    /// Longer than [`MAX_LINE`].
+    TooLong,
+    /// Not text.
+    Binary,
+    /// Well formed, of a type we do not know. Expected: formats grow.
+    Unknown,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Broken => "damaged or cut off",
+            Self::TooLong => "too long to be read",
+            Self::Binary => "not text",
+            Self::Unknown => "of an unknown type",
+        })
+    }
+}
+
+/// What was read, and what could not be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Lines (rows, messages) seen.
+    pub lines: u64,
+    /// Lines that are damaged or cut off.
+    pub broken: u64,
+    /// Lines longer than [`MAX_LINE`].
+    pub too_long: u64,
+    /// Lines that are not text.
+    pub binary: u64,
+    /// Lines of an unknown type; no fault.
+    pub unknown: u64,
+    /// The first few damaged places: line number and what is wrong.
+    pub places: Vec<(u64, Flaw)>,
+}
+
+impl Tally {
+    /// How many places are named.
+    const NAMED: usize = 8;
+
+    /// Lines lost to damage.
+    pub fn damaged(&self) -> u64 {
+        self.broken + self.too_long + self.binary
+    }
+
+    pub(crate) fn flaw(&mut self, flaw: Flaw) {
+        match flaw {
+            Flaw::Broken => self.broken += 1,
+            Flaw::TooLong => self.too_long += 1,
+            Flaw::Binary => self.binary += 1,
+            Flaw::Unknown => {
+                self.unknown += 1;
+                return;
+            }
+        }
+        if self.places.len() < Self::NAMED {
+            self.places.push((self.lines, flaw));
+        }
+    }
+
+    /// Adds the counts of another file; its places stay its own.
+    pub fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.lines += other.lines;
+        self.broken += other.broken;
+        self.too_long += other.too_long;
+        self.binary += other.binary;
+        self.unknown += other.unknown;
+    }
+}
+
+/// Why a file could not be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file system says no.
+    #[error("cannot read {}", .path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl ReadError {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// How many bytes of a file [`recognise`] looks at.
+pub const HEAD_BYTES: usize = 16 * 1024;
+
+/// The format of a file, told by its path and content; `None` when no reader knows it.
+pub fn recognise(path: &Path) -> Result<Option<&'static dyn Format>, ReadError> {
+    use std::io::Read;
+    let fail = |source| ReadError::io(path, source);
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    std::fs::File::open(path).map_err(fail)?.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
+    Ok(formats().find(|format| format.recognises(path, &head)))
+}
+
+/// Every format there is.
+pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
+    let own = crate::table::AGENTS.iter().flat_map(|agent| agent.formats.iter().copied());
+    own.chain([&crate::toolcalls::Toolcalls as &dyn Format])
+}
+
+#[cfg(test)]
+mod tests;

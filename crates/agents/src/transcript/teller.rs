@@ -1,0 +1,62 @@
+//! Turns what a dialect has understood into events of the right session, with ids that are the
+//! same whenever the same file is read again.
+
+use belay_core::event::{Body, Event, Source};
+use belay_core::{SessionKey, Time};
+
+use super::Sink;
+
+/// Speaks for one session at a time.
+pub struct Teller<'a> {
+    sink: &'a mut dyn Sink,
+    /// Whose events these are.
+    pub session: SessionKey,
+    /// For a sub-agent: who started it.
+    pub parent: Option<SessionKey>,
+    /// When the current record was written.
+    pub at: Time,
+    /// The model message or turn the current record belongs to.
+    pub batch: Option<String>,
+    /// Where the agent works.
+    pub cwd: Option<String>,
+    record: String,
+    told: u32,
+}
+
+impl std::fmt::Debug for Teller<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Teller").field("session", &self.session).field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Teller<'a> {
+    pub fn new(session: SessionKey, sink: &'a mut dyn Sink) -> Self {
+        Self { sink, session, parent: None, at: Time::UNKNOWN, batch: None, cwd: None, record: String::new(), told: 0 }
+    }
+
+    /// Begins a record: the events that follow take their ids from `id`, which is unique within
+    /// the session (the record's own id where it has one, its place in the file otherwise).
+    pub fn record(&mut self, id: std::fmt::Arguments<'_>) {
+        use std::fmt::Write;
+        self.record.clear();
+        // Writing to a String cannot fail.
+        let _ = self.record.write_fmt(id);
+        self.told = 0;
+        self.batch = None;
+    }
+
+    /// Tells one event of the current record.
+    pub fn tell(&mut self, body: Body) {
+        let id = if self.told == 0 { self.record.clone() } else { format!("{}.{}", self.record, self.told) };
+        self.told += 1;
+        let mut event = Event::new(id, self.session.clone(), Source::Transcript, self.at, body);
+        event.parent.clone_from(&self.parent);
+        event.batch.clone_from(&self.batch);
+        event.cwd.clone_from(&self.cwd);
+        self.sink.event(event);
+    }
+
+    pub(super) fn progress(&mut self, bytes: u64) {
+        self.sink.progress(bytes);
+    }
+}
