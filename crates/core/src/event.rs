@@ -10,6 +10,9 @@
 //! made or read from the wire, so an event in memory is always small and clean.
 
 mod body;
+pub mod lwep;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use body::*;

@@ -1,0 +1,139 @@
+//! The schema as its users meet it.
+
+use serde_json::{Value, json};
+
+use super::lwep::{LWEP_KINDS, LwepEvent};
+use super::*;
+
+fn refusal(value: Value) -> String {
+    Event::from_value(value).unwrap_err().to_string()
+}
+
+fn called(input: Value) -> Value {
+    json!({"id": "e1", "session": {"agent": "codex", "id": "s"}, "kind": "tool_called", "call": "c1",
+           "tool": "bash", "input": input})
+}
+
+#[test]
+fn a_refusal_names_the_field() {
+    assert_eq!(refusal(json!([1])), "event: must be a JSON object");
+    assert_eq!(refusal(json!({})), "id: is missing");
+    assert_eq!(refusal(json!({"id": ""})), "id: must not be empty");
+    assert_eq!(refusal(json!({"id": 7})), "id: must be a text");
+    assert_eq!(refusal(json!({"id": "e", "session": {"agent": "codex"}, "kind": "tick"})), "session.id: is missing");
+    assert_eq!(
+        refusal(json!({"id": "e", "session": {"agent": "codex", "id": "a\nb"}, "kind": "tick"})),
+        "session.id: must not hold control characters"
+    );
+    assert_eq!(
+        refusal(json!({"v": 9, "id": "e", "session": {"agent": "codex", "id": "s"}, "kind": "tick"})),
+        "v: schema version 9 is not known here; this Belay reads versions 1 to 1"
+    );
+    let unknown = refusal(json!({"id": "e", "session": {"agent": "codex", "id": "s"}, "kind": "tool_caled"}));
+    assert!(unknown.starts_with("kind: unknown variant `tool_caled`"), "{unknown}");
+    let missing = refusal(json!({"id": "e", "session": {"agent": "codex", "id": "s"}, "kind": "file_changed"}));
+    assert_eq!(missing, "path: missing field `path`");
+    let time = refusal(json!({"id": "e", "session": {"agent": "codex", "id": "s"}, "kind": "tick", "at": "soon"}));
+    assert!(time.contains("a time: RFC 3339"), "{time}");
+}
+
+#[test]
+fn truncated_and_huge_events_are_refused_whole() {
+    let json = serde_json::to_vec(&called(json!({"command": "ls"}))).unwrap();
+    for cut in 0..json.len() {
+        assert!(Event::from_json(&json[..cut]).is_err(), "cut at {cut}");
+    }
+    let huge = vec![b' '; MAX_EVENT_BYTES + 1];
+    let problem = Event::from_json(&huge).unwrap_err().to_string();
+    assert!(problem.contains("send an excerpt"), "{problem}");
+}
+
+#[test]
+fn whole_inputs_leave_only_an_excerpt() {
+    let long = "x".repeat(1 << 20);
+    let event = Event::from_value(called(json!({"command": format!("echo {long}")}))).unwrap();
+    let stored = serde_json::to_vec(&event).unwrap();
+    assert!(stored.len() < 4096, "{} bytes", stored.len());
+    let again = Event::from_json(&stored).unwrap();
+    assert_eq!(again, event, "a stored event reads back as it was");
+}
+
+#[test]
+fn the_same_fact_from_two_sensors_has_one_identity() {
+    let hook = Event::from_value(called(json!({"command": "ls"}))).unwrap();
+    let mut seen_by_proxy = called(json!({"command": "ls"}));
+    seen_by_proxy["id"] = "other".into();
+    seen_by_proxy["source"] = "proxy".into();
+    let proxy = Event::from_value(seen_by_proxy).unwrap();
+    assert_eq!(hook.identity(), proxy.identity());
+    let result = json!({"id": "e2", "session": {"agent": "codex", "id": "s"}, "kind": "tool_returned", "call": "c1"});
+    assert_ne!(hook.identity(), Event::from_value(result).unwrap().identity());
+}
+
+#[test]
+fn usage_told_with_or_after_the_answer_counts_once() {
+    let session = json!({"agent": "codex", "id": "s"});
+    let with = json!({"id": "a", "session": session, "kind": "model_answered", "response": "r1"});
+    let after = json!({"id": "b", "session": session, "kind": "learned", "response": "r1", "usage": {"input": 3}});
+    assert_eq!(Event::from_value(with).unwrap().identity(), Event::from_value(after).unwrap().identity());
+}
+
+#[test]
+fn every_kind_is_listed_and_described() {
+    let schema = schemars::schema_for!(Event).to_value().to_string();
+    for kind in KINDS {
+        assert!(schema.contains(&format!("\"const\":\"{kind}\"")), "{kind} is missing in the schema");
+    }
+}
+
+#[test]
+fn all_thirty_kinds_of_loop_watchdog_have_a_place() {
+    assert_eq!(LWEP_KINDS.len(), 30);
+    for kind in LWEP_KINDS {
+        let posted = json!({"session_id": "a/b", "kind": kind, "summary": "it happened", "files": ["a.py", "b.py"],
+                            "metadata": {"command": "pytest", "test_id": "t", "exit_code": 1}});
+        let events = LwepEvent::from_value(&posted).unwrap().into_events("id", crate::Time::from_millis(5));
+        assert!(!events.is_empty(), "{kind} maps to nothing");
+        for event in &events {
+            assert_eq!(event.session.to_string(), "legacy:a/b");
+            assert!(!matches!(event.body, Body::Operator(_)), "{kind} must not become a decision");
+            let json = serde_json::to_vec(event).unwrap();
+            assert_eq!(&Event::from_json(&json).unwrap(), event, "{kind} survives the store");
+        }
+    }
+}
+
+#[test]
+fn loop_watchdog_kinds_keep_their_meaning() {
+    let map = |kind: &str, more: Value| {
+        let mut posted = json!({"version": "1", "session": {"watchdog_session_id": "w", "agent": "codex"},
+                                "event": {"id": "x", "type": kind, "summary": "boom"}});
+        posted["event"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let events = LwepEvent::from_value(&posted).unwrap().into_events("unused", crate::Time::UNKNOWN);
+        events.into_iter().map(|e| (e.id, e.body)).collect::<Vec<_>>()
+    };
+    let [(id, Body::CheckRan(check))] = &map("lint_failure", json!({}))[..] else { panic!("a check") };
+    assert_eq!((id.as_str(), check.check, check.ok), ("x", CheckKind::Lint, Some(false)));
+    let edits = map("file_edit", json!({"files": ["a", "b"]}));
+    assert_eq!(edits.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["x#0", "x#1"]);
+    let [(_, Body::ToolReturned(result))] = &map("tool_error", json!({}))[..] else { panic!("a result") };
+    assert_eq!(result.status, crate::Status::Error);
+    let [(_, Body::Note(note))] = &map("manual_kill", json!({}))[..] else { panic!("a note") };
+    assert_eq!(note.text.as_str(), "manual_kill: boom");
+}
+
+#[test]
+fn loop_watchdog_refusals_name_the_field() {
+    let refusal = |v: Value| LwepEvent::from_value(&v).unwrap_err().to_string();
+    assert_eq!(refusal(json!("x")), "event: must be a JSON object");
+    assert_eq!(refusal(json!({"kind": "test_pass"})), "session_id: is missing; say session_id or identity");
+    assert!(refusal(json!({"session_id": "s", "kind": "nope"})).starts_with("kind: `nope` is no event kind"));
+    assert_eq!(
+        refusal(json!({"version": "99", "session": {}, "event": {}})),
+        "version: \"99\" is not known; version \"1\" is"
+    );
+    assert!(
+        refusal(json!({"session_id": "s", "kind": "test_pass", "schema_version": 0})).starts_with("schema_version")
+    );
+    assert!(refusal(json!({"session_id": "s", "kind": "file_edit", "files": [1]})).starts_with("files"));
+}
