@@ -1,1 +1,56 @@
-//! Under construction.
+//! Where Belay keeps its things, and what it was told to do.
+//!
+//! # Theory of operation
+//!
+//! [`Places`] answers "where": the state folder, the user's configuration file, the socket. It is
+//! computed once from the environment and from `--home`, and nothing else in Belay builds a path.
+//!
+//! [`Loader`] answers "what": five layers of TOML, each over the one before it:
+//!
+//! 1. the built-in document (`default.toml` beside this file, and core's `rules.toml` under `detect`)
+//! 2. the user's file
+//! 3. the project's `.belay.toml`, found upwards from the working folder
+//! 4. `BELAY_*` environment variables ([`env::REGISTRY`])
+//! 5. `--set KEY=VALUE` and other flags
+//!
+//! A layer is a plain table; tables merge key by key, anything else replaces what was below. The
+//! merged table becomes a typed [`Config`]. Only when that fails, or when somebody asks where a
+//! value comes from, are the files read again with positions: the common case stays quick enough
+//! for a hook.
+//!
+//! # A project file may be hostile
+//!
+//! It comes with a repository. It may tighten detection and nothing else ([`tighten`] says for each
+//! key which way is tighter); what loosens it counts only once the user trusts that very content
+//! ([`trust`]), and what would redirect traffic, alerts or credentials never counts.
+
+pub mod atomic;
+mod check;
+mod edit;
+pub mod env;
+mod key;
+mod layer;
+mod load;
+mod locate;
+mod model;
+mod places;
+mod problem;
+mod project;
+mod schema;
+mod show;
+pub mod tighten;
+pub mod trust;
+mod units;
+
+pub use edit::{Edit, EditError};
+pub use env::Env;
+pub use key::Key;
+pub use layer::{Layer, Source};
+pub use load::{Loaded, Loader, Strictness};
+pub use model::{Config, Hooks, Log, LogLevel, Notify, Serve, StoreLimits, Webhook, WebhookFormat};
+pub use places::{PlaceError, Places};
+pub use problem::{ConfigError, Position, Problem};
+pub use project::{PROJECT_FILE, ProjectFile};
+pub use schema::json_schema;
+pub use show::{Entry, Explained};
+pub use units::{ByteSize, Listen, Span};

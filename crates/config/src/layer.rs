@@ -1,0 +1,108 @@
+//! One layer of configuration, and how layers lie over each other.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use toml::{Table, Value};
+
+use crate::key::Key;
+use crate::problem::{Position, Problem};
+
+/// Where a layer comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Shipped with Belay.
+    BuiltIn,
+    /// The user's file.
+    User(PathBuf),
+    /// A project's file.
+    Project { path: PathBuf, trusted: bool },
+    /// An environment variable.
+    Env(&'static str),
+    /// A flag, as the user wrote it.
+    Flag(String),
+}
+
+impl Source {
+    /// One word for lists and `--json`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::User(_) => "user",
+            Self::Project { .. } => "project",
+            Self::Env(_) => "environment",
+            Self::Flag(_) => "flag",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built-in"),
+            Self::User(path) | Self::Project { path, .. } => write!(f, "{}", path.display()),
+            Self::Env(name) => f.write_str(name),
+            Self::Flag(flag) => f.write_str(flag),
+        }
+    }
+}
+
+/// A table and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    pub source: Source,
+    pub table: Table,
+    /// The text it was read from, to find positions in.
+    pub(crate) text: Option<String>,
+}
+
+impl Layer {
+    /// Reads a file's text.
+    pub(crate) fn parse(source: Source, text: String) -> Result<Self, Problem> {
+        match toml::from_str::<Table>(&text) {
+            Ok(table) => Ok(Self { source, table, text: Some(text) }),
+            Err(error) => Err(Problem {
+                source,
+                position: error.span().map(|span| Position::of(&text, span.start)),
+                key: None,
+                what: format!("not TOML: {}", error.message().lines().next().unwrap_or("")),
+                hint: None,
+            }),
+        }
+    }
+
+    /// A layer of one value, from a variable or a flag.
+    pub(crate) fn single(source: Source, key: &Key, value: Value) -> Self {
+        let mut table = Table::new();
+        key.put(&mut table, value);
+        Self { source, table, text: None }
+    }
+}
+
+/// Lays `upper` over `lower`: tables merge, anything else replaces.
+pub(crate) fn overlay(lower: &mut Table, upper: &Table) {
+    for (name, value) in upper {
+        match (lower.get_mut(name), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            _ => {
+                lower.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Every value that is no table, with its key. An empty table is a value: it says "nothing".
+pub(crate) fn leaves(table: &Table) -> Vec<(Key, &Value)> {
+    fn walk<'t>(prefix: &Key, table: &'t Table, found: &mut Vec<(Key, &'t Value)>) {
+        for (name, value) in table {
+            let key = prefix.child(name);
+            match value {
+                Value::Table(inner) if !inner.is_empty() => walk(&key, inner, found),
+                _ => found.push((key, value)),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&Key::default(), table, &mut found);
+    found
+}

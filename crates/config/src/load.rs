@@ -1,0 +1,237 @@
+//! From layers to a typed configuration.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use toml::{Table, Value};
+
+use crate::check::{self, parse_value};
+use crate::env::{Env, REGISTRY};
+use crate::key::Key;
+use crate::layer::{Layer, Source, overlay};
+use crate::model::Config;
+use crate::places::Places;
+use crate::problem::{ConfigError, Problem};
+use crate::project::ProjectFile;
+use crate::tighten;
+use crate::trust::{Standing, Trusted};
+
+/// What to do about a layer that is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// Refuse, naming every mistake.
+    Strict,
+    /// Leave that layer out, and say so in [`Loaded::notes`]: a person's decision and an agent's
+    /// hook must not hang on a typing error.
+    Lenient,
+}
+
+/// Reads the layers.
+#[derive(Clone, Debug)]
+pub struct Loader<'p> {
+    places: &'p Places,
+    env: &'p Env,
+    folder: Option<PathBuf>,
+    flags: Vec<(String, String, String)>,
+    strictness: Strictness,
+}
+
+/// A configuration, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub config: Config,
+    /// What was left out, and why.
+    pub notes: Vec<Problem>,
+    /// The project's file that was looked at, and what the user thinks of it.
+    pub project: Option<(PathBuf, Standing)>,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) merged: Table,
+}
+
+static BUILT_IN: LazyLock<Table> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "a test reads the built-in document")]
+    let mut table: Table = toml::from_str(include_str!("default.toml")).expect("built-in configuration is TOML");
+    #[expect(clippy::expect_used, reason = "a test reads the built-in document")]
+    let rules: Table = toml::from_str(belay_core::rules::DEFAULT_RULES).expect("built-in rules are TOML");
+    table.insert("detect".to_owned(), Value::Table(rules));
+    table
+});
+
+/// The built-in document.
+pub(crate) fn built_in_table() -> Table {
+    BUILT_IN.clone()
+}
+
+impl<'p> Loader<'p> {
+    pub fn new(places: &'p Places, env: &'p Env) -> Self {
+        Self { places, env, folder: None, flags: Vec::new(), strictness: Strictness::Strict }
+    }
+
+    /// Also looks for a project's file from this folder upwards.
+    #[must_use]
+    pub fn from_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// A flag that sets a key; `flag` is how the user knows it (`--listen`).
+    #[must_use]
+    pub fn flag(mut self, flag: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.flags.push((flag.into(), key.into(), value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn strictness(mut self, strictness: Strictness) -> Self {
+        self.strictness = strictness;
+        self
+    }
+
+    pub fn load(&self) -> Result<Loaded, ConfigError> {
+        let mut stack = Stack::new(self.strictness);
+        stack.take(self.user_layer()?);
+        let project = self.folder.as_deref().and_then(|folder| ProjectFile::locate(self.places, folder));
+        let project = project.map(|path| {
+            let standing = self.project_layer(&path, &mut stack);
+            (path, standing)
+        });
+        for variable in REGISTRY {
+            if let Some((key, text)) = variable.key.zip(self.env.text(variable.name)) {
+                stack.take(Some(single(Source::Env(variable.name), key, text)));
+            }
+        }
+        stack.notes.extend(self.unknown_variables());
+        for (flag, key, value) in &self.flags {
+            stack.take(Some(single(Source::Flag(flag.clone()), key, value)));
+        }
+        stack.finish(project)
+    }
+
+    fn user_layer(&self) -> Result<Option<Result<Layer, Vec<Problem>>>, ConfigError> {
+        let path = self.places.config_file();
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                let layer = Layer::parse(Source::User(path.to_path_buf()), text);
+                Ok(Some(layer.map_err(|problem| vec![problem])))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) if self.strictness == Strictness::Strict => {
+                Err(ConfigError::Read { path: path.to_path_buf(), source })
+            }
+            Err(error) => Ok(Some(Err(vec![Problem {
+                source: Source::User(path.to_path_buf()),
+                position: None,
+                key: None,
+                what: format!("cannot be read: {error}"),
+                hint: Some("check the file's owner and permissions".to_owned()),
+            }]))),
+        }
+    }
+
+    /// Lays the project's file over what is there, as far as it may go.
+    fn project_layer(&self, path: &Path, stack: &mut Stack) -> Standing {
+        let file = match ProjectFile::read(path) {
+            Ok(file) => file,
+            Err(problem) => {
+                stack.take(Some(Err(vec![problem])));
+                return Standing::Unknown;
+            }
+        };
+        // A list that cannot be read is an empty list: nothing is trusted.
+        let standing = Trusted::load(&self.places.trust()).unwrap_or_default().standing(&file);
+        let trusted = standing == Standing::Trusted;
+        let source = Source::Project { path: file.path, trusted };
+        match Layer::parse(source, file.text).map_err(|problem| vec![problem]) {
+            Err(problems) => stack.take(Some(Err(problems))),
+            Ok(mut layer) => match check::layer(&stack.merged, &layer) {
+                problems if !problems.is_empty() => stack.take(Some(Err(problems))),
+                _ => {
+                    let (kept, notes) = tighten::clip(&layer, &stack.merged, standing);
+                    stack.notes.extend(notes);
+                    layer.table = kept;
+                    stack.take(Some(Ok(layer)));
+                }
+            },
+        }
+        standing
+    }
+
+    fn unknown_variables(&self) -> Vec<Problem> {
+        let known: Vec<&str> = REGISTRY.iter().map(|variable| variable.name).collect();
+        let unknown = self.env.own_names().filter(|name| !known.contains(name));
+        unknown
+            .map(|name| Problem {
+                source: Source::Flag(name.to_owned()),
+                position: None,
+                key: None,
+                what: "no such variable; it changes nothing".to_owned(),
+                hint: check::nearest(name, &known).map(|near| format!("did you mean {near}?")),
+            })
+            .collect()
+    }
+}
+
+fn single(source: Source, key: &str, text: &str) -> Result<Layer, Vec<Problem>> {
+    let problem = |source, what, hint| vec![Problem { source, position: None, key: None, what, hint }];
+    let Some(key) = Key::parse(key) else {
+        return Err(problem(source, format!("`{key}` is no key"), Some("write it as section.name".to_owned())));
+    };
+    match parse_value(&key, text) {
+        Ok(value) => Ok(Layer::single(source, &key, value)),
+        Err(what) => Err(problem(source, format!("`{key}`: {what}"), None)),
+    }
+}
+
+/// Layers so far.
+struct Stack {
+    strictness: Strictness,
+    merged: Table,
+    layers: Vec<Layer>,
+    notes: Vec<Problem>,
+    problems: Vec<Problem>,
+}
+
+impl Stack {
+    fn new(strictness: Strictness) -> Self {
+        let merged = built_in_table();
+        let layers = vec![Layer { source: Source::BuiltIn, table: merged.clone(), text: None }];
+        Self { strictness, merged, layers, notes: Vec::new(), problems: Vec::new() }
+    }
+
+    /// Lays one more on top; wrong ones are left out and told about.
+    fn take(&mut self, layer: Option<Result<Layer, Vec<Problem>>>) {
+        let Some(layer) = layer else { return };
+        let checked = layer.and_then(|layer| {
+            let mut merged = self.merged.clone();
+            overlay(&mut merged, &layer.table);
+            match Value::Table(merged.clone()).try_into::<Config>() {
+                Ok(_) => Ok((layer, merged)),
+                Err(_) => Err(check::layer(&self.merged, &layer)),
+            }
+        });
+        match checked {
+            Ok((layer, merged)) => {
+                self.merged = merged;
+                self.layers.push(layer);
+            }
+            Err(problems) if self.strictness == Strictness::Strict => self.problems.extend(problems),
+            Err(problems) => self.notes.extend(problems),
+        }
+    }
+
+    fn finish(self, project: Option<(PathBuf, Standing)>) -> Result<Loaded, ConfigError> {
+        if !self.problems.is_empty() {
+            return Err(ConfigError::Invalid(self.problems));
+        }
+        match Value::Table(self.merged.clone()).try_into::<Config>() {
+            Ok(config) => Ok(Loaded { config, notes: self.notes, project, layers: self.layers, merged: self.merged }),
+            Err(error) => Err(ConfigError::Invalid(vec![Problem {
+                source: Source::BuiltIn,
+                position: None,
+                key: None,
+                what: error.message().to_owned(),
+                hint: Some("this is a fault of Belay; please report it".to_owned()),
+            }])),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The typed configuration. Defaults are in `default.toml`; the comments here are what
+//! `belay config explain` and the JSON Schema say.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use belay_core::Rules;
+
+use crate::units::{ByteSize, Listen, Span};
+
+/// Belay's configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The resident process.
+    pub serve: Serve,
+    /// How long history is kept.
+    pub store: StoreLimits,
+    /// Hooks inside the agents.
+    pub hooks: Hooks,
+    /// Telling a person at this machine.
+    pub notify: Notify,
+    /// Telling another program.
+    pub webhook: Webhook,
+    /// The log files.
+    pub log: Log,
+    /// Detection: thresholds, ladder, budgets, allow-lists, custom patterns.
+    pub detect: Rules,
+}
+
+/// The resident process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Serve {
+    /// Address of the page and the HTTP API; loopback only.
+    pub listen: Listen,
+    /// Answer HTTP at all; the Unix socket is always there.
+    pub http: bool,
+    /// Leave after this long without anything to do.
+    pub idle_exit: Span,
+    /// How often sessions that may stall are looked at.
+    pub tick: Span,
+}
+
+/// How long history is kept: whichever bound is reached first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoreLimits {
+    /// Oldest events kept.
+    pub keep_for: Span,
+    /// Largest size of the store.
+    pub keep_bytes: ByteSize,
+}
+
+/// Hooks inside the agents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hooks {
+    /// A hook that finds no resident process starts one.
+    pub autostart: bool,
+    /// How long a hook waits for the resident process before it decides by itself.
+    pub patience: Span,
+}
+
+/// Telling a person at this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Notify {
+    /// Desktop notifications for incidents.
+    pub desktop: bool,
+}
+
+/// Telling another program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// Where incidents are posted; empty for nowhere.
+    pub url: String,
+    /// Shape of the body.
+    pub format: WebhookFormat,
+    /// File that holds the signing secret (`whsec_...`); empty for unsigned.
+    pub secret_file: String,
+}
+
+/// Shape of a webhook's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WebhookFormat {
+    /// Belay's own, with Standard Webhooks headers.
+    Belay,
+    /// The shape of heartbeat's webhook.
+    Heartbeat,
+}
+
+/// The log files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    /// How much is written.
+    pub level: LogLevel,
+    /// A log file that grows beyond this is put aside and a new one begun.
+    pub max_bytes: ByteSize,
+    /// How many files are kept.
+    pub keep_files: u16,
+}
+
+/// How much is written to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Where things are: computed once, from the environment and `--home`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use belay_core::Digest;
+
+use crate::env::Env;
+
+/// The longest socket path every platform takes (`sun_path` is 104 bytes on macOS, 108 on Linux).
+const MAX_SOCKET_PATH: usize = 100;
+
+/// Every path Belay uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    state: PathBuf,
+    config_file: PathBuf,
+    socket: PathBuf,
+    user_home: Option<PathBuf>,
+}
+
+/// Why there is no place to put anything.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("there is no home folder: HOME is not set and the user has none")]
+    NoHome,
+    #[error("{path} cannot be used: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path} belongs to somebody else; Belay keeps its socket only in a folder of its own")]
+    Foreign { path: PathBuf },
+    #[error("the socket path {path} is too long for this system ({len} bytes, at most {MAX_SOCKET_PATH})")]
+    SocketTooLong { path: PathBuf, len: usize },
+}
+
+impl Places {
+    /// `home` is `--home`; it wins over `BELAY_HOME`. Nothing is created.
+    pub fn find(env: &Env, home: Option<&Path>) -> Result<Self, PlaceError> {
+        let user_home = env.get("HOME").map(PathBuf::from).or_else(std::env::home_dir);
+        let chosen = home.map(Path::to_path_buf).or_else(|| env.get("BELAY_HOME").map(PathBuf::from));
+        let (state, config_file) = match chosen {
+            Some(home) => {
+                let home =
+                    std::path::absolute(&home).map_err(|source| PlaceError::Io { path: home.clone(), source })?;
+                (home.clone(), home.join("config.toml"))
+            }
+            None => (
+                base(env, "XDG_STATE_HOME", user_home.as_deref(), ".local/state")?.join("belay"),
+                base(env, "XDG_CONFIG_HOME", user_home.as_deref(), ".config")?.join("belay/config.toml"),
+            ),
+        };
+        let socket = socket_path(env, &state)?;
+        Ok(Self { state, config_file, socket, user_home })
+    }
+
+    /// Holds everything Belay remembers.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// The user's configuration.
+    pub fn config_file(&self) -> &Path {
+        &self.config_file
+    }
+
+    /// The store.
+    pub fn database(&self) -> PathBuf {
+        self.state.join("belay.db")
+    }
+
+    /// The resident process's socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Held by the resident process as long as it lives.
+    pub fn lock(&self) -> PathBuf {
+        self.state.join("serve.lock")
+    }
+
+    /// The token a decision over HTTP needs.
+    pub fn token(&self) -> PathBuf {
+        self.state.join("token")
+    }
+
+    /// Projects the user trusts.
+    pub fn trust(&self) -> PathBuf {
+        self.state.join("trust.json")
+    }
+
+    /// Log files.
+    pub fn logs(&self) -> PathBuf {
+        self.state.join("logs")
+    }
+
+    /// The user's own home folder: a search for a project file does not go there.
+    pub fn user_home(&self) -> Option<&Path> {
+        self.user_home.as_deref()
+    }
+
+    /// Makes the state folder (mode 0700) and the folder of the socket.
+    pub fn create(&self) -> Result<(), PlaceError> {
+        private_folder(&self.state)?;
+        self.create_socket_folder()
+    }
+
+    /// Makes the folder the socket lives in, which differs from the state folder when that path is too long.
+    pub fn create_socket_folder(&self) -> Result<(), PlaceError> {
+        match self.socket.parent() {
+            Some(folder) if folder != self.state => private_folder(folder),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An XDG base folder. The specification says to ignore a relative one.
+fn base(env: &Env, variable: &str, home: Option<&Path>, default: &str) -> Result<PathBuf, PlaceError> {
+    match env.get(variable).map(PathBuf::from).filter(|path| path.is_absolute()) {
+        Some(path) => Ok(path),
+        None => home.map(|home| home.join(default)).ok_or(PlaceError::NoHome),
+    }
+}
+
+fn socket_path(env: &Env, state: &Path) -> Result<PathBuf, PlaceError> {
+    let near = state.join("belay.sock");
+    if near.as_os_str().len() <= MAX_SOCKET_PATH {
+        return Ok(near);
+    }
+    let folder = match env.get("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
+        Some(runtime) => runtime.join("belay"),
+        None => std::env::temp_dir().join(format!("belay-{}", user_id())),
+    };
+    let path = folder.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes())));
+    match path.as_os_str().len() {
+        len if len > MAX_SOCKET_PATH => Err(PlaceError::SocketTooLong { path, len }),
+        _ => Ok(path),
+    }
+}
+
+#[cfg(unix)]
+pub(crate) fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn user_id() -> u32 {
+    0
+}
+
+/// Makes a folder only its owner can look into. One that exists is accepted if it is ours, and closed
+/// to others if it was open.
+fn private_folder(path: &Path) -> Result<(), PlaceError> {
+    let io = |source| PlaceError::Io { path: path.to_path_buf(), source };
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(io)?;
+    }
+    match make_private(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        other => return other.map_err(io),
+    }
+    let found = std::fs::metadata(path).map_err(io)?;
+    if !found.is_dir() {
+        return Err(io(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder")));
+    }
+    close_to_others(path, &found)
+}
+
+#[cfg(unix)]
+fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn make_private(path: &Path) -> io::Result<()> {
+    std::fs::create_dir(path)
+}
+
+#[cfg(unix)]
+fn close_to_others(path: &Path, found: &std::fs::Metadata) -> Result<(), PlaceError> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    if found.uid() != user_id() {
+        return Err(PlaceError::Foreign { path: path.to_path_buf() });
+    }
+    if found.mode() & 0o077 != 0 {
+        // A read-only disk cannot be closed; the owner check above still holds, and `doctor` tells.
+        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn close_to_others(_path: &Path, _found: &std::fs::Metadata) -> Result<(), PlaceError> {
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Which value comes from where.
+
+use toml::Value;
+
+use crate::env::REGISTRY;
+use crate::key::Key;
+use crate::layer::{Layer, Source, leaves};
+use crate::load::Loaded;
+use crate::locate::{self, Step};
+use crate::problem::Position;
+use crate::schema::{self, Node};
+use crate::tighten::{self, Permission};
+
+/// One effective value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub key: Key,
+    pub value: Value,
+    /// The layer that won.
+    pub source: Source,
+    /// Where it stands there.
+    pub position: Option<Position>,
+}
+
+/// Everything there is to say about a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    pub key: Key,
+    /// What it means.
+    pub description: Option<String>,
+    /// Values it may take, if they can be counted.
+    pub choices: Vec<String>,
+    /// What each layer says, lowest first; the last one counts. Empty for a section.
+    pub layers: Vec<Entry>,
+    /// What may stand below a section.
+    pub below: Vec<Key>,
+    /// The environment variable that sets it.
+    pub variable: Option<&'static str>,
+    /// What a project's file may do with it.
+    pub project: &'static str,
+}
+
+impl Loaded {
+    /// Every effective value.
+    pub fn entries(&self) -> Vec<Entry> {
+        leaves(&self.merged).into_iter().filter_map(|(key, _)| self.entry(&key)).collect()
+    }
+
+    /// The effective value of a key; of a section, the whole table.
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        key.look_up(&self.merged)
+    }
+
+    /// The effective value and its origin.
+    pub fn entry(&self, key: &Key) -> Option<Entry> {
+        self.layers.iter().rev().find_map(|layer| entry_in(layer, key))
+    }
+
+    /// `None` when there is no such key.
+    pub fn explain(&self, key: &Key) -> Option<Explained> {
+        let schema = schema::json_schema();
+        let node = Node::at(&schema, key)?;
+        let is_section = matches!(self.get(key), Some(Value::Table(_)));
+        let layers = match is_section {
+            true => Vec::new(),
+            false => self.layers.iter().filter_map(|layer| entry_in(layer, key)).collect(),
+        };
+        Some(Explained {
+            key: key.clone(),
+            description: node.description().map(str::to_owned),
+            choices: node.choices(),
+            layers,
+            below: node.names().iter().map(|name| key.child(name)).collect(),
+            variable: REGISTRY.iter().find(|row| row.key == Some(key.to_string().as_str())).map(|row| row.name),
+            project: match tighten::permission(key) {
+                Permission::Never => "A project file cannot set it.",
+                Permission::Tighten(tighter) => tighter.sentence(),
+            },
+        })
+    }
+
+    /// Keys near a mistyped one.
+    pub fn suggest(&self, key: &str) -> Option<String> {
+        let keys: Vec<String> = leaves(&self.merged).iter().map(|(key, _)| key.to_string()).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        crate::check::nearest(key, &keys).map(str::to_owned)
+    }
+}
+
+fn entry_in(layer: &Layer, key: &Key) -> Option<Entry> {
+    let value = key.look_up(&layer.table)?.clone();
+    let path: Vec<Step> = key.parts().iter().cloned().map(Step::Name).collect();
+    let position = layer.text.as_deref().and_then(|text| locate::position(text, &path));
+    Some(Entry { key: key.clone(), value, source: layer.source.clone(), position })
+}

@@ -1,0 +1,122 @@
+//! Which layer wins, and what is said about mistakes.
+
+use crate::world::World;
+use belay_config::{Key, LogLevel, Strictness};
+
+fn key(text: &str) -> Key {
+    Key::parse(text).unwrap()
+}
+
+#[test]
+fn built_in_values_stand_alone() {
+    let loaded = World::new().load().unwrap();
+    assert_eq!(loaded.config.serve.listen.to_string(), "127.0.0.1:8787");
+    assert_eq!(loaded.config.detect, belay_core::Rules::default());
+    assert!(loaded.notes.is_empty());
+}
+
+#[test]
+fn each_layer_lies_over_the_one_below() {
+    let world = World::new().var("BELAY_LOG", "debug");
+    let user = world.user_config("[serve]\nlisten = \"127.0.0.1:1111\"\nhttp = false\n\n[log]\nlevel = \"warn\"\n");
+    let loaded = world.load_as(Strictness::Strict, &[("--listen", "serve.listen", "127.0.0.1:2222")]).unwrap();
+    assert_eq!(loaded.config.serve.listen.to_string(), "127.0.0.1:2222");
+    assert!(!loaded.config.serve.http);
+    assert_eq!(loaded.config.log.level, LogLevel::Debug);
+
+    let origin = |text: &str| {
+        let entry = loaded.entry(&key(text)).unwrap();
+        (entry.source.to_string(), entry.position.map(|p| (p.line, p.column)))
+    };
+    assert_eq!(origin("serve.listen"), ("--listen".to_owned(), None));
+    assert_eq!(origin("serve.http"), (user.display().to_string(), Some((3, 1))));
+    assert_eq!(origin("log.level"), ("BELAY_LOG".to_owned(), None));
+    assert_eq!(origin("store.keep_for"), ("built-in".to_owned(), None));
+}
+
+#[test]
+fn an_empty_variable_counts_as_absent() {
+    let loaded = World::new().var("BELAY_LOG", "").load().unwrap();
+    assert_eq!(loaded.config.log.level, LogLevel::Info);
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place_and_a_suggestion() {
+    let world = World::new().var("BELAY_HTTP", "perhaps").var("BELAY_LISTN", "x");
+    world.user_config(
+        "[serve]\nlisen = \"127.0.0.1:1\"\nhttp = \"yes\"\n\nkeep_bytes = \"1GiB\"\n[store]\nkeep_for = \"soon\"\n\n[detekt]\ndry_run = true\n",
+    );
+    let error = world.load().unwrap_err();
+    insta::assert_snapshot!(world.plain(&error), @r#"
+    the configuration has 6 mistakes
+      /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
+      /home/.config/belay/config.toml:3:1: `serve.http`: invalid type: string "yes", expected a boolean
+      /home/.config/belay/config.toml:5:1: unknown key `serve.keep_bytes`
+      /home/.config/belay/config.toml:7:1: `store.keep_for`: `soon` is no length of time; write for example 30s, 5m, 2h, 7d or never
+      /home/.config/belay/config.toml:9:2: unknown key `detekt`
+      BELAY_HTTP: `serve.http`: `perhaps` is neither true nor false
+    "#);
+    insta::assert_snapshot!(error.hints().join("\n"), @r"
+    did you mean `serve.listen`?
+    did you mean `store.keep_bytes`?
+    did you mean `detect`?
+    ");
+}
+
+#[test]
+fn a_syntax_error_has_its_place() {
+    let world = World::new();
+    world.user_config("[serve]\nlisten = \n");
+    insta::assert_snapshot!(world.plain(world.load().unwrap_err()), @"/home/.config/belay/config.toml:2:10: not TOML: string values must be quoted, expected literal string");
+}
+
+#[test]
+fn lenient_loading_leaves_a_wrong_layer_out_and_says_so() {
+    let world = World::new().var("BELAY_LOG", "debug");
+    world.user_config("[serve]\nhttp = 3\n");
+    let loaded = world.load_as(Strictness::Lenient, &[]).unwrap();
+    assert!(loaded.config.serve.http, "the wrong file does not count");
+    assert_eq!(loaded.config.log.level, LogLevel::Debug, "the layers above it do");
+    let notes: Vec<String> = loaded.notes.iter().map(|note| world.plain(note)).collect();
+    insta::assert_snapshot!(notes.join("\n"), @"/home/.config/belay/config.toml:2:1: `serve.http`: invalid type: integer `3`, expected a boolean");
+}
+
+#[test]
+fn an_unknown_variable_of_ours_is_pointed_out() {
+    let loaded = World::new().var("BELAY_LISTN", "127.0.0.1:1").load().unwrap();
+    assert_eq!(loaded.notes[0].to_string(), "BELAY_LISTN: no such variable; it changes nothing");
+    assert_eq!(loaded.notes[0].hint.as_deref(), Some("did you mean BELAY_LISTEN?"));
+}
+
+#[test]
+fn a_public_address_is_refused() {
+    let error = World::new().load_as(Strictness::Strict, &[("--listen", "serve.listen", "0.0.0.0:8787")]).unwrap_err();
+    insta::assert_snapshot!(error, @"--listen: `serve.listen`: 0.0.0.0:8787 can be reached from other machines; Belay listens on loopback addresses only, such as 127.0.0.1:8787");
+}
+
+#[test]
+fn explain_tells_meaning_layers_and_what_a_project_may_do() {
+    let world = World::new().var("BELAY_DRY_RUN", "true");
+    let loaded = world.load().unwrap();
+    let explained = loaded.explain(&key("detect.dry_run")).unwrap();
+    assert!(explained.description.unwrap().contains("Record everything"));
+    let layers: Vec<String> = explained.layers.iter().map(|e| format!("{} {}", e.source, e.value)).collect();
+    assert_eq!(layers, ["built-in false", "BELAY_DRY_RUN true"]);
+    assert_eq!(explained.variable, Some("BELAY_DRY_RUN"));
+    assert_eq!(explained.project, "A project file may turn it off; to turn it on there, trust the project.");
+    assert!(loaded.explain(&key("detect.no_such")).is_none());
+    assert_eq!(loaded.explain(&key("webhook.format")).unwrap().choices, ["belay", "heartbeat"]);
+    assert_eq!(loaded.suggest("serve.lisen").as_deref(), Some("serve.listen"));
+}
+
+#[test]
+fn every_key_of_the_schema_has_a_built_in_value_and_a_meaning() {
+    let loaded = World::new().load().unwrap();
+    for section in ["serve", "store", "hooks", "notify", "webhook", "log"] {
+        let explained = loaded.explain(&key(section)).unwrap();
+        for below in explained.below {
+            assert!(loaded.get(&below).is_some(), "{below} is missing in default.toml");
+            assert!(loaded.explain(&below).unwrap().description.is_some(), "{below} has no description");
+        }
+    }
+}

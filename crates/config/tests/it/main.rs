@@ -1,0 +1,11 @@
+//! The configuration as its users meet it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
+
+mod editing;
+mod layers;
+mod places;
+mod projects;
+mod reference;
+mod units;
+mod world;

@@ -1,0 +1,67 @@
+//! Where things are.
+
+use std::path::Path;
+
+use belay_config::{Env, PlaceError, Places};
+
+fn find(vars: &[(&str, &str)], home: Option<&str>) -> Result<Places, PlaceError> {
+    let env: Env = vars.iter().copied().collect();
+    Places::find(&env, home.map(Path::new))
+}
+
+#[test]
+fn xdg_folders_are_honoured_and_relative_ones_ignored() {
+    let places = find(&[("HOME", "/home/user")], None).unwrap();
+    assert_eq!(places.state(), Path::new("/home/user/.local/state/belay"));
+    assert_eq!(places.config_file(), Path::new("/home/user/.config/belay/config.toml"));
+    assert_eq!(places.socket(), Path::new("/home/user/.local/state/belay/belay.sock"));
+
+    let xdg = [("HOME", "/home/user"), ("XDG_STATE_HOME", "/var/s"), ("XDG_CONFIG_HOME", "relative")];
+    let places = find(&xdg, None).unwrap();
+    assert_eq!(places.database(), Path::new("/var/s/belay/belay.db"));
+    assert_eq!(places.config_file(), Path::new("/home/user/.config/belay/config.toml"));
+}
+
+#[test]
+fn one_variable_or_flag_moves_state_and_configuration_together() {
+    let vars = [("HOME", "/home/user"), ("BELAY_HOME", "/srv/belay")];
+    let places = find(&vars, None).unwrap();
+    assert_eq!((places.state(), places.config_file()), (Path::new("/srv/belay"), Path::new("/srv/belay/config.toml")));
+    let places = find(&vars, Some("/other")).unwrap();
+    assert_eq!(places.state(), Path::new("/other"));
+    assert!(find(&vars, Some("relative")).unwrap().state().is_absolute());
+}
+
+#[test]
+fn a_long_socket_path_moves_to_the_runtime_folder() {
+    let long = format!("/srv/{}", "x".repeat(120));
+    let near = find(&[("BELAY_HOME", long.as_str()), ("XDG_RUNTIME_DIR", "/run/user/1000")], None).unwrap();
+    assert!(near.socket().starts_with("/run/user/1000/belay"), "{:?}", near.socket());
+    let other = find(&[("BELAY_HOME", &format!("{long}y")), ("XDG_RUNTIME_DIR", "/run/user/1000")], None).unwrap();
+    assert_ne!(near.socket(), other.socket(), "each state folder has a socket of its own");
+    let temp = find(&[("BELAY_HOME", long.as_str())], None).unwrap();
+    assert!(temp.socket().as_os_str().len() <= 100);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_state_folder_is_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let temp = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+
+    let fresh = temp.path().join("a/b");
+    find(&[("BELAY_HOME", fresh.to_str().unwrap())], None).unwrap().create().unwrap();
+    assert_eq!(mode(&fresh), 0o700);
+
+    let open = temp.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+    find(&[("BELAY_HOME", open.to_str().unwrap())], None).unwrap().create().unwrap();
+    assert_eq!(mode(&open), 0o700);
+
+    let file = temp.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let error = find(&[("BELAY_HOME", file.to_str().unwrap())], None).unwrap().create().unwrap_err();
+    assert!(error.to_string().contains("not a folder"), "{error}");
+}

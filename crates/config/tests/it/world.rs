@@ -1,0 +1,78 @@
+//! A home folder of its own for each test.
+
+use std::path::{Path, PathBuf};
+
+use belay_config::{ConfigError, Env, Loaded, Loader, Places, Strictness};
+
+#[derive(Debug)]
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    vars: Vec<(String, String)>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), vars: Vec::new() }
+    }
+
+    pub(crate) fn var(mut self, name: &str, value: &str) -> Self {
+        self.vars.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub(crate) fn env(&self) -> Env {
+        let home = self.home();
+        let home = ("HOME".to_owned(), home.to_str().unwrap().to_owned());
+        self.vars.iter().cloned().chain([home]).collect()
+    }
+
+    pub(crate) fn places(&self) -> Places {
+        Places::find(&self.env(), None).unwrap()
+    }
+
+    /// Writes a file below the world's folder.
+    pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn user_config(&self, text: &str) -> PathBuf {
+        self.write("home/.config/belay/config.toml", text)
+    }
+
+    pub(crate) fn project_config(&self, text: &str) -> PathBuf {
+        self.write("home/code/app/.belay.toml", text)
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        let folder = self.home().join("code/app");
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    pub(crate) fn load(&self) -> Result<Loaded, ConfigError> {
+        self.load_as(Strictness::Strict, &[])
+    }
+
+    pub(crate) fn load_as(&self, strictness: Strictness, flags: &[(&str, &str, &str)]) -> Result<Loaded, ConfigError> {
+        let (places, env) = (self.places(), self.env());
+        let mut loader = Loader::new(&places, &env).from_folder(self.project()).strictness(strictness);
+        for (flag, key, value) in flags {
+            loader = loader.flag(*flag, *key, *value);
+        }
+        loader.load()
+    }
+
+    /// A text with this world's folder cut out.
+    pub(crate) fn plain(&self, text: impl std::fmt::Display) -> String {
+        let real = std::fs::canonicalize(self.folder.path()).unwrap();
+        let text = text.to_string().replace(real.to_str().unwrap(), "");
+        text.replace(Path::to_str(self.folder.path()).unwrap(), "")
+    }
+}
