@@ -1,9 +1,133 @@
 //! Small lenient pieces for reading JSON that other programs wrote.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 
 use belay_core::Time;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
+
+/// Visitor methods that take anything else for nothing, so that an odd field does not cost the line.
+macro_rules! nothing_else {
+    ($value:expr; $($kind:ident),*) => { $(nothing_else!(@ $value, $kind);)* };
+    (@ $value:expr, bool) => { fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok($value) } };
+    (@ $value:expr, u64) => { fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> { Ok($value) } };
+    (@ $value:expr, i64) => { fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> { Ok($value) } };
+    (@ $value:expr, f64) => { fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> { Ok($value) } };
+    (@ $value:expr, str) => { fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> { Ok($value) } };
+    (@ $value:expr, unit) => { fn visit_unit<E>(self) -> Result<Self::Value, E> { Ok($value) } };
+    (@ $value:expr, seq) => {
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+            Ok($value)
+        }
+    };
+    (@ $value:expr, map) => {
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
+            Ok($value)
+        }
+    };
+}
+pub(crate) use nothing_else;
+
+/// A text; empty when it is missing or something else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'a> From<Text<'a>> for Cow<'a, str> {
+    fn from(text: Text<'a>) -> Self {
+        text.0
+    }
+}
+
+impl Text<'_> {
+    /// The text, unless it is empty.
+    pub(crate) fn some(&self) -> Option<&str> {
+        (!self.0.is_empty()).then_some(&*self.0)
+    }
+
+    /// As [`Text::some`], owned.
+    pub(crate) fn owned(&self) -> Option<String> {
+        self.some().map(str::to_owned)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Lenient;
+        impl<'de> Visitor<'de> for Lenient {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text)))
+            }
+            nothing_else!(Text::default(); bool, u64, i64, f64, unit, seq, map);
+        }
+        deserializer.deserialize_any(Lenient)
+    }
+}
+
+/// A truth value; false when it is missing or something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Lenient;
+        impl<'de> Visitor<'de> for Lenient {
+            type Value = Flag;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true or false")
+            }
+            fn visit_bool<E>(self, flag: bool) -> Result<Flag, E> {
+                Ok(Flag(flag))
+            }
+            nothing_else!(Flag::default(); u64, i64, f64, str, unit, seq, map);
+        }
+        deserializer.deserialize_any(Lenient)
+    }
+}
+
+/// A count; 0 when it is missing, negative or something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count(pub(crate) u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Lenient;
+        impl<'de> Visitor<'de> for Lenient {
+            type Value = Count;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a count")
+            }
+            fn visit_u64<E>(self, count: u64) -> Result<Count, E> {
+                Ok(Count(count))
+            }
+            fn visit_f64<E>(self, count: f64) -> Result<Count, E> {
+                // Saturates, and is 0 for what is no number.
+                Ok(Count(count as u64))
+            }
+            nothing_else!(Count::default(); bool, i64, str, unit, seq, map);
+        }
+        deserializer.deserialize_any(Lenient)
+    }
+}
 
 /// A time that may be missing or odd: then it is unknown, and the line is still of use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,20 +159,7 @@ impl<'de> Deserialize<'de> for Stamp {
             fn visit_f64<E>(self, number: f64) -> Result<Stamp, E> {
                 Ok(Stamp(Time::from_number(number).unwrap_or_default()))
             }
-            fn visit_bool<E>(self, _: bool) -> Result<Stamp, E> {
-                Ok(Stamp::default())
-            }
-            fn visit_unit<E>(self) -> Result<Stamp, E> {
-                Ok(Stamp::default())
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Stamp, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Stamp::default())
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stamp, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Stamp::default())
-            }
+            nothing_else!(Stamp::default(); bool, unit, seq, map);
         }
         deserializer.deserialize_any(Lenient)
     }

@@ -17,8 +17,10 @@
 //! |---|---|
 //! | [`table`] | agents by id and alias, with executable, session folders and formats |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
+//! | [`claude_code`] | Claude Code |
 //! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
 
+pub mod claude_code;
 mod json;
 pub mod table;
 pub mod toolcalls;

@@ -37,7 +37,7 @@ pub static AGENTS: &[Agent] = &[
             roots.iter_mut().for_each(|root: &mut PathBuf| root.push("projects"));
             roots
         },
-        formats: &[],
+        formats: &[&crate::claude_code::transcript::Transcript],
     },
     Agent {
         id: "codex",

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use belay_core::Event;
 
 pub use lines::{MAX_LINE, read_lines};
-pub use teller::Teller;
+pub use teller::{Mark, Teller};
 
 /// Where events go.
 pub trait Sink {

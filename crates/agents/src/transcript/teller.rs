@@ -23,6 +23,16 @@ pub struct Teller<'a> {
     told: u32,
 }
 
+/// Where and when a record stands; see [`Teller::speak_from`].
+#[derive(Clone, Debug)]
+pub struct Mark {
+    session: SessionKey,
+    parent: Option<SessionKey>,
+    at: Time,
+    record: String,
+    told: u32,
+}
+
 impl std::fmt::Debug for Teller<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Teller").field("session", &self.session).field("record", &self.record).finish_non_exhaustive()
@@ -54,6 +64,35 @@ impl<'a> Teller<'a> {
         event.batch.clone_from(&self.batch);
         event.cwd.clone_from(&self.cwd);
         self.sink.event(event);
+    }
+
+    /// Where and when the current record stands.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            session: self.session.clone(),
+            parent: self.parent.clone(),
+            at: self.at,
+            record: self.record.clone(),
+            told: self.told,
+        }
+    }
+
+    /// Speaks for an earlier record, then goes on with the current one.
+    pub fn speak_from(&mut self, mark: Mark, speak: impl FnOnce(&mut Self)) {
+        let now = self.mark();
+        let batch = self.batch.take();
+        self.go_to(mark);
+        speak(self);
+        self.go_to(now);
+        self.batch = batch;
+    }
+
+    fn go_to(&mut self, mark: Mark) {
+        self.session = mark.session;
+        self.parent = mark.parent;
+        self.at = mark.at;
+        self.record = mark.record;
+        self.told = mark.told;
     }
 
     pub(super) fn progress(&mut self, bytes: u64) {

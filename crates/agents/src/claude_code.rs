@@ -1,0 +1,16 @@
+//! Claude Code: session files under `~/.claude/projects`, one per conversation and sub-agent.
+
+mod tools;
+pub mod transcript;
+
+pub use tools::kind_of;
+
+use belay_core::SessionKey;
+
+/// Canonical agent id.
+pub const ID: &str = "claude-code";
+
+/// The session of a sub-agent, as hooks (`session_id`, `agent_id`) and transcripts alike name it.
+pub fn sub_agent_key(session: &str, agent: &str) -> SessionKey {
+    SessionKey::new(ID, format!("{session}/{agent}"))
+}

@@ -1,0 +1,63 @@
+//! What Claude Code's own tools do. Names changed over versions; old ones stay known.
+
+use belay_core::ToolKind;
+
+const TOOLS: &[(&str, ToolKind)] = &[
+    ("Agent", ToolKind::SubAgent),
+    ("AgentOutputTool", ToolKind::Poll),
+    ("AskUserQuestion", ToolKind::Ask),
+    ("Bash", ToolKind::Shell),
+    ("BashOutput", ToolKind::Poll),
+    ("Edit", ToolKind::Edit),
+    ("EnterPlanMode", ToolKind::Plan),
+    ("ExitPlanMode", ToolKind::Ask),
+    ("Glob", ToolKind::Search),
+    ("Grep", ToolKind::Search),
+    ("LS", ToolKind::Read),
+    ("LSP", ToolKind::Search),
+    ("ListMcpResourcesTool", ToolKind::Mcp),
+    ("Monitor", ToolKind::Poll),
+    ("MultiEdit", ToolKind::Edit),
+    ("NotebookEdit", ToolKind::Edit),
+    ("NotebookRead", ToolKind::Read),
+    ("PowerShell", ToolKind::Shell),
+    ("Read", ToolKind::Read),
+    ("ReadMcpResourceTool", ToolKind::Mcp),
+    ("ScheduleWakeup", ToolKind::Poll),
+    ("SendMessage", ToolKind::SubAgent),
+    ("Skill", ToolKind::Plan),
+    ("SlashCommand", ToolKind::Plan),
+    ("Task", ToolKind::SubAgent),
+    ("TaskCreate", ToolKind::Plan),
+    ("TaskGet", ToolKind::Plan),
+    ("TaskList", ToolKind::Plan),
+    ("TaskOutput", ToolKind::Poll),
+    ("TaskUpdate", ToolKind::Plan),
+    ("TodoRead", ToolKind::Plan),
+    ("TodoWrite", ToolKind::Plan),
+    ("ToolSearch", ToolKind::Search),
+    ("WebFetch", ToolKind::Fetch),
+    ("WebSearch", ToolKind::Search),
+    ("Write", ToolKind::Write),
+];
+
+/// What a tool does; `None` for tools that are not Claude Code's own.
+pub fn kind_of(name: &str) -> Option<ToolKind> {
+    if name.starts_with("mcp__") {
+        return Some(ToolKind::Mcp);
+    }
+    TOOLS.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| TOOLS[at].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_in_order_and_found() {
+        assert!(TOOLS.is_sorted_by_key(|(name, _)| *name));
+        assert_eq!(kind_of("Bash"), Some(ToolKind::Shell));
+        assert_eq!(kind_of("mcp__github__search"), Some(ToolKind::Mcp));
+        assert_eq!(kind_of("bash"), None);
+    }
+}

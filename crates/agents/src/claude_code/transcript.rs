@@ -1,0 +1,371 @@
+//! Claude Code's session files, versions 1.0 to 2.1.
+//!
+//! One model message is several lines with one `message.id`, each holding one content block and
+//! repeating `usage`; so a message is gathered before it is told, and told once. Sub-agents live in
+//! files of their own (`agent-<id>.jsonl`, beside the session or under `<session>/subagents/`), in
+//! very old versions inline. `progress` lines repeat what sub-agents say and are passed.
+
+mod author;
+mod edit;
+mod pending;
+mod record;
+mod result;
+mod system;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::path::Path;
+
+use belay_core::event::{Author, Body, Note, Prompt, SessionStarted, StartKind, SubAgent, ToolReturned};
+use belay_core::{Excerpt, SessionKey, ToolKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use self::author::{Marks, Said};
+use self::pending::{Because, Call, Pending};
+use self::record::{Block, Content, Record};
+use super::{ID, sub_agent_key};
+use crate::json::{Text, well_formed};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, read_lines};
+
+/// The format.
+#[derive(Debug)]
+pub struct Transcript;
+
+impl Format for Transcript {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn recognises(&self, path: &Path, head: &[u8]) -> bool {
+        if path.extension().is_none_or(|ext| ext != "jsonl") {
+            return false;
+        }
+        // The first lines may be of any type, but they name session or uuid as only Claude Code does.
+        let lines = head.split(|byte| *byte == b'\n').take(16);
+        lines.filter_map(|line| serde_json::from_slice::<Signature<'_>>(line).ok()).any(|line| line.is_ours())
+    }
+
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
+        let mut reader = Reader::new(path);
+        let mut teller = Teller::new(reader.main.clone(), sink);
+        read_lines(path, &mut reader, &mut teller)
+    }
+}
+
+/// What tells a line of Claude Code from those of its imitators (Qwen Code has `parts`).
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Signature<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    session_id: Text<'a>,
+    #[serde(borrow)]
+    leaf_uuid: Text<'a>,
+    #[serde(borrow)]
+    is_sidechain: Option<&'a RawValue>,
+    #[serde(borrow)]
+    is_snapshot_update: Option<&'a RawValue>,
+}
+
+impl Signature<'_> {
+    fn is_ours(&self) -> bool {
+        match &*self.kind {
+            "user" | "assistant" | "system" | "attachment" | "progress" => self.is_sidechain.is_some(),
+            "summary" => self.leaf_uuid.some().is_some(),
+            "file-history-snapshot" => self.is_snapshot_update.is_some(),
+            "queue-operation" => self.session_id.some().is_some(),
+            _ => false,
+        }
+    }
+}
+
+/// How many sub-agents are kept in mind.
+const CHAINS: usize = 64;
+
+/// State of one file.
+struct Reader {
+    /// The file's own session: the conversation, or the sub-agent.
+    main: SessionKey,
+    /// Whose sub-agent it is.
+    parent: Option<SessionKey>,
+    /// The file name does not tell the session; its lines do.
+    unnamed: bool,
+    /// Id of the sub-agent whose file this is.
+    agent: Option<String>,
+    transcript: String,
+    started: bool,
+    compacted: bool,
+    pending: Pending,
+    /// Sub-agents that run in the background.
+    launched: VecDeque<SubAgent>,
+    /// Inline sub-agents: latest line of each, and its session.
+    chains: VecDeque<(String, SessionKey)>,
+}
+
+impl Reader {
+    fn new(path: &Path) -> Self {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut reader = Self {
+            main: SessionKey::new(ID, &stem),
+            parent: None,
+            unnamed: !is_uuid(&stem),
+            agent: None,
+            transcript: path.to_string_lossy().into_owned(),
+            started: false,
+            compacted: false,
+            pending: Pending::default(),
+            launched: VecDeque::new(),
+            chains: VecDeque::new(),
+        };
+        if let Some(agent) = stem.strip_prefix("agent-") {
+            reader.agent = Some(agent.to_owned());
+            let folder = path.parent().filter(|folder| folder.ends_with("subagents")).and_then(Path::parent);
+            if let Some(session) = folder.and_then(Path::file_name) {
+                reader.belongs_to(&session.to_string_lossy());
+            }
+        }
+        reader
+    }
+
+    /// This is the file of a sub-agent of `session`.
+    fn belongs_to(&mut self, session: &str) {
+        let agent = self.agent.as_deref().unwrap_or_default();
+        self.main = sub_agent_key(session, agent);
+        self.parent = Some(SessionKey::new(ID, session));
+        self.unnamed = false;
+    }
+
+    /// Points the teller at the session a line belongs to and begins it if need be.
+    fn place(&mut self, record: &Record<'_>, teller: &mut Teller<'_>) {
+        if self.unnamed
+            && let Some(session) = record.session_id.some()
+        {
+            if self.agent.is_some() {
+                self.belongs_to(session);
+            } else {
+                self.main = SessionKey::new(ID, session);
+                self.unnamed = false;
+            }
+        }
+        if let Some(uuid) = record.uuid.some() {
+            teller.record(format_args!("{uuid}"));
+        }
+        teller.at = record.timestamp.or(teller.at);
+        if let Some(cwd) = record.cwd.some()
+            && teller.cwd.as_deref() != Some(cwd)
+        {
+            teller.cwd = Some(cwd.to_owned());
+        }
+        let (session, parent) = match self.chain(record) {
+            Some(chain) => (chain, Some(self.main.clone())),
+            None => (self.main.clone(), self.parent.clone()),
+        };
+        teller.session = session;
+        teller.parent = parent;
+        if !self.started {
+            self.started = true;
+            teller.tell(Body::SessionStarted(SessionStarted {
+                how: if record.forked_from.is_some() { StartKind::Forked } else { StartKind::New },
+                agent_version: record.version.owned(),
+                project: record.cwd.owned(),
+                branch: record.git_branch.owned(),
+                transcript: Some(self.transcript.clone()),
+                ..SessionStarted::default()
+            }));
+        }
+    }
+
+    /// The session of an inline sub-agent, followed from line to line by `parentUuid`.
+    fn chain(&mut self, record: &Record<'_>) -> Option<SessionKey> {
+        if !record.is_sidechain.0 || self.agent.is_some() {
+            return None;
+        }
+        let known = self.chains.iter().position(|(latest, _)| *latest == *record.parent_uuid);
+        let session = match (known, record.agent_id.some()) {
+            (_, Some(agent)) => sub_agent_key(&self.main.id, agent),
+            (Some(at), None) => self.chains.remove(at).map(|(_, session)| session)?,
+            (None, None) => sub_agent_key(&self.main.id, &record.uuid),
+        };
+        if self.chains.len() == CHAINS {
+            self.chains.pop_front();
+        }
+        self.chains.push_back((record.uuid.to_string(), session.clone()));
+        Some(session)
+    }
+
+    fn user(&mut self, record: Record<'_>, teller: &mut Teller<'_>) {
+        let origin = record.origin.and_then(|raw| serde_json::from_str::<Origin<'_>>(raw.get()).ok());
+        let marks = Marks {
+            sub_agent: teller.parent.is_some(),
+            meta: record.is_meta.0,
+            compact_summary: record.is_compact_summary.0,
+            origin: origin.as_ref().and_then(|origin| origin.kind.some()),
+        };
+        match record.message.content {
+            Content::None => {}
+            Content::Text(text) => self.prompt(&text, marks, teller),
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    match &*block.kind {
+                        "tool_result" => {
+                            self.pending.complete(Because::GoesOn, teller);
+                            let denied = record.tool_denial_kind.some().is_some();
+                            self.answer(block, record.tool_use_result, denied, teller);
+                        }
+                        "text" => self.prompt(&block.text, marks, teller),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn prompt(&mut self, text: &str, marks: Marks<'_>, teller: &mut Teller<'_>) {
+        self.pending.complete(Because::TurnOver, teller);
+        match author::said(text, marks) {
+            Said::By(by) => {
+                teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(text) }));
+                if by == Author::System {
+                    self.notified(text, teller);
+                }
+            }
+            Said::Interrupted => teller.tell(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") })),
+            // Newer versions mark the boundary themselves, just before.
+            Said::Summary if !self.compacted => teller.tell(system::compacted(None)),
+            Said::Summary | Said::Noise => {}
+        }
+        self.compacted = false;
+    }
+
+    fn answer(&mut self, block: Block<'_>, details: Option<&RawValue>, denied: bool, teller: &mut Teller<'_>) {
+        let call = self.pending.answered(&block.tool_use_id);
+        let kind = call.as_ref().map(|call| call.kind);
+        let text = block.content.into_text();
+        let ending = result::ending(kind, &text, block.is_error.0, denied);
+        let id = block.tool_use_id.owned();
+        let ok = ending.status == belay_core::Status::Ok;
+        teller.tell(Body::ToolReturned(ToolReturned::new(id.clone(), Some(ending.status), ending.exit_code, &text)));
+        match (kind, details) {
+            (Some(ToolKind::Edit | ToolKind::Write), Some(details)) if ok => {
+                if let Some(change) = edit::change(id, details) {
+                    teller.tell(Body::FileChanged(change));
+                }
+            }
+            (Some(ToolKind::SubAgent), Some(details)) => self.sub_agent(call, details, teller),
+            _ => {}
+        }
+    }
+
+    fn sub_agent(&mut self, call: Option<Call>, details: &RawValue, teller: &mut Teller<'_>) {
+        let Ok(details) = serde_json::from_str::<Launched<'_>>(details.get()) else { return };
+        let Some(agent) = details.agent_id.some() else { return };
+        let sub = SubAgent { child: sub_agent_key(&self.main.id, agent), role: call.and_then(|call| call.role) };
+        teller.tell(Body::SubAgentStarted(sub.clone()));
+        if &*details.status == "completed" {
+            teller.tell(Body::SubAgentEnded(sub));
+            return;
+        }
+        if self.launched.len() == CHAINS {
+            self.launched.pop_front();
+        }
+        self.launched.push_back(sub);
+    }
+
+    /// A background sub-agent's end comes as a notification in the user's name.
+    fn notified(&mut self, text: &str, teller: &mut Teller<'_>) {
+        let task = text.split_once("<task-id>").and_then(|(_, rest)| rest.split_once("</task-id>"));
+        let Some((task, _)) = task else { return };
+        let child = sub_agent_key(&self.main.id, task);
+        if let Some(at) = self.launched.iter().position(|sub| sub.child == child)
+            && let Some(sub) = self.launched.remove(at)
+        {
+            teller.tell(Body::SubAgentEnded(sub));
+        }
+    }
+}
+
+impl Dialect for Reader {
+    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+        if system::is_of_no_interest(line) {
+            return Ok(());
+        }
+        let record: Record<'_> = match serde_json::from_str(line) {
+            Ok(record) => record,
+            Err(_) if well_formed(line) => return Err(Flaw::Unknown),
+            Err(_) => return Err(Flaw::Broken),
+        };
+        match &*record.kind {
+            "user" => {
+                self.place(&record, teller);
+                self.user(record, teller);
+            }
+            "assistant" => {
+                self.place(&record, teller);
+                if record.is_api_error_message.0 || &*record.message.model == "<synthetic>" {
+                    self.pending.complete(Because::GoesOn, teller);
+                    system::synthetic(record, teller);
+                } else {
+                    self.pending.take(record, teller);
+                }
+            }
+            "system" => {
+                self.place(&record, teller);
+                if system::ends_turn(&record) {
+                    self.pending.complete(Because::TurnOver, teller);
+                }
+                self.compacted |= system::tell(&record, teller);
+            }
+            "attachment" => {
+                let queued = record.attachment.and_then(|raw| serde_json::from_str::<Queued<'_>>(raw.get()).ok());
+                if let Some(queued) = queued.filter(|queued| &*queued.kind == "queued_command") {
+                    self.place(&record, teller);
+                    let typed = matches!(&*queued.command_mode, "" | "prompt" | "bash");
+                    let marks = Marks { meta: !typed, sub_agent: teller.parent.is_some(), ..Marks::default() };
+                    let text: Cow<'_, str> = queued.prompt.into_text();
+                    self.prompt(&text, marks, teller);
+                }
+            }
+            "" => return Err(Flaw::Unknown),
+            known if system::PASSED.contains(&known) => {}
+            _ => return Err(Flaw::Unknown),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, teller: &mut Teller<'_>) {
+        self.pending.complete(Because::TurnOver, teller);
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Origin<'a> {
+    #[serde(borrow)]
+    kind: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Queued<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    prompt: Content<'a>,
+    #[serde(borrow)]
+    command_mode: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Launched<'a> {
+    #[serde(borrow)]
+    agent_id: Text<'a>,
+    #[serde(borrow)]
+    status: Text<'a>,
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}

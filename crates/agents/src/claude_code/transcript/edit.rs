@@ -1,0 +1,96 @@
+//! What an edit left in the file. Claude Code keeps the file's content before the edit beside the
+//! answer, so the content after it can be had exactly, and an edit that is undone shows.
+
+use std::borrow::Cow;
+
+use belay_core::Digest;
+use belay_core::event::{ChangeKind, FileChanged};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::json::{Flag, Text};
+
+/// Larger details are not worth their cost.
+const MAX_DETAILS: usize = 1024 * 1024;
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details<'a> {
+    #[serde(borrow)]
+    file_path: Text<'a>,
+    #[serde(borrow)]
+    original_file: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    old_string: Text<'a>,
+    #[serde(borrow)]
+    new_string: Option<Text<'a>>,
+    replace_all: Flag,
+}
+
+/// The change an answer's details describe, if they do.
+pub(super) fn change(call: Option<String>, details: &RawValue) -> Option<FileChanged> {
+    let details = details.get();
+    if details.len() > MAX_DETAILS || !details.starts_with('{') {
+        return None;
+    }
+    let details: Details<'_> = serde_json::from_str(details).ok()?;
+    let path = details.file_path.some()?.to_owned();
+    let before = details.original_file.as_deref().map(Digest::of);
+    let after = match (&details.content, details.original_file.as_deref(), &details.new_string) {
+        (Some(content), ..) => Some(Digest::of(&**content)),
+        (None, Some(original), Some(new)) => edited(original, &details.old_string, new, details.replace_all.0),
+        _ => None,
+    };
+    if before.is_none() && after.is_none() {
+        return None;
+    }
+    let change = if before.is_none() { ChangeKind::Created } else { ChangeKind::Modified };
+    Some(FileChanged { path, change, before, after, added: None, removed: None, call })
+}
+
+fn edited(original: &str, old: &str, new: &str, all: bool) -> Option<Digest> {
+    if old.is_empty() {
+        return Some(Digest::of(new));
+    }
+    if all {
+        return Some(Digest::of(original.replace(old, new)));
+    }
+    let at = memchr::memmem::find(original.as_bytes(), old.as_bytes())?;
+    let mut content = String::with_capacity(original.len() + new.len());
+    content.push_str(&original[..at]);
+    content.push_str(new);
+    content.push_str(&original[at + old.len()..]);
+    Some(Digest::of(content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> Option<FileChanged> {
+        change(None, serde_json::from_str(json).expect("JSON"))
+    }
+
+    #[test]
+    fn an_edit_and_its_undoing_return_to_the_same_content() {
+        let there = of(r#"{"filePath":"f","oldString":"1","newString":"2","originalFile":"a=1\n"}"#).expect("a change");
+        let back = of(r#"{"filePath":"f","oldString":"2","newString":"1","originalFile":"a=2\n"}"#).expect("a change");
+        assert_eq!(there.after, back.before);
+        assert_eq!(back.after, there.before);
+        assert_ne!(there.before, there.after);
+    }
+
+    #[test]
+    fn a_written_file_has_the_written_content() {
+        let made = of(r#"{"type":"create","filePath":"f","content":"a=1\n","originalFile":null}"#).expect("a change");
+        assert_eq!((made.change, made.before, made.after), (ChangeKind::Created, None, Some(Digest::of("a=1\n"))));
+    }
+
+    #[test]
+    fn without_content_nothing_is_claimed() {
+        assert_eq!(of(r#"{"filePath":"f"}"#), None);
+        assert_eq!(of(r#""Error: String to replace not found""#), None);
+    }
+}

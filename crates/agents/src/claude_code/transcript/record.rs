@@ -1,0 +1,178 @@
+//! The parts of a line we look at. Everything is optional: formats grow and shrink.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::json::{Count, Flag, Stamp, Text, nothing_else};
+
+/// One line.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Record<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) subtype: Text<'a>,
+    #[serde(borrow)]
+    pub(super) uuid: Text<'a>,
+    #[serde(borrow)]
+    pub(super) parent_uuid: Text<'a>,
+    pub(super) timestamp: Stamp,
+    #[serde(borrow)]
+    pub(super) session_id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) agent_id: Text<'a>,
+    pub(super) is_sidechain: Flag,
+    pub(super) is_meta: Flag,
+    pub(super) is_compact_summary: Flag,
+    pub(super) is_api_error_message: Flag,
+    #[serde(borrow)]
+    pub(super) cwd: Text<'a>,
+    #[serde(borrow)]
+    pub(super) version: Text<'a>,
+    #[serde(borrow)]
+    pub(super) git_branch: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tool_denial_kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) message: Message<'a>,
+    #[serde(borrow)]
+    pub(super) attachment: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) origin: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) forked_from: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) compact_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    pub(super) retry_in_ms: Option<f64>,
+}
+
+/// `message` of a user or assistant line.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) model: Text<'a>,
+    #[serde(borrow)]
+    pub(super) content: Content<'a>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Text<'a>,
+    pub(super) usage: Option<Usage>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Usage {
+    pub(super) input_tokens: Count,
+    pub(super) output_tokens: Count,
+    pub(super) cache_read_input_tokens: Count,
+    pub(super) cache_creation_input_tokens: Count,
+}
+
+impl From<Usage> for belay_core::event::Usage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input: usage.input_tokens.0,
+            output: usage.output_tokens.0,
+            cache_read: usage.cache_read_input_tokens.0,
+            cache_write: usage.cache_creation_input_tokens.0,
+        }
+    }
+}
+
+/// Text, or blocks.
+#[derive(Default)]
+pub(super) enum Content<'a> {
+    #[default]
+    None,
+    Text(Cow<'a, str>),
+    Blocks(Vec<Block<'a>>),
+}
+
+/// A content block; which fields are set depends on its type.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Text<'a>,
+    pub(super) is_error: Flag,
+    #[serde(borrow)]
+    pub(super) content: Content<'a>,
+}
+
+impl<'a> Content<'a> {
+    /// All text in it, a line per block; what is no text leaves a word that it was there.
+    pub(super) fn into_text(self) -> Cow<'a, str> {
+        match self {
+            Self::None => Cow::Borrowed(""),
+            Self::Text(text) => text,
+            Self::Blocks(mut blocks) if blocks.len() == 1 => blocks.remove(0).into_text(),
+            Self::Blocks(blocks) => {
+                let mut all = String::new();
+                for block in blocks {
+                    if !all.is_empty() {
+                        all.push('\n');
+                    }
+                    all.push_str(&block.into_text());
+                }
+                Cow::Owned(all)
+            }
+        }
+    }
+}
+
+impl<'a> Block<'a> {
+    fn into_text(self) -> Cow<'a, str> {
+        match &*self.kind {
+            "text" | "" => self.text.into(),
+            other => Cow::Owned(format!("[{other}]")),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or content blocks")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Content::Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Content::Text(Cow::Owned(text.to_owned())))
+            }
+            nothing_else!(Content::None; bool, u64, i64, f64, unit, map);
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(block) = seq.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Content::Blocks(blocks))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}

@@ -1,0 +1,88 @@
+//! Whatever happens to a session file, its reader goes on: no panic, no hang, and what can be read
+//! is read.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+fn fixtures() -> Vec<PathBuf> {
+    super::common::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"))
+}
+
+/// Reads `bytes` as if they had stood in `original`, whoever recognises it.
+fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
+    let format = belay_agents::recognise(original).expect("readable").expect("known");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(original.file_name().expect("a name"));
+    std::fs::write(&path, bytes).expect("written");
+    let mut events = 0;
+    // A file may be damaged so far that it cannot be opened (a database); that is an error, not a panic.
+    let _ = format.read(&path, &mut |_| events += 1);
+    // Nor may looking at it for recognition.
+    let _ = belay_agents::recognise(&path);
+    events
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_truncated_file_is_read_up_to_the_cut(which in any::<prop::sample::Index>(), cut in 0.0..1.0f64) {
+        let files = fixtures();
+        let path = which.get(&files);
+        let bytes = std::fs::read(path).expect("readable");
+        let cut = (bytes.len() as f64 * cut) as usize;
+        read_damaged(path, &bytes[..cut]);
+    }
+
+    #[test]
+    fn damaged_bytes_cost_lines_but_never_the_reader(
+        which in any::<prop::sample::Index>(),
+        wounds in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+    ) {
+        let files = fixtures();
+        let path = which.get(&files);
+        let mut bytes = std::fs::read(path).expect("readable");
+        for (at, byte) in &wounds {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+        read_damaged(path, &bytes);
+    }
+
+    #[test]
+    fn swapped_pieces_of_json_are_survived(
+        which in any::<prop::sample::Index>(),
+        from in any::<prop::sample::Index>(),
+        to in any::<prop::sample::Index>(),
+        value in prop::sample::select(vec!["null", "[]", "{}", "-1", "1e99", "\"\"", "true", "[[{}]]", "\"\\ud800\""]),
+    ) {
+        // Replaces one JSON value of the file by another: well formed, but not what is expected there.
+        let files = fixtures();
+        let path = which.get(&files);
+        let Ok(text) = String::from_utf8(std::fs::read(path).expect("readable")) else { return Ok(()) };
+        let starts: Vec<usize> = text.match_indices(':').map(|(at, _)| at + 1).collect();
+        prop_assume!(!starts.is_empty());
+        let mut text = text.clone();
+        for start in [*from.get(&starts), *to.get(&starts)] {
+            let Some(rest) = text.get(start..) else { continue };
+            let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
+            if let Some(Ok(_)) = stream.next() {
+                let end = start + stream.byte_offset();
+                text.replace_range(start..end, value);
+            }
+        }
+        read_damaged(path, text.as_bytes());
+    }
+}
+
+#[test]
+fn half_of_a_session_is_still_a_session() {
+    for path in fixtures().iter().filter(|path| path.extension().is_some_and(|ext| ext == "jsonl")) {
+        let bytes = std::fs::read(path).expect("readable");
+        let whole = read_damaged(path, &bytes);
+        let mut torn = bytes.clone();
+        torn.splice(0..0, b"\xff\xfe\x00garbage\n".iter().copied());
+        assert_eq!(read_damaged(path, &torn), whole, "one bad line costs that line only: {}", path.display());
+    }
+}

@@ -1,0 +1,16 @@
+//! Recorded (and, for old versions, written) session files, and the events they are read as.
+//! Every file under `fixtures` has its snapshot; a file nobody recognises fails.
+
+use std::path::Path;
+
+#[test]
+fn session_files_read_as_recorded() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let files = super::common::files(&root);
+    assert!(!files.is_empty());
+    for path in files {
+        let (events, tally) = super::common::read(&path);
+        let name = path.strip_prefix(&root).expect("below the root").to_string_lossy().replace(['/', '\\'], "__");
+        insta::assert_snapshot!(name, super::common::render(&events, &tally).replace(&*root.to_string_lossy(), ""));
+    }
+}

@@ -1,0 +1,5 @@
+//! The transcript readers on whole files.
+
+mod common;
+mod damage;
+mod goldens;
