@@ -1,1 +1,48 @@
-//! Under construction.
+//! observe -> decide -> act: the only writer of sessions.
+//!
+//! # Theory of operation
+//!
+//! [`Engine::observe`] takes an event and answers what the agent may do. Append, apply, decide and persist happen in
+//! one transaction; the answer is given after the commit. Many events may share a transaction
+//! ([`Engine::observe_batch`]).
+//!
+//! The engine keeps the sessions it works on in memory, but trusts them only while their version equals the store's:
+//! another process may have moved them on. Then they are loaded again: the newest snapshot, and the events since,
+//! applied under the rules that were in force at the time. Whatever a replay says, the state in the session's row is
+//! the authority, so a pause never gets lost.
+//!
+//! A transaction in which a session becomes paused or killed is rolled back and done again with full sync: it must
+//! outlive a power cut before anybody is told.
+//!
+//! When the store cannot be written (disk full, read-only, locked), decisions go on in memory and loudly: see
+//! [`Health`]. Events wait in a bounded spool and are written when the disk is back.
+//!
+//! # Map
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`engine`] | the engine and its questions |
+//! | `batch` | one transaction |
+//! | `load` | snapshot and tail to session |
+//! | `memory` | decisions without a store |
+//! | `cache` | sessions at hand |
+//! | [`rulebook`] | which rules apply where |
+//! | [`health`], [`metrics`], [`clock`] | what they say |
+
+mod batch;
+mod cache;
+pub mod clock;
+pub mod engine;
+mod error;
+pub mod health;
+mod load;
+mod memory;
+pub mod metrics;
+pub mod rulebook;
+
+pub use clock::{Clock, SystemClock};
+pub use engine::{Engine, Observed, Options};
+pub use error::EngineError;
+pub use health::Health;
+pub use metrics::Metrics;
+pub use rulebook::RulesFor;

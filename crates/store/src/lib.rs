@@ -1,1 +1,43 @@
-//! Under construction.
+//! Where Belay keeps events, sessions and incidents.
+//!
+//! # Theory of operation
+//!
+//! The truth is an append-only log of [`Event`](belay_core::Event)s, numbered per session. Beside it stands one row
+//! per session: its version (the number of its last event), its state, and what lists show. Every 64 events, and
+//! whenever the state changes, a snapshot of the whole session is kept, so that loading one costs a snapshot and a
+//! short tail. A snapshot of another format is ignored: the log gives the session again.
+//!
+//! Several processes use one store at once. Every write happens in a [`Transaction`] that holds the write lock from
+//! its first statement, and [`Transaction::save`] names the version it started from: nobody overwrites what they have
+//! not seen. Readers see the last commit and block nobody.
+//!
+//! [`Store`] and [`Transaction`] are all a backend has to give.
+//!
+//! # Map
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`api`] | the two traits |
+//! | [`session`] | what a session looks like to readers and to the engine |
+//! | [`records`] | events, incidents, findings, notes, tombstones, totals |
+//! | [`outbox`] | what waits to be sent |
+//! | [`retention`] | how long things are kept |
+//! | [`sqlite`] | the embedded backend |
+
+pub mod api;
+mod error;
+pub mod outbox;
+pub mod records;
+pub mod retention;
+pub mod session;
+pub mod sqlite;
+
+pub use api::{Durability, Mark, Store, Transaction};
+pub use error::{Result, StoreError};
+pub use outbox::{Message, MessageState, NewMessage};
+pub use records::{
+    EventQuery, EventRow, FindingRow, IncidentQuery, NewEvent, Note, Order, Settings, Tombstone, Totals,
+};
+pub use retention::{Pruned, Retention};
+pub use session::{Cursor, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
+pub use sqlite::{OpenOptions, SqliteStore};

@@ -1,0 +1,114 @@
+//! The two traits a backend gives. Both are object safe and synchronous.
+
+use std::time::Duration;
+
+use belay_core::effect::Spent;
+use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
+
+use crate::error::Result;
+use crate::outbox::{Message, MessageState, NewMessage};
+use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, NewEvent, Note, Settings, Tombstone, Totals};
+use crate::retention::{Pruned, Retention};
+use crate::session::{Card, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
+
+/// What a commit has to outlive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of this process, however it comes.
+    #[default]
+    Process,
+    /// A power cut too.
+    PowerCut,
+}
+
+/// Equal marks: nothing was committed in between. Cheap to ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mark(pub(crate) [i64; 3]);
+
+/// A store. Reading never blocks writers; all writing goes through [`Store::begin`].
+pub trait Store: Send {
+    /// Takes the write lock. Dropping the transaction leaves no trace.
+    fn begin(&mut self, durability: Durability) -> Result<Box<dyn Transaction + '_>>;
+
+    /// Sessions, newest first.
+    fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionRow>>;
+    fn session(&self, key: &SessionKey) -> Result<Option<SessionRow>>;
+    /// The one session meant by a prefix of `agent:native-id` or of the native id; an exact name always wins.
+    fn resolve(&self, text: &str) -> Result<SessionKey>;
+    /// For each key the shortest text that [`Store::resolve`] takes, with at least `at_least` characters of the
+    /// native id.
+    fn short_names(&self, keys: &[SessionKey], at_least: usize) -> Result<Vec<String>>;
+    /// What it takes to have the session in memory again, as of the last commit.
+    fn load(&self, key: &SessionKey, format: u16) -> Result<Option<Stored>>;
+    /// Rules that were in force once, as JSON.
+    fn rules(&self, digest: Digest) -> Result<Option<String>>;
+
+    fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>>;
+    fn incidents(&self, query: &IncidentQuery) -> Result<Vec<Incident>>;
+    fn incident(&self, id: &str) -> Result<Option<Incident>>;
+    fn finding(&self, id: &str) -> Result<Option<FindingRow>>;
+    /// Findings of a session, newest first.
+    fn findings(&self, session: &SessionKey, limit: usize) -> Result<Vec<FindingRow>>;
+    /// Notes of a session, newest first.
+    fn notes(&self, session: &SessionKey, limit: usize) -> Result<Vec<Note>>;
+    /// Messages, newest first; of all states without one.
+    fn outbox(&self, state: Option<MessageState>, limit: usize) -> Result<Vec<Message>>;
+    fn setting(&self, key: &str) -> Result<Option<String>>;
+    fn settings(&self) -> Result<Settings>;
+    /// Tombstones of a project that have not expired, newest first.
+    fn tombstones(&self, project: &str, now: Time) -> Result<Vec<Tombstone>>;
+    /// Sums over sessions with an event since then; over all without a time.
+    fn totals(&self, since: Option<Time>) -> Result<Totals>;
+    /// Tells cheaply whether anything was committed, by whomever.
+    fn mark(&self) -> Result<Mark>;
+
+    /// Cleans up for a few milliseconds.
+    fn prune(&mut self, retention: &Retention, now: Time) -> Result<Pruned>;
+    /// Looks for damage; empty when all is well. Takes time: for `belay doctor`.
+    fn check(&self) -> Result<Vec<String>>;
+}
+
+/// The write lock, and all that can be done under it. Dropped without [`Transaction::commit`], nothing happened.
+pub trait Transaction {
+    /// The session of that key.
+    fn head(&mut self, key: &SessionKey) -> Result<Option<Head>>;
+    /// Only the version, for somebody who has the session in memory; `None` when the session is gone.
+    fn version(&mut self, session: SessionId) -> Result<Option<u64>>;
+    /// What it takes to have the session in memory.
+    fn load(&mut self, head: Head, format: u16) -> Result<Stored>;
+    /// A session nobody has seen before.
+    fn create(&mut self, key: &SessionKey, at: Time) -> Result<Head>;
+    /// Names the session that started this one. Returns `false` when it would become its own ancestor.
+    fn adopt(&mut self, child: SessionId, parent: SessionId) -> Result<bool>;
+
+    /// Appends to the log; `false` when the session has an event of that identity.
+    fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool>;
+    /// Writes the row of a session whose version was `from`.
+    fn save(&mut self, session: SessionId, from: u64, to: u64, state: &State, card: &Card) -> Result<()>;
+    /// Keeps a snapshot, and the one before.
+    fn snapshot(&mut self, session: SessionId, snapshot: &Snapshot) -> Result<()>;
+    /// Adds what a session has cost to all its ancestors.
+    fn charge_ancestors(&mut self, session: SessionId, spent: &Spent) -> Result<()>;
+    /// What the sub-agents of a session have cost, theirs included.
+    fn beneath(&mut self, session: SessionId) -> Result<Spent>;
+
+    fn rules(&mut self, digest: Digest) -> Result<Option<String>>;
+    fn put_rules(&mut self, digest: Digest, json: &str) -> Result<()>;
+    fn incident(&mut self, id: &str) -> Result<Option<Incident>>;
+    fn put_incident(&mut self, session: SessionId, incident: &Incident) -> Result<()>;
+    fn put_finding(&mut self, session: SessionId, intervention: &Intervention) -> Result<()>;
+    fn put_note(&mut self, session: SessionId, note: &Note) -> Result<()>;
+    fn put_setting(&mut self, key: &str, value: Option<&str>) -> Result<()>;
+    fn put_tombstone(&mut self, tombstone: &Tombstone) -> Result<()>;
+
+    /// `false` when a message of that key was enqueued before.
+    fn enqueue(&mut self, message: &NewMessage) -> Result<bool>;
+    /// Takes messages that are due. Nobody else gets them until the lease ends.
+    fn claim(&mut self, now: Time, lease: Duration, limit: usize) -> Result<Vec<Message>>;
+    /// It arrived.
+    fn sent(&mut self, message: i64, at: Time) -> Result<()>;
+    /// It did not; try again then, or never.
+    fn failed(&mut self, message: i64, error: &str, retry_at: Option<Time>) -> Result<()>;
+
+    fn commit(self: Box<Self>) -> Result<()>;
+}

@@ -1,0 +1,97 @@
+//! Sessions by a few characters of their name. Every question is a range of an index.
+
+use belay_core::SessionKey;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::sessions::key;
+use crate::error::StoreError;
+
+/// How many candidates an ambiguous name lists.
+const SHOWN: usize = 8;
+
+pub(super) fn resolve(conn: &Connection, text: &str) -> rusqlite::Result<Result<SessionKey, StoreError>> {
+    let by_key = SessionKey::parse(text);
+    if let Some(exact) = &by_key
+        && exists(conn, exact)?
+    {
+        return Ok(Ok(exact.clone()));
+    }
+    let mut found = by_native_id(conn, text, Some(text))?;
+    if found.is_empty() && !text.is_empty() {
+        found = by_native_id(conn, text, None)?;
+        found.extend(match text.split_once(':') {
+            Some((agent, prefix)) => by_agent(conn, agent, prefix)?,
+            None => by_agent_prefix(conn, text)?,
+        });
+        found.sort();
+        found.dedup();
+    }
+    Ok(match found.len() {
+        0 => Err(StoreError::NotFound(text.to_owned())),
+        1 => Ok(found.swap_remove(0)),
+        many => {
+            found.truncate(SHOWN);
+            Err(StoreError::Ambiguous { text: text.to_owned(), candidates: found, more: many > SHOWN })
+        }
+    })
+}
+
+fn exists(conn: &Connection, key: &SessionKey) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT 1 FROM sessions WHERE agent = ?1 AND native_id = ?2")?.exists([&key.agent, &key.id])
+}
+
+/// Whole native ids (`upto` is the id itself) or those that begin with `from`.
+fn by_native_id(conn: &Connection, from: &str, upto: Option<&str>) -> rusqlite::Result<Vec<SessionKey>> {
+    let upto = upto.map_or_else(|| beyond(from), str::to_owned);
+    collect(conn, "native_id >= ?1 AND native_id <= ?2 ORDER BY native_id, agent", &[from, &upto])
+}
+
+fn by_agent(conn: &Connection, agent: &str, prefix: &str) -> rusqlite::Result<Vec<SessionKey>> {
+    collect(
+        conn,
+        "agent = ?1 AND native_id >= ?2 AND native_id <= ?3 ORDER BY agent, native_id",
+        &[agent, prefix, &beyond(prefix)],
+    )
+}
+
+fn by_agent_prefix(conn: &Connection, prefix: &str) -> rusqlite::Result<Vec<SessionKey>> {
+    collect(conn, "agent >= ?1 AND agent <= ?2 ORDER BY agent, native_id", &[prefix, &beyond(prefix)])
+}
+
+fn collect(conn: &Connection, condition: &str, values: &[&str]) -> rusqlite::Result<Vec<SessionKey>> {
+    let sql = format!("SELECT agent, native_id FROM sessions WHERE {condition} LIMIT {}", SHOWN + 1);
+    conn.prepare_cached(&sql)?.query_map(rusqlite::params_from_iter(values), |row| key(row, 0))?.collect()
+}
+
+/// A text that follows everything which begins with `prefix`.
+fn beyond(prefix: &str) -> String {
+    format!("{prefix}{}", char::MAX)
+}
+
+/// A name must be longer than what it shares with either neighbour in the index.
+pub(super) fn short_names(conn: &Connection, keys: &[SessionKey], at_least: usize) -> rusqlite::Result<Vec<String>> {
+    let mut before = conn.prepare_cached(
+        "SELECT native_id FROM sessions WHERE agent = ?1 AND native_id < ?2 ORDER BY native_id DESC LIMIT 1",
+    )?;
+    let mut after = conn.prepare_cached(
+        "SELECT native_id FROM sessions WHERE agent = ?1 AND native_id > ?2 ORDER BY native_id LIMIT 1",
+    )?;
+    keys.iter()
+        .map(|key| {
+            let mut needed = at_least;
+            for statement in [&mut before, &mut after] {
+                let neighbour: Option<String> =
+                    statement.query_row([&key.agent, &key.id], |row| row.get(0)).optional()?;
+                if let Some(neighbour) = neighbour {
+                    needed = needed.max(shared(&key.id, &neighbour) + 1);
+                }
+            }
+            Ok(format!("{}:{}", key.agent, key.id.chars().take(needed).collect::<String>()))
+        })
+        .collect()
+}
+
+/// Characters two texts have in common at their beginning.
+fn shared(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
+}

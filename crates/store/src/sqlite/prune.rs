@@ -1,0 +1,68 @@
+//! Cleaning up, a slice at a time, so that no writer waits long.
+
+use belay_core::Time;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::{SqliteStore, records};
+use crate::error::Result;
+use crate::retention::{Pruned, Retention};
+
+/// Events deleted under one lock: a few milliseconds.
+const SLICE: u64 = 500;
+/// Pages given back to the disk under one lock.
+const PAGES: u64 = 256;
+
+pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Time) -> Result<Pruned> {
+    let mut pruned = Pruned::default();
+    if let Some(session) = store.explain(candidate(&store.conn, retention, now))? {
+        (pruned.events, pruned.sessions) = store.explain(slice(&store.conn, session))?;
+        pruned.more = true;
+    }
+    let (freed, left) = store.explain(vacuum(&store.conn))?;
+    pruned.freed = freed;
+    pruned.more |= left;
+    Ok(pruned)
+}
+
+fn slice(conn: &Connection, session: i64) -> rusqlite::Result<(u64, u64)> {
+    let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
+    let events = transaction
+        .prepare_cached(
+            "DELETE FROM events WHERE ord IN (SELECT ord FROM events WHERE session = ?1 ORDER BY seq LIMIT ?2)",
+        )?
+        .execute(params![session, SLICE])? as u64;
+    // The last slice takes the session with it.
+    let gone =
+        events < SLICE && transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session])? == 1;
+    transaction.commit()?;
+    Ok((events, u64::from(gone)))
+}
+
+/// The session that has been idle longest, if it has to go.
+fn candidate(conn: &Connection, retention: &Retention, now: Time) -> rusqlite::Result<Option<i64>> {
+    let too_big = records::bytes(conn)? > retention.max_bytes;
+    let before = if too_big { i64::MAX } else { (now - retention.max_age).millis() };
+    conn.prepare_cached(
+        "SELECT id FROM sessions s WHERE last_at < ?1 AND held = 0
+             AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.session = s.id AND i.closed_at IS NULL)
+             -- Numbers of the log are never given twice, so its newest event stays.
+             AND id <> coalesce((SELECT session FROM events ORDER BY ord DESC LIMIT 1), 0)
+         ORDER BY last_at, id LIMIT 1",
+    )?
+    .query_row([before], |row| row.get(0))
+    .optional()
+}
+
+fn vacuum(conn: &Connection) -> rusqlite::Result<(u64, bool)> {
+    let free = || conn.prepare_cached("PRAGMA freelist_count")?.query_row([], |row| row.get::<_, u64>(0));
+    let size: u64 = conn.prepare_cached("PRAGMA page_size")?.query_row([], |row| row.get(0))?;
+    let before = free()?;
+    if before == 0 {
+        return Ok((0, false));
+    }
+    let mut statement = conn.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    let after = free()?;
+    Ok((before.saturating_sub(after) * size, after > 0 && after < before))
+}

@@ -1,0 +1,136 @@
+//! Incidents, findings, notes, tombstones, settings, totals: reading.
+
+use belay_core::{Digest, Incident, SessionKey, Time};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::sessions::{json, key};
+use crate::records::{FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
+
+/// Picks the session of a key: `?1`, `?2`.
+const OF_SESSION: &str = "(SELECT id FROM sessions WHERE agent = ?1 AND native_id = ?2)";
+
+fn bounded(limit: usize) -> i64 {
+    i64::try_from(if limit == 0 { 100 } else { limit }).unwrap_or(i64::MAX)
+}
+
+pub(super) fn rules(conn: &Connection, digest: Digest) -> rusqlite::Result<Option<String>> {
+    conn.prepare_cached("SELECT json FROM rules WHERE digest = ?1")?
+        .query_row([digest.0.cast_signed()], |row| row.get(0))
+        .optional()
+}
+
+pub(super) fn incidents(conn: &Connection, query: &IncidentQuery) -> rusqlite::Result<Vec<Incident>> {
+    let mut sql = "SELECT json FROM incidents WHERE 1".to_owned();
+    let mut values: Vec<Value> = Vec::new();
+    if let Some(session) = &query.session {
+        sql.push_str(" AND session = (SELECT id FROM sessions WHERE agent = ? AND native_id = ?)");
+        values.extend([session.agent.clone().into(), session.id.clone().into()]);
+    }
+    if !query.closed {
+        sql.push_str(" AND closed_at IS NULL");
+    }
+    sql.push_str(" ORDER BY opened_at DESC, id LIMIT ?");
+    values.push(bounded(query.limit).into());
+    conn.prepare_cached(&sql)?.query_map(params_from_iter(values), |row| json(row, 0))?.collect()
+}
+
+pub(super) fn incident(conn: &Connection, id: &str) -> rusqlite::Result<Option<Incident>> {
+    conn.prepare_cached("SELECT json FROM incidents WHERE id = ?1")?.query_row([id], |row| json(row, 0)).optional()
+}
+
+fn read_finding(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
+    Ok(FindingRow { session: key(row, 0)?, intervention: json(row, 2)? })
+}
+
+pub(super) fn finding(conn: &Connection, id: &str) -> rusqlite::Result<Option<FindingRow>> {
+    conn.prepare_cached(
+        "SELECT s.agent, s.native_id, f.json FROM findings f JOIN sessions s ON s.id = f.session WHERE f.id = ?1",
+    )?
+    .query_row([id], read_finding)
+    .optional()
+}
+
+pub(super) fn findings(conn: &Connection, of: &SessionKey, limit: usize) -> rusqlite::Result<Vec<FindingRow>> {
+    conn.prepare_cached(&format!(
+        "SELECT ?1, ?2, json FROM findings WHERE session = {OF_SESSION} ORDER BY at DESC, id LIMIT ?3"
+    ))?
+    .query_map(params![of.agent, of.id, bounded(limit)], read_finding)?
+    .collect()
+}
+
+pub(super) fn notes(conn: &Connection, of: &SessionKey, limit: usize) -> rusqlite::Result<Vec<Note>> {
+    conn.prepare_cached(&format!(
+        "SELECT ?1, ?2, at, decision_json, by_whom, text FROM notes WHERE session = {OF_SESSION}
+         ORDER BY at DESC, id DESC LIMIT ?3"
+    ))?
+    .query_map(params![of.agent, of.id, bounded(limit)], |row| {
+        Ok(Note {
+            session: key(row, 0)?,
+            at: Time::from_millis(row.get(2)?),
+            decision: json(row, 3)?,
+            by: row.get(4)?,
+            text: row.get(5)?,
+        })
+    })?
+    .collect()
+}
+
+pub(super) fn setting(conn: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+    conn.prepare_cached("SELECT value FROM settings WHERE key = ?1")?.query_row([name], |row| row.get(0)).optional()
+}
+
+pub(super) fn settings(conn: &Connection) -> rusqlite::Result<Settings> {
+    conn.prepare_cached("SELECT key, value FROM settings")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+pub(super) fn tombstones(conn: &Connection, project: &str, now: Time) -> rusqlite::Result<Vec<Tombstone>> {
+    conn.prepare_cached(
+        "SELECT agent, native_id, project, task, pattern, message, at, expires_at FROM tombstones
+         WHERE project = ?1 AND expires_at > ?2 ORDER BY at DESC, id DESC",
+    )?
+    .query_map(params![project, now.millis()], |row| {
+        Ok(Tombstone {
+            session: key(row, 0)?,
+            project: row.get(2)?,
+            task: row.get(3)?,
+            pattern: row.get(4)?,
+            message: row.get(5)?,
+            at: Time::from_millis(row.get(6)?),
+            expires_at: Time::from_millis(row.get(7)?),
+        })
+    })?
+    .collect()
+}
+
+pub(super) fn totals(conn: &Connection, since: Option<Time>) -> rusqlite::Result<Totals> {
+    let mut totals = Totals::default();
+    let mut by_state = conn.prepare_cached(
+        "SELECT state, count(*), sum(version), sum(calls), sum(tokens), sum(cost_micros) FROM sessions
+         WHERE last_at >= ?1 GROUP BY state",
+    )?;
+    let mut rows = by_state.query([since.map_or(i64::MIN, Time::millis)])?;
+    while let Some(row) = rows.next()? {
+        totals.sessions.insert(row.get(0)?, row.get(1)?);
+        totals.events += row.get::<_, u64>(2)?;
+        totals.calls += row.get::<_, u64>(3)?;
+        totals.tokens = totals.tokens.saturating_add(row.get(4)?);
+        totals.cost_micros = totals.cost_micros.saturating_add(row.get(5)?);
+    }
+    let count = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get::<_, u64>(0));
+    totals.open_incidents = count("SELECT count(*) FROM incidents WHERE closed_at IS NULL")?;
+    totals.outbox = count("SELECT count(*) FROM outbox WHERE state = 'pending'")?;
+    totals.bytes = bytes(conn)?;
+    Ok(totals)
+}
+
+/// Bytes in use, room left by deleted rows aside.
+pub(super) fn bytes(conn: &Connection) -> rusqlite::Result<u64> {
+    conn.prepare_cached(
+        "SELECT (page_count - freelist_count) * page_size
+         FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
+    )?
+    .query_row([], |row| row.get(0))
+}

@@ -1,0 +1,145 @@
+//! Session rows: listing, heads, loading.
+
+use belay_core::effect::Spent;
+use belay_core::{Digest, SessionKey, State, Time};
+use rusqlite::types::{Type, Value};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use serde::de::DeserializeOwned;
+
+use super::events;
+use crate::session::{Cursor, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
+
+const COLUMNS: &str = "s.id, s.agent, s.native_id, p.agent, p.native_id, s.version, s.state_json, s.beneath_json, \
+                       s.card_json, s.last_at";
+const FROM: &str = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent";
+
+/// A JSON column as its type.
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(e)))
+}
+
+/// A value as a JSON column.
+pub(super) fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
+}
+
+pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionKey> {
+    Ok(SessionKey { agent: row.get(column)?, id: row.get(column + 1)? })
+}
+
+pub(super) fn beneath(row: &Row<'_>, column: usize) -> rusqlite::Result<Spent> {
+    match row.get_ref(column)?.as_str_or_null()? {
+        Some(_) => json(row, column),
+        None => Ok(Spent::default()),
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<(SessionRow, Time)> {
+    let parent = match row.get_ref(3)?.as_str_or_null()? {
+        Some(_) => Some(key(row, 3)?),
+        None => None,
+    };
+    let session = SessionRow {
+        id: SessionId(row.get(0)?),
+        key: key(row, 1)?,
+        parent,
+        version: row.get(5)?,
+        state: json(row, 6)?,
+        beneath: beneath(row, 7)?,
+        card: json(row, 8)?,
+    };
+    Ok((session, Time::from_millis(row.get(9)?)))
+}
+
+pub(super) fn get(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionRow>> {
+    conn.prepare_cached(&format!("SELECT {COLUMNS} {FROM} WHERE s.agent = ?1 AND s.native_id = ?2"))?
+        .query_row([&key.agent, &key.id], read)
+        .optional()
+        .map(|found| found.map(|(row, _)| row))
+}
+
+/// Walks the newest-first index; what it cannot decide there it looks up row by row.
+pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<Page<SessionRow>> {
+    let limit = if query.limit == 0 { 50 } else { query.limit };
+    let mut sql = format!("SELECT {COLUMNS} {FROM} WHERE 1");
+    let mut values: Vec<Value> = Vec::new();
+    let mut also = |condition: &str, given: &[Value]| {
+        sql.push_str(" AND ");
+        sql.push_str(condition);
+        values.extend_from_slice(given);
+    };
+    if query.states.is_empty() {
+        if !query.archived {
+            also("s.state <> 'archived'", &[]);
+        }
+    } else {
+        also("s.state IN (SELECT value FROM json_each(?))", &[to_json(&query.states)?.into()]);
+        if query.states.iter().all(|state| state == "paused" || state == "killed") {
+            also("s.held = 1", &[]);
+        }
+    }
+    if let Some(agent) = &query.agent {
+        also("s.agent = ?", &[agent.clone().into()]);
+    }
+    if let Some(project) = &query.project {
+        also("s.project = ?", &[project.clone().into()]);
+    }
+    if let Some(parent) = &query.parent {
+        also(
+            "s.parent = (SELECT id FROM sessions WHERE agent = ? AND native_id = ?)",
+            &[parent.agent.clone().into(), parent.id.clone().into()],
+        );
+    }
+    if let Some(since) = query.since {
+        also("s.last_at >= ?", &[since.millis().into()]);
+    }
+    if let Some(after) = query.after {
+        also("(s.last_at, s.id) < (?, ?)", &[after.last_at.millis().into(), after.id.0.into()]);
+    }
+    sql.push_str(" ORDER BY s.last_at DESC, s.id DESC LIMIT ?");
+    // One more than asked for tells whether there is another page.
+    values.push(i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX).into());
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows: Vec<(SessionRow, Time)> =
+        statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
+    Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
+}
+
+pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<Head>> {
+    conn.prepare_cached(
+        "SELECT id, parent, version, snapshot, state_json FROM sessions WHERE agent = ?1 AND native_id = ?2",
+    )?
+    .query_row([&key.agent, &key.id], |row| {
+        Ok(Head {
+            id: SessionId(row.get(0)?),
+            parent: row.get::<_, Option<i64>>(1)?.map(SessionId),
+            version: row.get(2)?,
+            snapshot: row.get(3)?,
+            state: json::<State>(row, 4)?,
+        })
+    })
+    .optional()
+}
+
+pub(super) fn load(conn: &Connection, head: Head, format: u16) -> rusqlite::Result<Stored> {
+    let snapshot = conn
+        .prepare_cached(
+            "SELECT seq, format, rules, data FROM snapshots WHERE session = ?1 AND format = ?2 AND seq <= ?3
+             ORDER BY seq DESC LIMIT 1",
+        )?
+        .query_row(params![head.id.0, format, head.version], |row| {
+            Ok(Snapshot {
+                seq: row.get(0)?,
+                format: row.get(1)?,
+                rules: Digest(row.get::<_, i64>(2)?.cast_unsigned()),
+                data: row.get(3)?,
+            })
+        })
+        .optional()?;
+    let tail = events::tail(conn, head.id, snapshot.as_ref().map_or(0, |snapshot| snapshot.seq))?;
+    Ok(Stored { head, snapshot, tail })
+}

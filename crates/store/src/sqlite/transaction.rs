@@ -1,0 +1,340 @@
+//! The write lock and what is done under it.
+
+use std::time::Duration;
+
+use belay_core::effect::Spent;
+use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::sessions::{self, to_json};
+use super::{SqliteStore, outbox, records};
+use crate::api::{Durability, Transaction};
+use crate::error::{Result, StoreError};
+use crate::outbox::{Message, NewMessage};
+use crate::records::{NewEvent, Note, Tombstone};
+use crate::session::{Card, Head, SessionId, Snapshot, Stored};
+
+/// How far up the family tree costs are carried.
+const MAX_DEPTH: usize = 32;
+
+pub(super) struct SqliteTransaction<'a> {
+    store: &'a SqliteStore,
+    open: bool,
+}
+
+impl<'a> SqliteTransaction<'a> {
+    pub(super) fn begin(store: &'a SqliteStore, durability: Durability) -> Result<Self> {
+        if store.durability.get() != durability {
+            let sync = match durability {
+                Durability::Process => "NORMAL",
+                Durability::PowerCut => "FULL",
+            };
+            store.explain(store.conn.pragma_update(None, "synchronous", sync))?;
+            store.durability.set(durability);
+        }
+        // The lock comes first: what is read afterwards cannot be overtaken.
+        store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
+        Ok(Self { store, open: true })
+    }
+
+    fn conn(&self) -> &'a Connection {
+        &self.store.conn
+    }
+
+    fn run<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
+        self.store.explain(result)
+    }
+
+    fn ancestors(&self, session: SessionId) -> Result<Vec<SessionId>> {
+        let mut found = Vec::new();
+        let mut at = session;
+        while found.len() < MAX_DEPTH {
+            let parent = self.run(
+                self.conn()
+                    .prepare_cached("SELECT parent FROM sessions WHERE id = ?1")
+                    .and_then(|mut s| s.query_row([at.0], |row| row.get::<_, Option<i64>>(0)).optional()),
+            )?;
+            match parent.flatten().map(SessionId) {
+                Some(parent) if parent != session && !found.contains(&parent) => found.push(parent),
+                _ => break,
+            }
+            at = found[found.len() - 1];
+        }
+        Ok(found)
+    }
+}
+
+fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+impl Drop for SqliteTransaction<'_> {
+    fn drop(&mut self) {
+        // Some faults (disk full) have rolled back already; then there is nothing to do.
+        if self.open && !self.conn().is_autocommit() {
+            let _ = execute(self.conn(), "ROLLBACK");
+        }
+    }
+}
+
+impl Transaction for SqliteTransaction<'_> {
+    fn head(&mut self, key: &SessionKey) -> Result<Option<Head>> {
+        self.run(sessions::head(self.conn(), key))
+    }
+
+    fn version(&mut self, session: SessionId) -> Result<Option<u64>> {
+        self.run(
+            self.conn()
+                .prepare_cached("SELECT version FROM sessions WHERE id = ?1")
+                .and_then(|mut s| s.query_row([session.0], |row| row.get(0)).optional()),
+        )
+    }
+
+    fn load(&mut self, head: Head, format: u16) -> Result<Stored> {
+        self.run(sessions::load(self.conn(), head, format))
+    }
+
+    fn create(&mut self, key: &SessionKey, at: Time) -> Result<Head> {
+        self.run(
+            self.conn()
+                .prepare_cached("INSERT INTO sessions (agent, native_id, last_at) VALUES (?1, ?2, ?3)")
+                .and_then(|mut s| s.execute(params![key.agent, key.id, at.millis()])),
+        )?;
+        let id = SessionId(self.conn().last_insert_rowid());
+        Ok(Head { id, parent: None, version: 0, snapshot: 0, state: State::Active })
+    }
+
+    fn adopt(&mut self, child: SessionId, parent: SessionId) -> Result<bool> {
+        if child == parent || self.ancestors(parent)?.contains(&child) {
+            return Ok(false);
+        }
+        self.run(
+            self.conn()
+                .prepare_cached("UPDATE sessions SET parent = ?2 WHERE id = ?1")
+                .and_then(|mut s| s.execute([child.0, parent.0])),
+        )?;
+        Ok(true)
+    }
+
+    fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
+        let added = self.run(
+            self.conn()
+                .prepare_cached(
+                    "INSERT INTO events (session, seq, identity, at, kind, rules, json)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (session, identity) DO NOTHING",
+                )
+                .and_then(|mut s| {
+                    s.execute(params![
+                        session.0,
+                        event.seq,
+                        event.identity.0.cast_signed(),
+                        event.at.millis(),
+                        event.kind,
+                        event.rules.0.cast_signed(),
+                        event.json
+                    ])
+                }),
+        )?;
+        Ok(added == 1)
+    }
+
+    fn save(&mut self, session: SessionId, from: u64, to: u64, state: &State, card: &Card) -> Result<()> {
+        let held = state.is_paused() || state.is_killed();
+        let saved = self.run((|| {
+            self.conn()
+                .prepare_cached(
+                    "UPDATE sessions SET version = ?3, state = ?4, held = ?5, state_json = ?6, project = ?7,
+                            last_at = max(last_at, ?8), calls = ?9, tokens = ?10, cost_micros = ?11, card_json = ?12
+                     WHERE id = ?1 AND version = ?2",
+                )?
+                .execute(params![
+                    session.0,
+                    from,
+                    to,
+                    state.word(),
+                    held,
+                    to_json(state)?,
+                    card.facts.project,
+                    card.facts.last_at.millis(),
+                    clamp(card.counters.calls),
+                    clamp(card.spent.usage.total()),
+                    clamp(card.spent.cost_micros),
+                    to_json(card)?
+                ])
+        })())?;
+        if saved == 1 { Ok(()) } else { Err(StoreError::Conflict(session.0)) }
+    }
+
+    fn snapshot(&mut self, session: SessionId, snapshot: &Snapshot) -> Result<()> {
+        self.run((|| {
+            let conn = self.conn();
+            // `sessions.snapshot` still names the one before: that one stays, older ones go.
+            conn.prepare_cached(
+                "DELETE FROM snapshots WHERE session = ?1 AND seq < (SELECT snapshot FROM sessions WHERE id = ?1)",
+            )?
+            .execute([session.0])?;
+            conn.prepare_cached(
+                "INSERT OR REPLACE INTO snapshots (session, seq, format, rules, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                session.0,
+                snapshot.seq,
+                snapshot.format,
+                snapshot.rules.0.cast_signed(),
+                snapshot.data
+            ])?;
+            conn.prepare_cached("UPDATE sessions SET snapshot = ?2 WHERE id = ?1")?
+                .execute(params![session.0, snapshot.seq])
+                .map(drop)
+        })())
+    }
+
+    fn charge_ancestors(&mut self, session: SessionId, spent: &Spent) -> Result<()> {
+        for ancestor in self.ancestors(session)? {
+            let mut total = self.beneath(ancestor)?;
+            total.calls = total.calls.saturating_add(spent.calls);
+            total.usage.add(&spent.usage);
+            total.cost_micros = total.cost_micros.saturating_add(spent.cost_micros);
+            self.run((|| {
+                self.conn()
+                    .prepare_cached("UPDATE sessions SET beneath_json = ?2 WHERE id = ?1")?
+                    .execute(params![ancestor.0, to_json(&total)?])
+                    .map(drop)
+            })())?;
+        }
+        Ok(())
+    }
+
+    fn beneath(&mut self, session: SessionId) -> Result<Spent> {
+        self.run(
+            self.conn()
+                .prepare_cached("SELECT beneath_json FROM sessions WHERE id = ?1")
+                .and_then(|mut s| s.query_row([session.0], |row| sessions::beneath(row, 0))),
+        )
+    }
+
+    fn rules(&mut self, digest: Digest) -> Result<Option<String>> {
+        self.run(records::rules(self.conn(), digest))
+    }
+
+    fn put_rules(&mut self, digest: Digest, json: &str) -> Result<()> {
+        self.run(
+            self.conn()
+                .prepare_cached("INSERT INTO rules (digest, json) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+                .and_then(|mut s| s.execute(params![digest.0.cast_signed(), json]).map(drop)),
+        )
+    }
+
+    fn incident(&mut self, id: &str) -> Result<Option<Incident>> {
+        self.run(records::incident(self.conn(), id))
+    }
+
+    fn put_incident(&mut self, session: SessionId, incident: &Incident) -> Result<()> {
+        self.run((|| {
+            self.conn()
+                .prepare_cached(
+                    "INSERT INTO incidents (id, session, opened_at, closed_at, json) VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT (id) DO UPDATE SET closed_at = excluded.closed_at, json = excluded.json",
+                )?
+                .execute(params![
+                    incident.id,
+                    session.0,
+                    incident.opened_at.millis(),
+                    incident.closed_at.map(Time::millis),
+                    to_json(incident)?
+                ])
+                .map(drop)
+        })())
+    }
+
+    fn put_finding(&mut self, session: SessionId, intervention: &Intervention) -> Result<()> {
+        self.run((|| {
+            self.conn()
+                .prepare_cached(
+                    "INSERT INTO findings (id, session, at, json) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (id) DO UPDATE SET at = excluded.at, json = excluded.json",
+                )?
+                .execute(params![
+                    intervention.finding.id,
+                    session.0,
+                    intervention.finding.at.millis(),
+                    to_json(intervention)?
+                ])
+                .map(drop)
+        })())
+    }
+
+    fn put_note(&mut self, session: SessionId, note: &Note) -> Result<()> {
+        self.run((|| {
+            self.conn()
+                .prepare_cached(
+                    "INSERT INTO notes (session, at, decision_json, by_whom, text) VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![session.0, note.at.millis(), to_json(&note.decision)?, note.by, note.text])
+                .map(drop)
+        })())
+    }
+
+    fn put_setting(&mut self, key: &str, value: Option<&str>) -> Result<()> {
+        self.run((|| match value {
+            Some(value) => self
+                .conn()
+                .prepare_cached(
+                    "INSERT INTO settings (key, value) VALUES (?1, ?2)
+                     ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                )?
+                .execute([key, value]),
+            None => self.conn().prepare_cached("DELETE FROM settings WHERE key = ?1")?.execute([key]),
+        })())
+        .map(drop)
+    }
+
+    fn put_tombstone(&mut self, tombstone: &Tombstone) -> Result<()> {
+        self.run((|| {
+            self.conn()
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO tombstones
+                         (agent, native_id, project, task, pattern, message, at, expires_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                )?
+                .execute(params![
+                    tombstone.session.agent,
+                    tombstone.session.id,
+                    tombstone.project,
+                    tombstone.task,
+                    tombstone.pattern,
+                    tombstone.message,
+                    tombstone.at.millis(),
+                    tombstone.expires_at.millis()
+                ])
+                .map(drop)
+        })())
+    }
+
+    fn enqueue(&mut self, message: &NewMessage) -> Result<bool> {
+        self.run(outbox::enqueue(self.conn(), message))
+    }
+
+    fn claim(&mut self, now: Time, lease: Duration, limit: usize) -> Result<Vec<Message>> {
+        self.run(outbox::claim(self.conn(), now, lease, limit))
+    }
+
+    fn sent(&mut self, message: i64, at: Time) -> Result<()> {
+        self.run(outbox::sent(self.conn(), message, at))
+    }
+
+    fn failed(&mut self, message: i64, error: &str, retry_at: Option<Time>) -> Result<()> {
+        self.run(outbox::failed(self.conn(), message, error, retry_at))
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.run(execute(self.conn(), "COMMIT"))?;
+        self.open = false;
+        Ok(())
+    }
+}
+
+/// SQLite's numbers end at 2^63.
+fn clamp(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
