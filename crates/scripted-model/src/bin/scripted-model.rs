@@ -1,0 +1,48 @@
+//! The scripted model as a process: `scripted-model --script play.toml [--port 8080] [--record FOLDER]`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use belay_scripted_model::{Options, Script, ScriptedModel};
+
+const USAGE: &str = "usage: scripted-model --script FILE [--port PORT] [--record FOLDER]";
+
+fn main() -> ExitCode {
+    match run(std::env::args().skip(1)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            let _ = writeln!(std::io::stderr(), "scripted-model: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut script = None;
+    let mut options = Options::default();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
+        match arg.as_str() {
+            "--script" => script = Some(PathBuf::from(value()?)),
+            "--port" => options.port = value()?.parse().map_err(|error| format!("--port: {error}"))?,
+            "--record" => options.folder = Some(PathBuf::from(value()?)),
+            "--help" | "-h" => return say(USAGE),
+            other => return Err(format!("unknown argument {other:?}\n{USAGE}")),
+        }
+    }
+    let script = Script::load(&script.ok_or(USAGE)?).map_err(|error| error.to_string())?;
+    if let Some(folder) = &options.folder {
+        std::fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    }
+    let model = ScriptedModel::start_with(script, options).map_err(|error| format!("cannot start: {error}"))?;
+    say(&model.url())?;
+    // Serves until the process is ended from outside.
+    loop {
+        std::thread::park();
+    }
+}
+
+fn say(line: &str) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{line}").map_err(|error| error.to_string())
+}

@@ -1,0 +1,110 @@
+//! Sends an answer piece by piece, at the pace and with the faults the script asks for.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::record::{Fate, Ticket};
+use crate::script::Pace;
+
+/// The script cuts the connection here.
+#[derive(Debug, thiserror::Error)]
+#[error("connection cut by the script")]
+pub(crate) struct Cut;
+
+/// A response body fed by a task; ends in [`Cut`] where the script says so.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    feed: mpsc::Receiver<Result<Bytes, Cut>>,
+    length: Option<u64>,
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        self.feed.poll_recv(cx).map_ok(Frame::data)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.length.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+pub(crate) enum Content {
+    Whole(Vec<u8>),
+    Events(Box<dyn Iterator<Item = String> + Send>),
+}
+
+/// What happens before the status line.
+pub(crate) async fn before_head(pace: &Pace, release: &Semaphore, ticket: Ticket) -> Result<Ticket, Cut> {
+    tokio::time::sleep(pace.delay).await;
+    if pace.hold_after == Some(0) {
+        hold(release).await;
+    }
+    if pace.drop_after == Some(0) {
+        ticket.settle(Fate::Dropped);
+        return Err(Cut);
+    }
+    Ok(ticket)
+}
+
+/// Each [`Semaphore`] permit lets one held answer go on.
+async fn hold(release: &Semaphore) {
+    if let Ok(permit) = release.acquire().await {
+        permit.forget();
+    }
+}
+
+/// Starts sending; must be called within a runtime.
+pub(crate) fn send(content: Content, pace: Pace, release: Arc<Semaphore>, ticket: Ticket) -> Pieces {
+    // One piece of slack: a slow reader slows the model, and what is sent is what the ticket counts.
+    let (feed, receiver) = mpsc::channel(1);
+    let (length, pieces): (_, Box<dyn Iterator<Item = Vec<u8>> + Send>) = match content {
+        Content::Whole(bytes) => (Some(bytes.len() as u64), Box::new(std::iter::once(bytes))),
+        Content::Events(events) => (None, Box::new(events.map(String::into_bytes))),
+    };
+    let split = pace.split.unwrap_or(usize::MAX).max(1);
+    let pieces = pieces.flat_map(move |piece| piece.chunks(split).map(Bytes::copy_from_slice).collect::<Vec<_>>());
+    tokio::spawn(async move {
+        let gone = feed.clone();
+        tokio::select! {
+            // Delivery first: an answer that has just been sent to its end is no answer cut short.
+            biased;
+            () = deliver(pieces, feed, &pace, &release, ticket) => {}
+            () = gone.closed() => {}
+        }
+    });
+    Pieces { feed: receiver, length }
+}
+
+async fn deliver(
+    mut pieces: impl Iterator<Item = Bytes>,
+    feed: mpsc::Sender<Result<Bytes, Cut>>,
+    pace: &Pace,
+    release: &Semaphore,
+    mut ticket: Ticket,
+) {
+    for sent in 0.. {
+        if sent > 0 && pace.hold_after == Some(sent) {
+            hold(release).await;
+        }
+        if pace.drop_after == Some(sent) {
+            let _ = feed.send(Err(Cut)).await;
+            return ticket.settle(Fate::Dropped);
+        }
+        let Some(piece) = pieces.next() else { break };
+        if sent > 0 && !pace.piece_delay.is_zero() {
+            tokio::time::sleep(pace.piece_delay).await;
+        }
+        if feed.send(Ok(piece)).await.is_err() {
+            return;
+        }
+        ticket.sent_one();
+    }
+    ticket.settle(Fate::Answered);
+}

@@ -1,0 +1,141 @@
+//! Answers in the words of each API: as one JSON document, or as the events of a stream.
+//!
+//! A stream is a list of [`Step`]s, the same for all APIs; an encoder per API turns each step into the bytes that API
+//! would send. Steps are made lazily, so a chant of a gigabyte needs no gigabyte here.
+
+mod chat;
+mod gemini;
+mod messages;
+mod responses;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Ids, ToolCall, Usage};
+use crate::classify::Api;
+
+/// A tool result found in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The id of the call it answers.
+    pub id: String,
+    pub text: String,
+}
+
+pub(crate) enum Step {
+    Open,
+    TextOpen,
+    Piece(String),
+    TextClose,
+    Call(ToolCall),
+    Close,
+    Fail(Failure),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: String,
+    pub(crate) message: String,
+}
+
+/// What an encoder needs to know from the start.
+#[derive(Debug)]
+struct Frame {
+    ids: Ids,
+    model: String,
+    usage: Usage,
+    has_calls: bool,
+}
+
+/// Details of the request that change how an answer is framed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes {
+    /// Chat Completions report usage in a stream only when asked.
+    pub(crate) usage_in_stream: bool,
+    /// Gemini streams a JSON array unless `alt=sse` is asked for.
+    pub(crate) gemini_array: bool,
+}
+
+trait Encode: Send {
+    fn encode(&mut self, step: Step) -> Vec<String>;
+}
+
+pub(crate) fn plain(api: Api, answer: &Answer) -> Value {
+    match api {
+        Api::Responses => responses::plain(answer),
+        Api::Chat => chat::plain(answer),
+        Api::Messages => messages::plain(answer),
+        Api::Gemini => gemini::plain(answer),
+    }
+}
+
+pub(crate) fn stream(
+    api: Api,
+    answer: Answer,
+    wishes: Wishes,
+    failure: Option<Failure>,
+) -> Box<dyn Iterator<Item = String> + Send> {
+    let Answer { ids, model, text, calls, usage } = answer;
+    let frame = Frame { ids, model, usage, has_calls: !calls.is_empty() };
+    let mut encoder: Box<dyn Encode> = match api {
+        Api::Responses => Box::new(responses::Encoder::new(frame)),
+        Api::Chat => Box::new(chat::Encoder::new(frame, wishes.usage_in_stream)),
+        Api::Messages => Box::new(messages::Encoder::new(frame)),
+        Api::Gemini => Box::new(gemini::Encoder::new(frame, wishes.gemini_array)),
+    };
+    let words: Box<dyn Iterator<Item = Step> + Send> = if text.is_empty() {
+        Box::new(std::iter::empty())
+    } else {
+        let pieces = text.into_pieces().map(Step::Piece);
+        Box::new(std::iter::once(Step::TextOpen).chain(pieces).chain(std::iter::once(Step::TextClose)))
+    };
+    let end = failure.map_or(Step::Close, Step::Fail);
+    let steps = std::iter::once(Step::Open).chain(words).chain(calls.into_iter().map(Step::Call));
+    Box::new(steps.chain(std::iter::once(end)).flat_map(move |step| encoder.encode(step)))
+}
+
+pub(crate) fn error(api: Option<Api>, status: u16, message: &str) -> Value {
+    match api {
+        Some(Api::Messages) => messages::error(status, message),
+        Some(Api::Gemini) => gemini::error(status, message),
+        _ => json!({"error": {"message": message, "type": openai_error_type(status), "param": null, "code": null}}),
+    }
+}
+
+fn openai_error_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}
+
+pub(crate) fn tool_results(api: Api, body: &Value) -> Vec<ToolResult> {
+    match api {
+        Api::Responses => responses::tool_results(body),
+        Api::Chat => chat::tool_results(body),
+        Api::Messages => messages::tool_results(body),
+        Api::Gemini => gemini::tool_results(body),
+    }
+}
+
+fn sse(event: &str, data: &Value) -> String {
+    format!("event: {event}\ndata: {data}\n\n")
+}
+
+/// The text of a content field that is a string or a list of parts with `text`.
+fn flat_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
