@@ -218,6 +218,9 @@ pub struct ToolReturned {
     /// The call this answers. Without it: the latest call that still waits for an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
+    /// For agents that give their calls no id: fingerprint ([`Action::key`]) of the call this answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Digest>,
     /// How it ended, as the agent says.
     pub status: Status,
     /// Exit code of a command, when known.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Event, SCHEMA_VERSION, ToolCalled, ToolReturned};
 use crate::action::{self, Action, Tool, ToolKind};
+use crate::digest::Digest;
 use crate::excerpt::Excerpt;
 use crate::key::MAX_ID_BYTES;
 use crate::outcome::{Outcome, Status};
@@ -87,6 +88,8 @@ pub(super) struct ToolReturnedWire {
     #[serde(default)]
     call: Option<String>,
     #[serde(default)]
+    answers: Option<Digest>,
+    #[serde(default)]
     status: Option<Status>,
     #[serde(default)]
     exit_code: Option<i32>,
@@ -103,6 +106,7 @@ impl From<ToolReturnedWire> for ToolReturned {
         let mut returned = match wire.outcome {
             Some(outcome) => Self {
                 call: wire.call,
+                answers: None,
                 status: wire.status.unwrap_or_default(),
                 exit_code: wire.exit_code,
                 outcome,
@@ -111,6 +115,7 @@ impl From<ToolReturnedWire> for ToolReturned {
             },
             None => Self::new(wire.call, wire.status, wire.exit_code, &wire.output),
         };
+        returned.answers = wire.answers;
         returned.duration_ms = wire.duration_ms;
         returned
     }
@@ -121,7 +126,7 @@ impl ToolReturned {
     pub fn new(call: Option<String>, status: Option<Status>, exit_code: Option<i32>, output: &str) -> Self {
         let outcome = Outcome::of(output, exit_code);
         let status = status.unwrap_or_else(|| outcome.status(exit_code));
-        Self { call, status, exit_code, outcome, output: Excerpt::new(output), duration_ms: None }
+        Self { call, answers: None, status, exit_code, outcome, output: Excerpt::new(output), duration_ms: None }
     }
 }
 
