@@ -1,10 +1,33 @@
 //! What a tool call does: fingerprints free of volatile parts.
+//!
+//! An [`Action`] is what is left of an input once it has been condensed: digests that tell whether two
+//! calls ask for the same thing ([`Action::key`]), for the same thing but for numbers and indentation
+//! ([`Action::skeleton`]), or for something else of the same target ([`Action::shape`]); and the few
+//! facts a detector must know about a call before its answer comes: does it change files, does it
+//! merely look, does it wait, does it run the tests.
+
+mod classify;
+mod command;
+mod edit;
+mod fields;
+mod input;
+mod names;
+mod programs;
+mod shell;
+
+#[cfg(test)]
+mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::digest::Digest;
+use crate::event::CheckKind;
+use crate::sketch;
+use input::Input;
+
+pub use classify::classify;
 
 /// A tool as the agent names it, and what kind of thing it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,25 +70,117 @@ pub enum ToolKind {
     Other,
 }
 
-/// Fingerprints of one tool call.
+/// Fingerprints of one tool call and what it is about to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Action {
-    /// Equal when the same thing is asked for again, volatile parts aside.
+    /// Equal when the same thing is asked for again, volatile parts aside. Compare with
+    /// [`Action::same_as`], which also minds `place`.
     pub key: Digest,
-    /// Equal when the same is asked of the same target with other words (coarser than `key`).
+    /// Equal when the same is asked of the same target with other words (coarser than `key`): the path
+    /// of an edit or read, program and subcommand of a command.
     pub shape: Digest,
+    /// `key` without digits, indentation and blank runs: equal for calls that differ in numbers only.
+    pub skeleton: Digest,
+    /// Simhash of the salient words; compare with [`Action::similarity`].
+    pub sketch: Digest,
+    /// The file or folder it is about, when there is exactly one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Digest>,
+    /// The folder a command first changes into. Kept apart from `key`, because a shell may already
+    /// be there: a missing place fits any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Digest>,
+    /// For a call that only looks: what it looks at, range and all. Equal for the same view.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<Digest>,
+    /// For an edit: the text taken out and the text put in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hunk: Option<Hunk>,
+    /// It runs tests, a build or a linter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckKind>,
+    /// It changes files or other lasting state.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mutates: bool,
+    /// It waits or asks how something that runs is doing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub poll: bool,
+    /// It makes a commit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub commits: bool,
 }
 
-/// Kind of a tool nobody told us about, from its name and the shape of its input.
-pub fn classify(_name: &str, _input: &Value) -> ToolKind {
-    ToolKind::Other
+/// The two sides of an edit. An edit and its inverse have them swapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hunk {
+    /// The text taken out (that of an insertion is the empty text; unknown for a whole file).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// The text put in (empty for a deletion; the whole content for a write).
+    pub after: Digest,
+}
+
+impl Hunk {
+    /// Whether one undoes the other.
+    pub fn undoes(&self, other: &Self) -> bool {
+        !self.is_void() && self.before == Some(other.after) && other.before == Some(self.after)
+    }
+
+    /// Whether it leaves the text as it was.
+    pub fn is_void(&self) -> bool {
+        self.before == Some(self.after)
+    }
 }
 
 impl Action {
     /// Fingerprints of an input, and its salient part as text.
-    pub fn of(_kind: ToolKind, name: &str, input: &Value) -> (Self, String) {
-        let text = input.to_string();
-        (Self { key: Digest::of_parts([name.as_bytes(), text.as_bytes()]), shape: Digest::of(name) }, text)
+    ///
+    /// `input` may be JSON, a text that holds JSON, or plain text (then it is the command, query or
+    /// code itself).
+    pub fn of(kind: ToolKind, name: &str, input: &Value) -> (Self, String) {
+        let input = Input::read(input);
+        match kind {
+            ToolKind::Shell => command::of(name, &input),
+            ToolKind::Edit | ToolKind::Write => edit::of(kind, name, &input),
+            _ => fields::of(kind, name, &input),
+        }
+    }
+
+    /// The same thing is asked for again: equal keys, and no contradiction about the folder.
+    pub fn same_as(&self, other: &Self) -> bool {
+        self.key == other.key
+            && match (self.place, other.place) {
+                (Some(a), Some(b)) => a == b,
+                _ => true,
+            }
+    }
+
+    /// How alike the salient words are: 1 for equal, about 0 for unrelated.
+    pub fn similarity(&self, other: &Self) -> f32 {
+        sketch::similarity(self.sketch, other.sketch)
+    }
+}
+
+/// Joins what makes a fingerprint; `kind` and `name` keep tools apart.
+struct Print<'a> {
+    kind: ToolKind,
+    /// For kinds whose tools are interchangeable (shell, read, edit, ...) the name says nothing.
+    name: &'a str,
+}
+
+impl<'a> Print<'a> {
+    fn new(kind: ToolKind, name: &'a str) -> Self {
+        let name = match kind {
+            ToolKind::Shell | ToolKind::Read | ToolKind::Edit | ToolKind::Write => "",
+            _ => name,
+        };
+        Self { kind, name }
+    }
+
+    fn digest(&self, role: &str, parts: &[&str]) -> Digest {
+        let kind = [self.kind as u8];
+        let head = [&kind[..], self.name.as_bytes(), role.as_bytes()];
+        Digest::of_parts(head.into_iter().chain(parts.iter().map(|part| part.as_bytes())))
     }
 }

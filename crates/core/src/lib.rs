@@ -27,6 +27,7 @@
 //! | [`policy`] | the ladder from finding to intervention |
 //! | [`rules`] | every threshold, as data |
 //! | [`redact`] | what a secret looks like |
+//! | [`sketch`] | how alike two texts are |
 
 pub mod action;
 pub mod detect;
@@ -40,6 +41,7 @@ pub mod policy;
 pub mod redact;
 pub mod rules;
 pub mod session;
+pub mod sketch;
 pub mod time;
 
 pub use action::{Action, Tool, ToolKind};

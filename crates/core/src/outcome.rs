@@ -1,9 +1,31 @@
 //! What a tool call led to, free of timestamps, paths, addresses, durations and ids.
+//!
+//! [`Outcome::of`] does not know which tool was called, so it collects *facts* and is careful with
+//! judgement: a source file that contains the word "error" is not an error. [`Outcome::failed`] is true
+//! only where the call itself says so (an exit code, a harness's wrapper, an error at the very
+//! start). [`Outcome::family`] and [`Outcome::checks`] are what the text *would* mean if it is the output of
+//! a command; whoever knows the tool's kind decides whether to believe them.
+
+mod causes;
+mod checks;
+mod family;
+mod normalise;
+mod signs;
+mod unwrap;
+
+#[cfg(test)]
+mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::excerpt::{ceil, floor};
+use crate::sketch::simhash;
+
+pub use checks::Checks;
+pub(crate) use normalise::steady;
+pub use normalise::{digest_normalised, normalise};
 
 /// How a tool call ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -25,17 +47,113 @@ pub enum Status {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Outcome {
-    /// Digest of the normalised text.
+    /// Digest of the normalised text, its wrapper taken off.
     pub digest: Digest,
+    /// Simhash of the normalised text's words, for outputs that are nearly equal.
+    pub sketch: Digest,
+    /// Length of the text in bytes, its wrapper taken off.
+    pub len: u32,
+    /// Exit code, as given or as it stands in the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The call itself says that it failed: exit code, wrapper, or an error at the very start.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// What kind of error it is: the cause, without line numbers, paths and other words of the
+    /// single case. Equal for errors with one cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<Digest>,
+    /// The cause in a few words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub family_name: String,
+    /// Digest of the failure messages, numbers kept and places dropped: a changed assertion shows, a
+    /// moved line does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Digest>,
+    /// What tests, compilers and linters reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
+    /// A person or a policy refused it, or must approve it first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
+    /// It goes on in the background.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub running: bool,
+    /// It did not end in time, or its shell hangs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+    /// Something outside could not be reached: rate limit, overload, network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outage: bool,
+    /// Nothing came back, or nothing was found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub empty: bool,
+    /// A short constant confirmation that says nothing about what was done.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledged: bool,
 }
 
+/// Of longer outputs only the ends are read: head and tail.
+const HEAD: usize = 32 * 1024;
+const TAIL: usize = 16 * 1024;
+
 impl Outcome {
-    pub fn of(output: &str, _exit_code: Option<i32>) -> Self {
-        Self { digest: Digest::of(output) }
+    /// Facts of an output. `exit_code` is what the sensor knows; else the text may tell.
+    pub fn of(output: &str, exit_code: Option<i32>) -> Self {
+        let unwrapped = unwrap::unwrap(output);
+        let body = unwrapped.body.as_ref();
+        let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let exit_code = exit_code.or(unwrapped.exit_code);
+        let text = normalise(&ends(body));
+        let mut signs = signs::read(&text);
+        signs.timed_out |= exit_code == Some(124);
+        let running = unwrapped.running && exit_code.is_none();
+        let failed = exit_code.is_some_and(|code| code != 0) || unwrapped.error || signs.error;
+        let checks = checks::read(&text);
+        let family = family::read(&text, signs.error || unwrapped.error);
+        let failure = match &checks {
+            Some(report) if report.checks.failed > 0 => Some(report.failure()),
+            _ => family.as_ref().map(|family| family.message),
+        };
+        Self {
+            digest: Digest::of(&text),
+            sketch: simhash(&text),
+            len,
+            exit_code,
+            failed: failed && !running,
+            failure,
+            family: family.as_ref().map(|family| Digest::of(&family.cause)),
+            family_name: family.map(|family| family.cause).unwrap_or_default(),
+            checks: checks.map(|report| report.checks),
+            refused: signs.refused,
+            running,
+            timed_out: signs.timed_out,
+            outage: signs.outage,
+            empty: signs.empty,
+            acknowledged: signs.acknowledged,
+        }
     }
 
     /// The status that follows from exit code and text.
     pub fn status(&self, exit_code: Option<i32>) -> Status {
-        if exit_code.unwrap_or(0) == 0 { Status::Ok } else { Status::Error }
+        if self.refused {
+            Status::Refused
+        } else if self.timed_out {
+            Status::TimedOut
+        } else if self.running {
+            Status::Running
+        } else if self.failed || exit_code.is_some_and(|code| code != 0) {
+            Status::Error
+        } else {
+            Status::Ok
+        }
     }
+}
+
+/// Head and tail of a long text.
+fn ends(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.len() <= HEAD + TAIL {
+        return text.into();
+    }
+    format!("{}\n[...]\n{}", floor(text, HEAD), ceil(text, text.len() - TAIL)).into()
 }

@@ -1,0 +1,223 @@
+//! What kind of thing a tool does, from its name and the shape of its input.
+
+use serde_json::Value;
+
+use super::ToolKind;
+use super::input::Input;
+use super::names;
+
+/// Where different tools keep the same thing.
+pub(super) const COMMAND: &[&str] =
+    &["command", "cmd", "commands", "script", "shell_command", "command_line", "CommandLine"];
+pub(super) const CODE: &[&str] = &["code", "python_code", "source", "source_code"];
+pub(super) const PATH: &[&str] = &[
+    "file_path",
+    "path",
+    "filePath",
+    "filepath",
+    "absolute_path",
+    "absolutePath",
+    "target_file",
+    "targetFile",
+    "TargetFile",
+    "AbsolutePath",
+    "notebook_path",
+    "relative_workspace_path",
+    "relative_path",
+    "relativePath",
+    "file_name",
+    "fileName",
+    "filename",
+    "file",
+    "uri",
+    "dir_path",
+    "directory",
+    "DirectoryPath",
+    "folder",
+];
+pub(super) const OLD: &[&str] = &[
+    "old_string",
+    "old_str",
+    "oldString",
+    "oldStr",
+    "old_text",
+    "oldText",
+    "search",
+    "find",
+    "old_content",
+    "oldContent",
+];
+pub(super) const NEW: &[&str] = &[
+    "new_string",
+    "new_str",
+    "newString",
+    "newStr",
+    "new_text",
+    "newText",
+    "replace",
+    "replacement",
+    "new_content",
+    "newContent",
+    "insert_text",
+    "new_source",
+    "code_edit",
+    "updated_content",
+];
+pub(super) const CONTENT: &[&str] = &["content", "contents", "file_text", "fileText", "text", "body", "file_content"];
+pub(super) const PATTERN: &[&str] = &[
+    "pattern",
+    "query",
+    "regex",
+    "search_term",
+    "searchTerm",
+    "glob",
+    "glob_pattern",
+    "q",
+    "keyword",
+    "keywords",
+    "queries",
+    "name_pattern",
+    "search_query",
+];
+pub(super) const URL: &[&str] = &["url", "urls", "link", "href"];
+pub(super) const PATCH: &[&str] = &["patch", "diff", "input", "patch_text", "patchText"];
+
+/// Kind of a tool nobody told us about, from its name and the shape of its input.
+pub fn classify(name: &str, input: &Value) -> ToolKind {
+    let input = Input::read(input);
+    let bare = bare_name(name);
+    if is_mcp(name) {
+        return ToolKind::Mcp;
+    }
+    if let Some(kind) = editor_command(&input).or_else(|| stdin_to_process(bare, &input)) {
+        return kind;
+    }
+    if let Some(text) = input.plain()
+        && let Some(kind) = command_line(bare, text)
+    {
+        return kind;
+    }
+    names::kind_of(bare).or_else(|| by_shape(&input)).or_else(|| by_words(bare)).unwrap_or_default()
+}
+
+/// Agents prefix names with a namespace (`functions.exec`, `default_api:read_file`).
+pub(super) fn bare_name(name: &str) -> &str {
+    name.rsplit(['.', ':', '/']).next().unwrap_or(name)
+}
+
+pub(super) fn is_mcp(name: &str) -> bool {
+    name.starts_with("mcp__") || name.starts_with("mcp_") || name.starts_with("mcp-") || name.starts_with("mcp.")
+}
+
+/// Editors that do several things, told apart by `command` (or `mode`, `action`).
+fn editor_command(input: &Input<'_>) -> Option<ToolKind> {
+    let command = input.text(&["command", "mode", "action", "operation"])?;
+    if !input.has(PATH) && command != "undo_edit" {
+        return None;
+    }
+    Some(match command.as_ref() {
+        "view" | "read" | "open" | "list" | "ls" => ToolKind::Read,
+        "create" | "write" | "overwrite" | "delete" => ToolKind::Write,
+        "str_replace" | "insert" | "undo_edit" | "append" | "replace" | "edit" | "set" | "add" | "remove" => {
+            ToolKind::Edit
+        }
+        _ => return None,
+    })
+}
+
+/// Writing nothing to a running process is asking how it is doing; writing something runs it.
+fn stdin_to_process(name: &str, input: &Input<'_>) -> Option<ToolKind> {
+    if names::squash(name) != "writestdin" {
+        return None;
+    }
+    let chars = input.text(&["chars", "input", "data", "text"]).unwrap_or_default();
+    Some(if chars.is_empty() { ToolKind::Poll } else { ToolKind::Shell })
+}
+
+/// A tool whose whole input is a command line that starts with its own name (`open a.py 12`) is a
+/// program; known ones keep their kind.
+fn command_line(name: &str, text: &str) -> Option<ToolKind> {
+    let first = text.split_whitespace().next()?;
+    if !first.eq_ignore_ascii_case(name) {
+        return None;
+    }
+    Some(names::kind_of(name).filter(|kind| *kind != ToolKind::Other).unwrap_or(ToolKind::Shell))
+}
+
+fn by_shape(input: &Input<'_>) -> Option<ToolKind> {
+    if input.fields().is_none() {
+        return None;
+    }
+    if input.has(OLD) && input.present(NEW).is_some() {
+        return Some(ToolKind::Edit);
+    }
+    if input.has(PATCH) && input.text(PATCH).is_some_and(|text| looks_like_patch(&text)) {
+        return Some(ToolKind::Edit);
+    }
+    if input.has(PATH) {
+        if input.has(NEW) {
+            return Some(ToolKind::Edit);
+        }
+        return Some(if input.has(CONTENT) {
+            ToolKind::Write
+        } else if input.has(PATTERN) {
+            ToolKind::Search
+        } else {
+            return None;
+        });
+    }
+    if input.has(COMMAND) {
+        return Some(ToolKind::Shell);
+    }
+    None
+}
+
+pub(super) fn looks_like_patch(text: &str) -> bool {
+    text.contains("*** Begin Patch") || text.starts_with("--- ") || text.contains("\n+++ ") || text.contains("\n@@")
+}
+
+/// The verb in an unknown name, as the last resort.
+fn by_words(name: &str) -> Option<ToolKind> {
+    let words = split_words(name);
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    // The verb decides: `read_database_schema` reads, `search_tests` searches.
+    Some(match words.first()?.as_str() {
+        "read" | "view" | "open" | "cat" | "list" | "show" | "get" | "extract"
+            if has(&["file", "files", "range", "dir", "directory", "code", "folder", "method", "class", "classes"]) =>
+        {
+            ToolKind::Read
+        }
+        "search" | "find" | "grep" | "lookup" | "query" => ToolKind::Search,
+        "edit" | "replace" | "patch" | "modify" | "insert" | "apply" => ToolKind::Edit,
+        "write" | "create" | "save" if has(&["file", "fix", "code", "patch"]) => ToolKind::Write,
+        "fetch" | "visit" | "download" => ToolKind::Fetch,
+        "run" | "exec" | "execute"
+            if has(&["command", "cmd", "shell", "bash", "terminal", "code", "script", "tests", "test"]) =>
+        {
+            ToolKind::Shell
+        }
+        "wait" | "poll" | "await" => ToolKind::Poll,
+        "ask" => ToolKind::Ask,
+        "think" | "plan" | "todo" => ToolKind::Plan,
+        _ => return None,
+    })
+}
+
+/// `readFileRange`, `read_file_range`, `read-file range` -> read, file, range.
+fn split_words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

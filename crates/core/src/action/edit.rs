@@ -1,0 +1,137 @@
+//! Fingerprints of edits and whole-file writes.
+
+use super::classify::{CONTENT, NEW, OLD, PATCH, PATH, looks_like_patch};
+use super::input::{Input, canonical, skeleton, tidy_path};
+use super::{Action, Hunk, Print, ToolKind};
+use crate::digest::Digest;
+use crate::sketch::simhash;
+
+pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, String) {
+    let print = Print::new(kind, name);
+    let patch = patch_text(input);
+    let sides = match &patch {
+        Some(patch) => Some(Sides::of_patch(patch)),
+        None => Sides::of_fields(kind, input),
+    };
+    let mut paths = match &sides {
+        Some(sides) => sides.paths.clone(),
+        None => Vec::new(),
+    };
+    if let Some(path) = input.text(PATH) {
+        paths = vec![tidy_path(&path)];
+    }
+    let whole = canonical(input, &[]);
+    let path = paths.join(" ");
+    let body = match &sides {
+        Some(sides) => format!("{}\n{}", sides.before.as_deref().unwrap_or_default(), sides.after),
+        None => whole.clone(),
+    };
+    // What is edited is in the path; the words are what is taken out and put in.
+    let shape = if path.is_empty() { print.digest("shape", &[name]) } else { print.digest("shape", &[&path]) };
+    let action = Action {
+        key: print.digest("key", &[&path, &whole]),
+        shape,
+        skeleton: print.digest("skeleton", &[&path, &skeleton(&whole)]),
+        sketch: simhash(&body),
+        target: (paths.len() == 1).then(|| Digest::of(&path)),
+        hunk: sides
+            .as_ref()
+            .map(|sides| Hunk { before: sides.before.as_ref().map(Digest::of), after: Digest::of(&sides.after) }),
+        mutates: true,
+        ..Action::default()
+    };
+    let salient = match (&patch, &sides) {
+        (Some(patch), _) => patch.clone(),
+        (None, Some(sides)) => sides.show(&path),
+        (None, None) => whole,
+    };
+    (action, salient)
+}
+
+fn patch_text(input: &Input<'_>) -> Option<String> {
+    let text = match input.plain() {
+        Some(text) => text.to_owned(),
+        None => input.text(PATCH)?.into_owned(),
+    };
+    looks_like_patch(&text).then_some(text)
+}
+
+/// What is taken out and what is put in.
+#[derive(Default)]
+struct Sides {
+    paths: Vec<String>,
+    /// `None` for a whole file: what it replaces is not told.
+    before: Option<String>,
+    after: String,
+}
+
+impl Sides {
+    fn of_fields(kind: ToolKind, input: &Input<'_>) -> Option<Self> {
+        let map = input.fields()?;
+        if let Some(edits) = map.get("edits").or_else(|| map.get("replacements")).and_then(|edits| edits.as_array()) {
+            let mut sides = Self { before: Some(String::new()), ..Self::default() };
+            for edit in edits {
+                let edit = Input::read(edit);
+                if let Some(before) = &mut sides.before {
+                    before.push_str(&edit.present(OLD).unwrap_or_default());
+                    before.push('\n');
+                }
+                sides.after.push_str(&edit.present(NEW).unwrap_or_default());
+                sides.after.push('\n');
+            }
+            return Some(sides);
+        }
+        if kind == ToolKind::Write {
+            return Some(Self { after: input.present(CONTENT)?.into_owned(), ..Self::default() });
+        }
+        let before = input.present(OLD);
+        let after = input.present(NEW).or_else(|| input.present(CONTENT));
+        if before.is_none() && after.is_none() {
+            return None;
+        }
+        Some(Self {
+            paths: Vec::new(),
+            before: Some(before.unwrap_or_default().into_owned()),
+            after: after.unwrap_or_default().into_owned(),
+        })
+    }
+
+    /// Reads unified diffs and the `*** Begin Patch` form.
+    fn of_patch(patch: &str) -> Self {
+        let mut sides = Self { before: Some(String::new()), ..Self::default() };
+        let mut before = String::new();
+        for line in patch.lines() {
+            if let Some(path) = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/", "+++ "]
+                .iter()
+                .find_map(|mark| line.strip_prefix(mark))
+            {
+                let path = path.split('\t').next().unwrap_or(path);
+                if path != "/dev/null" {
+                    sides.paths.push(tidy_path(path));
+                }
+            } else if line.starts_with("*** ")
+                || line.starts_with("--- ")
+                || line.starts_with("@@")
+                || line.starts_with("diff ")
+                || line.starts_with("index ")
+            {
+            } else if let Some(line) = line.strip_prefix('-') {
+                before.push_str(line);
+                before.push('\n');
+            } else if let Some(line) = line.strip_prefix('+') {
+                sides.after.push_str(line);
+                sides.after.push('\n');
+            }
+        }
+        sides.before = Some(before);
+        sides.paths.dedup();
+        sides
+    }
+
+    fn show(&self, path: &str) -> String {
+        match &self.before {
+            Some(before) if !before.is_empty() => format!("{path}\n--- {before}\n+++ {}", self.after),
+            _ => format!("{path}\n{}", self.after),
+        }
+    }
+}

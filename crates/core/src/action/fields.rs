@@ -1,0 +1,54 @@
+//! Fingerprints of everything that is neither a command nor an edit.
+
+use super::classify::{PATH, PATTERN, URL, is_mcp};
+use super::input::{Input, canonical, skeleton, tidy_path};
+use super::{Action, Print, ToolKind};
+use crate::digest::Digest;
+use crate::outcome::steady;
+use crate::sketch::simhash;
+
+pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, String) {
+    let print = Print::new(kind, name);
+    let path = input.text(PATH).or_else(|| input.text(&["paths", "files"])).map(|path| tidy_path(&path));
+    let pattern = input.text(PATTERN);
+    let url = input.text(URL);
+    let whole = canonical(input, PATH);
+    let words = steady(&whole);
+    let path_text = path.as_deref().unwrap_or_default();
+    let key = print.digest("key", &[path_text, &words]);
+    let shape = match kind {
+        ToolKind::Read => print.digest("shape", &[path_text]),
+        ToolKind::Search => print.digest("shape", &[name, path_text]),
+        ToolKind::Fetch => print.digest("shape", &[url.as_deref().unwrap_or_default()]),
+        _ => print.digest("shape", &[name, path_text]),
+    };
+    let looks =
+        matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Fetch) || (is_mcp(name) && reads_by_name(name));
+    let action = Action {
+        key,
+        shape,
+        skeleton: print.digest("skeleton", &[path_text, &skeleton(&words)]),
+        sketch: simhash(&words),
+        target: path.as_ref().map(Digest::of),
+        look: looks.then_some(key),
+        poll: kind == ToolKind::Poll,
+        ..Action::default()
+    };
+    let salient = match (kind, &path, pattern, url) {
+        (ToolKind::Search, Some(path), Some(pattern), _) => format!("{pattern} in {path}"),
+        (ToolKind::Search, None, Some(pattern), _) => pattern.into_owned(),
+        (ToolKind::Fetch, _, _, Some(url)) => url.into_owned(),
+        (ToolKind::Read, Some(path), ..) if whole == "{}" => path.clone(),
+        (_, Some(path), ..) => format!("{path} {whole}"),
+        _ => whole,
+    };
+    (action, salient)
+}
+
+/// An MCP tool that says it only shows something.
+fn reads_by_name(name: &str) -> bool {
+    let tool = name.rsplit("__").next().unwrap_or(name).trim_start_matches('_').to_ascii_lowercase();
+    ["get", "list", "read", "search", "find", "fetch", "query", "show", "view", "describe"]
+        .iter()
+        .any(|verb| tool.starts_with(verb))
+}

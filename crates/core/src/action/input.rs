@@ -1,0 +1,239 @@
+//! One view of whatever an agent hands to a tool: an object, a text that holds an object, or a text.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+/// A tool's input.
+pub(super) enum Input<'a> {
+    Fields(Cow<'a, Map<String, Value>>),
+    Text(Cow<'a, str>),
+}
+
+/// Objects that only wrap the real input.
+const WRAPPERS: &[&str] = &["input", "arguments", "args", "params", "parameters", "kwargs"];
+
+/// How deep wrappers may nest before we take them at face value.
+const MAX_DEPTH: u8 = 4;
+
+impl<'a> Input<'a> {
+    pub(super) fn read(value: &'a Value) -> Self {
+        Self::unwrap(value, 0)
+    }
+
+    fn unwrap(value: &'a Value, depth: u8) -> Self {
+        match value {
+            Value::Object(map) => match (map.len(), map.iter().next()) {
+                (1, Some((name, inner))) if depth < MAX_DEPTH && WRAPPERS.contains(&name.as_str()) => match inner {
+                    Value::Object(_) => Self::unwrap(inner, depth + 1),
+                    Value::String(text) => match parse_object(text) {
+                        Some(map) => Self::Fields(Cow::Owned(map)),
+                        None => Self::Fields(Cow::Borrowed(map)),
+                    },
+                    _ => Self::Fields(Cow::Borrowed(map)),
+                },
+                _ => Self::Fields(Cow::Borrowed(map)),
+            },
+            Value::String(text) => match parse_object(text) {
+                Some(map) => Self::Fields(Cow::Owned(map)),
+                None => Self::Text(Cow::Borrowed(text)),
+            },
+            Value::Null => Self::Text(Cow::Borrowed("")),
+            Value::Array(items) if items.iter().all(Value::is_string) => Self::Text(Cow::Owned(join(items))),
+            other => Self::Text(Cow::Owned(other.to_string())),
+        }
+    }
+
+    pub(super) fn fields(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Self::Fields(map) => Some(map),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// The plain text, when that is all there is.
+    pub(super) fn plain(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Fields(_) => None,
+        }
+    }
+
+    /// The first of these fields that holds a text, number or list of texts, and is not empty.
+    pub(super) fn text(&self, names: &[&str]) -> Option<Cow<'_, str>> {
+        let map = self.fields()?;
+        names.iter().find_map(|name| map.get(*name).and_then(as_text).filter(|text| !text.is_empty()))
+    }
+
+    /// The first of these fields that is there at all, empty or not.
+    pub(super) fn present(&self, names: &[&str]) -> Option<Cow<'_, str>> {
+        let map = self.fields()?;
+        names.iter().find_map(|name| map.get(*name).and_then(as_text))
+    }
+
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.text(names).is_some()
+    }
+}
+
+fn as_text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        Value::Array(items) if items.iter().all(Value::is_string) => Some(Cow::Owned(join(items))),
+        _ => None,
+    }
+}
+
+fn parse_object(text: &str) -> Option<Map<String, Value>> {
+    let trimmed = text.trim();
+    if !trimmed.starts_with('{') || !trimmed.ends_with('}') {
+        return None;
+    }
+    serde_json::from_str(trimmed).ok()
+}
+
+fn join(items: &[Value]) -> String {
+    items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// Fields that say nothing about what is asked for: how long it may take, why, and under which id.
+const VOLATILE: &[&str] = &[
+    "description",
+    "explanation",
+    "justification",
+    "reason",
+    "timeout",
+    "timeout_ms",
+    "timeout_seconds",
+    "timeoutMs",
+    "yield_time_ms",
+    "yieldTimeMs",
+    "max_output_tokens",
+    "maxOutputTokens",
+    "max_chars",
+    "sandbox_permissions",
+    "with_escalated_permissions",
+    "security_risk",
+    "requires_approval",
+    "dangerouslyDisableSandbox",
+    "tool_call_id",
+    "toolCallId",
+    "call_id",
+    "request_id",
+    "requestId",
+    "trace_id",
+    "timestamp",
+    "toolSummary",
+    "tool_summary",
+];
+
+/// The input as one text that does not depend on the order of keys, on volatile fields, or on
+/// fields sent empty. `skip` leaves out more.
+pub(super) fn canonical(input: &Input<'_>, skip: &[&str]) -> String {
+    let mut out = String::new();
+    match input {
+        Input::Text(text) => out.push_str(text.trim()),
+        Input::Fields(map) => {
+            let skip = |name: &str| VOLATILE.contains(&name) || skip.contains(&name);
+            // An input of volatile fields only is still somebody's input: never a bare tool name.
+            let all_volatile = map.keys().all(|name| VOLATILE.contains(&name.as_str()));
+            write_object(&mut out, map, &|name| !all_volatile && skip(name));
+        }
+    }
+    out
+}
+
+fn write_object(out: &mut String, map: &Map<String, Value>, skip: &dyn Fn(&str) -> bool) {
+    let mut fields: Vec<_> = map.iter().filter(|(name, value)| !skip(name) && !is_blank(value)).collect();
+    fields.sort_by(|a, b| a.0.cmp(b.0));
+    out.push('{');
+    for (i, (name, value)) in fields.into_iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(name);
+        out.push(':');
+        write_value(out, value);
+    }
+    out.push('}');
+}
+
+fn write_value(out: &mut String, value: &Value) {
+    match value {
+        Value::Object(map) => write_object(out, map, &|_| false),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_value(out, item);
+            }
+            out.push(']');
+        }
+        Value::String(text) => {
+            // Quoted as JSON would, so that no text can pass for structure.
+            let _ = write!(out, "{text:?}");
+        }
+        other => {
+            let _ = write!(out, "{other}");
+        }
+    }
+}
+
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// A path without what does not change where it leads.
+pub(super) fn tidy_path(path: &str) -> String {
+    let path = path.trim().trim_matches(|c| c == '"' || c == '\'' || c == '`');
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let path = path.replace('\\', "/");
+    let absolute = path.starts_with('/');
+    let mut out = String::with_capacity(path.len());
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if absolute || !out.is_empty() {
+            out.push('/');
+        }
+        out.push_str(part);
+    }
+    if out.is_empty() {
+        out.push_str(if absolute { "/" } else { "." });
+    }
+    out
+}
+
+/// The text without digits, and with every run of blanks as one: equal for texts that differ only
+/// in numbers and indentation.
+pub(super) fn skeleton(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        // Blanks may stand in the text itself or escaped inside a quoted value.
+        let escaped_blank = c == '\\' && matches!(chars.peek(), Some('n' | 't' | 'r'));
+        if escaped_blank {
+            chars.next();
+        }
+        if escaped_blank || c.is_whitespace() {
+            if !out.ends_with(' ') {
+                out.push(' ');
+            }
+        } else if c.is_ascii_digit() {
+            if !out.ends_with('#') {
+                out.push('#');
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

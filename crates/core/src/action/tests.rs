@@ -1,0 +1,1 @@
+//! Behaviour of fingerprints a detector relies on.

@@ -1,0 +1,140 @@
+//! What tests, compilers and linters report: how many passed and failed, and which.
+//!
+//! One small reader per dialect. Each gets the normalised lines and either recognises its own
+//! summary or stays silent; the dialects do not overlap, so the first that speaks is right.
+
+mod cargo;
+mod ctest;
+mod diagnostics;
+mod dotnet;
+mod go;
+mod jest;
+mod junit;
+mod pytest;
+mod rspec;
+mod unittest;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::family::without_places;
+use crate::digest::Digest;
+
+/// How many failing names are kept apart.
+pub(super) const NAMES: usize = 32;
+
+/// A report of tests, a compiler or a linter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Checks {
+    /// How many passed, when the report says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u32>,
+    /// How many failed: tests, or diagnostics of a compiler or linter.
+    pub failed: u32,
+    /// Digest of the set of failing names, in any order. The empty set has one too.
+    pub failing: Digest,
+    /// Digests of the failing names, sorted; at most 32, the smallest ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Digest>,
+}
+
+/// What a reader collects.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub checks: Checks,
+    names: BTreeSet<String>,
+    /// Lines that say why.
+    messages: Vec<String>,
+}
+
+/// More messages than this are not compared.
+const MESSAGES: usize = 64;
+
+impl Report {
+    fn fail(&mut self, name: &str) {
+        let name = name.trim();
+        if !name.is_empty() && self.names.len() < 4096 {
+            self.names.insert(name.to_owned());
+        }
+    }
+
+    fn say(&mut self, message: &str) {
+        if self.messages.len() < MESSAGES {
+            self.messages.push(without_places(message.trim()));
+        }
+    }
+
+    fn counts(&mut self, passed: Option<u32>, failed: u32) {
+        self.checks.passed = passed;
+        self.checks.failed = failed;
+    }
+
+    fn finish(mut self) -> Self {
+        self.checks.failed = self.checks.failed.max(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.checks.failing = Digest::of_parts(self.names.iter().map(|name| name.as_bytes()));
+        let mut names: Vec<_> = self.names.iter().map(Digest::of).collect();
+        names.sort_unstable();
+        names.truncate(NAMES);
+        self.checks.names = names;
+        self
+    }
+
+    /// Digest of what is said about the failures, or of their names where nothing is said.
+    pub(super) fn failure(&self) -> Digest {
+        let mut messages: Vec<_> = self.messages.iter().map(String::as_str).collect();
+        messages.sort_unstable();
+        messages.dedup();
+        Digest::of_parts(self.names.iter().map(String::as_str).chain(messages).map(str::as_bytes))
+    }
+}
+
+type Reader = fn(&str) -> Option<Report>;
+
+const READERS: &[Reader] = &[
+    pytest::read,
+    unittest::read,
+    cargo::read,
+    go::read,
+    jest::read,
+    junit::read,
+    dotnet::read,
+    rspec::read,
+    ctest::read,
+    diagnostics::read,
+];
+
+/// The report in a normalised output, if there is one.
+pub(super) fn read(text: &str) -> Option<Report> {
+    READERS.iter().find_map(|reader| reader(text)).map(Report::finish)
+}
+
+/// The number right before a word: `3 failed` in a summary.
+fn count_before(line: &str, word: &str) -> Option<u32> {
+    let mut from = 0;
+    while let Some(found) = line[from..].find(word) {
+        let at = from + found;
+        from = at + word.len();
+        let before = line[..at].strip_suffix(' ').unwrap_or(&line[..at]);
+        let start = before
+            .rfind(|c: char| !c.is_ascii_digit())
+            .map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
+        if let Ok(count) = before[start..].parse() {
+            return Some(count);
+        }
+    }
+    None
+}
+
+/// The number right after a label: `Failures: 2`.
+fn count_after(line: &str, label: &str) -> Option<u32> {
+    let at = line.find(label)? + label.len();
+    let rest = line[at..].trim_start_matches([' ', '=', ':']);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}

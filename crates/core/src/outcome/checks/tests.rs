@@ -1,0 +1,1 @@
+//! Recorded shapes of reports, one dialect after the other.

@@ -1,0 +1,261 @@
+//! What kind of error an output reports: its decisive line, and the cause behind it.
+//!
+//! Programs say what went wrong in one line among many. Where that line stands is a convention: an
+//! interpreter's comes last (after the trace), a compiler's first (the rest follows from it), a
+//! tool's own at the very start. From the line we keep the cause and drop the single case: numbers,
+//! paths, quoted texts that are more than a name.
+
+use super::causes;
+use crate::digest::Digest;
+
+/// The error an output reports.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Family {
+    /// The cause in a few words.
+    pub cause: String,
+    /// Digest of the message with its numbers, without places.
+    pub message: Digest,
+}
+
+/// Longest cause we keep.
+const CAUSE_BYTES: usize = 96;
+
+/// `at_start`: the call itself said that it failed, so the beginning is the message.
+pub(super) fn read(text: &str, at_start: bool) -> Option<Family> {
+    let message = if at_start { opening(text) } else { decisive(text) }?;
+    let cause = match causes::known(&message) {
+        Some(known) => known.to_owned(),
+        None => general(&message),
+    };
+    if cause.is_empty() {
+        return None;
+    }
+    Some(Family { cause, message: Digest::of(without_places(&message)) })
+}
+
+/// What a tool says first when it fails; a trace below it says it better.
+fn opening(text: &str) -> Option<String> {
+    let mut rest = text.trim_start();
+    for label in ["[error]", "ERROR:", "Error:", "error:"] {
+        rest = rest.strip_prefix(label).unwrap_or(rest).trim_start();
+    }
+    if rest.starts_with("Traceback (most recent call last)") || rest.lines().count() > 12 {
+        if let Some(line) = decisive(rest) {
+            return Some(line);
+        }
+    }
+    let message = crate::excerpt::floor(rest, 600);
+    (!message.trim().is_empty()).then(|| message.to_owned())
+}
+
+/// The line that says what went wrong.
+fn decisive(text: &str) -> Option<String> {
+    let mut best: Option<(u8, &str)> = None;
+    for line in text.lines() {
+        let Some(rank) = rank(line) else { continue };
+        let (weight, last_wins) = rank;
+        let better = match best {
+            None => true,
+            Some((held, _)) => weight > held || (weight == held && last_wins),
+        };
+        if better {
+            best = Some((weight, line));
+        }
+    }
+    best.map(|(_, line)| strip_label(line).to_owned())
+}
+
+/// How decisive a line is, and whether of two equal ones the last counts.
+fn rank(line: &str) -> Option<(u8, bool)> {
+    let trimmed = line.trim_start();
+    if trimmed.len() < 5 || trimmed.len() > 2000 {
+        return None;
+    }
+    let indent = line.len() - trimmed.len();
+    let text = trimmed.strip_prefix("E ").map_or(trimmed, str::trim_start);
+    if let Some(name) = exception_name(text) {
+        // Traces indent their frames, not their last word; test reports mark it with E.
+        if indent > 0 && text.len() == trimmed.len() {
+            return Some((2, true));
+        }
+        return Some((if name.ends_with("Warning") { 1 } else { 6 }, true));
+    }
+    if text.starts_with("Caused by: ") || text.starts_with("Exception in thread ") {
+        return Some((6, true));
+    }
+    if text.starts_with("panic: ") || text.starts_with("fatal error: ") || text.contains("' panicked at ") {
+        return Some((6, false));
+    }
+    if text.starts_with("error[")
+        || text.starts_with("error: ")
+        || text.contains(": error: ")
+        || text.contains(": fatal error: ")
+        || text.contains(": error TS")
+        || text.starts_with("error TS")
+        || text.contains("): error ")
+    {
+        // Summaries come last and say less.
+        let summary =
+            text.contains("aborting due to") || text.contains("could not compile") || text.contains("build failed");
+        return Some((if summary { 3 } else { 5 }, false));
+    }
+    let lower_start = crate::excerpt::floor(text, 12).to_ascii_lowercase();
+    if lower_start.starts_with("fatal:")
+        || lower_start.starts_with("npm err!")
+        || lower_start.starts_with("npm error")
+        || lower_start.starts_with("error ")
+        || lower_start.starts_with("error:")
+    {
+        return Some((4, false));
+    }
+    // `program: what: errno text` of Unix tools.
+    if indent == 0 && UNIX.iter().any(|phrase| text.ends_with(phrase)) && text.contains(": ") {
+        return Some((4, false));
+    }
+    None
+}
+
+const UNIX: &[&str] = &[
+    "No such file or directory",
+    "command not found",
+    "Permission denied",
+    "Is a directory",
+    "Not a directory",
+    "File exists",
+    "Connection refused",
+    "Directory not empty",
+    "not found",
+    "Operation not permitted",
+    "No space left on device",
+    "Invalid argument",
+    "Broken pipe",
+    "Killed",
+    "Segmentation fault",
+    "core dumped)",
+    "cannot execute binary file",
+    "syntax error near unexpected token",
+];
+
+/// `package.module.SomeError: message`, `SomeException`.
+pub(super) fn exception_name(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'))).unwrap_or(text.len());
+    let name = &text[..end];
+    let after = &text[end..];
+    if name.is_empty() || !(after.is_empty() || after.starts_with(':') || after.starts_with(" [")) {
+        return None;
+    }
+    let class = name.rsplit(['.', '$']).next().unwrap_or(name);
+    let fits = class.starts_with(|c: char| c.is_ascii_uppercase())
+        && [
+            "Error",
+            "Exception",
+            "Warning",
+            "Exit",
+            "Interrupt",
+            "Failure",
+            "Fault",
+            "Panic",
+            "NotFound",
+            "DoesNotExist",
+        ]
+        .iter()
+        .any(|ending| class.ends_with(ending));
+    fits.then_some(class)
+}
+
+fn strip_label(line: &str) -> &str {
+    let line = line.trim();
+    let line = line.strip_prefix("E ").map_or(line, str::trim_start);
+    ["Caused by: ", "npm ERR! ", "npm error "].iter().find_map(|label| line.strip_prefix(label)).unwrap_or(line)
+}
+
+/// The message without the single case.
+fn general(message: &str) -> String {
+    let message = message.trim();
+    let mut out = String::new();
+    let mut rest = message;
+    while let Some(c) = rest.chars().next() {
+        if out.len() >= CAUSE_BYTES {
+            break;
+        }
+        let mut taken = c.len_utf8();
+        match c {
+            '\'' | '"' | '`' => {
+                let after_word = out.ends_with(|c: char| c.is_alphanumeric());
+                match rest[1..].find(c) {
+                    // An apostrophe inside a word quotes nothing.
+                    Some(len) if !(c == '\'' && after_word) => {
+                        let quoted = &rest[1..1 + len];
+                        out.push_str(if is_name(quoted) { quoted } else { "_" });
+                        taken = len + 2;
+                    }
+                    _ => {}
+                }
+            }
+            '/' => {
+                taken = rest
+                    .find(|c: char| c.is_whitespace() || matches!(c, ':' | ',' | ')' | '\'' | '"'))
+                    .unwrap_or(rest.len())
+                    .max(1);
+                while out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')) {
+                    out.pop();
+                }
+                out.push_str("PATH");
+            }
+            c if c.is_ascii_digit() => {
+                taken = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+                out.push('N');
+            }
+            c if c.is_whitespace() => {
+                if c == '\n' && out.len() > 24 {
+                    break;
+                }
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            c => out.push(c),
+        }
+        rest = &rest[taken..];
+    }
+    crate::excerpt::floor(out.trim(), CAUSE_BYTES).trim_end().to_owned()
+}
+
+/// Something short enough to be a name: of a module, a variable, a parameter.
+fn is_name(quoted: &str) -> bool {
+    !quoted.is_empty()
+        && quoted.len() <= 40
+        && quoted.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ':' | '@'))
+}
+
+/// The message with its numbers, but without line numbers and columns.
+pub(super) fn without_places(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    let bytes = message.as_bytes();
+    let mut at = 0;
+    let mut copied = 0;
+    while let Some(found) = memchr::memchr2(b':', b'l', &bytes[at..]) {
+        let here = at + found;
+        at = here + 1;
+        // `name.ext:12:3` and `line 12`.
+        let start = if bytes[here] == b':' {
+            if !(here > 0 && (bytes[here - 1].is_ascii_alphanumeric() || bytes[here - 1] == b'>')) {
+                continue;
+            }
+            at
+        } else if bytes[here..].starts_with(b"line ") && !(here > 0 && bytes[here - 1].is_ascii_alphanumeric()) {
+            here + 5
+        } else {
+            continue;
+        };
+        let digits = bytes[start..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits > 0 && !bytes.get(start + digits).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'.') {
+            out.push_str(&message[copied..start]);
+            out.push('#');
+            copied = start + digits;
+            at = copied;
+        }
+    }
+    out.push_str(&message[copied..]);
+    out
+}

@@ -1,0 +1,384 @@
+//! Text without what changes from run to run though nothing has changed.
+//!
+//! One pass over the bytes, line by line, no regular expressions. A line is first freed of terminal
+//! control ([`terminal`]), then its words are read from left to right; times, durations, process
+//! ids, addresses, ids, ports and names in temporary folders are replaced by marks.
+//!
+//! Promises: idempotent (`normalise(normalise(x)) == normalise(x)`), safe for every script (what is
+//! not ASCII is never touched, spinner glyphs aside), file names stay, and the numbers of an
+//! assertion stay: `3 != 4` is another failure than `3 != 5`.
+
+mod clock;
+mod place;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::digest::Digest;
+
+/// The text without volatile parts; no blank lines at its ends, no blanks at the ends of lines.
+pub fn normalise(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(1 << 20));
+    run(text, Scope::Output, &mut |piece| out.push_str(piece));
+    out
+}
+
+/// Digest of [`normalise`], without building the whole text.
+pub fn digest_normalised(text: &str) -> Digest {
+    let mut hasher = Xxh3::new();
+    run(text, Scope::Output, &mut |piece| hasher.update(piece.as_bytes()));
+    Digest(hasher.digest())
+}
+
+/// An input without what makes two equal requests differ: points in time, random ids, random names
+/// in temporary folders. Numbers, ports and durations are what is asked for, and stay.
+pub(crate) fn steady(text: &str) -> Cow<'_, str> {
+    // Nothing volatile is without a digit or a temporary folder.
+    if !text.bytes().any(|b| b.is_ascii_digit()) && !text.contains("tmp") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    run(text, Scope::Input, &mut |piece| out.push_str(piece));
+    Cow::Owned(out)
+}
+
+/// What is volatile depends on where the text stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Output,
+    Input,
+}
+
+/// Notes an agent's harness adds to the result of a tool; they are not part of it.
+const NOTE_OPEN: &str = "<system-reminder>";
+const NOTE_CLOSE: &str = "</system-reminder>";
+
+/// Pieces handed to the sink are about this long.
+const PIECE: usize = 4096;
+
+fn run(text: &str, scope: Scope, sink: &mut dyn FnMut(&str)) {
+    let mut lines = Lines { buffer: String::with_capacity(PIECE * 2), blank: 0, begun: false, scope, sink };
+    let mut scratch = String::new();
+    let mut in_note = false;
+    for raw in text.split('\n') {
+        let mut line = terminal::clean(raw, &mut scratch);
+        loop {
+            if in_note {
+                let Some(at) = memmem::find(line.as_bytes(), NOTE_CLOSE.as_bytes()) else { break };
+                line = &line[at + NOTE_CLOSE.len()..];
+                in_note = false;
+            }
+            // A note stands on lines of its own; the tag inside a line is somebody's text.
+            match line.trim_start().strip_prefix(NOTE_OPEN) {
+                Some(rest) => {
+                    line = rest;
+                    in_note = true;
+                }
+                None => {
+                    lines.push(line);
+                    break;
+                }
+            }
+        }
+    }
+    (lines.sink)(&lines.buffer);
+}
+
+struct Lines<'a> {
+    buffer: String,
+    /// Blank lines that only count if something follows them.
+    blank: usize,
+    begun: bool,
+    scope: Scope,
+    sink: &'a mut dyn FnMut(&str),
+}
+
+impl Lines<'_> {
+    fn push(&mut self, line: &str) {
+        let line = line.trim_end();
+        if line.is_empty() {
+            self.blank += usize::from(self.begun);
+            return;
+        }
+        if self.begun {
+            for _ in 0..=self.blank {
+                self.buffer.push('\n');
+            }
+        }
+        self.begun = true;
+        self.blank = 0;
+        cut(line, self.scope, &mut self.buffer);
+        if self.buffer.len() >= PIECE {
+            (self.sink)(&self.buffer);
+            self.buffer.clear();
+        }
+    }
+}
+
+/// Classes of bytes, as bits: a run of word bytes is told by the union of its classes.
+const DIGIT: u8 = 1;
+const HEX_LOWER: u8 = 2;
+const HEX_UPPER: u8 = 4;
+const LETTER: u8 = 8;
+const WIDE: u8 = 16;
+const SLASH: u8 = 32;
+
+static CLASS: [u8; 256] = {
+    let mut table = [0u8; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = match b as u8 {
+            b'0'..=b'9' => DIGIT,
+            b'a'..=b'f' => HEX_LOWER,
+            b'A'..=b'F' => HEX_UPPER,
+            b'g'..=b'z' | b'G'..=b'Z' | b'_' => LETTER,
+            0x80..=0xff => WIDE,
+            b'/' => SLASH,
+            _ => 0,
+        };
+        b += 1;
+    }
+    table
+};
+
+const WORD: u8 = DIGIT | HEX_LOWER | HEX_UPPER | LETTER | WIDE;
+
+fn is_word(b: u8) -> bool {
+    CLASS[usize::from(b)] & WORD != 0
+}
+
+/// End of the run of word bytes at `at`, and the union of their classes.
+fn word_end(bytes: &[u8], at: usize) -> (usize, u8) {
+    let mut end = at;
+    let mut mask = 0;
+    while let Some(&b) = bytes.get(end) {
+        let class = CLASS[usize::from(b)];
+        if class & WORD == 0 {
+            break;
+        }
+        mask |= class;
+        end += 1;
+    }
+    (end, mask)
+}
+
+/// One line on its way from left to right.
+struct Line<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    scope: Scope,
+    /// Whether it states an assertion; worked out when first asked.
+    assertion: Option<bool>,
+}
+
+/// What was found at a place: where it ends, and what stands for it.
+struct Found {
+    end: usize,
+    mark: &'static str,
+}
+
+fn cut(text: &str, scope: Scope, out: &mut String) {
+    let mut line = Line { text, bytes: text.as_bytes(), scope, assertion: None };
+    let bytes = line.bytes;
+    let floor = out.len();
+    // What is copied in one go begins here.
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let class = CLASS[usize::from(bytes[at])];
+        if class == 0 {
+            at += 1;
+            continue;
+        }
+        if class == SLASH {
+            match place::temporary(bytes, at) {
+                Some(end) if place::is_settled(&text[at..end]) => at = end,
+                Some(_) => {
+                    // Whether the line asserts something must not depend on made-up names: settle
+                    // the paths, then begin again.
+                    out.truncate(floor);
+                    return cut(&place::settle(text), scope, out);
+                }
+                None => at += 1,
+            }
+            continue;
+        }
+        let (end, mask) = word_end(bytes, at);
+        let word = Word { at, end, mask };
+        if mask & WIDE != 0 && class != DIGIT {
+            if let Some(spun) = terminal::spinner(&text[at..end]) {
+                out.push_str(&text[copied..at]);
+                out.push_str(&spun);
+                copied = end;
+            }
+            at = end;
+            continue;
+        }
+        match line.find(&word) {
+            Some((from, found)) => {
+                out.push_str(&text[copied..from]);
+                mark(out, floor, found.mark);
+                copied = found.end;
+                at = found.end;
+            }
+            None => at = end,
+        }
+    }
+    out.push_str(&text[copied..]);
+}
+
+/// Writes a mark; columns padded to the width of what stood there are not kept.
+fn mark(out: &mut String, floor: usize, mark: &str) {
+    while out.len() > floor + 1 && out.ends_with("  ") {
+        out.pop();
+    }
+    out.push_str(mark);
+}
+
+struct Word {
+    at: usize,
+    end: usize,
+    mask: u8,
+}
+
+impl Line<'_> {
+    /// Something volatile that begins at this word or is announced by it. The first value is where
+    /// the mark goes.
+    fn find(&mut self, word: &Word) -> Option<(usize, Found)> {
+        let &Word { at, end, mask } = word;
+        let first = self.bytes[at];
+        if first.is_ascii_digit() {
+            let found = self.number(word)?;
+            return Some((at, found));
+        }
+        if mask & (LETTER | WIDE) == 0 && end - at >= 7 {
+            return self.hex(word).map(|found| (at, found));
+        }
+        if mask & DIGIT == 0 {
+            return self.announced(word);
+        }
+        None
+    }
+
+    fn number(&mut self, word: &Word) -> Option<Found> {
+        let &Word { at, end, mask } = word;
+        let bytes = self.bytes;
+        let before = at.checked_sub(1).map_or(b' ', |i| bytes[i]);
+        if mask & (LETTER | WIDE) == 0
+            && let Some(found) = self.hex(word)
+        {
+            return Some(found);
+        }
+        // `0x7f3a...`: the address of some object.
+        if bytes[at..end].starts_with(b"0x") && end - at >= 8 && bytes[at + 2..end].iter().all(u8::is_ascii_hexdigit) {
+            return Some(Found { end, mark: "<hex>" });
+        }
+        if before == b'.' || before == b'$' {
+            return None;
+        }
+        if before != b':'
+            && let Some(end) = clock::point_in_time(bytes, at)
+            && !self.asserts()
+        {
+            return Some(Found { end, mark: "<time>" });
+        }
+        if self.scope == Scope::Input {
+            return None;
+        }
+        if let Some(end) = clock::duration(self.text, at)
+            && !self.asserts()
+        {
+            return Some(Found { end, mark: "<dur>" });
+        }
+        if let Some(end) = clock::rate(self.text, at)
+            && !self.asserts()
+        {
+            return Some(Found { end, mark: "<rate>" });
+        }
+        if mask == DIGIT && self.is_process_id(at, end) {
+            return Some(Found { end, mark: "<pid>" });
+        }
+        None
+    }
+
+    /// Random ids, hashes and commit ids.
+    fn hex(&mut self, word: &Word) -> Option<Found> {
+        let &Word { at, end, mask } = word;
+        if end - at == 8
+            && let Some(end) = place::uuid(self.bytes, at)
+        {
+            return Some(Found { end, mark: "<uuid>" });
+        }
+        let mixed_case = mask & HEX_LOWER != 0 && mask & HEX_UPPER != 0;
+        let hash = self.scope == Scope::Output
+            && end - at >= 7
+            && mask & DIGIT != 0
+            && mask & (HEX_LOWER | HEX_UPPER) != 0
+            && !mixed_case;
+        (hash && !self.asserts()).then_some(Found { end, mark: "<hex>" })
+    }
+
+    /// `==123==` of sanitizers, `name[123]:` of logs.
+    fn is_process_id(&self, at: usize, end: usize) -> bool {
+        let before = &self.bytes[..at];
+        let after = &self.bytes[end..];
+        (before == b"==" && after.starts_with(b"=="))
+            || (end - at >= 3
+                && after.starts_with(b"]:")
+                && before.strip_suffix(b"[").is_some_and(|name| name.last().is_some_and(|b| is_word(*b))))
+    }
+
+    /// Numbers that a word before them declares to be volatile.
+    fn announced(&mut self, word: &Word) -> Option<(usize, Found)> {
+        let &Word { at, end, .. } = word;
+        let bytes = self.bytes;
+        if let Some(end) = clock::calendar(bytes, at) {
+            return (!self.asserts()).then_some((at, Found { end, mark: "<time>" }));
+        }
+        if self.scope == Scope::Input {
+            return None;
+        }
+        let mark = match &bytes[at..end] {
+            b"pid" | b"PID" | b"Pid" | b"pgid" | b"PGID" | b"ppid" | b"PPID" | b"tid" | b"TID" | b"shellId" => "<pid>",
+            b"port" | b"Port" | b"PORT" => "<port>",
+            b"localhost" => "<port>",
+            b"ID" | b"id" if follows(bytes, at, &[b"Chunk ", b"session ", b"Session "]) => "<id>",
+            _ => return None,
+        };
+        let gap = bytes[end..].iter().take(3).take_while(|b| matches!(b, b' ' | b':' | b'=' | b'#' | b'(')).count();
+        if gap == 0 || (mark == "<port>" && &bytes[at..end] == b"localhost" && bytes[end] != b':') {
+            return None;
+        }
+        let from = end + gap;
+        let (to, mask) = word_end(bytes, from);
+        let fits = match mark {
+            "<id>" => mask & DIGIT != 0 && mask & WIDE == 0,
+            "<port>" => mask == DIGIT && (2..=5).contains(&(to - from)),
+            _ => mask == DIGIT,
+        };
+        (fits && !self.asserts()).then_some((from, Found { end: to, mark }))
+    }
+
+    /// Whether the line compares two values: then its numbers are what it is about.
+    fn asserts(&mut self) -> bool {
+        if self.scope == Scope::Input {
+            return false;
+        }
+        let text = self.text;
+        *self.assertion.get_or_insert_with(|| {
+            ["assert", "Assert", "expected", "Expected", "Received:", " != ", " == ", "actual:", "left:", "right:"]
+                .iter()
+                .any(|sign| memmem::find(text.as_bytes(), sign.as_bytes()).is_some())
+        })
+    }
+}
+
+fn follows(bytes: &[u8], at: usize, words: &[&[u8]]) -> bool {
+    words.iter().any(|word| bytes[..at].ends_with(word))
+}

@@ -1,0 +1,248 @@
+//! Short phrases by which tools and harnesses say what became of a call. Data, with care about where
+//! a phrase must stand: the same words inside a file somebody reads mean nothing.
+
+/// What the phrases say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Signs {
+    pub error: bool,
+    pub refused: bool,
+    pub timed_out: bool,
+    pub outage: bool,
+    pub empty: bool,
+    pub acknowledged: bool,
+}
+
+/// A harness speaks briefly; longer texts are what a tool brought.
+const BRIEF: usize = 1200;
+
+pub(super) fn read(text: &str) -> Signs {
+    let text = text.trim();
+    let first = text.lines().next().unwrap_or_default().to_lowercase();
+    let brief = (text.len() <= BRIEF).then(|| text.to_lowercase()).unwrap_or_default();
+    let tail = crate::excerpt::ceil(text, text.len().saturating_sub(400)).to_lowercase();
+    let head = crate::excerpt::floor(text, 400).to_lowercase();
+    let any = |hay: &str, needles: &[&str]| needles.iter().any(|needle| hay.contains(needle));
+    let starts = |needles: &[&str]| needles.iter().any(|needle| first.starts_with(needle));
+    let refused = any(&brief, REFUSED);
+    let timed_out = !refused
+        && (any(&tail, TIMED_OUT) || any(&head, TIMED_OUT))
+        && (text.len() <= BRIEF || any(&tail, TIMED_OUT) || starts(ERROR_STARTS));
+    let empty = text.is_empty() || (text.len() <= 300 && (any(&brief, EMPTY) || NOTHING.contains(&brief.as_str())));
+    Signs {
+        error: starts(ERROR_STARTS),
+        refused,
+        timed_out,
+        outage: any(&brief, OUTAGE),
+        empty,
+        acknowledged: text.len() <= 400 && any(&brief, ACKNOWLEDGED),
+    }
+}
+
+/// How a tool begins when it could not do what it was asked.
+const ERROR_STARTS: &[&str] = &[
+    "error:",
+    "error -",
+    "[error]",
+    "fatal:",
+    "failed to ",
+    "error executing ",
+    "error calling ",
+    "error running ",
+    "tool execution failed",
+    "tool error",
+    "mcp error",
+    "invalid ",
+    "no replacement was performed",
+    "string to replace not found",
+    "file does not exist",
+    "file has not been read",
+    "file has been modified since",
+    "file has been unexpectedly modified",
+    "permission denied",
+    "access denied",
+    "apply_patch verification failed",
+    "inputvalidationerror",
+    "cannot ",
+    "unable to ",
+    "could not ",
+    "unknown tool",
+    "no such tool",
+    "agentexecutionerror",
+    "exception:",
+    "an error occurred",
+];
+
+/// A person, a policy or a sandbox stands in the way.
+const REFUSED: &[&str] = &[
+    "requires approval",
+    "require approval",
+    "requires permission",
+    "need permission",
+    "needs your permission",
+    "haven't granted",
+    "have not granted",
+    "hasn't been granted",
+    "has not been granted",
+    "permission to use",
+    "user doesn't want to proceed",
+    "user does not want to proceed",
+    "tool use was rejected",
+    "rejected by user",
+    "rejected by the user",
+    "user rejected",
+    "user declined",
+    "declined by the user",
+    "denied by user",
+    "denied by the user",
+    "user denied",
+    "permission to use this tool was denied",
+    "permission has been denied",
+    "permissions were denied",
+    "blocked by policy",
+    "blocked by pretooluse hook",
+    "hook denied",
+    "denied by pretooluse hook",
+    "denied by policy",
+    "disallowed by policy",
+    "tool execution blocked",
+    "operation was cancelled by the user",
+    "approval was denied",
+    "not allowed to run in this mode",
+    "waiting for approval",
+    "awaiting approval",
+    "was auto-denied",
+    "automatically denied",
+    "auto-denied",
+];
+
+/// It did not end in time, or the shell no longer answers.
+const TIMED_OUT: &[&str] = &[
+    "command timed out",
+    "timed out after",
+    "timed out: ",
+    "timed out and",
+    "timed out waiting",
+    "has timed out",
+    "execution timed out",
+    "operation timed out",
+    "timeout expired",
+    "timeoutexpired",
+    "timeout exceeded",
+    "exceeded the timeout",
+    "did not finish in time",
+    "no new output after",
+    "the previous command is still running",
+    "process is still running",
+    "command is still running",
+    "has not returned in",
+    "tool must be restarted",
+    "bash has exited",
+    "shell has exited",
+    "shell is dead",
+    "shell is not responding",
+    "not responding",
+    "sigterm after timeout",
+];
+
+/// The world outside, not the work, is at fault.
+const OUTAGE: &[&str] = &[
+    "429 too many requests",
+    "too many requests",
+    "rate limit",
+    "rate_limit",
+    "ratelimit",
+    "overloaded",
+    "service unavailable",
+    "503 service",
+    "502 bad gateway",
+    "bad gateway",
+    "504 gateway",
+    "gateway timeout",
+    "internal server error",
+    "status code 429",
+    "status code 500",
+    "status code 502",
+    "status code 503",
+    "status code 529",
+    "http 429",
+    "http 503",
+    "http error 429",
+    "http error 503",
+    "temporarily unavailable",
+    "temporary failure in name resolution",
+    "could not resolve host",
+    "name or service not known",
+    "network is unreachable",
+    "network unreachable",
+    "connection reset by peer",
+    "econnreset",
+    "etimedout",
+    "enotfound",
+    "eai_again",
+    "econnrefused",
+    "connection refused",
+    "connection timed out",
+    "connection aborted",
+    "connection error",
+    "fetch failed",
+    "socket hang up",
+    "tls handshake",
+    "max retries exceeded",
+];
+
+/// Looked, found nothing.
+const EMPTY: &[&str] = &[
+    "no matches found",
+    "no match found",
+    "no files found",
+    "no results found",
+    "no results",
+    "found 0 ",
+    "0 matches",
+    "0 results",
+    "nothing found",
+    "no such symbol",
+    "no occurrences",
+    "did not produce any output",
+    "ran successfully with no output",
+    "completed with no output",
+    "no content found",
+    "did not match any",
+];
+
+/// Whole texts that stand for nothing.
+const NOTHING: &[&str] = &[
+    "none",
+    "null",
+    "[]",
+    "{}",
+    "()",
+    "\"\"",
+    "''",
+    "(no output)",
+    "(empty)",
+    "<no output>",
+    "[no output]",
+    "no output",
+    "no output.",
+    "(no content)",
+    "undefined",
+];
+
+/// "Heard you."
+const ACKNOWLEDGED: &[&str] = &[
+    "todos have been modified successfully",
+    "todo list updated",
+    "todos updated",
+    "todos successfully saved",
+    "plan updated",
+    "plan has been updated",
+    "your thought has been logged",
+    "thinking step completed",
+    "thought recorded",
+    "updated task",
+    "task created successfully",
+    "task updated",
+    "memory updated",
+    "acknowledged",
+];
