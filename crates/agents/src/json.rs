@@ -165,6 +165,23 @@ impl<'de> Deserialize<'de> for Stamp {
     }
 }
 
+/// Whatever a type makes of a value; nothing when it cannot make anything of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+
+impl<T> Default for Maybe<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&serde_json::value::RawValue>::deserialize(deserializer)?;
+        Ok(Self(serde_json::from_str(raw.get()).ok()))
+    }
+}
+
 /// Whether a line is a whole JSON object: tells an unknown line from a damaged one.
 pub(crate) fn well_formed(line: &str) -> bool {
     line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok()

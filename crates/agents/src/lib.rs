@@ -17,10 +17,11 @@
 //! |---|---|
 //! | [`table`] | agents by id and alias, with executable, session folders and formats |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
-//! | [`claude_code`] | Claude Code |
+//! | [`claude_code`], [`codex`] | one agent each |
 //! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
 
 pub mod claude_code;
+pub mod codex;
 mod json;
 pub mod table;
 pub mod toolcalls;

@@ -48,7 +48,7 @@ pub static AGENTS: &[Agent] = &[
             let root = dirs.var("CODEX_HOME").map_or_else(|| dirs.home.join(".codex"), PathBuf::from);
             vec![root.join("sessions"), root.join("archived_sessions")]
         },
-        formats: &[],
+        formats: &[&crate::codex::transcript::Transcript],
     },
     Agent {
         id: "copilot",

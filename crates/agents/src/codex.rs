@@ -1,0 +1,10 @@
+//! Codex: rollout files under `~/.codex/sessions`, one per thread; a sub-agent is a thread.
+
+mod output;
+mod tools;
+pub mod transcript;
+
+pub use tools::kind_of;
+
+/// Canonical agent id.
+pub const ID: &str = "codex";

@@ -1,0 +1,216 @@
+//! What came out of a tool, freed of the wrapping Codex puts around it. Chunk ids and wall times in
+//! it differ on every call: left in place, no two outputs would ever be equal.
+
+use std::borrow::Cow;
+
+use belay_core::Status;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::json::Text;
+
+/// An unwrapped output.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Output<'a> {
+    pub(super) text: Cow<'a, str>,
+    pub(super) status: Option<Status>,
+    pub(super) exit_code: Option<i32>,
+    pub(super) duration_ms: Option<u64>,
+}
+
+/// Answers that are a person's or a policy's "no", or the person's Esc.
+const REFUSALS: &[&str] = &[
+    "aborted by user",
+    "Command blocked by ",
+    "command rejected",
+    "exec_command failed: rejected",
+    "execution error: Rejected",
+    "patch rejected",
+    "rejected by user",
+    "user cancelled MCP tool call",
+];
+
+/// Answers that are failures of the tool itself.
+const FAILURES: &[&str] = &[
+    "apply_patch verification failed",
+    "error: ",
+    "exec_command failed",
+    "execution error",
+    "failed to ",
+    "tool call error",
+    "unknown process id",
+    "unsupported call",
+    "write_stdin failed",
+];
+
+/// Unwraps an output in whichever of the wrappings it came.
+pub(super) fn unwrap(text: Cow<'_, str>) -> Output<'_> {
+    if text.starts_with("{\"output\"")
+        && let Ok(wrapped) = serde_json::from_str::<Wrapped>(&text)
+    {
+        let seconds = wrapped.metadata.duration_seconds.filter(|seconds| *seconds >= 0.0);
+        return judged(Output {
+            text: Cow::Owned(wrapped.output),
+            exit_code: wrapped.metadata.exit_code,
+            duration_ms: seconds.map(|seconds| (seconds * 1e3) as u64),
+            status: None,
+        });
+    }
+    match headers(&text) {
+        Some((mut output, body)) => {
+            output.text = match text {
+                Cow::Borrowed(text) => Cow::Borrowed(&text[body..]),
+                Cow::Owned(mut text) => Cow::Owned(text.split_off(body)),
+            };
+            judged(output)
+        }
+        None => judged(Output { text, ..Output::default() }),
+    }
+}
+
+/// Reads the lines before `Output:`; where the body begins.
+fn headers(text: &str) -> Option<(Output<'static>, usize)> {
+    const FIRST: &[&str] = &["Chunk ID: ", "Wall time: ", "Exit code: ", "Process "];
+    if !FIRST.iter().any(|first| text.starts_with(first)) {
+        return None;
+    }
+    let mut output = Output::default();
+    let mut at = 0;
+    // The header is a handful of lines; an `Output:` far down is somebody else's.
+    for line in text.split_inclusive('\n').take(8) {
+        at += line.len();
+        let line = line.trim_end();
+        if line == "Output:" {
+            return Some((output, at));
+        }
+        if let Some(code) = line.strip_prefix("Exit code: ").or(line.strip_prefix("Process exited with code ")) {
+            output.exit_code = code.trim().parse().ok();
+        } else if line.starts_with("Process running with session ID") {
+            output.status = Some(Status::Running);
+        } else if let Some(wall) = line.strip_prefix("Wall time: ") {
+            let seconds = wall.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
+            output.duration_ms = seconds.filter(|seconds| *seconds >= 0.0).map(|seconds| (seconds * 1e3) as u64);
+        }
+    }
+    // A command that said nothing has no `Output:` line in some versions.
+    (output.exit_code.is_some() || output.status.is_some()).then_some((output, at))
+}
+
+fn judged(mut output: Output<'_>) -> Output<'_> {
+    if output.status.is_some() {
+        return output;
+    }
+    let text = output.text.trim_start();
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| text.starts_with(beginning));
+    output.status = if begins(REFUSALS) || text.starts_with("exec_command failed") && text.contains("ejected") {
+        Some(Status::Refused)
+    } else if text.starts_with("command timed out after") || output.exit_code == Some(124) {
+        Some(Status::TimedOut)
+    } else if let Some(code) = output.exit_code {
+        Some(if code == 0 { Status::Ok } else { Status::Error })
+    } else if begins(FAILURES) {
+        Some(Status::Error)
+    } else {
+        None
+    };
+    output
+}
+
+#[derive(Deserialize)]
+struct Wrapped {
+    output: String,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    exit_code: Option<i32>,
+    duration_seconds: Option<f64>,
+}
+
+/// The text of an `output` field: a text, content items, or an object around either.
+pub(super) fn text_of(raw: &str) -> Cow<'_, str> {
+    if let Ok(text) = serde_json::from_str::<Text<'_>>(raw)
+        && !text.is_empty()
+    {
+        return text.into();
+    }
+    let Ok(value) = serde_json::from_str::<Value>(raw) else { return Cow::Borrowed("") };
+    let value = match value {
+        Value::Object(mut map) => map.remove("content").unwrap_or(Value::Object(map)),
+        other => other,
+    };
+    match value {
+        Value::String(text) => Cow::Owned(text),
+        Value::Array(items) => {
+            let text = |item: &Value| match item.get("text") {
+                Some(Value::String(text)) => text.clone(),
+                _ => format!("[{}]", item.get("type").and_then(Value::as_str).unwrap_or("item")),
+            };
+            Cow::Owned(items.iter().map(text).collect::<Vec<_>>().join("\n"))
+        }
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Output<'_> {
+        unwrap(Cow::Borrowed(text))
+    }
+
+    #[test]
+    fn the_three_wrappings_give_the_same_output() {
+        let wrapped = [
+            "{\"output\":\"1 failed\\n\",\"metadata\":{\"exit_code\":1,\"duration_seconds\":0.5}}",
+            "Exit code: 1\nWall time: 0.5 seconds\nOutput:\n1 failed\n",
+            "Chunk ID: adab13\nWall time: 0.5000 seconds\nProcess exited with code 1\nOriginal token count: 2\nOutput:\n1 failed\n",
+        ];
+        for text in wrapped {
+            let expected = Output {
+                text: Cow::Borrowed("1 failed\n"),
+                status: Some(Status::Error),
+                exit_code: Some(1),
+                duration_ms: Some(500),
+            };
+            assert_eq!(of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_runs_on_has_neither_failed_nor_ended() {
+        let text = "Chunk ID: 1\nWall time: 10.0 seconds\nProcess running with session ID 4711\nOutput:\nbuilding\n";
+        let running = of(text);
+        assert_eq!((running.status, running.exit_code, &*running.text), (Some(Status::Running), None, "building\n"));
+    }
+
+    #[test]
+    fn refusals_and_failures_are_told_by_their_words() {
+        assert_eq!(of("exec_command failed for `rm`: Rejected(\"rejected by user\")").status, Some(Status::Refused));
+        assert_eq!(of("aborted by user after 3.1s").status, Some(Status::Refused));
+        assert_eq!(of("apply_patch verification failed: no such line").status, Some(Status::Error));
+        assert_eq!(of("command timed out after 10000 milliseconds\nx").status, Some(Status::TimedOut));
+        assert_eq!(of("Plan updated").status, None);
+    }
+
+    #[test]
+    fn a_text_that_only_looks_like_a_header_stays_whole() {
+        let text = "Process list\nOutput of ps\n";
+        assert_eq!(of(text).text, text);
+    }
+
+    #[test]
+    fn content_items_are_joined() {
+        assert_eq!(
+            text_of(r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:"}]"#),
+            "a\n[input_image]"
+        );
+        assert_eq!(text_of(r#"{"content":"plain","success":true}"#), "plain");
+        assert_eq!(text_of(r#""text""#), "text");
+    }
+}

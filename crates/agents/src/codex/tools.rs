@@ -1,0 +1,126 @@
+//! What Codex's own tools do, and their inputs in one shape over versions.
+
+use belay_core::ToolKind;
+use serde_json::{Map, Value};
+
+const TOOLS: &[(&str, ToolKind)] = &[
+    ("apply_patch", ToolKind::Edit),
+    ("close_agent", ToolKind::SubAgent),
+    ("exec", ToolKind::Shell),
+    ("exec_command", ToolKind::Shell),
+    ("grep_files", ToolKind::Search),
+    ("js_repl", ToolKind::Shell),
+    ("list_dir", ToolKind::Read),
+    ("list_mcp_resource_templates", ToolKind::Mcp),
+    ("list_mcp_resources", ToolKind::Mcp),
+    ("local_shell", ToolKind::Shell),
+    ("read_file", ToolKind::Read),
+    ("read_mcp_resource", ToolKind::Mcp),
+    ("request_user_input", ToolKind::Ask),
+    ("resume_agent", ToolKind::SubAgent),
+    ("send_input", ToolKind::SubAgent),
+    ("send_message", ToolKind::SubAgent),
+    ("shell", ToolKind::Shell),
+    ("shell_command", ToolKind::Shell),
+    ("spawn_agent", ToolKind::SubAgent),
+    ("tool_search", ToolKind::Search),
+    ("unified_exec", ToolKind::Shell),
+    ("update_plan", ToolKind::Plan),
+    ("view_image", ToolKind::Read),
+    ("wait", ToolKind::Poll),
+    ("wait_agent", ToolKind::Poll),
+    ("web_search", ToolKind::Search),
+];
+
+/// What a tool does; `None` for tools that are not Codex's own. `write_stdin` types into a running
+/// command, or only looks at it when it types nothing.
+pub fn kind_of(name: &str, input: &Value) -> Option<ToolKind> {
+    if name.starts_with("mcp__") {
+        return Some(ToolKind::Mcp);
+    }
+    if name == "write_stdin" {
+        let typed = input.get("chars").and_then(Value::as_str).unwrap_or_default();
+        return Some(if typed.is_empty() { ToolKind::Poll } else { ToolKind::Shell });
+    }
+    if let Some(command) = input.get("command").and_then(Value::as_str)
+        && command.trim_start().starts_with("apply_patch")
+    {
+        return Some(ToolKind::Edit);
+    }
+    TOOLS.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| TOOLS[at].1)
+}
+
+/// Arguments as an object; `["bash", "-lc", script]` and `cmd` become `command`.
+pub(super) fn input(arguments: &str) -> Value {
+    let Ok(Value::Object(mut map)) = serde_json::from_str::<Value>(arguments) else {
+        return Value::String(arguments.to_owned());
+    };
+    if let Some(cmd) = map.remove("cmd") {
+        map.insert("command".to_owned(), cmd);
+    }
+    if let Some(script) = map.get("command").and_then(script) {
+        map.insert("command".to_owned(), Value::String(script));
+    }
+    Value::Object(map)
+}
+
+/// What a shell was told to run.
+fn script(command: &Value) -> Option<String> {
+    match command.as_array()?.as_slice() {
+        [shell, flag, script] if is_shell(shell.as_str()?) && flag.as_str()?.starts_with('-') => {
+            script.as_str().map(str::to_owned)
+        }
+        words => Some(words.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?.join(" ")),
+    }
+}
+
+fn is_shell(program: &str) -> bool {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+    matches!(name, "bash" | "sh" | "zsh" | "dash" | "fish" | "pwsh" | "powershell" | "powershell.exe" | "pwsh.exe")
+}
+
+/// Input of the older built-in shell tool.
+pub(super) fn local_shell(command: Vec<String>, folder: Option<String>) -> Value {
+    let command = Value::Array(command.into_iter().map(Value::String).collect());
+    let mut map = Map::new();
+    map.insert("command".to_owned(), script(&command).map_or(command, Value::String));
+    if let Some(folder) = folder {
+        map.insert("workdir".to_owned(), Value::String(folder));
+    }
+    Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tools_are_in_order_and_found() {
+        assert!(TOOLS.is_sorted_by_key(|(name, _)| *name));
+        assert_eq!(kind_of("exec_command", &Value::Null), Some(ToolKind::Shell));
+        assert_eq!(kind_of("ask_question", &Value::Null), None);
+    }
+
+    #[test]
+    fn looking_at_a_terminal_is_polling_and_typing_is_not() {
+        assert_eq!(kind_of("write_stdin", &json!({"session_id": 1, "chars": ""})), Some(ToolKind::Poll));
+        assert_eq!(kind_of("write_stdin", &json!({"session_id": 1, "chars": "y\n"})), Some(ToolKind::Shell));
+    }
+
+    #[test]
+    fn a_command_reads_the_same_in_every_version() {
+        let newest = input(r#"{"cmd":"ls","workdir":"/a"}"#);
+        assert_eq!(newest, input(r#"{"command":["bash","-lc","ls"],"workdir":"/a"}"#));
+        assert_eq!(newest, input(r#"{"command":"ls","workdir":"/a"}"#));
+        assert_eq!(newest, local_shell(vec!["/bin/zsh".into(), "-lc".into(), "ls".into()], Some("/a".into())));
+        assert_eq!(input("*** Begin Patch"), Value::String("*** Begin Patch".into()));
+    }
+
+    #[test]
+    fn a_patch_through_the_shell_is_an_edit() {
+        let patch = input(r#"{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\nEOF"]}"#);
+        assert_eq!(kind_of("shell", &patch), Some(ToolKind::Edit));
+    }
+}
