@@ -8,6 +8,7 @@
 mod bench;
 mod fuzz;
 mod install;
+mod score;
 mod shell;
 mod test;
 
@@ -21,6 +22,7 @@ Usage: cargo xtask <chore> [options]
   test [SUITE...]      install what the tests need, run them, end with `N passed, M failed`
                        suites: fmt lint unit integration agents fuzz (all of them by default)
   fuzz [TARGET...]     fuzz every parser  [--seconds N, default 180]
+  score PATH           replay labelled sessions and print precision, recall and delay
   bench [NAME...]      print tables of speed and memory; see bench/README.md
 ";
 
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         "test" => test::run(&rest),
         "fuzz" => fuzz::run(&rest),
         "bench" => bench::run(&rest),
+        "score" => score::run(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(true)

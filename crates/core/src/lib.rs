@@ -26,6 +26,7 @@
 //! | [`detect`] | the patterns: same action, same outcome, no progress in between |
 //! | [`policy`] | the ladder from finding to intervention |
 //! | [`rules`] | every threshold, as data |
+//! | [`prices`] | what models cost and take in |
 //! | [`redact`] | what a secret looks like |
 //! | [`sketch`] | how alike two texts are |
 
@@ -35,9 +36,11 @@ pub mod digest;
 pub mod effect;
 pub mod event;
 pub mod excerpt;
+pub mod glob;
 pub mod key;
 pub mod outcome;
 pub mod policy;
+pub mod prices;
 pub mod redact;
 pub mod rules;
 pub mod session;

@@ -7,13 +7,22 @@
 //! call 100,000.
 
 mod apply;
+mod call;
+mod evidence;
 mod identities;
 mod operator;
+mod seen;
 mod state;
+mod talk;
+mod window;
 
+pub use call::{Answer, Call, Mark, Traits};
 pub use identities::{Identities, REMEMBERED};
 pub use operator::MAX_COOLDOWN;
+pub use seen::Seen;
 pub use state::{Gate, State};
+pub use talk::Talk;
+pub use window::{WINDOW, Window};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +31,7 @@ use crate::digest::Digest;
 use crate::effect::{Incident, Spent, Verdict};
 use crate::event::Usage;
 use crate::key::SessionKey;
+use crate::policy::Tracks;
 use crate::time::Time;
 
 /// Upper bound of a serialised session.
@@ -60,6 +70,14 @@ pub struct Session {
     answers: Vec<(Digest, Verdict)>,
     /// Plans named so far: a changed plan differs from all of them.
     plans: Vec<Digest>,
+    /// The last calls.
+    window: Window,
+    /// What was come across before.
+    seen: Seen,
+    /// What was done about findings.
+    tracks: Tracks,
+    /// What was said between calls.
+    talk: Talk,
 }
 
 /// What is known about a session besides its events.
@@ -171,6 +189,10 @@ impl Session {
             identities: Identities::default(),
             answers: Vec::new(),
             plans: Vec::new(),
+            window: Window::default(),
+            seen: Seen::default(),
+            tracks: Tracks::default(),
+            talk: Talk::default(),
         }
     }
 
@@ -181,7 +203,7 @@ impl Session {
 
     /// The answer given to an event seen before: a question asked twice is answered alike.
     pub fn answer_again(&self, identity: Digest) -> Verdict {
-        match self.answers.iter().find(|(asked, _)| *asked == identity) {
+        match self.answers.iter().rev().find(|(asked, _)| *asked == identity) {
             Some((_, verdict)) => verdict.clone(),
             None => self.standing(),
         }

@@ -24,9 +24,8 @@ impl Session {
         if self.state != before {
             effects.push(Effect::StateChanged { from: before, to: self.state.clone() });
         }
-        let verdict = self.answer(event);
-        if verdict != Verdict::Go {
-            self.remember_answer(identity, verdict);
+        if asks(event) && self.standing() != Verdict::Go {
+            self.remember_answer(identity, self.standing());
         }
         effects
     }
@@ -124,7 +123,7 @@ impl Session {
         }
     }
 
-    fn react(&mut self, event: &Event, _rules: &Rules, effects: &mut Vec<Effect>) {
+    fn react(&mut self, event: &Event, rules: &Rules, effects: &mut Vec<Effect>) {
         match &event.body {
             Body::Operator(operator) => self.operate(event, operator, effects),
             Body::SessionEnded(_) => {
@@ -141,6 +140,7 @@ impl Session {
             Body::WaitEnded(_) => self.waiting = None,
             Body::Prompt(prompt) => {
                 self.come_back();
+                self.prompted(prompt);
                 let text = prompt.text.as_str().trim_start();
                 if prompt.by == Author::Person
                     && let Some(plan) = text.get(..5).filter(|p| p.eq_ignore_ascii_case("plan:")).and(text.get(5..))
@@ -154,7 +154,17 @@ impl Session {
                     self.name_plan(ask.plan.as_str(), event.at, effects);
                 }
             }
-            Body::SessionStarted(_) | Body::ToolCalled(_) | Body::ModelAnswered(_) => self.come_back(),
+            Body::ToolCalled(called) => {
+                self.come_back();
+                self.tool_called(event, called, rules, effects);
+            }
+            Body::ToolReturned(returned) => self.tool_returned(event, returned, rules, effects),
+            Body::ModelAnswered(answer) => {
+                self.come_back();
+                self.model_answered(event, answer, rules, effects);
+            }
+            Body::TurnEnded(_) => self.talk.turn_ended(self.counters.calls.saturating_sub(1)),
+            Body::SessionStarted(_) => self.come_back(),
             _ => {}
         }
     }
@@ -185,21 +195,15 @@ impl Session {
         true
     }
 
-    /// What the sensor that told this event should let the agent do.
-    fn answer(&self, event: &Event) -> Verdict {
-        match &event.body {
-            Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_) => self.standing(),
-            _ => Verdict::Go,
-        }
-    }
-
     /// The verdict on an event that was just applied.
     pub fn verdict(&self, event: &Event) -> Verdict {
-        match self.answer(event) {
-            Verdict::Go => Verdict::Go,
-            _ => self.answer_again(Digest::of(event.identity())),
-        }
+        if asks(event) { self.answer_again(Digest::of(event.identity())) } else { Verdict::Go }
     }
+}
+
+/// Whether the agent waits for our answer to this event.
+fn asks(event: &Event) -> bool {
+    matches!(event.body, Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_))
 }
 
 /// Plans differ when their words do: case, punctuation and spacing make no new plan.

@@ -94,7 +94,8 @@ impl Session {
 
     /// Forgets what detection rests on; the log keeps everything.
     fn forget_evidence(&mut self) {
-        self.clock = super::ProgressClock { at: self.facts.last_at, ..Default::default() };
+        self.progressed();
+        self.wipe();
     }
 
     fn person_incident(&self, event: &Event, operator: &Operator, rung: Rung, what: &str) -> Incident {
@@ -114,7 +115,7 @@ impl Session {
         }
     }
 
-    pub(super) fn open_incident(&mut self, incident: Incident, effects: &mut Vec<Effect>) {
+    pub(crate) fn open_incident(&mut self, incident: Incident, effects: &mut Vec<Effect>) {
         self.incident = Some(incident.clone());
         effects.push(Effect::IncidentOpened(incident));
     }

@@ -1,0 +1,61 @@
+//! One error after the other, with nothing working in between.
+
+use super::{Pattern, Trigger};
+use crate::detect::view::{Tally, can_circle};
+use crate::detect::words::{outcome_of, times};
+use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::digest::Digest;
+use crate::rules::PatternRule;
+use crate::session::Traits;
+
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "error_cascade",
+    trigger: Trigger::Answered,
+    outlives_edits: false,
+    rule: |rules| &rules.error_cascade,
+    look,
+    say,
+};
+
+fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = view.call()?;
+    if !call.failed() || !can_circle(call) || call.is(Traits::BARE) {
+        return None;
+    }
+    let mut tally = Tally::of(call);
+    let (mut alike, mut families) = (1, vec![call.family()]);
+    for other in view.earlier(rule.window) {
+        if !other.failed() {
+            break;
+        }
+        if other.is(Traits::OUTAGE) {
+            continue;
+        }
+        tally.add(other);
+        if other.family() == call.family() {
+            alike += 1;
+        } else if !families.contains(&other.family()) {
+            families.push(other.family());
+        }
+    }
+    // Different errors one after the other are how one finds out what works; the same few are not.
+    let strength = match families.len() {
+        _ if alike >= 4 => Strength::Strong,
+        1 | 2 => Strength::Weak,
+        _ => Strength::Faint,
+    };
+    (tally.count > 1).then(|| tally.claim(strength, Matcher::Any, Digest::of("errors"), call.family_digest()))
+}
+
+fn say(view: &View<'_>, claim: &Claim) -> Words {
+    Words {
+        sentence: format!("{} calls in a row failed, nothing worked in between.", times(claim.count)),
+        unchanged: outcome_of(view),
+        progress: "any call that succeeds",
+        tips: &[
+            "Stop trying variations and read the last error word for word.",
+            "Check the ground first: the working folder, the file's existence, the tool's expected input.",
+            "Do the smallest thing that should work, and build up from there.",
+        ],
+    }
+}

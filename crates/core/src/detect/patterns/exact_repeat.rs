@@ -1,0 +1,40 @@
+//! The same call, answered the same way, again and again with nothing in between.
+
+use super::{Pattern, Trigger};
+use crate::detect::repeats::Repeats;
+use crate::detect::words::{outcome_of, times, what_of};
+use crate::detect::{Claim, Matcher, View, Words};
+use crate::rules::PatternRule;
+
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "exact_repeat",
+    trigger: Trigger::Answered,
+    outlives_edits: false,
+    rule: |rules| &rules.exact_repeat,
+    look,
+    say,
+};
+
+fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+    let repeats = Repeats::of(view, rule)?;
+    let call = repeats.answered;
+    let claim = || repeats.tally.claim(repeats.strength(), Matcher::Key(call.key), call.key, call.outcome());
+    (repeats.between == 0).then(claim)
+}
+
+fn say(view: &View<'_>, claim: &Claim) -> Words {
+    let what = what_of(view);
+    Words {
+        sentence: format!(
+            "The same call was made {} in a row and led to the same result each time: {what}",
+            times(claim.count)
+        ),
+        unchanged: outcome_of(view),
+        progress: "a different result, or a change to the project before trying again",
+        tips: &[
+            "Read the last result as final: running the call again will not change it.",
+            "Change something first (the code, the arguments, the environment), then try once.",
+            "If the result is what you needed, use it and go on to the next step.",
+        ],
+    }
+}

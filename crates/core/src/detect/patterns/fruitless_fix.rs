@@ -1,0 +1,67 @@
+//! Edit, test, edit, test: and the test says the same each time.
+
+use super::{Pattern, Trigger};
+use crate::action::ToolKind;
+use crate::detect::view::{Tally, can_circle};
+use crate::detect::words::{outcome_of, times, what_of};
+use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::rules::PatternRule;
+use crate::session::{Call, Traits};
+
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "fruitless_fix",
+    trigger: Trigger::Answered,
+    outlives_edits: true,
+    rule: |rules| &rules.fruitless_fix,
+    look,
+    say,
+};
+
+fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = view.call()?;
+    let runs = call.kind == ToolKind::Shell || call.is(Traits::CHECK);
+    if !runs || !can_circle(call) || call.is(Traits::NEW_PAIR) || call.is(Traits::LOOKS) || call.is(Traits::BARE) {
+        return None;
+    }
+    let mut tally = Tally::of(call);
+    // An unchanged success proves nothing by itself: changes must have been made to no effect.
+    let (mut changes, mut changed) = (0, false);
+    for other in view.earlier(rule.window) {
+        if other.same_action(call) {
+            if !unchanged(other, call) {
+                break;
+            }
+            tally.add(other);
+            changes += u32::from(std::mem::take(&mut changed));
+        } else {
+            changed |= other.is(Traits::NEW_CHANGE);
+        }
+    }
+    if tally.count < 2 || changes == 0 {
+        return None;
+    }
+    let strength = if call.failed() { Strength::Weak } else { Strength::Faint };
+    if call.is(Traits::PASSED) {
+        return None;
+    }
+    Some(tally.claim(strength, Matcher::Key(call.key), call.key, call.outcome()))
+}
+
+/// The same tests fail, for the same kind of reason; or, where no set is known, the very same text.
+fn unchanged(a: &Call, b: &Call) -> bool {
+    a.same_answer(b)
+}
+
+fn say(view: &View<'_>, claim: &Claim) -> Words {
+    let what = what_of(view);
+    Words {
+        sentence: format!("{} changes were tried, and this still ends the same way: {what}", times(claim.count)),
+        unchanged: outcome_of(view),
+        progress: "fewer or other failures, or another error",
+        tips: &[
+            "Your edits do not reach the cause: check that the code you change is the code that runs.",
+            "Go back to the last state that made sense and look at the failure afresh, with a print or a debugger.",
+            "Write down two other explanations and test the cheaper one first.",
+        ],
+    }
+}

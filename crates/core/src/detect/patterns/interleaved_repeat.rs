@@ -1,0 +1,49 @@
+//! The same call, answered the same way, with other calls in between but nothing changed by them.
+
+use super::{Pattern, Trigger};
+use crate::detect::repeats::Repeats;
+use crate::detect::words::{outcome_of, times, what_of};
+use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::rules::PatternRule;
+
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "interleaved_repeat",
+    trigger: Trigger::Answered,
+    outlives_edits: false,
+    rule: |rules| &rules.interleaved_repeat,
+    look,
+    say,
+};
+
+fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+    let repeats = Repeats::of(view, rule)?;
+    if repeats.between == 0 {
+        return None;
+    }
+    let call = repeats.answered;
+    let strength = match repeats.strength() {
+        Strength::Strong if call.failed() && repeats.sights <= 4 => Strength::Strong,
+        Strength::Strong if repeats.sights_lately == 0 && repeats.sights <= 2 => Strength::Strong,
+        Strength::Strong if call.failed() || repeats.sights <= 2 => Strength::Weak,
+        // Looking something up again while learning new things is how people work, too.
+        _ => Strength::Faint,
+    };
+    Some(repeats.tally.claim(strength, Matcher::Key(call.key), call.key, call.outcome()))
+}
+
+fn say(view: &View<'_>, claim: &Claim) -> Words {
+    let what = what_of(view);
+    Words {
+        sentence: format!(
+            "The same call was made {} with the same result, and nothing was changed in between: {what}",
+            times(claim.count)
+        ),
+        unchanged: outcome_of(view),
+        progress: "a different result, or a change to the project between two tries",
+        tips: &[
+            "Nothing you did in between affects this result; look for what would.",
+            "Write down what the result tells you, and decide on the next step from that.",
+            "If you keep coming back here, the plan is missing a step: name it.",
+        ],
+    }
+}

@@ -1,0 +1,73 @@
+//! Walking back over the occurrences of one call: what `exact_repeat` and `interleaved_repeat` share.
+
+use super::view::{Tally, can_circle};
+use super::{Strength, View};
+use crate::action::ToolKind;
+use crate::rules::PatternRule;
+use crate::session::{Call, Traits};
+
+/// Occurrences of the call in focus that were answered alike, with nothing new changed in between.
+#[derive(Debug)]
+pub(super) struct Repeats<'a> {
+    /// The newest occurrence that was answered.
+    pub answered: &'a Call,
+    pub tally: Tally,
+    /// Other calls in between.
+    pub between: u32,
+    /// How often something new came to light since the last occurrence before.
+    pub sights_lately: u32,
+    /// How often something new came to light since the first occurrence.
+    pub sights: u32,
+}
+
+impl<'a> Repeats<'a> {
+    pub(super) fn of(view: &View<'a>, rule: &PatternRule) -> Option<Self> {
+        let call = view.call()?;
+        if !can_circle(call) || call.is(Traits::NEW_PAIR) {
+            return None;
+        }
+        // Asked for again and not answered yet: it would be answered as last time.
+        let waiting = view.asked && call.answer.is_none();
+        let answered = if waiting { view.earlier(rule.window).find(|other| other.same_action(call))? } else { call };
+        if waiting && (answered.answer.is_none() || !can_circle(answered)) {
+            return None;
+        }
+        let mut found = Self { answered, tally: Tally::of(call), between: 0, sights_lately: 0, sights: 0 };
+        let (mut others, mut sights) = (0, 0);
+        for other in view.earlier(rule.window) {
+            if other.same_action(call) {
+                if !other.same_answer(answered) {
+                    break;
+                }
+                if found.tally.count == 1 {
+                    found.sights_lately = sights;
+                }
+                found.tally.add(other);
+                found.between += std::mem::take(&mut others);
+                found.sights += std::mem::take(&mut sights);
+            } else if other.is(Traits::NEW_CHANGE) {
+                break;
+            } else {
+                others += 1;
+                sights += u32::from(other.is(Traits::NEW_SIGHT));
+            }
+        }
+        (found.tally.count > 1).then_some(found)
+    }
+
+    /// What the repeats prove, as far as the call itself goes.
+    pub(super) fn strength(&self) -> Strength {
+        let call = self.answered;
+        if call.failed() {
+            return Strength::Strong;
+        }
+        match call.kind {
+            // Checks are run again to be sure, often after changes nobody told us of.
+            _ if call.is(Traits::PASSED) => Strength::Faint,
+            // Nobody answered, or with next to nothing: that proves little.
+            _ if call.answer.is_none() || call.is(Traits::BARE) => Strength::Weak,
+            ToolKind::SubAgent => Strength::Weak,
+            _ => Strength::Strong,
+        }
+    }
+}

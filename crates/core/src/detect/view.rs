@@ -1,0 +1,89 @@
+//! What a pattern may look at.
+
+use super::{Claim, Matcher, Strength};
+use crate::action::ToolKind;
+use crate::digest::Digest;
+use crate::outcome::Status;
+use crate::session::{Call, Session, Traits};
+
+/// A session, seen from one of its calls.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// Where the call stands whose answer gave occasion to look.
+    pub focus: usize,
+    /// The call was just asked for; its answer is not there yet.
+    pub asked: bool,
+}
+
+impl<'a> View<'a> {
+    /// The call that gave occasion to look.
+    pub fn call(&self) -> Option<&'a Call> {
+        self.session.window().get(self.focus)
+    }
+
+    /// The calls before it that still count as evidence, newest first, at most `reach` back. Plans and
+    /// the like are left out.
+    pub fn earlier(&self, reach: usize) -> impl Iterator<Item = &'a Call> + use<'a> {
+        let window = self.session.window();
+        let since = window.since();
+        let start = self.focus.saturating_sub(reach);
+        (start..self.focus)
+            .rev()
+            .filter_map(move |at| window.get(at))
+            .take_while(move |call| call.ordinal >= since)
+            .filter(|call| !call.is_neutral())
+    }
+}
+
+/// May this call be evidence of going in circles at all?
+pub(crate) fn can_circle(call: &Call) -> bool {
+    !call.is_neutral()
+        && call.kind != ToolKind::Finish
+        && !call.is(Traits::POLL)
+        && !call.is(Traits::OUTAGE)
+        && call.status() != Some(Status::Running)
+}
+
+/// How many calls a finding shows.
+const SHOWN: usize = 12;
+
+/// Counts batches while walking back over calls.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    last_batch: u32,
+    /// Batches counted.
+    pub count: u32,
+    /// The oldest call counted.
+    pub first: u64,
+    calls: [u64; SHOWN],
+}
+
+impl Tally {
+    pub(crate) fn of(call: &Call) -> Self {
+        let mut calls = [0; SHOWN];
+        calls[0] = call.ordinal;
+        Self { last_batch: call.batch, count: 1, first: call.ordinal, calls }
+    }
+
+    /// Counts a call, unless its batch was counted already.
+    pub(crate) fn add(&mut self, call: &Call) {
+        if self.last_batch == call.batch {
+            return;
+        }
+        self.last_batch = call.batch;
+        self.first = call.ordinal;
+        if let Some(slot) = self.calls.get_mut(self.count as usize) {
+            *slot = call.ordinal;
+        }
+        self.count += 1;
+    }
+
+    /// The claim that follows.
+    pub(crate) fn claim(&self, strength: Strength, matcher: Matcher, action: Digest, outcome: Digest) -> Claim {
+        let shown = self.calls.get(..self.count as usize).unwrap_or(&self.calls);
+        let calls = shown.iter().rev().copied().collect();
+        Claim { count: self.count, strength, action, outcome, first: self.first, calls, matcher }
+    }
+}

@@ -1,0 +1,69 @@
+//! Making sentences: what happened, why we think so, what to do next.
+
+use std::fmt::Write;
+
+use super::View;
+
+/// How one claim is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// What repeated, how often, what stayed the same.
+    pub sentence: String,
+    /// What stayed the same, in a few redacted words.
+    pub unchanged: String,
+    /// What would have counted as progress.
+    pub progress: &'static str,
+    /// Two or three concrete things to try.
+    pub tips: &'static [&'static str],
+}
+
+impl Words {
+    /// What the agent reads.
+    pub fn nudge(&self) -> String {
+        let mut text = format!("Belay held this call back. {}", self.sentence);
+        if !self.unchanged.is_empty() {
+            let _ = write!(text, "\nUnchanged: {}", self.unchanged);
+        }
+        text.push_str("\nTry instead:");
+        for tip in self.tips {
+            let _ = write!(text, "\n- {tip}");
+        }
+        text
+    }
+
+    /// What a person reads.
+    pub fn pause(&self) -> String {
+        let mut text = self.sentence.clone();
+        if !self.unchanged.is_empty() {
+            let _ = write!(text, " Unchanged: {}.", self.unchanged.trim_end_matches('.'));
+        }
+        let _ = write!(text, " Progress would have been {}.", self.progress);
+        text
+    }
+}
+
+/// "3 times".
+pub(crate) fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+/// The call in focus, quoted.
+pub(crate) fn what_of(view: &View<'_>) -> String {
+    match view.call() {
+        Some(call) if !call.what.is_empty() => format!("`{}`.", call.what),
+        Some(_) | None => "a call without readable input.".to_owned(),
+    }
+}
+
+/// What the call in focus led to, in a few words.
+pub(crate) fn outcome_of(view: &View<'_>) -> String {
+    match view.call().and_then(|call| call.answer.as_ref()) {
+        Some(answer) if answer.brief.is_empty() => "no output".to_owned(),
+        Some(answer) => answer.brief.to_string(),
+        None => "no answer".to_owned(),
+    }
+}

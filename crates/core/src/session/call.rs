@@ -1,0 +1,363 @@
+//! One tool call as detectors see it: digests and a few words, small enough to keep a hundred.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Action, ToolKind};
+use crate::digest::Digest;
+use crate::event::{ToolCalled, ToolReturned};
+use crate::outcome::Status;
+use crate::time::Time;
+
+/// Half of a digest: enough to tell equal from different among the calls of one window. Zero stands
+/// for "none".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mark(u32);
+
+impl Mark {
+    pub const NONE: Self = Self(0);
+
+    pub fn is_some(self) -> bool {
+        self != Self::NONE
+    }
+
+    /// Equal and not absent on both sides.
+    pub fn same(self, other: Self) -> bool {
+        self.is_some() && self == other
+    }
+
+    /// Not known to differ: an absent mark fits any.
+    pub fn fits(self, other: Self) -> bool {
+        self == other || !self.is_some() || !other.is_some()
+    }
+}
+
+impl From<Digest> for Mark {
+    fn from(digest: Digest) -> Self {
+        // Zero is taken.
+        Self(((digest.0 >> 32) as u32 ^ digest.0 as u32).max(1))
+    }
+}
+
+impl From<Option<Digest>> for Mark {
+    fn from(digest: Option<Digest>) -> Self {
+        digest.map_or(Self::NONE, Self::from)
+    }
+}
+
+/// Yes-or-no facts about a call, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Traits(u16);
+
+impl Traits {
+    /// It changes files or other lasting state.
+    pub const MUTATES: Self = Self(1);
+    /// It waits, or asks how something that runs is doing.
+    pub const POLL: Self = Self(1 << 1);
+    /// It runs tests, a build or a linter.
+    pub const CHECK: Self = Self(1 << 2);
+    /// It only looks.
+    pub const LOOKS: Self = Self(1 << 3);
+    /// A person said that this is fine, or a rule does.
+    pub const ALLOWED: Self = Self(1 << 4);
+    /// A nudge was answered instead of running it.
+    pub const DENIED: Self = Self(1 << 5);
+    /// No tool call: a file watcher or test reporter told of it.
+    pub const OBSERVED: Self = Self(1 << 6);
+    /// It makes a commit.
+    pub const COMMITS: Self = Self(1 << 7);
+
+    // What the answer adds.
+    /// A successful change never made before.
+    pub const NEW_CHANGE: Self = Self(1 << 8);
+    /// It showed something never shown before.
+    pub const NEW_SIGHT: Self = Self(1 << 9);
+    /// Next to no text came back.
+    pub const BARE: Self = Self(1 << 10);
+    /// It failed for a reason outside agent and project: overload, network.
+    pub const OUTAGE: Self = Self(1 << 11);
+    /// A test, build or linter found nothing wrong.
+    pub const PASSED: Self = Self(1 << 12);
+    /// This pair of action and outcome had not been seen before.
+    pub const NEW_PAIR: Self = Self(1 << 13);
+
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn set(&mut self, other: Self, on: bool) {
+        if on { self.0 |= other.0 } else { self.0 &= !other.0 }
+    }
+
+    fn with(mut self, other: Self, on: bool) -> Self {
+        self.set(other, on);
+        self
+    }
+}
+
+/// One tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "row::CallRow", into = "row::CallRow")]
+pub struct Call {
+    /// 0-based ordinal in its session.
+    pub ordinal: u64,
+    /// Calls made side by side share it.
+    pub batch: u32,
+    pub kind: ToolKind,
+    /// Name of the tool.
+    pub tool: Mark,
+    /// What is asked for, volatile parts aside.
+    pub key: Digest,
+    /// Folder a command first changes into.
+    pub place: Mark,
+    /// What is asked of, coarser than `key`.
+    pub shape: Mark,
+    /// `key` without numbers and indentation.
+    pub skeleton: Mark,
+    /// Simhash of the salient words.
+    pub sketch: Digest,
+    /// The one file or folder it is about.
+    pub target: Mark,
+    /// Text taken out by an edit.
+    pub before: Mark,
+    /// Text put in by an edit.
+    pub after: Mark,
+    pub traits: Traits,
+    /// Custom patterns that match so far, one bit each.
+    pub custom: u32,
+    pub at: Time,
+    /// The agent's id of the call, when it is short enough to be worth keeping.
+    pub id: Option<Box<str>>,
+    /// Digest of that id, whatever its length.
+    pub id_mark: Mark,
+    /// What was done, in a few redacted words.
+    pub what: Box<str>,
+    pub answer: Option<Answer>,
+}
+
+/// What a call led to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub status: Status,
+    /// Digest of the normalised text.
+    pub digest: Digest,
+    /// Class of the error, numbers and names aside.
+    pub family: Mark,
+    /// The set of failing tests or diagnostics.
+    pub failing: Mark,
+    /// The failure messages, numbers kept and places dropped.
+    pub failure: Mark,
+    /// In a few redacted words.
+    pub brief: Box<str>,
+}
+
+/// Longest id kept for evidence.
+const ID_BYTES: usize = 48;
+/// How many bytes `what` and `brief` may take in a snapshot.
+const WORDS_BYTES: usize = 80;
+
+impl Call {
+    pub(crate) fn new(ordinal: u64, batch: u32, at: Time, called: &ToolCalled) -> Self {
+        let Action { hunk, .. } = &called.action;
+        let action = &called.action;
+        let kind = called.tool.kind;
+        let mutates = action.mutates || matches!(kind, ToolKind::Edit | ToolKind::Write);
+        let traits = Traits::default()
+            .with(Traits::MUTATES, mutates)
+            .with(Traits::POLL, action.poll || kind == ToolKind::Poll)
+            .with(Traits::CHECK, action.check.is_some())
+            .with(Traits::LOOKS, action.look.is_some() || matches!(kind, ToolKind::Read | ToolKind::Search))
+            .with(Traits::COMMITS, action.commits);
+        Self {
+            ordinal,
+            batch,
+            kind,
+            tool: Mark::from(Digest::of(&called.tool.name)),
+            key: action.key,
+            place: action.place.into(),
+            shape: action.shape.into(),
+            skeleton: action.skeleton.into(),
+            sketch: action.sketch,
+            target: action.target.into(),
+            before: hunk.and_then(|hunk| hunk.before).into(),
+            after: hunk.map(|hunk| hunk.after).into(),
+            traits,
+            custom: 0,
+            at,
+            id: called.call.as_deref().filter(|id| id.len() <= ID_BYTES).map(Box::from),
+            id_mark: called.call.as_ref().map(Digest::of).into(),
+            what: few_words(called.input.as_str()),
+            answer: None,
+        }
+    }
+
+    /// The same thing is asked for again, in the same place as far as we know.
+    pub fn same_action(&self, other: &Self) -> bool {
+        self.key == other.key && self.place.fits(other.place)
+    }
+
+    /// Both were answered, and alike.
+    pub fn same_answer(&self, other: &Self) -> bool {
+        match (&self.answer, &other.answer) {
+            (Some(mine), Some(theirs)) => mine.digest == theirs.digest && mine.status == theirs.status,
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    pub fn is(&self, traits: Traits) -> bool {
+        self.traits.has(traits)
+    }
+
+    pub fn status(&self) -> Option<Status> {
+        self.answer.as_ref().map(|answer| answer.status)
+    }
+
+    /// It ended, and not well.
+    pub fn failed(&self) -> bool {
+        matches!(self.status(), Some(Status::Error | Status::TimedOut | Status::Refused))
+    }
+
+    pub fn succeeded(&self) -> bool {
+        self.status() == Some(Status::Ok)
+    }
+
+    /// Class of its error, when it failed.
+    pub fn family(&self) -> Mark {
+        self.answer.as_ref().map_or(Mark::NONE, |answer| answer.family)
+    }
+
+    /// Digest of what came back; zero when nothing did.
+    pub fn outcome(&self) -> Digest {
+        self.answer.as_ref().map_or(Digest(0), |answer| answer.digest)
+    }
+
+    /// It changes a file through the agent's own editing tools.
+    pub fn edits(&self) -> bool {
+        matches!(self.kind, ToolKind::Edit | ToolKind::Write)
+    }
+
+    /// Says nothing about circles: plans, questions to a person, what a person allowed.
+    pub fn is_neutral(&self) -> bool {
+        matches!(self.kind, ToolKind::Plan | ToolKind::Ask) || self.is(Traits::ALLOWED)
+    }
+}
+
+impl Answer {
+    pub(crate) fn new(returned: &ToolReturned) -> Self {
+        let outcome = &returned.outcome;
+        let status = match returned.status {
+            // A sensor that only knows "failed" leaves the rest to the text.
+            Status::Error if outcome.refused => Status::Refused,
+            Status::Error if outcome.timed_out => Status::TimedOut,
+            known => known,
+        };
+        let failing = outcome.checks.as_ref().filter(|checks| checks.failed > 0);
+        Self {
+            status,
+            digest: outcome.digest,
+            family: outcome.family.into(),
+            failing: failing.map(|checks| checks.failing).into(),
+            failure: outcome.failure.into(),
+            brief: few_words(returned.output.as_str()),
+        }
+    }
+}
+
+/// The beginning of a text on one line, short also once it is escaped in a snapshot.
+pub(crate) fn few_words(text: &str) -> Box<str> {
+    let mut line = String::new();
+    let mut room = WORDS_BYTES;
+    let mut blank = false;
+    for c in text.trim().chars() {
+        if c.is_whitespace() || c.is_control() {
+            blank = !line.is_empty();
+            continue;
+        }
+        let cost = c.len_utf8() + usize::from(matches!(c, '"' | '\\')) + usize::from(blank);
+        if cost + '…'.len_utf8() > room {
+            line.push('…');
+            break;
+        }
+        if std::mem::take(&mut blank) {
+            line.push(' ');
+        }
+        line.push(c);
+        room -= cost;
+    }
+    line.into_boxed_str()
+}
+
+/// The compact form in a snapshot: rows without field names.
+mod row {
+    use super::{Answer, Call, Mark, Traits};
+    use crate::action::ToolKind;
+    use crate::digest::Digest;
+    use crate::outcome::Status;
+    use crate::time::Time;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Serialize, Deserialize)]
+    pub(super) struct CallRow(
+        (u64, u32, ToolKind, Mark, Digest),
+        [Mark; 6],
+        (Digest, Traits, u32, i64),
+        (Option<Box<str>>, Mark, Box<str>),
+        Option<(Status, Digest, [Mark; 3], Box<str>)>,
+    );
+
+    impl From<Call> for CallRow {
+        fn from(call: Call) -> Self {
+            Self(
+                (call.ordinal, call.batch, call.kind, call.tool, call.key),
+                [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
+                (call.sketch, call.traits, call.custom, call.at.millis()),
+                (call.id, call.id_mark, call.what),
+                call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.brief)),
+            )
+        }
+    }
+
+    impl From<CallRow> for Call {
+        fn from(row: CallRow) -> Self {
+            let CallRow(
+                (ordinal, batch, kind, tool, key),
+                [place, shape, skeleton, target, before, after],
+                (sketch, traits, custom, at),
+                (id, id_mark, what),
+                answer,
+            ) = row;
+            let answer = answer.map(|(status, digest, [family, failing, failure], brief)| Answer {
+                status,
+                digest,
+                family,
+                failing,
+                failure,
+                brief,
+            });
+            let at = Time::from_millis(at);
+            Self {
+                ordinal,
+                batch,
+                kind,
+                tool,
+                key,
+                place,
+                shape,
+                skeleton,
+                sketch,
+                target,
+                before,
+                after,
+                traits,
+                custom,
+                at,
+                id,
+                id_mark,
+                what,
+                answer,
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a session has already come across: contents, looks, pairs of action and outcome.
+//!
+//! The newest marks are kept exactly. What is pushed out goes into a Bloom filter and still counts as
+//! seen; when that filter fills up, it becomes the older one of two and a new one begins. So memory
+//! is bounded, and what is forgotten at last (after some thousand marks) counts as new: when in
+//! doubt, the agent made progress.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+
+/// How many marks are kept exactly.
+const EXACT: usize = 192;
+/// Words of one filter: 16 Kibit.
+const WORDS: usize = 256;
+/// How many marks one filter takes before it would answer "seen" too often (about 1 in 100).
+const CAPACITY: u32 = 1_600;
+/// Bits set per mark.
+const PROBES: u32 = 6;
+
+/// The memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    recent: VecDeque<Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    older: Option<Bloom>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    oldest: Option<Bloom>,
+}
+
+impl Seen {
+    pub fn contains(&self, mark: Digest) -> bool {
+        self.recent.iter().rev().any(|known| *known == mark)
+            || [&self.older, &self.oldest].into_iter().flatten().any(|bloom| bloom.contains(mark))
+    }
+
+    /// Remembers a mark; `true` when it was new.
+    pub fn insert(&mut self, mark: Digest) -> bool {
+        if self.contains(mark) {
+            return false;
+        }
+        if self.recent.len() == EXACT
+            && let Some(evicted) = self.recent.pop_front()
+        {
+            self.put_away(evicted);
+        }
+        self.recent.push_back(mark);
+        true
+    }
+
+    fn put_away(&mut self, mark: Digest) {
+        if self.older.as_ref().is_some_and(|bloom| bloom.held >= CAPACITY) {
+            self.oldest = self.older.take();
+        }
+        self.older.get_or_insert_default().insert(mark);
+    }
+}
+
+/// A set that never forgets and is rarely wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Bloom {
+    held: u32,
+    #[serde(with = "hex")]
+    words: Vec<u64>,
+}
+
+impl Default for Bloom {
+    fn default() -> Self {
+        Self { held: 0, words: vec![0; WORDS] }
+    }
+}
+
+impl Bloom {
+    fn insert(&mut self, mark: Digest) {
+        self.held += 1;
+        for bit in bits(mark) {
+            if let Some(word) = self.words.get_mut(bit / 64) {
+                *word |= 1 << (bit % 64);
+            }
+        }
+    }
+
+    fn contains(&self, mark: Digest) -> bool {
+        bits(mark).all(|bit| self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1))
+    }
+}
+
+/// Double hashing: the two halves of the digest are as good as two hashes.
+fn bits(mark: Digest) -> impl Iterator<Item = usize> {
+    let (step, start) = (mark.0 >> 32 | 1, mark.0 & 0xffff_ffff);
+    (0..u64::from(PROBES)).map(move |i| (start.wrapping_add(i.wrapping_mul(step)) as usize) % (WORDS * 64))
+}
+
+/// Words as one text, for a small snapshot.
+mod hex {
+    use std::fmt::Write;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(words: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = String::with_capacity(words.len() * 16);
+        for word in words {
+            let _ = write!(text, "{word:016x}");
+        }
+        serializer.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let word = |at: usize| text.get(at..at + 16).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let words: Option<Vec<u64>> = (0..text.len()).step_by(16).map(word).collect();
+        match words {
+            Some(words) if words.len() == super::WORDS => Ok(words),
+            _ => Err(D::Error::custom("a filter of seen marks is damaged")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The last calls of a session, in call order, with answers attached as they come.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::call::{Answer, Call, Mark, Traits};
+use crate::digest::Digest;
+use crate::event::{ToolCalled, ToolReturned};
+use crate::time::Time;
+
+/// How many calls detectors can look back on.
+pub const WINDOW: usize = 96;
+
+/// The last calls.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    calls: VecDeque<Call>,
+    /// Number of the current batch.
+    batch: u32,
+    /// Name of the current batch, when its sensor names batches.
+    batch_name: Mark,
+    /// Something was said since the last call, so the next one begins a batch.
+    broken: bool,
+    /// Calls before this ordinal are no evidence any more: a person spoke, or reset.
+    since: u64,
+}
+
+impl Window {
+    /// All calls kept, oldest first.
+    pub fn calls(&self) -> &VecDeque<Call> {
+        &self.calls
+    }
+
+    /// First ordinal that still counts as evidence.
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// What happened so far is no evidence any more.
+    pub fn forgive(&mut self, next_ordinal: u64) {
+        self.since = next_ordinal;
+    }
+
+    /// Text or a prompt separates batches.
+    pub fn separate(&mut self) {
+        self.broken = true;
+    }
+
+    /// Takes a call in. Calls that carry the same batch name, or that come while the one before
+    /// still runs and nothing was said in between, were made side by side.
+    pub fn push(&mut self, ordinal: u64, name: Option<&str>, at: Time, called: &ToolCalled) -> &mut Call {
+        let name = Mark::from(name.map(Digest::of));
+        let beside = match self.calls.back() {
+            Some(_) if name.is_some() => name == self.batch_name,
+            Some(last) => !self.broken && last.answer.is_none(),
+            None => false,
+        };
+        if !beside {
+            self.batch = self.batch.wrapping_add(1);
+        }
+        self.batch_name = name;
+        self.broken = false;
+        self.put(Call::new(ordinal, self.batch, at, called))
+    }
+
+    /// Takes something in that no tool call told of: always a batch of its own.
+    pub fn observe(&mut self, make: impl FnOnce(u32) -> Call) -> &mut Call {
+        self.batch = self.batch.wrapping_add(1);
+        self.batch_name = Mark::NONE;
+        self.broken = true;
+        let call = make(self.batch);
+        self.put(call)
+    }
+
+    fn put(&mut self, call: Call) -> &mut Call {
+        if self.calls.len() == WINDOW {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(call);
+        let last = self.calls.len() - 1;
+        &mut self.calls[last]
+    }
+
+    /// Where the call with this id stands.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        let mark = Mark::from(Digest::of(id));
+        self.calls.iter().rposition(|call| call.id_mark == mark)
+    }
+
+    /// Attaches an answer to the call it belongs to and tells where that stands. Without an id that
+    /// is the oldest waiting call with the fingerprint named; without either, the oldest call of the
+    /// newest batch that still waits, else the newest that waits at all.
+    pub fn attach(&mut self, returned: &ToolReturned) -> Option<usize> {
+        let waits = |call: &Call| call.answer.is_none() && !call.is(Traits::OBSERVED);
+        let at = match (&returned.call, returned.answers) {
+            (Some(id), _) => self.position(id).filter(|at| waits(&self.calls[*at])),
+            (None, Some(key)) => self.calls.iter().position(|call| waits(call) && call.key == key),
+            (None, None) => {
+                let newest = self.calls.iter().position(|call| waits(call) && call.batch == self.batch);
+                newest.or_else(|| self.calls.iter().rposition(waits))
+            }
+        }?;
+        self.calls[at].answer = Some(Answer::new(returned));
+        Some(at)
+    }
+
+    pub fn get(&self, at: usize) -> Option<&Call> {
+        self.calls.get(at)
+    }
+
+    pub fn get_mut(&mut self, at: usize) -> Option<&mut Call> {
+        self.calls.get_mut(at)
+    }
+
+    /// Calls of the batch before the current one that were never answered: nothing will come now.
+    pub fn left_behind(&self) -> Vec<usize> {
+        let before = self.batch.wrapping_sub(1);
+        let unanswered = |(_, call): &(usize, &Call)| call.batch == before && call.answer.is_none();
+        let recent =
+            self.calls.iter().enumerate().rev().take_while(|(_, call)| call.batch.wrapping_add(1) >= self.batch);
+        let mut found: Vec<usize> = recent.filter(unanswered).map(|(at, _)| at).collect();
+        found.reverse();
+        found
+    }
+}
