@@ -1,4 +1,5 @@
 //! What an engine answers, and what it leaves in the store.
+#![expect(clippy::unwrap_used, reason = "test helpers")]
 
 use belay_core::event::{OperatorDecision, Prompt};
 use belay_core::{Body, Event, SessionKey, Source, Time, Verdict};

@@ -11,7 +11,7 @@
 //! its first statement, and [`Transaction::save`] names the version it started from: nobody overwrites what they have
 //! not seen. Readers see the last commit and block nobody.
 //!
-//! [`Store`] and [`Transaction`] are all a backend has to give.
+//! [`Store`] and [`Transaction`] are all a backend has to give; `conformance` (a feature) is the suite it must pass.
 //!
 //! # Map
 //!
@@ -25,6 +25,8 @@
 //! | [`sqlite`] | the embedded backend |
 
 pub mod api;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 pub mod outbox;
 pub mod records;

@@ -27,6 +27,10 @@ impl Default for OpenOptions {
     }
 }
 
+/// Checkpoints sync the disk: rarer ones write the hot pages of the indexes once instead of many times.
+const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000;
+                        PRAGMA journal_size_limit = 67108864;";
+
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
     let explain = |e| fault::explain(path, e);
     let conn = if options.read_only { open_to_read(path)? } else { open_to_write(path)? };
@@ -35,10 +39,7 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
     migrate::identify(&conn, path)?;
     if !options.read_only {
         migrate::migrate(&conn, path, options.busy_timeout)?;
-        conn.execute_batch(
-            "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864;",
-        )
-        .map_err(explain)?;
+        conn.execute_batch(SETTINGS).map_err(explain)?;
     }
     Ok(SqliteStore { conn, path: path.to_owned(), durability: Cell::new(Durability::Process) })
 }

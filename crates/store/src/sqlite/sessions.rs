@@ -80,7 +80,8 @@ pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<
         }
     }
     if let Some(agent) = &query.agent {
-        also("s.agent = ?", &[agent.clone().into()]);
+        // The plus keeps SQLite from taking the index of names, which would sort all sessions of the agent.
+        also("+s.agent = ?", &[agent.clone().into()]);
     }
     if let Some(project) = &query.project {
         also("s.project = ?", &[project.clone().into()]);

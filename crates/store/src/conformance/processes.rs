@@ -1,0 +1,160 @@
+//! Several processes on one store. Each case starts this very test binary again, as `child`, with a job in its
+//! environment; children wait at a common start line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use super::{Fixture, append, at, card, key, outbox, write};
+use crate::{EventQuery, Store};
+use belay_core::State;
+
+const JOB: &str = "BELAY_CONFORMANCE_JOB";
+const ADDRESS: &str = "BELAY_CONFORMANCE_ADDRESS";
+const NAME: &str = "BELAY_CONFORMANCE_NAME";
+
+const WRITERS: usize = 6;
+const WRITES: u64 = 60;
+
+/// Other processes at work.
+struct Children(Vec<(Child, ChildStdin, BufReader<ChildStdout>)>);
+
+impl Children {
+    fn start(fixture: &impl Fixture, job: &str, count: usize) -> Self {
+        let start = |n: usize| {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+                .env(JOB, job)
+                .env(ADDRESS, fixture.address())
+                .env(NAME, format!("w{n}"))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let stdin = child.stdin.take().unwrap();
+            let stdout = BufReader::new(child.stdout.take().unwrap());
+            (child, stdin, stdout)
+        };
+        let mut children = Self((0..count).map(start).collect());
+        children.0.iter_mut().for_each(|(_, _, stdout)| until(stdout, "ready", &mut Vec::new()));
+        children
+    }
+
+    /// Lets them go, and collects what they say.
+    fn run(self) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut children = self.0;
+        for (_, stdin, _) in &mut children {
+            stdin.write_all(b"go\n").unwrap();
+        }
+        for (mut child, stdin, mut stdout) in children {
+            until(&mut stdout, "done", &mut said);
+            drop(stdin);
+            assert!(child.wait().unwrap().success());
+        }
+        said
+    }
+}
+
+/// Reads lines that begin with `: ` up to the given word.
+fn until(stdout: &mut impl BufRead, word: &str, said: &mut Vec<String>) {
+    for line in stdout.lines() {
+        match line.unwrap().strip_prefix(": ") {
+            Some(line) if line == word => return,
+            Some(line) => said.push(line.to_owned()),
+            None => {}
+        }
+    }
+    panic!("a child ended before it said {word:?}");
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\n: {line}").unwrap();
+    out.flush().unwrap();
+}
+
+/// What a child does; nothing when this is an ordinary test run.
+pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
+    let Ok(job) = std::env::var(JOB) else { return };
+    let address = std::env::var(ADDRESS).unwrap();
+    let name = std::env::var(NAME).unwrap();
+    let start_line = || {
+        say("ready");
+        std::io::stdin().read_line(&mut String::new()).unwrap();
+    };
+    match job.as_str() {
+        "write" => {
+            let mut store = open(&address);
+            start_line();
+            (0..WRITES).for_each(|n| write_one(&mut *store, &format!("{name}-{n}")));
+        }
+        "send" => {
+            let mut store = open(&address);
+            start_line();
+            loop {
+                let claimed = write(&mut *store, |tx| tx.claim(at(10), Duration::from_secs(600), 3).unwrap());
+                if claimed.is_empty() {
+                    break;
+                }
+                claimed.iter().for_each(|message| say(&message.key));
+            }
+        }
+        "open" => {
+            start_line();
+            write_one(&mut *open(&address), &name);
+        }
+        other => panic!("no job is called {other}"),
+    }
+    say("done");
+}
+
+/// Adds an event to the one session they all work on.
+fn write_one(store: &mut dyn Store, identity: &str) {
+    write(store, |transaction| {
+        let head = match transaction.head(&key("shared")).unwrap() {
+            Some(head) => head,
+            None => transaction.create(&key("shared"), at(1)).unwrap(),
+        };
+        assert!(append(transaction, &head, head.version + 1, identity));
+        // The same fact from every writer: it may count once.
+        append(transaction, &head, head.version + 2, "everybody saw this");
+        let events = transaction.load(head.clone(), 0).unwrap().tail.len() as u64;
+        transaction.save(head.id, head.version, events, &State::Active, &card(1)).unwrap();
+    });
+}
+
+fn assert_complete(store: &dyn Store, expected: u64) {
+    let query = EventQuery { session: Some(key("shared")), limit: usize::MAX, ..EventQuery::default() };
+    let rows = store.events(&query).unwrap();
+    let numbers: Vec<u64> = rows.iter().map(|row| row.seq).collect();
+    assert_eq!(numbers, (1..=expected).collect::<Vec<_>>(), "every number once");
+    let mut facts: Vec<&str> = rows.iter().map(|row| row.json.as_str()).collect();
+    facts.sort_unstable();
+    facts.dedup();
+    assert_eq!(facts.len() as u64, expected, "every fact once");
+    assert_eq!(store.session(&key("shared")).unwrap().unwrap().version, expected);
+}
+
+pub fn writers_lose_no_update(fixture: &impl Fixture) {
+    let store = fixture.open();
+    Children::start(fixture, "write", WRITERS).run();
+    assert_complete(&*store, WRITERS as u64 * WRITES + 1);
+}
+
+pub fn senders_share_no_message(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let mut keys: Vec<String> = (0..40).map(|n| format!("m{n:02}")).collect();
+    for key in &keys {
+        outbox::enqueue(&mut *store, key);
+    }
+    let mut sent = Children::start(fixture, "send", 4).run();
+    sent.sort();
+    keys.sort();
+    assert_eq!(sent, keys);
+}
+
+pub fn many_open_a_fresh_store(fixture: &impl Fixture) {
+    Children::start(fixture, "open", 8).run();
+    assert_complete(&*fixture.open(), 8 + 1);
+}

@@ -1,0 +1,148 @@
+//! Session rows: what lists and pages show.
+
+use belay_core::State;
+use belay_core::effect::Spent;
+use belay_core::event::Usage;
+use belay_core::session::{Counters, Facts, Wait};
+
+use super::{Fixture, at, card, key, paused, seed, write};
+use crate::session::Card;
+use crate::{Cursor, SessionQuery, Store};
+
+fn listed(store: &dyn Store, query: &SessionQuery) -> Vec<String> {
+    store.sessions(query).unwrap().rows.into_iter().map(|row| row.key.id).collect()
+}
+
+pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let written = Card {
+        facts: Facts {
+            project: Some("/home/user/ä project".to_owned()),
+            model: Some("m".to_owned()),
+            last_at: at(20),
+            ..Facts::default()
+        },
+        counters: Counters { events: 3, calls: 2, ..Counters::default() },
+        spent: Spent { calls: 2, cost_micros: u64::MAX, ..Spent::default() },
+        incident: Some("inc-1".to_owned()),
+        waiting: Some(Wait { since: at(9), until: None, what: "a person".to_owned() }),
+        ..Card::default()
+    };
+    write(&mut *store, |transaction| {
+        let head = transaction.create(&key("a"), at(20)).unwrap();
+        transaction.save(head.id, 0, 3, &paused(), &written).unwrap();
+    });
+    let row = fixture.open().session(&key("a")).unwrap().unwrap();
+    assert_eq!(row.key, key("a"));
+    assert_eq!(row.version, 3);
+    assert_eq!(row.state, paused());
+    assert_eq!(row.card, written);
+    assert_eq!(row.parent, None);
+    assert_eq!(store.session(&key("nobody")).unwrap(), None);
+}
+
+pub fn newest_come_first_page_by_page(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    // Two of the same moment: the cursor must neither skip nor repeat one.
+    for (id, last_at) in [("a", 10), ("b", 30), ("c", 20), ("d", 20), ("e", 5)] {
+        seed(&mut *store, &key(id), &State::Active, last_at);
+    }
+    assert_eq!(listed(&*store, &SessionQuery::default()), ["b", "d", "c", "a", "e"]);
+    let mut seen = Vec::new();
+    let mut after: Option<Cursor> = None;
+    loop {
+        let page = store.sessions(&SessionQuery { limit: 2, after, ..SessionQuery::default() }).unwrap();
+        seen.extend(page.rows.into_iter().map(|row| row.key.id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["b", "d", "c", "a", "e"]);
+}
+
+pub fn filters_narrow_the_list(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    seed(&mut *store, &key("active"), &State::Active, 10);
+    seed(&mut *store, &key("held"), &paused(), 20);
+    seed(&mut *store, &key("ended"), &State::Ended { at: at(30) }, 30);
+    let other = belay_core::SessionKey::new("gemini", "other");
+    let child = seed(&mut *store, &other, &State::Active, 40);
+    write(&mut *store, |transaction| {
+        let mut placed = card(40);
+        placed.facts.project = Some("/p".to_owned());
+        transaction.save(child, 1, 2, &State::Active, &placed).unwrap();
+        let parent = transaction.head(&key("active")).unwrap().unwrap();
+        assert!(transaction.adopt(child, parent.id).unwrap());
+    });
+    let all = SessionQuery::default;
+    assert_eq!(listed(&*store, &SessionQuery { states: vec!["paused".into()], ..all() }), ["held"]);
+    assert_eq!(
+        listed(&*store, &SessionQuery { states: vec!["paused".into(), "ended".into()], ..all() }),
+        ["ended", "held"]
+    );
+    assert_eq!(listed(&*store, &SessionQuery { agent: Some("gemini".into()), ..all() }), ["other"]);
+    assert_eq!(listed(&*store, &SessionQuery { project: Some("/p".into()), ..all() }), ["other"]);
+    assert_eq!(listed(&*store, &SessionQuery { parent: Some(key("active")), ..all() }), ["other"]);
+    assert_eq!(listed(&*store, &SessionQuery { since: Some(at(20)), ..all() }), ["other", "ended", "held"]);
+    let row = store.session(&other).unwrap().unwrap();
+    assert_eq!(row.parent, Some(key("active")));
+}
+
+pub fn archived_sessions_are_out_of_sight(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    seed(&mut *store, &key("a"), &State::Active, 10);
+    let archived = State::Archived { at: at(20), was: Box::new(paused()) };
+    seed(&mut *store, &key("b"), &archived, 20);
+    assert_eq!(listed(&*store, &SessionQuery::default()), ["a"]);
+    assert_eq!(listed(&*store, &SessionQuery { archived: true, ..SessionQuery::default() }), ["b", "a"]);
+    let only = SessionQuery { states: vec!["archived".into()], ..SessionQuery::default() };
+    assert_eq!(listed(&*store, &only), ["b"]);
+    assert_eq!(store.session(&key("b")).unwrap().unwrap().state, archived);
+}
+
+pub fn costs_add_up_to_the_root(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let ids: Vec<_> =
+        ["root", "child", "grandchild"].map(|id| seed(&mut *store, &key(id), &State::Active, 10)).into_iter().collect();
+    let cost = |input| Spent {
+        calls: 1,
+        usage: Usage { input, output: 2, ..Usage::default() },
+        cost_micros: 10,
+        ..Spent::default()
+    };
+    write(&mut *store, |transaction| {
+        assert!(transaction.adopt(ids[1], ids[0]).unwrap());
+        assert!(transaction.adopt(ids[2], ids[1]).unwrap());
+        transaction.charge_ancestors(ids[2], &cost(100)).unwrap();
+        transaction.charge_ancestors(ids[1], &cost(1000)).unwrap();
+        assert_eq!(transaction.beneath(ids[1]).unwrap(), cost(100));
+    });
+    let beneath = |id: &str| store.session(&key(id)).unwrap().unwrap().beneath;
+    assert_eq!(beneath("root").usage, Usage { input: 1100, output: 4, ..Usage::default() });
+    assert_eq!(beneath("root").calls, 2);
+    assert_eq!(beneath("child"), cost(100));
+    assert_eq!(beneath("grandchild"), Spent::default());
+}
+
+pub fn nobody_is_their_own_ancestor(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let ids = ["a", "b", "c"].map(|id| seed(&mut *store, &key(id), &State::Active, 10));
+    write(&mut *store, |transaction| {
+        assert!(!transaction.adopt(ids[0], ids[0]).unwrap());
+        assert!(transaction.adopt(ids[1], ids[0]).unwrap());
+        assert!(transaction.adopt(ids[2], ids[1]).unwrap());
+        assert!(!transaction.adopt(ids[0], ids[2]).unwrap());
+        // Ends, whatever the family looks like.
+        transaction.charge_ancestors(ids[2], &Spent { calls: 1, ..Spent::default() }).unwrap();
+    });
+    assert_eq!(store.session(&key("a")).unwrap().unwrap().beneath.calls, 1);
+}
+
+pub fn time_never_goes_back(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let id = seed(&mut *store, &key("a"), &State::Active, 50);
+    seed(&mut *store, &key("b"), &State::Active, 40);
+    write(&mut *store, |transaction| transaction.save(id, 1, 2, &State::Active, &card(10)).unwrap());
+    assert_eq!(listed(&*store, &SessionQuery::default()), ["a", "b"]);
+}
