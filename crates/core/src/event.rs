@@ -10,13 +10,23 @@
 //! made or read from the wire, so an event in memory is always small and clean.
 
 mod body;
+mod conversation;
 pub mod lwep;
+mod model;
+mod person;
 #[cfg(test)]
 mod tests;
+mod tool;
 mod wire;
+mod work;
 
-pub use body::*;
+pub use body::Body;
+pub use conversation::*;
+pub use model::*;
+pub use person::*;
+pub use tool::*;
 pub use wire::{EventError, KINDS, MAX_EVENT_BYTES};
+pub use work::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
