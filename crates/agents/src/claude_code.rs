@@ -1,5 +1,6 @@
 //! Claude Code: session files under `~/.claude/projects`, one per conversation and sub-agent.
 
+pub(crate) mod hook;
 mod tools;
 pub mod transcript;
 

@@ -5,11 +5,11 @@
 //! files of their own (`agent-<id>.jsonl`, beside the session or under `<session>/subagents/`), in
 //! very old versions inline. `progress` lines repeat what sub-agents say and are passed.
 
-mod author;
+pub(crate) mod author;
 mod edit;
 mod pending;
 mod record;
-mod result;
+pub(crate) mod result;
 mod system;
 
 use std::borrow::Cow;

@@ -6,7 +6,7 @@ use belay_core::event::Author;
 
 /// What a user text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     /// A prompt by somebody.
     By(Author),
     /// The summary a compaction left.
@@ -38,16 +38,16 @@ const BEGINNINGS: &[(&str, Said)] = &[
 
 /// What the line says about itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Marks<'a> {
+pub(crate) struct Marks<'a> {
     /// Part of a sub-agent's conversation.
-    pub(super) sub_agent: bool,
-    pub(super) meta: bool,
-    pub(super) compact_summary: bool,
+    pub(crate) sub_agent: bool,
+    pub(crate) meta: bool,
+    pub(crate) compact_summary: bool,
     /// `origin.kind`.
-    pub(super) origin: Option<&'a str>,
+    pub(crate) origin: Option<&'a str>,
 }
 
-pub(super) fn said(text: &str, marks: Marks<'_>) -> Said {
+pub(crate) fn said(text: &str, marks: Marks<'_>) -> Said {
     if marks.compact_summary {
         return Said::Summary;
     }

@@ -17,13 +17,13 @@ const REFUSALS: &[&str] = &[
 
 /// What the answer says about how it went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ending {
-    pub(super) status: Status,
-    pub(super) exit_code: Option<i32>,
+pub(crate) struct Ending {
+    pub(crate) status: Status,
+    pub(crate) exit_code: Option<i32>,
 }
 
 /// `flagged` is the answer's `is_error`, absent in most; `denied` that the line names a denial.
-pub(super) fn ending(kind: Option<ToolKind>, text: &str, flagged: bool, denied: bool) -> Ending {
+pub(crate) fn ending(kind: Option<ToolKind>, text: &str, flagged: bool, denied: bool) -> Ending {
     let inner = text.strip_prefix("<tool_use_error>").unwrap_or(text);
     if denied || flagged && REFUSALS.iter().any(|refusal| inner.starts_with(refusal)) {
         return Ending { status: Status::Refused, exit_code: None };

@@ -1,0 +1,160 @@
+//! Hooks: what an agent tells us while it runs, and what it wants to hear back.
+//!
+//! A [`Dialect`] turns one hook payload into [`Heard`]: the events it tells of, and the [`Moment`]
+//! it was told at. Later it puts a [`Reply`] into the agent's own words. What an agent can be told
+//! depends on the moment: a call that is still to come can be refused, one that is over can only be
+//! commented on. A dialect says as much as its agent understands at that moment and no more.
+//!
+//! Payloads are foreign input. Whatever stands in them, a dialect hears *something* and answers in
+//! a form its agent takes; what it cannot make sense of it lets pass, because a refusal by accident
+//! is worse than a fact missed.
+
+mod claude_family;
+mod edits;
+mod payload;
+mod telling;
+
+use std::fmt;
+
+use belay_core::{Event, SessionKey, Time, ToolKind, Verdict};
+
+pub(crate) use claude_family::{CLAUDE, Ending, Family, Names, Powers};
+pub use edits::Edited;
+use edits::edited_by;
+use payload::{Payload, text_of};
+
+/// How one agent's hooks speak and are spoken to.
+pub trait Dialect: Sync + fmt::Debug {
+    /// Id of the agent.
+    fn agent(&self) -> &'static str;
+
+    /// Understands one payload, as far as it can be understood.
+    fn hear(&self, told: &Told<'_>) -> Heard;
+
+    /// The bytes for the agent's ears; empty when there is nothing to say.
+    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8>;
+}
+
+/// One hook call as it reaches us.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// Minted by the hook process; the ids of the events are made from it.
+    pub id: &'a str,
+    /// The event's name, where the hook was installed with it. Some payloads carry none.
+    pub event: Option<&'a str>,
+    /// What the agent wrote to standard input.
+    pub payload: &'a [u8],
+    /// When it reached us; payloads may know better.
+    pub at: Time,
+}
+
+/// Where in an agent's life a hook fires, and so what can be answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// The conversation begins: the model can be told something.
+    SessionStart,
+    /// A prompt was given: it can be refused, or something added to it.
+    Prompt,
+    /// A model request is about to leave.
+    BeforeModel,
+    /// A tool is about to run.
+    BeforeTool,
+    /// The agent asks whether a tool may run.
+    Permission,
+    /// A tool has run: its answer can be commented on.
+    AfterTool,
+    /// All calls of one model answer are over.
+    AfterBatch,
+    /// The agent ends its turn.
+    TurnEnd,
+    /// The conversation ends; nobody listens.
+    SessionEnd,
+    /// Told for our information only.
+    #[default]
+    Aside,
+}
+
+/// What was understood.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// When in the agent's life.
+    pub moment: Moment,
+    /// The agent's own name of the event, where the answer must repeat it.
+    pub event: &'static str,
+    /// Whose hook it is; without one there is nothing to record and nothing to answer.
+    pub session: Option<SessionKey>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// Files that a tool has just changed: their content is worth a look.
+    pub edited: Vec<Edited>,
+    /// The agent's session file, where it names one.
+    pub transcript: Option<String>,
+    /// The folder the agent works in.
+    pub cwd: Option<String>,
+    /// What the tool in question does.
+    pub tool: Option<ToolKind>,
+}
+
+/// What the agent is to be told.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply<'a> {
+    /// May it go on?
+    pub verdict: &'a Verdict,
+    /// Something the model should read, if this moment has a channel for it.
+    pub context: Option<&'a str>,
+}
+
+impl Reply<'static> {
+    /// Go on.
+    pub const GO: Self = Self { verdict: &Verdict::Go, context: None };
+}
+
+impl Reply<'_> {
+    /// Why the agent is held back, if it is.
+    pub(crate) fn hold(&self) -> Option<&str> {
+        match self.verdict {
+            Verdict::Hold { reason, .. } | Verdict::Stop { reason, .. } => Some(reason),
+            Verdict::Go | Verdict::Nudge { .. } => None,
+        }
+    }
+
+    /// What the agent should read about this one call.
+    pub(crate) fn nudge(&self) -> Option<&str> {
+        match self.verdict {
+            Verdict::Nudge { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// What the model should read where nothing can be refused.
+    pub(crate) fn remark(&self) -> Option<String> {
+        match (self.nudge(), self.context) {
+            (Some(nudge), Some(context)) => Some(format!("{nudge}\n\n{context}")),
+            (one, other) => one.or(other).map(str::to_owned),
+        }
+    }
+}
+
+/// Every dialect there is.
+pub static DIALECTS: &[&dyn Dialect] = &[
+    &crate::claude_code::hook::Hooks,
+    &crate::codex::hook::Hooks,
+    &crate::copilot::hook::Hooks,
+    &crate::gemini::hook::Hooks,
+    &crate::opencode::hook::Hooks,
+    &crate::qwen::hook::Hooks,
+    &crate::cursor::hook::Hooks,
+];
+
+/// The dialect of an agent, by id or alias. `plugin` stands for whichever agent has loaded our
+/// Claude-layout plugin; the payload tells.
+pub fn dialect(agent: &str, payload: &[u8]) -> Option<&'static dyn Dialect> {
+    let id = match agent {
+        "plugin" => claude_family::speaker(payload),
+        name => crate::table::agent(name)?.id,
+    };
+    DIALECTS.iter().copied().find(|dialect| dialect.agent() == id)
+}
+
+#[cfg(test)]
+mod tests;

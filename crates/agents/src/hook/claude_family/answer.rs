@@ -1,0 +1,74 @@
+//! What the family understands in return.
+
+use serde_json::{Map, Value, json};
+
+use crate::hook::{Heard, Moment, Reply};
+
+/// What an agent of the family makes of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Powers {
+    /// `continue: false` at a tool call ends the turn; elsewhere it is ignored or refused.
+    pub(crate) ends_turn: bool,
+    /// A refused permission may interrupt the agent.
+    pub(crate) interrupts: bool,
+    /// `systemMessage` is shown to the person.
+    pub(crate) tells_person: bool,
+}
+
+impl Powers {
+    pub(crate) fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
+        match self.compose(heard, reply) {
+            Some(answer) if !answer.is_empty() => Value::Object(answer).to_string().into_bytes(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Map<String, Value>> {
+        let mut answer = Map::new();
+        let specific = |fields: &[(&str, Value)]| {
+            let mut specific = Map::from_iter([("hookEventName".to_owned(), Value::from(heard.event))]);
+            specific.extend(fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+            Value::Object(specific)
+        };
+        let mut put = |key: &str, value: Value| answer.insert(key.to_owned(), value);
+        match (heard.moment, reply.hold()) {
+            (Moment::Prompt | Moment::BeforeModel, Some(reason)) => {
+                put("decision", "block".into());
+                put("reason", reason.into());
+            }
+            (Moment::BeforeTool, Some(reason)) => {
+                put("hookSpecificOutput", specific(&deny(reason)));
+                if self.ends_turn {
+                    put("continue", false.into());
+                    put("stopReason", reason.into());
+                }
+                if self.tells_person {
+                    put("systemMessage", reason.into());
+                }
+            }
+            (Moment::BeforeTool, None) => {
+                put("hookSpecificOutput", specific(&deny(reply.nudge()?)));
+            }
+            (Moment::Permission, Some(reason)) => {
+                let mut decision = json!({ "behavior": "deny", "message": reason });
+                if self.interrupts {
+                    decision["interrupt"] = true.into();
+                }
+                put("hookSpecificOutput", specific(&[("decision", decision)]));
+            }
+            (Moment::AfterBatch | Moment::TurnEnd, Some(reason)) => {
+                put("continue", false.into());
+                put("stopReason", reason.into());
+            }
+            (Moment::SessionStart | Moment::Prompt | Moment::AfterTool | Moment::AfterBatch, _) => {
+                put("hookSpecificOutput", specific(&[("additionalContext", reply.remark()?.into())]));
+            }
+            _ => return None,
+        }
+        Some(answer)
+    }
+}
+
+fn deny(reason: &str) -> [(&'static str, Value); 2] {
+    [("permissionDecision", "deny".into()), ("permissionDecisionReason", reason.into())]
+}
