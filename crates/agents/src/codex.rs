@@ -1,5 +1,6 @@
 //! Codex: rollout files under `~/.codex/sessions`, one per thread; a sub-agent is a thread.
 
+pub(crate) mod hook;
 mod output;
 mod tools;
 pub mod transcript;

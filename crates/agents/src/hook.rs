@@ -12,16 +12,16 @@
 mod claude_family;
 mod edits;
 mod payload;
-mod telling;
+pub(crate) mod telling;
 
 use std::fmt;
 
 use belay_core::{Event, SessionKey, Time, ToolKind, Verdict};
 
-pub(crate) use claude_family::{CLAUDE, Ending, Family, Names, Powers};
+pub(crate) use claude_family::{CLAUDE, Ending, Family, Names, Powers, start_kind};
 pub use edits::Edited;
 use edits::edited_by;
-use payload::{Payload, text_of};
+pub(crate) use payload::{Payload, as_name, text_of};
 
 /// How one agent's hooks speak and are spoken to.
 pub trait Dialect: Sync + fmt::Debug {
@@ -155,6 +155,3 @@ pub fn dialect(agent: &str, payload: &[u8]) -> Option<&'static dyn Dialect> {
     };
     DIALECTS.iter().copied().find(|dialect| dialect.agent() == id)
 }
-
-#[cfg(test)]
-mod tests;

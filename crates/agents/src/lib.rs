@@ -16,13 +16,20 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`table`] | agents by id and alias, with executable, session folders and formats |
+//! | [`hook`] | what an agent's hooks say and want to hear |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
 //! | [`claude_code`], [`codex`] | one agent each |
 //! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
 
 pub mod claude_code;
 pub mod codex;
+pub mod copilot;
+pub mod cursor;
+pub mod gemini;
+pub mod hook;
 mod json;
+pub mod opencode;
+pub mod qwen;
 pub mod table;
 pub mod toolcalls;
 pub mod transcript;

@@ -21,7 +21,7 @@ pub(crate) struct Hooks;
 const FAMILY: Family = Family {
     agent: ID,
     names: CLAUDE,
-    kind_of,
+    kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id"],
     sub_agent: sub_agent_key,
     ending: how_it_ended,

@@ -11,7 +11,7 @@ use crate::json::Text;
 
 /// An unwrapped output.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Output<'a> {
+pub(crate) struct Output<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) status: Option<Status>,
     pub(super) exit_code: Option<i32>,

@@ -14,9 +14,9 @@ use serde_json::Value;
 use super::telling::{Telling, ToolAnswer, call_id};
 use super::{Heard, Payload, Reply, Told, text_of};
 
+pub(crate) use crate::claude_code::transcript::result::Ending;
 pub(crate) use answer::Powers;
 pub(crate) use names::{CLAUDE, Names};
-pub(crate) use crate::claude_code::transcript::result::Ending;
 
 /// What sets one member of the family apart.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Family {
     /// Its names for the events of the family.
     pub(crate) names: &'static Names,
     /// What its tools do.
-    pub(crate) kind_of: fn(&str) -> Option<ToolKind>,
+    pub(crate) kind_of: fn(&str, &Value) -> Option<ToolKind>,
     /// Fields that hold a call's id, best first.
     pub(crate) call_id: &'static [&'static str],
     /// The session of a sub-agent.
@@ -51,13 +51,13 @@ impl Family {
         let payload = Payload::parse(told.payload)?;
         let said = payload.text(&["hook_event_name", "hookEventName"]).or(told.event)?;
         let (event, moment) = self.names.find(said)?;
-        let session = payload.text(&["session_id", "sessionId"])?;
+        let session = payload.id(&["session_id", "sessionId"])?;
         let own = SessionKey::new(self.agent, session);
-        let child = payload.text(&["agent_id", "agentId"]).map(|agent| (self.sub_agent)(session, agent));
+        let child = payload.id(&["agent_id", "agentId"]).map(|agent| (self.sub_agent)(session, agent));
         // The start and end of a sub-agent are told by its parent; all else it tells itself.
         let speaker = if event.starts_with("Subagent") { None } else { child.clone() };
         let parent = speaker.as_ref().map(|_| own.clone());
-        let mut telling = Telling::new(told, &payload, moment, speaker.unwrap_or(own))?;
+        let mut telling = Telling::new(told, &payload, moment, speaker.unwrap_or(own));
         telling.parent = parent;
         match event {
             "SessionStart" => telling.tell(Body::SessionStarted(SessionStarted {
@@ -80,7 +80,7 @@ impl Family {
             }
             "PreToolUse" => {
                 let (name, input) = (tool_name(&payload)?, payload.input(INPUT));
-                telling.called(call_id(&payload, self.call_id), (self.kind_of)(name), name, &input);
+                telling.called(call_id(&payload, self.call_id), (self.kind_of)(name, &input), name, &input);
             }
             "PostToolUse" | "PostToolUseFailure" => {
                 self.returned(&mut telling, &payload, event == "PostToolUseFailure")?;
@@ -130,7 +130,7 @@ impl Family {
         let name = tool_name(payload)?;
         let input = payload.input(INPUT);
         let response = payload.value(if failed { &["error"] } else { RESPONSE });
-        let kind = (self.kind_of)(name);
+        let kind = (self.kind_of)(name, &input);
         let text = text_of(response);
         let mut ending = (self.ending)(kind.unwrap_or_default(), response, &text, failed);
         if payload.flag("is_interrupt") {
@@ -161,7 +161,7 @@ impl Family {
             let (Some(name), Some(id)) = (tool_name(call), call_id(call, self.call_id)) else { continue };
             let input = call.input(INPUT);
             let response = call.value(RESPONSE);
-            let kind = (self.kind_of)(name);
+            let kind = (self.kind_of)(name, &input);
             let text = text_of(response);
             let rejected = call.text(&["status"]) == Some("error") || text.starts_with("<tool_use_error>");
             let ending = (self.ending)(kind.unwrap_or_default(), response, &text, rejected);

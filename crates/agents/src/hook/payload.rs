@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use belay_core::Time;
+use belay_core::key::MAX_ID_BYTES;
 use serde_json::{Map, Value};
 
 /// Longest name, path or id that is taken over as it is.
@@ -40,7 +41,13 @@ impl Payload {
 
     /// As [`Payload::text`], owned and no longer than a name may be.
     pub(crate) fn name(&self, keys: &[&str]) -> Option<String> {
-        self.text(keys).filter(|name| name.len() <= MAX_NAME).map(str::to_owned)
+        self.text(keys).and_then(as_name)
+    }
+
+    /// As [`Payload::text`], if it can name a session. Half the length of a key, because a
+    /// sub-agent's is made of two.
+    pub(crate) fn id(&self, keys: &[&str]) -> Option<&str> {
+        self.text(keys).filter(|id| id.len() < MAX_ID_BYTES / 2 && !id.chars().any(char::is_control))
     }
 
     pub(crate) fn flag(&self, key: &str) -> bool {
@@ -70,10 +77,17 @@ impl Payload {
     pub(crate) fn input(&self, keys: &[&str]) -> Value {
         let value = self.value(keys);
         match value {
-            Value::String(text) if text.starts_with('{') => serde_json::from_str(text).unwrap_or_else(|_| value.clone()),
+            Value::String(text) if text.starts_with('{') => {
+                serde_json::from_str(text).unwrap_or_else(|_| value.clone())
+            }
             _ => value.clone(),
         }
     }
+}
+
+/// The text, if it is no longer than a name may be.
+pub(crate) fn as_name(text: &str) -> Option<String> {
+    (!text.is_empty() && text.len() <= MAX_NAME).then(|| text.to_owned())
 }
 
 /// Fields in which agents put the text of a tool's answer, best first.
@@ -119,6 +133,11 @@ fn inner(value: &Value, depth: u8) -> Option<Cow<'_, str>> {
                     ("", err) => Cow::Borrowed(err),
                     (out, err) => Cow::Owned(format!("{out}\n{err}")),
                 });
+            }
+            // Of an edit, what it changed says more than the whole file before and after.
+            if let Some(hunks) = object.get("structuredPatch").and_then(Value::as_array).filter(|it| !it.is_empty()) {
+                let lines = hunks.iter().filter_map(|hunk| inner(hunk.get("lines")?, depth));
+                return Some(Cow::Owned(lines.collect::<Vec<_>>().join("\n")));
             }
             TEXTS.iter().find_map(|key| inner(object.get(*key)?, depth))
         }

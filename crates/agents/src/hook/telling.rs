@@ -1,7 +1,6 @@
 //! Builds what a dialect has heard: one session, events with ids made from the hook's own.
 
 use belay_core::event::{Body, Event, Source, ToolCalled, ToolReturned};
-use belay_core::key::MAX_ID_BYTES;
 use belay_core::{Action, Digest, SessionKey, Status, Time, ToolKind, action};
 use serde_json::Value;
 
@@ -26,12 +25,7 @@ pub(crate) struct Telling<'a> {
 }
 
 impl<'a> Telling<'a> {
-    /// `None` when the payload names no session we could keep apart from others.
-    pub(crate) fn new(told: &'a Told<'a>, payload: &Payload, moment: Moment, key: SessionKey) -> Option<Self> {
-        let usable = |id: &str| !id.is_empty() && id.len() <= MAX_ID_BYTES && !id.chars().any(char::is_control);
-        if !usable(&key.id) {
-            return None;
-        }
+    pub(crate) fn new(told: &'a Told<'a>, payload: &Payload, moment: Moment, key: SessionKey) -> Self {
         let heard = Heard {
             moment,
             session: Some(key.clone()),
@@ -40,7 +34,7 @@ impl<'a> Telling<'a> {
             ..Heard::default()
         };
         let at = payload.time("timestamp").unwrap_or(told.at);
-        Some(Self { told, key, parent: None, at, batch: None, heard })
+        Self { told, key, parent: None, at, batch: None, heard }
     }
 
     /// One thing that happened in this session.

@@ -1,0 +1,6 @@
+//! Copilot CLI.
+
+pub(crate) mod hook;
+
+/// Canonical agent id.
+pub const ID: &str = "copilot";

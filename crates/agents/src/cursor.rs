@@ -1,0 +1,6 @@
+//! Cursor.
+
+pub(crate) mod hook;
+
+/// Canonical agent id.
+pub const ID: &str = "cursor";

@@ -1,0 +1,6 @@
+//! Gemini CLI.
+
+pub(crate) mod hook;
+
+/// Canonical agent id.
+pub const ID: &str = "gemini";

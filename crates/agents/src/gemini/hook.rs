@@ -1,0 +1,163 @@
+//! Gemini CLI's hooks, as of 0.61.
+//!
+//! Calls have no id here, so an answer names the call by what was asked. `PreCompress` fires before
+//! every model request whether or not anything is condensed, and is passed.
+
+use belay_core::event::{
+    Author, Body, ModelAnswered, PermissionAsked, Prompt, SessionEnded, SessionStarted, TurnEnded, Usage,
+};
+use belay_core::{Excerpt, SessionKey, Status, ToolKind};
+use serde_json::{Value, json};
+
+use super::ID;
+use crate::hook::telling::{Telling, ToolAnswer};
+use crate::hook::{Dialect, Ending, Heard, Moment, Payload, Reply, Told, start_kind, text_of};
+
+/// The dialect.
+#[derive(Debug)]
+pub(crate) struct Hooks;
+
+const EVENTS: &[(&str, Moment)] = &[
+    ("SessionStart", Moment::SessionStart),
+    ("SessionEnd", Moment::SessionEnd),
+    ("BeforeAgent", Moment::Prompt),
+    ("AfterAgent", Moment::TurnEnd),
+    ("BeforeModel", Moment::BeforeModel),
+    ("AfterModel", Moment::Aside),
+    ("BeforeTool", Moment::BeforeTool),
+    ("AfterTool", Moment::AfterTool),
+    ("Notification", Moment::Aside),
+];
+
+impl Dialect for Hooks {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn hear(&self, told: &Told<'_>) -> Heard {
+        understand(told).unwrap_or_default()
+    }
+
+    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
+        compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
+    }
+}
+
+fn understand(told: &Told<'_>) -> Option<Heard> {
+    let payload = Payload::parse(told.payload)?;
+    let said = payload.text(&["hook_event_name"]).or(told.event)?;
+    let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
+    let session = payload.id(&["session_id"])?;
+    let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
+    match event {
+        "SessionStart" => telling.tell(Body::SessionStarted(SessionStarted {
+            how: start_kind(payload.text(&["source"])),
+            transcript: telling.transcript(),
+            ..SessionStarted::default()
+        })),
+        "SessionEnd" => {
+            let reason = payload.text(&["reason"]).map(|reason| Excerpt::bounded(reason, 64).as_str().to_owned());
+            telling.tell(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
+        }
+        "BeforeAgent" => {
+            let text = Excerpt::new(payload.text(&["prompt"]).unwrap_or_default());
+            telling.tell(Body::Prompt(Prompt { by: Author::Person, text }));
+        }
+        "AfterAgent" => {
+            let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
+            telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+        }
+        "AfterModel" => {
+            if let Some(answered) = answered(&payload) {
+                telling.tell(Body::ModelAnswered(answered));
+            }
+        }
+        "BeforeTool" => {
+            let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
+            telling.called(None, None, name, &input);
+        }
+        "AfterTool" => {
+            let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
+            let response = payload.get("tool_response");
+            let whole = text_of(response);
+            let error = response.get("error").filter(|error| !error.is_null());
+            let ending = how_it_ended(ToolKind::Other, &whole, error.is_some());
+            telling.returned(ToolAnswer {
+                call: None,
+                kind: None,
+                name,
+                input: &input,
+                response: response.get("returnDisplay").unwrap_or(&Value::Null),
+                text: &whole,
+                status: Some(ending.status),
+                exit_code: ending.exit_code,
+                duration_ms: None,
+            });
+        }
+        "Notification" if payload.text(&["notification_type"]) == Some("ToolPermission") => {
+            let what = Excerpt::bounded(payload.text(&["message"]).unwrap_or("a tool"), 256);
+            telling.tell(Body::PermissionAsked(PermissionAsked { call: None, what }));
+        }
+        _ => {}
+    }
+    Some(telling.done(event))
+}
+
+/// What the model said and used. While an answer streams in, every piece of it is told; only the
+/// last one says why it ended.
+fn answered(payload: &Payload) -> Option<ModelAnswered> {
+    let response = payload.get("llm_response");
+    let stop = response.pointer("/candidates/0/finishReason")?.as_str()?;
+    let usage = response.get("usageMetadata")?;
+    let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
+    let cache_read = count("cachedContentTokenCount");
+    Some(ModelAnswered {
+        model: payload
+            .get("llm_request")
+            .get("model")
+            .and_then(Value::as_str)
+            .map(|model| Excerpt::bounded(model, 128).as_str().to_owned()),
+        usage: Some(Usage {
+            input: count("promptTokenCount").saturating_sub(cache_read),
+            output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+            cache_read,
+            cache_write: 0,
+        }),
+        stop: Some(Excerpt::bounded(stop, 64).as_str().to_owned()),
+        text: Excerpt::new(response.get("text").and_then(Value::as_str).unwrap_or_default()),
+        ..ModelAnswered::default()
+    })
+}
+
+/// How a tool ended: Gemini CLI writes the exit code into the text and calls everything a success.
+pub(crate) fn how_it_ended(_: ToolKind, text: &str, failed: bool) -> Ending {
+    let line = |head: &str| text.lines().rev().find_map(|line| line.strip_prefix(head)).map(str::trim);
+    let exit_code = line("Exit Code: ").and_then(|code| code.parse().ok());
+    let said = |head: &str| line(head).is_some_and(|said| !said.is_empty() && said != "(none)");
+    let status = match exit_code {
+        _ if text.contains("Command timed out after")
+            || text.contains("automatically cancelled because it exceeded") =>
+        {
+            Status::TimedOut
+        }
+        Some(0) => Status::Ok,
+        Some(_) => Status::Error,
+        None if failed || said("Error: ") || said("Signal: ") => Status::Error,
+        None => Status::Ok,
+    };
+    Ending { status, exit_code }
+}
+
+fn compose(heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+    let context =
+        |text: String| json!({ "hookSpecificOutput": { "hookEventName": heard.event, "additionalContext": text } });
+    match (heard.moment, reply.hold()) {
+        (Moment::Prompt | Moment::BeforeModel, Some(reason)) => Some(json!({ "decision": "deny", "reason": reason })),
+        (Moment::BeforeTool, Some(reason)) => {
+            Some(json!({ "decision": "deny", "reason": reason, "continue": false, "stopReason": reason }))
+        }
+        (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "decision": "deny", "reason": message })),
+        (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => reply.remark().map(context),
+        _ => None,
+    }
+}

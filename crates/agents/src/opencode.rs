@@ -1,0 +1,6 @@
+//! opencode.
+
+pub(crate) mod hook;
+
+/// Canonical agent id.
+pub const ID: &str = "opencode";

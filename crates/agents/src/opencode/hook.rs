@@ -1,0 +1,153 @@
+//! opencode's hooks, as our own plugin (`plugins/opencode/belay.js`) tells them.
+//!
+//! opencode has no hook commands; a plugin runs inside it. Ours hands each happening to `belay hook`
+//! and does what it is told: `deny` throws before the tool runs, `stop` throws before the model is
+//! asked and so ends the run with the reason shown, `context` is added to the system prompt.
+
+use belay_core::event::{
+    Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionAsked, Prompt, SessionEnded, SessionStarted,
+    TurnEnded, Usage,
+};
+use belay_core::{Excerpt, SessionKey, Status};
+use serde_json::{Value, json};
+
+use super::ID;
+use crate::hook::telling::{Telling, ToolAnswer, call_id};
+use crate::hook::{Dialect, Heard, Moment, Payload, Reply, Told, as_name, text_of};
+
+/// The dialect.
+#[derive(Debug)]
+pub(crate) struct Hooks;
+
+const EVENTS: &[(&str, Moment)] = &[
+    ("session.created", Moment::SessionStart),
+    ("session.deleted", Moment::SessionEnd),
+    ("session.idle", Moment::TurnEnd),
+    ("session.error", Moment::Aside),
+    ("session.compacted", Moment::Aside),
+    ("message.updated", Moment::Aside),
+    ("permission.asked", Moment::Aside),
+    ("chat.message", Moment::Prompt),
+    ("chat.params", Moment::BeforeModel),
+    ("tool.execute.before", Moment::BeforeTool),
+    ("tool.execute.after", Moment::AfterTool),
+    ("tool.failed", Moment::AfterTool),
+];
+
+impl Dialect for Hooks {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn hear(&self, told: &Told<'_>) -> Heard {
+        understand(told).unwrap_or_default()
+    }
+
+    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
+        compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
+    }
+}
+
+fn understand(told: &Told<'_>) -> Option<Heard> {
+    let payload = Payload::parse(told.payload)?;
+    let said = told.event.or(payload.text(&["event"]))?;
+    let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
+    let session = payload.id(&["sessionID"])?;
+    let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
+    telling.parent = payload.id(&["parentID"]).map(|parent| SessionKey::new(ID, parent));
+    let info = payload.get("info");
+    match event {
+        "session.created" => telling.tell(Body::SessionStarted(SessionStarted {
+            agent_version: info.get("version").and_then(Value::as_str).and_then(as_name),
+            ..SessionStarted::default()
+        })),
+        "session.deleted" => telling.tell(Body::SessionEnded(SessionEnded::default())),
+        "session.idle" => {
+            let text = Excerpt::new(payload.text(&["text"]).unwrap_or_default());
+            telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+        }
+        "session.error" => {
+            let error = payload.get("error");
+            let name = error.get("name").and_then(Value::as_str).unwrap_or_default();
+            // An abort is somebody's decision, ours or a person's.
+            if name != "MessageAbortedError" {
+                let message = Excerpt::new(&text_of(error.get("data").unwrap_or(error)));
+                let status = error.pointer("/data/statusCode").and_then(Value::as_u64);
+                let status = status.and_then(|status| u16::try_from(status).ok());
+                telling.tell(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
+            }
+        }
+        "session.compacted" => telling.tell(Body::Compacted(Compacted { automatic: true, before: None })),
+        "message.updated" => telling.tell(Body::ModelAnswered(answered(info)?)),
+        "permission.asked" => {
+            let what = Excerpt::bounded(&text_of(payload.get("permission")), 256);
+            telling.tell(Body::PermissionAsked(PermissionAsked { call: call_id(&payload, &["callID"]), what }));
+        }
+        "chat.message" => {
+            let text = Excerpt::new(&text_of(payload.get("parts")));
+            let by = if telling.parent.is_some() { Author::Agent } else { Author::Person };
+            telling.tell(Body::Prompt(Prompt { by, text }));
+        }
+        "tool.execute.before" => {
+            let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
+            telling.called(call_id(&payload, &["callID"]), None, name, &input);
+        }
+        "tool.execute.after" | "tool.failed" => {
+            let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
+            let failed = event == "tool.failed";
+            let text = text_of(payload.get(if failed { "error" } else { "output" }));
+            let metadata = payload.get("metadata");
+            let exit_code = metadata.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+            let status = match exit_code {
+                _ if payload.flag("denied") => Status::Refused,
+                _ if failed => Status::Error,
+                Some(0) | None => Status::Ok,
+                Some(_) => Status::Error,
+            };
+            telling.returned(ToolAnswer {
+                call: call_id(&payload, &["callID"]),
+                kind: None,
+                name,
+                input: &input,
+                response: metadata,
+                text: &text,
+                status: Some(status),
+                exit_code,
+                duration_ms: None,
+            });
+        }
+        _ => {}
+    }
+    Some(telling.done(event))
+}
+
+/// Usage of an assistant message that is complete.
+fn answered(info: &Value) -> Option<ModelAnswered> {
+    info.pointer("/time/completed")?.as_u64()?;
+    let tokens = info.get("tokens")?;
+    let count = |path: &str| tokens.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    Some(ModelAnswered {
+        response: info.get("id").and_then(Value::as_str).and_then(as_name),
+        model: info.get("modelID").and_then(Value::as_str).and_then(as_name),
+        usage: Some(Usage {
+            input: count("/input"),
+            output: count("/output").saturating_add(count("/reasoning")),
+            cache_read: count("/cache/read"),
+            cache_write: count("/cache/write"),
+        }),
+        stop: info.get("finish").and_then(Value::as_str).and_then(as_name),
+        ..ModelAnswered::default()
+    })
+}
+
+fn compose(heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+    match (heard.moment, reply.hold()) {
+        (Moment::BeforeTool, Some(reason)) => Some(json!({ "deny": reason })),
+        (Moment::BeforeModel, Some(reason)) => Some(json!({ "stop": reason })),
+        (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "deny": message })),
+        (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, None) => {
+            reply.remark().map(|text| json!({ "context": text }))
+        }
+        _ => None,
+    }
+}

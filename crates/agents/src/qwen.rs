@@ -1,0 +1,6 @@
+//! Qwen Code.
+
+pub(crate) mod hook;
+
+/// Canonical agent id.
+pub const ID: &str = "qwen";

@@ -1,0 +1,46 @@
+//! Qwen Code's hooks, as of 0.24: Claude Code's shapes around Gemini CLI's tools.
+//!
+//! `tool_use_id` differs between the events of one call; `tool_call_id` is the model's own and does
+//! not. `UserPromptSubmit` fires before every model request, with an empty prompt when there is no
+//! new one. Calls that fail validation are told of in `PostToolBatch` only.
+
+use belay_core::{SessionKey, ToolKind};
+use serde_json::Value;
+
+use super::ID;
+use crate::claude_code::hook::author;
+use crate::gemini::hook::how_it_ended;
+use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Powers, Reply, Told};
+
+/// The dialect.
+#[derive(Debug)]
+pub(crate) struct Hooks;
+
+const FAMILY: Family = Family {
+    agent: ID,
+    names: CLAUDE,
+    kind_of: |_, _| None,
+    call_id: &["tool_call_id", "tool_use_id"],
+    sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),
+    ending,
+    author: |prompt| if prompt.is_empty() { None } else { author(prompt) },
+    powers: Powers { ends_turn: true, interrupts: true, tells_person: false },
+};
+
+impl Dialect for Hooks {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn hear(&self, told: &Told<'_>) -> Heard {
+        FAMILY.hear(told)
+    }
+
+    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
+        FAMILY.answer(heard, reply)
+    }
+}
+
+fn ending(kind: ToolKind, _: &Value, text: &str, failed: bool) -> Ending {
+    how_it_ended(kind, text, failed)
+}

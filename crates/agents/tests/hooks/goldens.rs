@@ -1,0 +1,50 @@
+//! One recorded payload in, one snapshot out: the events heard, and the answer to every verdict.
+
+use std::fmt::Write;
+
+use belay_agents::hook::Reply;
+use belay_core::{Event, Verdict};
+
+use crate::support::{recorded, verdicts};
+
+#[test]
+fn every_recorded_payload_is_understood_and_answered() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let _bound = settings.bind_to_scope();
+    for recorded in recorded() {
+        let heard = recorded.heard();
+        let whose = heard.session.as_ref().map_or_else(|| "nobody".to_owned(), ToString::to_string);
+        let mut text = format!("at {:?} of {whose}\n", heard.moment);
+        for event in &heard.events {
+            writeln!(text, "  {}", without_digests(event)).expect("text");
+        }
+        for edited in &heard.edited {
+            writeln!(text, "  edited {} by {:?}", edited.path, edited.call).expect("text");
+        }
+        let mut say = |name: &str, reply: Reply<'_>| {
+            let answer = recorded.dialect().answer(&heard, &reply);
+            let answer = String::from_utf8(answer).expect("text");
+            writeln!(text, "{name}: {}", if answer.is_empty() { "(nothing)" } else { &answer }).expect("text");
+        };
+        for (name, verdict) in &verdicts() {
+            say(name, Reply { verdict, context: None });
+        }
+        say("context", Reply { verdict: &Verdict::Go, context: Some("CONTEXT: the session before you looped.") });
+        insta::assert_snapshot!(format!("{}__{}", recorded.agent, recorded.name), text);
+    }
+}
+
+/// Digests are core's business, and change when core reads more out of a text.
+fn without_digests(event: &Event) -> String {
+    let mut event = serde_json::to_value(event).expect("JSON");
+    let object = event.as_object_mut().expect("an object");
+    object.remove("action");
+    object.remove("outcome");
+    if let Some(answers) = object.get_mut("answers") {
+        *answers = "<digest>".into();
+    }
+    event.to_string()
+}
