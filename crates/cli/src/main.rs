@@ -1,2 +1,27 @@
-//! Under construction.
-fn main() {}
+//! The `belay` command.
+//!
+//! main reads the arguments, runs one command and turns how it ended into an exit status
+//! ([`exit`] is the one table of those). Each command is a file in [`commands`]; all of them get a
+//! [`context::Context`] and give back a [`error::CommandError`] at worst.
+
+mod args;
+mod backend;
+mod commands;
+mod context;
+mod error;
+mod exit;
+mod output;
+mod people;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let json = cli.global.json;
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => error.report(json).into(),
+    }
+}

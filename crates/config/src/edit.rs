@@ -29,10 +29,10 @@ pub enum EditError {
     Write { path: PathBuf, source: io::Error },
     /// The file itself is wrong.
     #[error("{0}")]
-    File(Problem),
+    File(Box<Problem>),
     /// The new value is.
     #[error("{}", .0.what)]
-    Value(Problem),
+    Value(Box<Problem>),
 }
 
 impl EditError {
@@ -65,12 +65,12 @@ impl Edit {
         let mut document = self.document.clone();
         let refuse = |what: &str| {
             let (source, key, what) = (self.source.clone(), Some(key.clone()), format!("`{key}`: {what}"));
-            EditError::Value(Problem { source, position: None, key, what, hint: None })
+            EditError::Value(Box::new(Problem { source, position: None, key, what, hint: None }))
         };
         let value = check::parse_value(key, text).map_err(|what| refuse(&what))?;
         let single = Layer::single(self.source.clone(), key, value.clone());
         if let Some(problem) = check::layer(&built_in_table(), &single).into_iter().next() {
-            return Err(EditError::Value(problem));
+            return Err(EditError::Value(Box::new(problem)));
         }
         let value = edited_value(&value);
         let blocked = || refuse("a plain value stands where a section belongs");

@@ -58,16 +58,16 @@ pub struct Layer {
 
 impl Layer {
     /// Reads a file's text.
-    pub(crate) fn parse(source: Source, text: String) -> Result<Self, Problem> {
+    pub(crate) fn parse(source: Source, text: String) -> Result<Self, Box<Problem>> {
         match toml::from_str::<Table>(&text) {
             Ok(table) => Ok(Self { source, table, text: Some(text) }),
-            Err(error) => Err(Problem {
+            Err(error) => Err(Box::new(Problem {
                 source,
                 position: error.span().map(|span| Position::of(&text, span.start)),
                 key: None,
                 what: format!("not TOML: {}", error.message().lines().next().unwrap_or("")),
                 hint: None,
-            }),
+            })),
         }
     }
 

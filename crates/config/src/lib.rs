@@ -36,6 +36,7 @@ mod model;
 mod places;
 mod problem;
 mod project;
+mod rulesets;
 mod schema;
 mod show;
 pub mod tighten;
@@ -51,6 +52,7 @@ pub use model::{Config, Hooks, Log, LogLevel, Notify, Serve, StoreLimits, Webhoo
 pub use places::{PlaceError, Places};
 pub use problem::{ConfigError, Position, Problem};
 pub use project::{PROJECT_FILE, ProjectFile};
+pub use rulesets::{Notice, Rulesets};
 pub use schema::json_schema;
 pub use show::{Entry, Explained};
 pub use units::{ByteSize, Listen, Span};

@@ -112,7 +112,7 @@ impl<'p> Loader<'p> {
         match std::fs::read_to_string(path) {
             Ok(text) => {
                 let layer = Layer::parse(Source::User(path.to_path_buf()), text);
-                Ok(Some(layer.map_err(|problem| vec![problem])))
+                Ok(Some(layer.map_err(|problem| vec![*problem])))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(source) if self.strictness == Strictness::Strict => {
@@ -133,7 +133,7 @@ impl<'p> Loader<'p> {
         let file = match ProjectFile::read(path) {
             Ok(file) => file,
             Err(problem) => {
-                stack.take(Some(Err(vec![problem])));
+                stack.take(Some(Err(vec![*problem])));
                 return Standing::Unknown;
             }
         };
@@ -141,7 +141,7 @@ impl<'p> Loader<'p> {
         let standing = Trusted::load(&self.places.trust()).unwrap_or_default().standing(&file);
         let trusted = standing == Standing::Trusted;
         let source = Source::Project { path: file.path, trusted };
-        match Layer::parse(source, file.text).map_err(|problem| vec![problem]) {
+        match Layer::parse(source, file.text).map_err(|problem| vec![*problem]) {
             Err(problems) => stack.take(Some(Err(problems))),
             Ok(mut layer) => match check::layer(&stack.merged, &layer) {
                 problems if !problems.is_empty() => stack.take(Some(Err(problems))),

@@ -7,8 +7,9 @@ use belay_core::Digest;
 
 use crate::env::Env;
 
-/// The longest socket path every platform takes (`sun_path` is 104 bytes on macOS, 108 on Linux).
-const MAX_SOCKET_PATH: usize = 100;
+/// The longest socket path every platform takes (`sun_path` is 104 bytes on macOS, 108 on Linux), with
+/// room for the suffix it has while it is being put in place.
+const MAX_SOCKET_PATH: usize = 92;
 
 /// Every path Belay uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub struct Places {
     state: PathBuf,
     config_file: PathBuf,
     socket: PathBuf,
+    far_socket: PathBuf,
     user_home: Option<PathBuf>,
 }
 
@@ -48,8 +50,13 @@ impl Places {
                 base(env, "XDG_CONFIG_HOME", user_home.as_deref(), ".config")?.join("belay/config.toml"),
             ),
         };
-        let socket = socket_path(env, &state)?;
-        Ok(Self { state, config_file, socket, user_home })
+        let far_socket = far_socket(env, &state);
+        let near = state.join("belay.sock");
+        let socket = if fits(&near) { near } else { far_socket.clone() };
+        if !fits(&socket) {
+            return Err(PlaceError::SocketTooLong { len: socket.as_os_str().len(), path: socket });
+        }
+        Ok(Self { state, config_file, socket, far_socket, user_home })
     }
 
     /// Holds everything Belay remembers.
@@ -70,6 +77,11 @@ impl Places {
     /// The resident process's socket.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// The socket of a resident process that cannot write to the state folder.
+    pub fn far_socket(&self) -> &Path {
+        &self.far_socket
     }
 
     /// Held by the resident process as long as it lives.
@@ -100,15 +112,15 @@ impl Places {
     /// Makes the state folder (mode 0700) and the folder of the socket.
     pub fn create(&self) -> Result<(), PlaceError> {
         private_folder(&self.state)?;
-        self.create_socket_folder()
-    }
-
-    /// Makes the folder the socket lives in, which differs from the state folder when that path is too long.
-    pub fn create_socket_folder(&self) -> Result<(), PlaceError> {
         match self.socket.parent() {
             Some(folder) if folder != self.state => private_folder(folder),
             _ => Ok(()),
         }
+    }
+
+    /// Makes the folder of the far socket.
+    pub fn create_far(&self) -> Result<(), PlaceError> {
+        self.far_socket.parent().map_or(Ok(()), private_folder)
     }
 }
 
@@ -120,20 +132,17 @@ fn base(env: &Env, variable: &str, home: Option<&Path>, default: &str) -> Result
     }
 }
 
-fn socket_path(env: &Env, state: &Path) -> Result<PathBuf, PlaceError> {
-    let near = state.join("belay.sock");
-    if near.as_os_str().len() <= MAX_SOCKET_PATH {
-        return Ok(near);
-    }
+fn fits(socket: &Path) -> bool {
+    socket.as_os_str().len() <= MAX_SOCKET_PATH
+}
+
+/// A socket path that is short, whatever the state folder is called.
+fn far_socket(env: &Env, state: &Path) -> PathBuf {
     let folder = match env.get("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
         Some(runtime) => runtime.join("belay"),
         None => std::env::temp_dir().join(format!("belay-{}", user_id())),
     };
-    let path = folder.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes())));
-    match path.as_os_str().len() {
-        len if len > MAX_SOCKET_PATH => Err(PlaceError::SocketTooLong { path, len }),
-        _ => Ok(path),
-    }
+    folder.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes())))
 }
 
 #[cfg(unix)]

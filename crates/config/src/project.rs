@@ -34,13 +34,15 @@ impl ProjectFile {
     }
 
     /// Reads one. Links, devices, foreign, huge and non-UTF-8 files are refused.
-    pub fn read(path: &Path) -> Result<Self, Problem> {
-        let refuse = |what: String, hint: &str| Problem {
-            source: Source::Project { path: path.to_path_buf(), trusted: false },
-            position: None,
-            key: None,
-            what,
-            hint: Some(hint.to_owned()),
+    pub fn read(path: &Path) -> Result<Self, Box<Problem>> {
+        let refuse = |what: String, hint: &str| {
+            Box::new(Problem {
+                source: Source::Project { path: path.to_path_buf(), trusted: false },
+                position: None,
+                key: None,
+                what,
+                hint: Some(hint.to_owned()),
+            })
         };
         let found =
             path.symlink_metadata().map_err(|e| refuse(format!("cannot be read: {e}"), "check its permissions"))?;

@@ -1,0 +1,65 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::*;
+
+/// Belay holds the rope for AI coding agents: it sees what they do, tells progress from going in
+/// circles, and steps in.
+#[derive(Debug, Parser)]
+#[command(name = "belay", version, max_term_width = 100, arg_required_else_help = true, after_help = crate::exit::help())]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Global {
+    /// One folder for state and user configuration together (also BELAY_HOME).
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
+    pub(crate) home: Option<PathBuf>,
+    /// Print JSON for programs instead of tables for people.
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) json: bool,
+    /// Set a configuration value for this run.
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE", help_heading = "Global options")]
+    pub(crate) set: Vec<String>,
+    /// Say less: only data and errors.
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    pub(crate) quiet: bool,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the resident process: the socket agents' hooks talk to, the page and the API.
+    Serve(serve::ServeArgs),
+    /// Ask the resident process to finish and leave.
+    Stop(stop::StopArgs),
+    /// Tell whether the resident process runs and how it is doing.
+    Status(status::StatusArgs),
+    /// List sessions, newest first.
+    Sessions(sessions::SessionsArgs),
+    /// Show everything about one session.
+    Show(show::ShowArgs),
+    /// Read or feed the event log.
+    #[command(subcommand)]
+    Events(events::EventsCommand),
+    /// Hold a session: its next call waits until a person resumes it.
+    Pause(decide::PauseArgs),
+    /// Let a held session go on.
+    Resume(decide::ResumeArgs),
+    /// Say that you have seen an incident; the session stays held.
+    Ack(decide::AckArgs),
+    /// Stop a session for good.
+    Kill(decide::KillArgs),
+    /// Forget the evidence against a session; the log stays.
+    Reset(decide::ResetArgs),
+    /// Take a session out of the lists.
+    Archive(decide::ArchiveArgs),
+}

@@ -1,0 +1,97 @@
+//! Who takes events and decisions: the resident process if it runs, else an engine of our own on
+//! the same store. Both answer alike.
+
+use std::path::Path;
+use std::time::Duration;
+
+use belay_config::Rulesets;
+use belay_core::Event;
+use belay_engine::{Engine, EngineError, Options};
+use belay_server::protocol::{Code, Decide, EventAnswer, Refusal, Taken};
+use belay_server::{Client, ClientError};
+use belay_store::{OpenOptions, SqliteStore, StoreError};
+use serde_json::value::RawValue;
+
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// How long the resident process may take to answer. A full sync on a slow disk is within it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who answers.
+#[derive(Debug)]
+pub(crate) enum Backend {
+    Resident(Client),
+    Own(Box<Engine>),
+}
+
+impl Backend {
+    pub(crate) fn open(context: &Context) -> Result<Self, CommandError> {
+        match Client::connect(&context.places, PATIENCE) {
+            Ok(client) => Ok(Self::Resident(client)),
+            Err(ClientError::Absent(_)) => Self::own(context),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn own(context: &Context) -> Result<Self, CommandError> {
+        context.places.create()?;
+        let store = SqliteStore::open(context.database(), OpenOptions::default())?;
+        let rulesets = Rulesets::new(context.places.clone(), context.env.clone(), context.flags()?, Box::new(|_| {}));
+        let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
+        let options = Options { rules: Box::new(rules), ..Options::default() };
+        Ok(Self::Own(Box::new(Engine::new(Box::new(store), options))))
+    }
+
+    pub(crate) fn decide(&mut self, decide: &Decide) -> Result<Taken, CommandError> {
+        match self {
+            Self::Resident(client) => Ok(client.decide(decide)?),
+            Self::Own(engine) => {
+                let by = decide.by.as_deref();
+                let observed = engine.decide(&decide.session, decide.decision.clone(), &decide.note, by)?;
+                Ok(Taken::from(observed))
+            }
+        }
+    }
+
+    /// Takes events as JSON texts; one answer each. If the resident process leaves in the middle, we
+    /// go on by ourselves: events carry their own ids, so none counts twice.
+    pub(crate) fn observe(
+        &mut self,
+        context: &Context,
+        events: &[Box<RawValue>],
+    ) -> Result<Vec<EventAnswer>, CommandError> {
+        if let Self::Resident(client) = self {
+            match client.observe(events) {
+                Ok(answers) => return Ok(answers.answers),
+                Err(ClientError::Io(_)) => *self = Self::open(context)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match self {
+            Self::Resident(client) => Ok(client.observe(events)?.answers),
+            Self::Own(engine) => Ok(events.iter().map(|event| observe_own(engine, event)).collect()),
+        }
+    }
+}
+
+fn observe_own(engine: &mut Engine, event: &RawValue) -> EventAnswer {
+    let read = Event::from_json(event.get().as_bytes());
+    let event = match read {
+        Ok(event) => belay_server::canonical(event),
+        Err(error) => {
+            return EventAnswer::Refused { error: Refusal::new(Code::Refused, error.to_string()).field(error.field) };
+        }
+    };
+    match engine.observe(event) {
+        Ok(observed) => EventAnswer::Taken(Taken::from(observed)),
+        Err(EngineError::Refused { field, problem }) => {
+            EventAnswer::Refused { error: Refusal::new(Code::Refused, format!("{field}: {problem}")).field(field) }
+        }
+        Err(EngineError::Store(error)) => EventAnswer::Refused { error: store(&error) },
+    }
+}
+
+fn store(error: &StoreError) -> Refusal {
+    Refusal::new(Code::Store, error.to_string()).hint(error.hint())
+}

@@ -1,0 +1,24 @@
+//! `belay events`: the log, in and out.
+
+mod post;
+mod tail;
+
+use clap::Subcommand;
+
+use super::Ended;
+use crate::context::Context;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EventsCommand {
+    /// Show the newest events, and follow them with -f.
+    Tail(tail::TailArgs),
+    /// Take events from stdin, one JSON object a line; prints one answer a line.
+    Post(post::PostArgs),
+}
+
+pub(crate) fn run(context: &Context, command: &EventsCommand) -> Ended {
+    match command {
+        EventsCommand::Tail(args) => tail::run(context, args),
+        EventsCommand::Post(args) => post::run(context, args),
+    }
+}

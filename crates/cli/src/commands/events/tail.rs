@@ -1,0 +1,154 @@
+//! `belay events tail`: the newest events, and what follows.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use belay_core::{Body, Event, SessionKey};
+use belay_server::view::EventView;
+use belay_store::{EventQuery, EventRow, Order, SqliteStore, Store};
+use clap::Args;
+
+use crate::commands::Ended;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::one_line;
+use crate::people::clock;
+
+/// How often a followed log is looked at. Asking costs microseconds.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+pub(crate) struct TailArgs {
+    /// Only of this session.
+    id: Option<String>,
+    /// Go on as events come.
+    #[arg(long, short)]
+    follow: bool,
+    /// How many to begin with.
+    #[arg(long, short = 'n', default_value_t = 20, value_name = "N")]
+    lines: usize,
+    /// Only events of this kind (see `belay schema event`).
+    #[arg(long, value_delimiter = ',', value_name = "KIND")]
+    kind: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &TailArgs) -> Ended {
+    let (store, session) = match &args.id {
+        Some(id) => {
+            let (store, key) = context.session(id)?;
+            (Some(store), Some(key))
+        }
+        None => (context.store()?, None),
+    };
+    let Some(store) = wait_for_store(context, store, args.follow)? else {
+        context.out.say("No event has been seen yet.");
+        return Ok(Exit::Done);
+    };
+    let mut query =
+        EventQuery { session, after: None, kinds: args.kind.clone(), order: Order::Last, limit: args.lines.max(1) };
+    let mut names = Names::default();
+    let mut mark = store.mark()?;
+    let mut rows = if args.lines == 0 { Vec::new() } else { store.events(&query)? };
+    // Where there is nothing to begin with, following begins at the end of the whole log.
+    query.after = Some(newest(&store, &query)?);
+    loop {
+        for row in &rows {
+            query.after = Some(number(&query, row));
+            print(context, &store, &mut names, row)?;
+        }
+        if !args.follow {
+            return Ok(Exit::Done);
+        }
+        query.order = Order::First;
+        query.limit = 1000;
+        while store.mark()? == mark {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        mark = store.mark()?;
+        rows = store.events(&query)?;
+    }
+}
+
+/// Followers may come before the first event.
+fn wait_for_store(
+    context: &Context,
+    store: Option<SqliteStore>,
+    follow: bool,
+) -> Result<Option<SqliteStore>, crate::error::CommandError> {
+    let mut store = store;
+    while store.is_none() && follow {
+        std::thread::sleep(LOOK_AGAIN);
+        store = context.store()?;
+    }
+    Ok(store)
+}
+
+fn newest(store: &SqliteStore, query: &EventQuery) -> Result<u64, crate::error::CommandError> {
+    let last = EventQuery { kinds: Vec::new(), order: Order::Last, limit: 1, ..query.clone() };
+    Ok(store.events(&last)?.last().map_or(0, |row| number(query, row)))
+}
+
+fn number(query: &EventQuery, row: &EventRow) -> u64 {
+    if query.session.is_some() { row.seq } else { u64::try_from(row.ord).unwrap_or(0) }
+}
+
+/// Short names, asked for once.
+#[derive(Default)]
+struct Names(HashMap<SessionKey, String>);
+
+impl Names {
+    fn of(&mut self, store: &SqliteStore, key: &SessionKey) -> String {
+        if let Some(name) = self.0.get(key) {
+            return name.clone();
+        }
+        let short = store.short_names(std::slice::from_ref(key), 6).ok().and_then(|mut names| names.pop());
+        let short = short.unwrap_or_else(|| key.to_string());
+        self.0.insert(key.clone(), short.clone());
+        short
+    }
+}
+
+fn print(context: &Context, store: &SqliteStore, names: &mut Names, row: &EventRow) -> io::Result<()> {
+    if context.out.json {
+        return context.out.json(&EventView::of(row));
+    }
+    let what = row.event().map(|event| what(&event)).unwrap_or_else(|error| error.to_string());
+    let name = names.of(store, &row.session);
+    let at = clock(row.at);
+    context.out.line(one_line(&format!("{at}  {name}  #{:<4} {:<16} {what}", row.seq, row.kind)).trim_end())
+}
+
+/// The gist of an event in one line.
+fn what(event: &Event) -> String {
+    let text = match &event.body {
+        Body::ToolCalled(call) => format!("{}: {}", call.tool.name, call.input),
+        Body::ToolReturned(result) => {
+            let code = result.exit_code.map_or_else(String::new, |code| format!(" ({code})"));
+            format!("{:?}{code}: {}", result.status, result.output).to_lowercase()
+        }
+        Body::Prompt(prompt) => prompt.text.to_string(),
+        Body::FileChanged(file) => file.path.clone(),
+        Body::CheckRan(check) => match check.ok {
+            Some(true) => "passed".to_owned(),
+            Some(false) => format!("{} failed", check.failed.unwrap_or(0)),
+            None => "started".to_owned(),
+        },
+        Body::ModelAsked(ask) => ask.model.clone().unwrap_or_default(),
+        Body::ModelAnswered(answer) => {
+            let tokens = answer.usage.map_or(0, |usage| usage.total());
+            format!("{} {} tokens", answer.model.as_deref().unwrap_or(""), crate::people::count(tokens))
+        }
+        Body::Operator(operator) => {
+            let decision = serde_json::to_value(&operator.decision).unwrap_or_default();
+            format!("{} {}", decision["decision"].as_str().unwrap_or(""), operator.note)
+        }
+        Body::Note(note) => note.text.to_string(),
+        _ => String::new(),
+    };
+    let text = one_line(text.trim());
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

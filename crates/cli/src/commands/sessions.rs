@@ -1,0 +1,105 @@
+//! `belay sessions`: the list.
+
+use belay_server::view::SessionView;
+use belay_store::{SessionQuery, Store};
+use clap::Args;
+use serde_json::json;
+
+use super::Ended;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::output::Grid;
+use crate::people::{ago, count, folder, money, now};
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// Only sessions in this state: active, paused, killed, ended, archived.
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    state: Vec<State>,
+    /// Only this agent, by any of its names.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Only this project.
+    #[arg(long, value_name = "DIR")]
+    project: Option<String>,
+    /// Archived ones too.
+    #[arg(long, short)]
+    all: bool,
+    /// At most this many.
+    #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum State {
+    Active,
+    Paused,
+    Killed,
+    Ended,
+    Archived,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Killed => "killed",
+            Self::Ended => "ended",
+            Self::Archived => "archived",
+        }
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Ended {
+    let query = SessionQuery {
+        states: args.state.iter().map(|state| state.word().to_owned()).collect(),
+        agent: args.agent.as_deref().map(|name| belay_agents::agent(name).map_or(name, |agent| agent.id).to_owned()),
+        project: args.project.clone(),
+        archived: args.all,
+        limit: args.limit.max(1),
+        ..SessionQuery::default()
+    };
+    let (sessions, more) = match context.store()? {
+        Some(store) => {
+            let page = store.sessions(&query)?;
+            (SessionView::all(&store, page.rows)?, page.next.is_some())
+        }
+        None => (Vec::new(), false),
+    };
+    if context.out.json {
+        context.out.json(&json!({ "sessions": sessions, "more": more }))?;
+        return Ok(Exit::Done);
+    }
+    if sessions.is_empty() {
+        let narrowed = !args.state.is_empty() || args.agent.is_some() || args.project.is_some();
+        context.out.say(match narrowed {
+            true => "No session matches.",
+            false => {
+                "No session has been seen yet.\nPut your agents on the rope with `belay init`, or look at what they \
+                 did so far with `belay audit`."
+            }
+        });
+        return Ok(Exit::Done);
+    }
+    let now = now();
+    let mut grid =
+        Grid::new(&["session", "state", "last", "calls", "tokens", "cost", "project", "model"]).right(&[3, 4, 5]);
+    for session in sessions {
+        grid.row(vec![
+            session.short,
+            session.state.to_owned(),
+            ago(session.last_at, now),
+            count(session.calls),
+            count(session.tokens + session.sub_agents.tokens),
+            money(session.cost_micros + session.sub_agents.cost_micros),
+            folder(session.project.as_deref().or(session.cwd.as_deref())),
+            session.model.unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    grid.print(&context.out)?;
+    if more {
+        context.out.say(format!("These are the newest {}; more with --limit.", args.limit));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,89 @@
+//! `belay status`: does it run, is what it answers kept, how much has it seen.
+
+use std::time::Duration;
+
+use belay_server::protocol::ServeStatus;
+use belay_server::token::Token;
+use belay_server::{Client, ClientError};
+use belay_store::Store;
+use clap::Args;
+use serde_json::json;
+
+use super::Ended;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::people::{ago, count, money, now};
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Also show the token a decision over HTTP needs.
+    #[arg(long)]
+    token: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &StatusArgs) -> Ended {
+    let resident = match Client::connect(&context.places, Duration::from_secs(5)) {
+        Ok(mut client) => Some(client.status(args.token)?),
+        Err(ClientError::Absent(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let totals = match context.store()? {
+        Some(store) => Some(store.totals(None)?),
+        None => None,
+    };
+    let token = match &resident {
+        Some(status) => status.token.clone(),
+        None => Token::load(&context.places.token()).filter(|_| args.token).map(|token| token.reveal().to_owned()),
+    };
+    let state = context.places.state().display().to_string();
+    if context.out.json {
+        let running = resident.is_some();
+        context.out.json(&json!({
+            "running": running, "resident": resident, "state": state, "totals": totals, "token": token,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    match &resident {
+        Some(status) => show_resident(context, status)?,
+        None => {
+            context.out.line("Belay does not run.")?;
+            context.out.say("Start it with `belay serve`. Commands and hooks work without it, too.");
+        }
+    }
+    context.out.line(format!("state     {state}"))?;
+    if let Some(totals) = totals {
+        let sessions: Vec<String> = totals.sessions.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let sessions = if sessions.is_empty() { "none yet".to_owned() } else { sessions.join(", ") };
+        context.out.line(format!("sessions  {sessions}"))?;
+        context.out.line(format!(
+            "seen      {} events, {} tool calls, {} tokens, {}",
+            count(totals.events),
+            count(totals.calls),
+            count(totals.tokens),
+            money(totals.cost_micros)
+        ))?;
+        if totals.open_incidents > 0 {
+            context.out.line(format!("incidents {} open; `belay incidents` lists them", totals.open_incidents))?;
+        }
+    }
+    if let Some(token) = token {
+        context.out.line(format!("token     {token}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show_resident(context: &Context, status: &ServeStatus) -> std::io::Result<()> {
+    let since = ago(status.started_at, now());
+    context.out.line(format!("Belay {} runs (pid {}, started {since}).", status.version, status.pid))?;
+    if let Some(url) = &status.url {
+        context.out.line(format!("page      {url}"))?;
+    }
+    context.out.line(format!("socket    {}", status.socket))?;
+    if let Some(problem) = &status.health.problem {
+        context.out.warn(
+            &format!("{problem}. Decisions go on in memory; {} events wait to be written", status.health.spooled),
+            status.health.hint.as_deref(),
+        );
+    }
+    Ok(())
+}

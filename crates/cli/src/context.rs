@@ -1,0 +1,85 @@
+//! What every command works with: places, configuration, the store, and where output goes.
+
+use std::path::PathBuf;
+
+use belay_config::{Env, Loaded, Loader, Places, Strictness};
+use belay_store::{OpenOptions, SqliteStore, Store, StoreError};
+
+use crate::args::Global;
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// The setting of one run.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) global: Global,
+    pub(crate) env: Env,
+    pub(crate) places: Places,
+    pub(crate) out: Output,
+}
+
+impl Context {
+    pub(crate) fn new(global: Global) -> Result<Self, CommandError> {
+        let env = Env::of_process();
+        let places = Places::find(&env, global.home.as_deref())?;
+        let out = Output::new(global.json, global.quiet);
+        Ok(Self { global, env, places, out })
+    }
+
+    /// Flags that set keys, `--set` among them.
+    pub(crate) fn flags(&self) -> Result<Vec<(String, String, String)>, CommandError> {
+        let split = |text: &String| match text.split_once('=') {
+            Some((key, value)) => Ok((format!("--set {key}"), key.trim().to_owned(), value.trim().to_owned())),
+            None => Err(CommandError::usage(format!("--set {text}: a value is missing")).hint("write --set KEY=VALUE")),
+        };
+        self.global.set.iter().map(split).collect()
+    }
+
+    /// The configuration as it counts in the current folder. A lenient one tells what it left out.
+    pub(crate) fn config(
+        &self,
+        strictness: Strictness,
+        more: &[(String, String, String)],
+    ) -> Result<Loaded, CommandError> {
+        let mut loader = Loader::new(&self.places, &self.env).strictness(strictness);
+        if let Ok(folder) = std::env::current_dir() {
+            loader = loader.from_folder(folder);
+        }
+        for (flag, key, value) in self.flags()?.iter().chain(more) {
+            loader = loader.flag(flag, key, value);
+        }
+        let loaded = loader.load()?;
+        for note in &loaded.notes {
+            self.out.warn(&note.to_string(), note.hint.as_deref());
+        }
+        Ok(loaded)
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.places.database()
+    }
+
+    /// The store for reading; `None` when there is none yet.
+    pub(crate) fn store(&self) -> Result<Option<SqliteStore>, CommandError> {
+        let path = self.database();
+        match path.try_exists() {
+            Ok(false) => Ok(None),
+            _ => Ok(Some(SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() })?)),
+        }
+    }
+
+    /// The store for reading, and the one session meant by `text`.
+    pub(crate) fn session(&self, text: &str) -> Result<(SqliteStore, belay_core::SessionKey), CommandError> {
+        let Some(store) = self.store()? else { return Err(StoreError::NotFound(text.to_owned()).into()) };
+        let key = store.resolve(&canonical(text))?;
+        Ok((store, key))
+    }
+}
+
+/// `claude:abc` is `claude-code:abc`.
+pub(crate) fn canonical(text: &str) -> String {
+    match text.split_once(':').and_then(|(name, id)| Some((belay_agents::agent(name)?, id))) {
+        Some((agent, id)) => format!("{}:{id}", agent.id),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,72 @@
+//! Times, counts and money as people say them.
+
+use belay_core::Time;
+
+/// Now, in UTC.
+pub(crate) fn now() -> Time {
+    use belay_engine::Clock;
+    belay_engine::SystemClock::default().now()
+}
+
+/// How long ago, in the largest unit that fits.
+pub(crate) fn ago(at: Time, now: Time) -> String {
+    if !at.is_known() {
+        return "-".to_owned();
+    }
+    let seconds = now.since(at).as_secs();
+    match seconds {
+        0..5 => "now".to_owned(),
+        5..60 => format!("{seconds}s ago"),
+        60..3600 => format!("{}m ago", seconds / 60),
+        3600..86_400 => format!("{}h ago", seconds / 3600),
+        _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+/// How long from now.
+pub(crate) fn ahead(at: Time, now: Time) -> String {
+    let seconds = at.since(now).as_secs();
+    match seconds {
+        0..60 => format!("in {seconds}s"),
+        60..3600 => format!("in {}m", seconds / 60),
+        _ => format!("in {}h", seconds / 3600),
+    }
+}
+
+/// Local time of day with its date.
+pub(crate) fn clock(at: Time) -> String {
+    match jiff::Timestamp::from_millisecond(at.millis()) {
+        Ok(stamp) if at.is_known() => {
+            stamp.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+        }
+        _ => "-".to_owned(),
+    }
+}
+
+/// 950, 12.3k, 4.5M.
+pub(crate) fn count(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1}M", number as f64 / 1e6),
+        _ => format!("{:.1}G", number as f64 / 1e9),
+    }
+}
+
+/// Dollars and cents; a dash where the price is not known.
+pub(crate) fn money(micros: u64) -> String {
+    match micros {
+        0 => "-".to_owned(),
+        1..10_000 => "<$0.01".to_owned(),
+        _ => format!("${:.2}", micros as f64 / 1e6),
+    }
+}
+
+/// The end of a long path, which tells more than its beginning.
+pub(crate) fn folder(path: Option<&str>) -> String {
+    let Some(path) = path else { return "-".to_owned() };
+    let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let keep = parts.len().saturating_sub(2);
+    parts.drain(..keep);
+    parts.join("/")
+}

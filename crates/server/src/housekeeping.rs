@@ -1,0 +1,121 @@
+//! What has to be done now and then: time passes for sessions that may stall, old history goes,
+//! a broken store is tried again, and an idle process leaves.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use belay_core::{Body, Event, SessionKey, Source, Time};
+use belay_store::{Retention, SessionQuery};
+
+use crate::resident::Shared;
+
+/// A session without an event for this long is told that time passes.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// One that has been quiet for longer than this is forgotten about.
+const LONG_QUIET: Duration = Duration::from_secs(6 * 3600);
+
+/// Sessions looked at in one round.
+const ROUND: usize = 500;
+
+/// Slices of cleaning up in one round: each takes a few milliseconds, writers get their turn in between.
+const SLICES: usize = 20;
+
+/// How the rounds go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) tick: Option<Duration>,
+    pub(crate) idle_exit: Option<Duration>,
+    pub(crate) retention: Retention,
+}
+
+/// Goes its rounds until the end.
+pub(crate) fn run(shared: &Shared, plan: Plan) {
+    let mut ticks = Ticks::default();
+    let pace = [plan.tick, plan.idle_exit.map(|idle| idle / 4)].into_iter().flatten().min();
+    let pace = pace.unwrap_or(Duration::from_secs(60)).clamp(Duration::from_millis(10), Duration::from_secs(60));
+    while !shared.stop.wait_for(pace) {
+        if plan.idle_exit.is_some_and(|idle| shared.idle_for() >= idle) {
+            shared.stop.set("nothing to do");
+            return;
+        }
+        shared.writer.with_engine(belay_engine::Engine::recover);
+        if plan.tick.is_some() {
+            ticks.round(shared);
+        }
+        prune(shared, &plan.retention);
+    }
+}
+
+fn prune(shared: &Shared, retention: &Retention) {
+    for _ in 0..SLICES {
+        match shared.writer.with_engine(|engine| engine.prune(retention)) {
+            Ok(pruned) if pruned.more && !shared.stop.is_set() => {}
+            Ok(_) => return,
+            Err(error) => {
+                tracing::warn!(%error, "old history could not be cleaned up");
+                return;
+            }
+        }
+    }
+}
+
+/// Which sessions were told the time, and how quiet they were then.
+#[derive(Debug, Default)]
+struct Ticks {
+    told: HashMap<SessionKey, (Time, Duration)>,
+}
+
+impl Ticks {
+    fn round(&mut self, shared: &Shared) {
+        let now = now();
+        let Ok(store) = shared.readers.get() else { return };
+        let query = SessionQuery {
+            states: vec!["active".to_owned()],
+            since: Some(now - LONG_QUIET),
+            limit: ROUND,
+            ..SessionQuery::default()
+        };
+        let rows = match store.sessions(&query) {
+            Ok(page) => page.rows,
+            Err(error) => {
+                tracing::warn!(%error, "quiet sessions could not be looked up");
+                return;
+            }
+        };
+        let mut due = Vec::new();
+        let mut told = HashMap::new();
+        for row in rows {
+            let last_at = row.card.facts.last_at;
+            let quiet = now.since(last_at);
+            let before = self.told.get(&row.key).filter(|(at, _)| *at == last_at).map(|(_, quiet)| *quiet);
+            if quiet < QUIET {
+                continue;
+            }
+            match before {
+                // Each next word comes when it has been quiet for half as long again: a log of a
+                // long silence stays short.
+                Some(before) if quiet < before + before / 2 => {
+                    told.insert(row.key, (last_at, before));
+                }
+                _ => {
+                    told.insert(row.key.clone(), (last_at, quiet));
+                    due.push(Event::new(uuid::Uuid::now_v7(), row.key, Source::Timer, now, Body::Tick));
+                }
+            }
+        }
+        self.told = told;
+        drop(store);
+        for answer in shared.writer.observe(due) {
+            if let Err(error) = answer {
+                tracing::warn!(%error, "a session could not be told that time passes");
+            }
+        }
+    }
+}
+
+/// The time of day.
+pub(crate) fn now() -> Time {
+    use belay_engine::Clock;
+    belay_engine::SystemClock::default().now()
+}

@@ -1,0 +1,82 @@
+//! HTTP on a loopback address: the page, the health checks, the API.
+//!
+//! The API is asynchronous at its edge only; questions to the store run on blocking threads.
+
+mod api;
+mod border;
+mod guard;
+mod page;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use axum::routing::{get, post};
+
+use crate::resident::Shared;
+use border::ApiError;
+
+/// Largest body: the largest event.
+const MAX_BODY: usize = belay_core::event::MAX_EVENT_BYTES;
+
+/// How long requests under way may take when we leave.
+const DRAIN: Duration = Duration::from_secs(5);
+
+fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(page::index))
+        .route("/style.css", get(page::style))
+        .route("/healthz", get(api::healthz))
+        .route("/readyz", get(api::readyz))
+        .route("/api/v1/status", get(api::status))
+        .route("/api/v1/sessions", get(api::sessions))
+        .route("/api/v1/sessions/{id}", get(api::session))
+        .route("/api/v1/sessions/{id}/events", get(api::events_of))
+        .route("/api/v1/sessions/{id}/decisions", post(api::decide))
+        .route("/api/v1/events", get(api::events).post(api::post_events))
+        .route("/api/v1/incidents", get(api::incidents))
+        .route("/api/v1/incidents/{id}", get(api::incident))
+        .fallback(|| async { ApiError::not_found("there is nothing here; see /api/v1/status") })
+        .method_not_allowed_fallback(|| async { ApiError::method() })
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard::check))
+        .with_state(shared)
+}
+
+/// Serves until told to leave; requests under way are answered.
+pub(crate) async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>) -> std::io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let stop = {
+        let shared = Arc::clone(&shared);
+        async move { shared.stop.wait().await }
+    };
+    let serving = axum::serve(listener, router(Arc::clone(&shared))).with_graceful_shutdown(stop);
+    let late = async {
+        shared.stop.wait().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => served,
+        () = late => {
+            tracing::warn!("some HTTP requests did not finish in time");
+            Ok(())
+        }
+    }
+}
+
+/// Runs a question to the store where it may block.
+async fn blocking<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Shared) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let shared = Arc::clone(shared);
+    match tokio::task::spawn_blocking(move || work(&shared)).await {
+        Ok(result) => result,
+        Err(error) => {
+            tracing::error!(%error, "a request panicked");
+            Err(ApiError::internal())
+        }
+    }
+}

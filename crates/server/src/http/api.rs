@@ -1,0 +1,247 @@
+//! `/api/v1`: the same shapes as `--json`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use belay_core::event::OperatorDecision;
+use belay_store::{Cursor, EventQuery, IncidentQuery, Order, SessionQuery, Store};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::border::ApiError;
+use super::{blocking, guard};
+use crate::ops;
+use crate::protocol::{Code, Decide, Refusal};
+use crate::resident::Shared;
+use crate::view::{EventView, IncidentView, SessionView};
+
+type Answer = Result<Response, ApiError>;
+
+/// Alive at all.
+pub(super) async fn healthz() -> Json<Value> {
+    Json(json!({ "status": "ok", "version": crate::VERSION }))
+}
+
+/// Alive, and what is answered is also kept.
+pub(super) async fn readyz(State(shared): State<Arc<Shared>>) -> Answer {
+    let health = blocking(&shared, |shared| Ok(shared.health())).await?;
+    let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    Ok((status, Json(health)).into_response())
+}
+
+pub(super) async fn status(State(shared): State<Arc<Shared>>) -> Answer {
+    let status = blocking(&shared, |shared| Ok(shared.status(false))).await?;
+    Ok(Json(status).into_response())
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SessionsAsked {
+    state: Option<String>,
+    agent: Option<String>,
+    project: Option<String>,
+    all: bool,
+    limit: Option<usize>,
+    /// As `next` of the page before.
+    after: Option<String>,
+}
+
+/// Rows in one answer at most.
+const MAX_ROWS: usize = 1000;
+
+type Asked<T> = Result<Query<T>, QueryRejection>;
+
+fn asked<T>(query: Asked<T>) -> Result<T, ApiError> {
+    query.map(|Query(asked)| asked).map_err(|error| ApiError::bad_request(error.body_text()))
+}
+
+pub(super) async fn sessions(State(shared): State<Arc<Shared>>, query: Asked<SessionsAsked>) -> Answer {
+    let asked = asked(query)?;
+    let after = match asked.after.as_deref().map(read_cursor) {
+        Some(None) => return Err(ApiError::bad_request("after: take it from `next` of the page before")),
+        other => other.flatten(),
+    };
+    let query = SessionQuery {
+        states: asked.state.iter().flat_map(|states| states.split(',')).map(str::to_owned).collect(),
+        agent: asked.agent.map(|name| belay_agents::agent(&name).map_or(name, |agent| agent.id.to_owned())),
+        project: asked.project,
+        archived: asked.all,
+        limit: asked.limit.unwrap_or(50).clamp(1, MAX_ROWS),
+        after,
+        ..SessionQuery::default()
+    };
+    let (sessions, next) = blocking(&shared, move |shared| {
+        let store = shared.readers.get()?;
+        let page = store.sessions(&query)?;
+        Ok((SessionView::all(&*store, page.rows)?, page.next))
+    })
+    .await?;
+    Ok(Json(json!({ "sessions": sessions, "next": next.map(|next| write_cursor(&next)) })).into_response())
+}
+
+fn write_cursor(cursor: &Cursor) -> String {
+    format!("{}-{}", cursor.last_at.millis(), cursor.id.0)
+}
+
+fn read_cursor(text: &str) -> Option<Cursor> {
+    let (at, id) = text.rsplit_once('-')?;
+    Some(Cursor {
+        last_at: belay_core::Time::from_millis(at.parse().ok()?),
+        id: belay_store::SessionId(id.parse().ok()?),
+    })
+}
+
+pub(super) async fn session(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Answer {
+    let view = blocking(&shared, move |shared| {
+        let store = shared.readers.get()?;
+        let key = store.resolve(&id)?;
+        Ok(SessionView::one(&*store, &key)?)
+    })
+    .await?;
+    view.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("there is no such session"))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct EventsAsked {
+    after: Option<u64>,
+    limit: Option<usize>,
+    kind: Option<String>,
+    last: bool,
+}
+
+fn event_query(asked: EventsAsked) -> EventQuery {
+    EventQuery {
+        session: None,
+        after: asked.after,
+        kinds: asked.kind.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
+        order: if asked.last { Order::Last } else { Order::First },
+        limit: asked.limit.unwrap_or(100).clamp(1, MAX_ROWS),
+    }
+}
+
+fn rows(store: &dyn Store, query: &EventQuery) -> Result<Vec<u8>, ApiError> {
+    let rows = store.events(query)?;
+    let views: Vec<EventView<'_>> = rows.iter().map(EventView::of).collect();
+    serde_json::to_vec(&json!({ "events": views })).map_err(|_| ApiError::internal())
+}
+
+fn as_json(body: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+pub(super) async fn events(State(shared): State<Arc<Shared>>, query: Asked<EventsAsked>) -> Answer {
+    let query = event_query(asked(query)?);
+    blocking(&shared, move |shared| rows(&*shared.readers.get()?, &query)).await.map(as_json)
+}
+
+pub(super) async fn events_of(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    query: Asked<EventsAsked>,
+) -> Answer {
+    let mut query = event_query(asked(query)?);
+    let answer = blocking(&shared, move |shared| {
+        let store = shared.readers.get()?;
+        query.session = Some(store.resolve(&id)?);
+        rows(&*store, &query)
+    });
+    answer.await.map(as_json)
+}
+
+/// One event or a list of them. A browser cannot send this content type to us from another site
+/// without asking first, and we do not answer that question.
+pub(super) async fn post_events(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Answer {
+    let body = json_body(&headers, body)?;
+    let answers = blocking(&shared, move |shared| {
+        let many: Vec<&RawValue>;
+        let events: Vec<&[u8]> = if body.trim_ascii_start().starts_with(b"[") {
+            many =
+                serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(format!("not JSON: {error}")))?;
+            many.iter().map(|event| event.get().as_bytes()).collect()
+        } else {
+            vec![&body]
+        };
+        Ok(ops::observe_all(shared, events.into_iter()))
+    })
+    .await?;
+    Ok(Json(json!({ "answers": answers })).into_response())
+}
+
+fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(ApiError::bad_request("send content-type: application/json"));
+    }
+    body.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Refusal::new(Code::TooLong, format!("a body may be {} bytes long", super::MAX_BODY)).into()
+        }
+        _ => ApiError::bad_request(error.body_text()),
+    })
+}
+
+#[derive(Debug, Deserialize)]
+struct DecisionAsked {
+    #[serde(flatten)]
+    decision: OperatorDecision,
+    #[serde(default)]
+    note: String,
+    #[serde(default)]
+    by: Option<String>,
+}
+
+pub(super) async fn decide(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Answer {
+    guard::authorize(&shared.token, &headers)?;
+    let body = json_body(&headers, body)?;
+    let asked: DecisionAsked =
+        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let (taken, view) = blocking(&shared, move |shared| {
+        let session = shared.readers.get()?.resolve(&id)?;
+        let ask = Decide { session: session.clone(), decision: asked.decision, note: asked.note, by: asked.by };
+        let taken = ops::decide(shared, &ask)?;
+        Ok((taken, SessionView::one(&*shared.readers.get()?, &session)?))
+    })
+    .await?;
+    Ok(Json(json!({ "committed": taken.committed, "effects": taken.decision.effects, "session": view }))
+        .into_response())
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct IncidentsAsked {
+    all: bool,
+    limit: Option<usize>,
+}
+
+pub(super) async fn incidents(State(shared): State<Arc<Shared>>, query: Asked<IncidentsAsked>) -> Answer {
+    let asked = asked(query)?;
+    let query =
+        IncidentQuery { session: None, closed: asked.all, limit: asked.limit.unwrap_or(100).clamp(1, MAX_ROWS) };
+    let incidents = blocking(&shared, move |shared| Ok(shared.readers.get()?.incidents(&query)?)).await?;
+    let views: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
+    Ok(Json(json!({ "incidents": views })).into_response())
+}
+
+pub(super) async fn incident(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Answer {
+    let incident = blocking(&shared, move |shared| Ok(shared.readers.get()?.incident(&id)?)).await?;
+    let view = incident.map(|incident| Json(IncidentView::from(incident)).into_response());
+    view.ok_or_else(|| ApiError::not_found("there is no such incident"))
+}

@@ -1,0 +1,284 @@
+//! What is spoken over the socket: one JSON object a line, each answered by one line.
+//!
+//! A request is `{"v": 1, "id": 7, "op": "observe", "with": {...}}`. `id` is echoed, so that a client may
+//! send several requests before it reads; `v` may be left out. The answer is
+//! `{"id": 7, "ok": {...}}` or `{"id": 7, "error": {"code": ..., "message": ...}}`.
+//!
+//! A new operation is a new row in [`Op`] and a pair of shapes; what is there never changes its meaning.
+
+use std::borrow::Cow;
+
+use belay_core::event::{MAX_EVENT_BYTES, OperatorDecision};
+use belay_core::{Decision, SessionKey};
+use belay_engine::{Health, Metrics, Observed};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Version of this protocol.
+pub const PROTOCOL: u16 = 1;
+
+/// Longest line in either direction: the longest event with an envelope around it.
+pub const MAX_LINE: usize = MAX_EVENT_BYTES + 64 * 1024;
+
+/// What can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// Are you there?
+    Ping,
+    /// How are you?
+    Status,
+    /// Events; answered with a decision each.
+    Observe,
+    /// A person's decision.
+    Decide,
+    /// Events of the log, as they come.
+    Subscribe,
+    /// Finish what you are doing and leave.
+    Stop,
+}
+
+/// A request as it stands on its line.
+#[derive(Debug, Deserialize)]
+pub struct Envelope<'a> {
+    #[serde(default)]
+    pub v: Option<u16>,
+    #[serde(borrow, default)]
+    pub id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub op: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub with: Option<&'a RawValue>,
+}
+
+/// A request to be written.
+#[derive(Debug, Serialize)]
+pub struct Request<T> {
+    pub v: u16,
+    pub op: Op,
+    pub with: T,
+}
+
+/// An answer to be written.
+#[derive(Debug, Serialize)]
+pub struct Reply<'a, T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<&'a RawValue>,
+    #[serde(flatten)]
+    pub outcome: Outcome<T>,
+}
+
+/// An answer as it is read.
+#[derive(Debug, Deserialize)]
+pub struct Answer<T> {
+    #[serde(flatten)]
+    pub outcome: Outcome<T>,
+}
+
+/// How a request ended.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome<T> {
+    Ok(T),
+    Error(Refusal),
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    pub code: Code,
+    /// The field at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, field: None, message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Kinds of refusals. Stable: scripts may match on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// Not a request we can read.
+    BadRequest,
+    /// An operation or protocol version we do not know.
+    Unknown,
+    /// Longer than we take.
+    TooLong,
+    /// The event cannot be taken; nothing of it was kept.
+    Refused,
+    /// No such thing.
+    NotFound,
+    /// Several things could be meant.
+    Ambiguous,
+    /// The caller may not do this.
+    Forbidden,
+    /// Too much at once; try again.
+    Busy,
+    /// The store does not answer.
+    Store,
+    /// A fault of Belay.
+    Internal,
+}
+
+/// `with` of [`Op::Observe`].
+#[derive(Debug, Deserialize)]
+pub struct ObserveRaw<'a> {
+    #[serde(borrow)]
+    pub events: Vec<&'a RawValue>,
+}
+
+/// `with` of [`Op::Observe`], to be written.
+#[derive(Debug, Serialize)]
+pub struct Observe<'a, E: Serialize> {
+    pub events: &'a [E],
+}
+
+/// `ok` of [`Op::Observe`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ObserveAnswers {
+    /// One for each event, in their order.
+    pub answers: Vec<EventAnswer>,
+}
+
+/// The answer to one event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EventAnswer {
+    Refused { error: Refusal },
+    Taken(Taken),
+}
+
+/// An event that was taken in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Taken {
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// The event's number in its session; none for a duplicate or an event that could not be written yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// It outlives us. `false`: decided in memory, because the store cannot be written.
+    pub committed: bool,
+}
+
+impl From<Observed> for Taken {
+    fn from(observed: Observed) -> Self {
+        Self { decision: observed.decision, seq: observed.seq, committed: observed.committed }
+    }
+}
+
+/// `with` of [`Op::Decide`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decide {
+    pub session: SessionKey,
+    pub decision: OperatorDecision,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// `ok` of [`Op::Ping`] and [`Op::Stop`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    pub pid: u32,
+    pub version: String,
+    pub protocol: u16,
+}
+
+/// `with` of [`Op::Status`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AskStatus {
+    /// Also tell the token a decision over HTTP needs.
+    pub token: bool,
+}
+
+/// `ok` of [`Op::Status`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServeStatus {
+    pub pid: u32,
+    pub version: String,
+    pub protocol: u16,
+    pub started_at: belay_core::Time,
+    /// Where the page is, when HTTP is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    pub socket: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    pub health: HealthView,
+    /// Requests that wait for their turn.
+    pub queued: usize,
+    /// Open socket connections.
+    pub connections: usize,
+    pub counters: serde_json::Value,
+}
+
+/// Whether what is answered is also kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HealthView {
+    pub ok: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<belay_core::Time>,
+    /// Events that wait in memory to be written.
+    pub spooled: usize,
+    /// Events lost to the log.
+    pub dropped: u64,
+}
+
+impl From<Health> for HealthView {
+    fn from(health: Health) -> Self {
+        let ok = health.is_good();
+        let (problem, hint, since) = match health.fault {
+            Some(fault) => (Some(fault.problem), Some(fault.hint), Some(fault.since)),
+            None => (None, None, None),
+        };
+        Self { ok, problem, hint, since, spooled: health.spooled, dropped: health.dropped }
+    }
+}
+
+/// Counters as JSON: they are for people and dashboards, and may grow.
+pub(crate) fn counters(metrics: &Metrics) -> serde_json::Value {
+    serde_json::to_value(metrics).unwrap_or_default()
+}
+
+/// `with` of [`Op::Subscribe`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Subscribe {
+    /// Only of this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionKey>,
+    /// Only what comes after this number (`seq` for one session, else `ord`); from now on without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// Only these kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<String>,
+}

@@ -1,0 +1,266 @@
+//! Putting it together: lock, engine, socket, HTTP, housekeeping; and taking it apart in order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use belay_config::{Config, Env, PlaceError, Places, Rulesets};
+use belay_core::Time;
+use belay_engine::{Engine, Options};
+use belay_store::{OpenOptions, Retention, SqliteStore, Store};
+
+use crate::housekeeping::{self, Plan, now};
+use crate::http;
+use crate::instance::{Claim, Holder, Instance, far_lock};
+use crate::protocol::{HealthView, PROTOCOL, ServeStatus, counters};
+use crate::readers::Readers;
+use crate::socket::{Pool, Socket};
+use crate::stop::Stop;
+use crate::token::Token;
+use crate::writer::Writer;
+
+/// How long requests under way may take when we leave.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What the resident process is told.
+#[derive(Debug)]
+pub struct ServeOptions {
+    pub places: Places,
+    pub env: Env,
+    pub config: Config,
+    /// Flags that set keys, for reading the configuration again.
+    pub flags: Vec<(String, String, String)>,
+}
+
+/// Why it does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another one does, for the same state folder.
+    #[error("another resident process serves this state folder")]
+    Second(Option<Holder>),
+    #[error("port {} is taken by another program", .0.port())]
+    PortTaken(SocketAddr),
+    #[error("{0} cannot be listened on: {1}")]
+    Listen(SocketAddr, io::Error),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("the socket {} cannot be opened: {source}", path.display())]
+    Socket { path: PathBuf, source: io::Error },
+    #[error("the resident process cannot be started: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// What all parts share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) writer: Writer,
+    pub(crate) readers: Readers,
+    pub(crate) stop: Stop,
+    pub(crate) token: Token,
+    pub(crate) connections: AtomicUsize,
+    started: Instant,
+    started_at: Time,
+    socket: PathBuf,
+    url: Option<String>,
+    /// Milliseconds after `started` of the last request.
+    active: AtomicI64,
+}
+
+impl Shared {
+    /// Somebody asked for something.
+    pub(crate) fn touch(&self) {
+        let millis = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.active.store(millis, Ordering::Relaxed);
+    }
+
+    pub(crate) fn idle_for(&self) -> Duration {
+        let active = u64::try_from(self.active.load(Ordering::Relaxed)).unwrap_or(0);
+        self.started.elapsed().saturating_sub(Duration::from_millis(active))
+    }
+
+    pub(crate) fn health(&self) -> HealthView {
+        self.writer.with_engine(|engine| engine.health()).into()
+    }
+
+    pub(crate) fn status(&self, token: bool) -> ServeStatus {
+        let (health, metrics) = self.writer.with_engine(|engine| (engine.health(), engine.metrics()));
+        ServeStatus {
+            pid: std::process::id(),
+            version: crate::VERSION.to_owned(),
+            protocol: PROTOCOL,
+            started_at: self.started_at,
+            url: self.url.clone(),
+            socket: self.socket.display().to_string(),
+            token: token.then(|| self.token.reveal().to_owned()),
+            health: health.into(),
+            queued: self.writer.queued(),
+            connections: self.connections.load(Ordering::Relaxed),
+            counters: counters(&metrics),
+        }
+    }
+}
+
+/// A resident process that is ready to serve.
+#[derive(Debug)]
+pub struct Resident {
+    shared: Arc<Shared>,
+    pool: Arc<Pool>,
+    http: Option<std::net::TcpListener>,
+    plan: Plan,
+    // Last: the lock goes when everything else has gone.
+    _instance: Instance,
+}
+
+impl Resident {
+    /// Takes the lock, opens store, socket and port. From here on callers are answered.
+    pub fn start(options: ServeOptions) -> Result<Self, ServeError> {
+        let ServeOptions { places, env, config, flags } = options;
+        let (mut instance, socket_path) = claim(&places)?;
+        let http = match config.serve.http {
+            true => Some(listen(config.serve.listen.addr())?),
+            false => None,
+        };
+        let url = http.as_ref().and_then(|http| http.local_addr().ok()).map(|addr| format!("http://{addr}/"));
+        let socket =
+            Socket::bind(&socket_path).map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
+        let engine = open_engine(&places, &env, flags);
+        let shared = Arc::new(Shared {
+            writer: Writer::new(engine),
+            readers: Readers::new(places.database()),
+            stop: Stop::default(),
+            token: Token::load_or_make(&places.token())?,
+            connections: AtomicUsize::new(0),
+            started: Instant::now(),
+            started_at: now(),
+            socket: socket_path,
+            url: url.clone(),
+            active: AtomicI64::new(0),
+        });
+        let pool = Pool::start(socket, Arc::clone(&shared))?;
+        instance.introduce(&Holder { pid: std::process::id(), version: crate::VERSION.to_owned(), url });
+        let plan = Plan {
+            tick: config.serve.tick.get(),
+            idle_exit: config.serve.idle_exit.get(),
+            retention: Retention {
+                max_age: config.store.keep_for.get().unwrap_or(Duration::MAX),
+                max_bytes: config.store.keep_bytes.get().unwrap_or(u64::MAX),
+            },
+        };
+        Ok(Self { shared, pool, http, plan, _instance: instance })
+    }
+
+    /// Where the page is.
+    pub fn url(&self) -> Option<&str> {
+        self.shared.url.as_deref()
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.shared.socket
+    }
+
+    /// Whether what is answered is also kept.
+    pub fn health(&self) -> HealthView {
+        self.shared.health()
+    }
+
+    /// Serves until told to leave, and leaves in order. Returns why.
+    pub fn run(self) -> Result<&'static str, ServeError> {
+        let Self { shared, pool, http, plan, _instance } = self;
+        let keeper = {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new()
+                .name("housekeeping".to_owned())
+                .spawn(move || housekeeping::run(&shared, plan))?
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build()?;
+        let served = runtime.block_on(serve(&shared, http));
+        shared.stop.set("the listener failed");
+        if !pool.drain(DRAIN) {
+            tracing::warn!("some connections did not finish in time");
+        }
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        if keeper.join().is_err() {
+            tracing::error!("housekeeping panicked");
+        }
+        let health: HealthView = shared.writer.with_engine(belay_engine::Engine::recover).into();
+        if health.spooled > 0 {
+            tracing::error!(events = health.spooled, "events that waited in memory for the store are lost");
+        }
+        served?;
+        Ok(shared.stop.reason().unwrap_or("asked to"))
+    }
+}
+
+async fn serve(shared: &Arc<Shared>, http: Option<std::net::TcpListener>) -> Result<(), ServeError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let signals = async {
+        tokio::select! {
+            _ = terminate.recv() => shared.stop.set("SIGTERM"),
+            _ = interrupt.recv() => shared.stop.set("SIGINT"),
+            () = shared.stop.wait() => {}
+        }
+    };
+    match http {
+        Some(http) => {
+            let page = http::serve(http, Arc::clone(shared));
+            let (served, ()) = tokio::join!(page, signals);
+            Ok(served?)
+        }
+        None => {
+            signals.await;
+            Ok(())
+        }
+    }
+}
+
+/// The lock and the socket's path. Where the state folder cannot be written both go to the runtime folder.
+fn claim(places: &Places) -> Result<(Instance, PathBuf), ServeError> {
+    let near = places.create().map_err(ServeError::from).and_then(|()| {
+        Instance::claim(&places.lock())
+            .map_err(|source| ServeError::Place(PlaceError::Io { path: places.lock(), source }))
+    });
+    let (claim, socket) = match near {
+        Ok(claim) => (claim, places.socket().to_path_buf()),
+        Err(error) => {
+            tracing::error!(%error, "the state folder cannot be written; nothing will be kept");
+            places.create_far()?;
+            let lock = far_lock(places.far_socket());
+            let claim = Instance::claim(&lock).map_err(|source| PlaceError::Io { path: lock, source })?;
+            (claim, places.far_socket().to_path_buf())
+        }
+    };
+    match claim {
+        Claim::Ours(instance) => Ok((instance, socket)),
+        Claim::Theirs(holder) => Err(ServeError::Second(holder)),
+    }
+}
+
+fn listen(addr: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
+    let listener = std::net::TcpListener::bind(addr).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => ServeError::PortTaken(addr),
+        _ => ServeError::Listen(addr, error),
+    })?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn open_engine(places: &Places, env: &Env, flags: Vec<(String, String, String)>) -> Engine {
+    let database = places.database();
+    let opener = move || {
+        let store = SqliteStore::open(&database, OpenOptions::default())?;
+        Ok(Box::new(store) as Box<dyn Store>)
+    };
+    let rulesets = Rulesets::new(
+        places.clone(),
+        env.clone(),
+        flags,
+        Box::new(|note| tracing::warn!(%note, "a setting does not count")),
+    );
+    let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
+    Engine::open(Box::new(opener), Options { rules: Box::new(rules), ..Options::default() })
+}

@@ -1,0 +1,226 @@
+//! One engine, many callers.
+//!
+//! Callers put their events into a queue. Whoever finds nobody at work becomes the *lead*: it takes
+//! everything that has queued up, has the engine commit it in one transaction, hands out the
+//! answers, and passes the lead on. So a lonely caller pays no thread switch at all, and under load
+//! the events of many callers share one commit. The queue is bounded: beyond that callers wait.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use belay_core::Event;
+use belay_engine::{Engine, EngineError, Observed};
+
+/// Events committed together at most.
+const BATCH: usize = 256;
+
+/// Events that may wait in the queue.
+const QUEUE: usize = 4096;
+
+/// How long a caller waits for room in the queue.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("too many events wait to be written")]
+    Busy,
+    #[error("a fault in Belay; the log tells more")]
+    Fault,
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// The answer to one event.
+pub type Written = Result<Observed, WriteError>;
+
+/// The engine behind its queue.
+#[derive(Debug)]
+pub struct Writer {
+    engine: Mutex<Engine>,
+    queue: Mutex<Queue>,
+    room: Condvar,
+    committed: Commits,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    events: usize,
+    /// Somebody is at work, or has been told to be.
+    led: bool,
+}
+
+#[derive(Debug)]
+struct Job {
+    events: Vec<Event>,
+    seat: Arc<Seat>,
+}
+
+/// Where a caller waits.
+#[derive(Debug, Default)]
+struct Seat {
+    call: Mutex<Option<Call>>,
+    bell: Condvar,
+}
+
+#[derive(Debug)]
+enum Call {
+    /// Your answers.
+    Done(Vec<Written>),
+    /// It is your turn to lead.
+    Lead,
+}
+
+impl Seat {
+    fn call(&self, call: Call) {
+        *lock(&self.call) = Some(call);
+        self.bell.notify_one();
+    }
+
+    fn wait(&self) -> Call {
+        let mut call = lock(&self.call);
+        loop {
+            match call.take() {
+                Some(call) => return call,
+                None => call = self.bell.wait(call).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+/// A panic is caught where it happens (see [`Writer::lead`]), so what a lock guards is always whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Writer {
+    pub fn new(engine: Engine) -> Self {
+        Self {
+            engine: Mutex::new(engine),
+            queue: Mutex::default(),
+            room: Condvar::new(),
+            committed: Commits::default(),
+        }
+    }
+
+    /// Takes events in; one answer each, after the commit.
+    pub fn observe(&self, events: Vec<Event>) -> Vec<Written> {
+        if events.is_empty() {
+            return Vec::new();
+        }
+        let count = events.len();
+        let seat = Arc::new(Seat::default());
+        let leads = match self.enqueue(events, &seat) {
+            Some(leads) => leads,
+            None => return (0..count).map(|_| Err(WriteError::Busy)).collect(),
+        };
+        let mut call = if leads { Call::Lead } else { seat.wait() };
+        loop {
+            match call {
+                Call::Done(answers) => return answers,
+                Call::Lead => {
+                    self.lead();
+                    call = seat.wait();
+                }
+            }
+        }
+    }
+
+    /// Whether the caller leads; `None` when there is no room.
+    fn enqueue(&self, events: Vec<Event>, seat: &Arc<Seat>) -> Option<bool> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut queue = lock(&self.queue);
+        while queue.events > 0 && queue.events + events.len() > QUEUE {
+            let left = deadline.checked_duration_since(Instant::now())?;
+            queue = self.room.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue.events += events.len();
+        queue.jobs.push_back(Job { events, seat: Arc::clone(seat) });
+        Some(!std::mem::replace(&mut queue.led, true))
+    }
+
+    /// Commits one batch, answers it, and passes the lead on. The caller's own job is in the first
+    /// batch after it was queued or called, because jobs are taken in order.
+    fn lead(&self) {
+        let (sizes, seats, events) = self.next_batch();
+        let answers = match catch_unwind(AssertUnwindSafe(|| lock(&self.engine).observe_batch(events))) {
+            Ok(answers) => answers.into_iter().map(|answer| answer.map_err(WriteError::from)).collect(),
+            // The transaction rolled back as the panic passed it, and the engine trusts no session
+            // that was not put back: it is whole. The agent goes on.
+            Err(_) => {
+                tracing::error!("the engine panicked; the events of this batch are not kept");
+                Vec::new()
+            }
+        };
+        let mut answers: VecDeque<Written> = answers.into();
+        self.committed.tell();
+        let mut queue = lock(&self.queue);
+        match queue.jobs.front() {
+            Some(next) => next.seat.call(Call::Lead),
+            None => queue.led = false,
+        }
+        drop(queue);
+        for (size, seat) in sizes.into_iter().zip(seats) {
+            let own = (0..size).map(|_| answers.pop_front().unwrap_or(Err(WriteError::Fault))).collect();
+            seat.call(Call::Done(own));
+        }
+    }
+
+    fn next_batch(&self) -> (Vec<usize>, Vec<Arc<Seat>>, Vec<Event>) {
+        let mut queue = lock(&self.queue);
+        let (mut sizes, mut seats, mut events) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(job) = queue.jobs.pop_front() {
+            if !events.is_empty() && events.len() + job.events.len() > BATCH {
+                queue.jobs.push_front(job);
+                break;
+            }
+            sizes.push(job.events.len());
+            seats.push(job.seat);
+            events.extend(job.events);
+        }
+        queue.events -= events.len();
+        self.room.notify_all();
+        (sizes, seats, events)
+    }
+
+    /// The engine itself, for decisions, status and housekeeping; between two batches.
+    pub fn with_engine<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> R {
+        let result = work(&mut lock(&self.engine));
+        self.committed.tell();
+        result
+    }
+
+    /// Events that wait.
+    pub fn queued(&self) -> usize {
+        lock(&self.queue).events
+    }
+
+    /// Rings after commits.
+    pub fn commits(&self) -> &Commits {
+        &self.committed
+    }
+}
+
+/// Wakes those who follow the log.
+#[derive(Debug, Default)]
+pub struct Commits {
+    count: Mutex<u64>,
+    bell: Condvar,
+}
+
+impl Commits {
+    fn tell(&self) {
+        *lock(&self.count) += 1;
+        self.bell.notify_all();
+    }
+
+    /// Waits for a commit after the one with this number, or for the time to pass; the newest number.
+    pub fn wait(&self, seen: u64, timeout: Duration) -> u64 {
+        let count = lock(&self.count);
+        let waited = self.bell.wait_timeout_while(count, timeout, |count| *count == seen);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
