@@ -145,9 +145,7 @@ fn command_line(name: &str, text: &str) -> Option<ToolKind> {
 }
 
 fn by_shape(input: &Input<'_>) -> Option<ToolKind> {
-    if input.fields().is_none() {
-        return None;
-    }
+    input.fields()?;
     if input.has(OLD) && input.present(NEW).is_some() {
         return Some(ToolKind::Edit);
     }

@@ -41,7 +41,7 @@ const MAX_BYTES: usize = 64 * 1024;
 pub(super) fn parse(script: &str) -> Vec<Simple> {
     let script = crate::excerpt::floor(script, MAX_BYTES);
     let mut reader =
-        Reader { rest: script, commands: vec![Simple::default()], word: None, awaited: Vec::new(), into: Into::Word };
+        Reader { rest: script, commands: vec![Simple::default()], word: None, expected: Vec::new(), into: Into::Word };
     reader.run();
     reader.commands.retain(|command| !command.words.is_empty() || !command.redirects.is_empty());
     reader.commands
@@ -70,7 +70,7 @@ struct Reader<'a> {
     commands: Vec<Simple>,
     word: Option<String>,
     /// Here-documents whose bodies begin on the next line: which command, end mark, strip tabs.
-    awaited: Vec<(usize, String, bool)>,
+    expected: Vec<(usize, String, bool)>,
     into: Into,
 }
 
@@ -144,7 +144,7 @@ impl Reader<'_> {
             Into::Word => command.words.push(word),
             Into::File { writes, append } => command.redirects.push(Redirect { writes, append, file: word }),
             Into::Descriptor => {}
-            Into::DocumentEnd { strip_tabs } => self.awaited.push((at, word, strip_tabs)),
+            Into::DocumentEnd { strip_tabs } => self.expected.push((at, word, strip_tabs)),
             Into::DocumentText => command.documents.push(word),
         }
     }
@@ -279,7 +279,7 @@ impl Reader<'_> {
 
     /// Bodies of here-documents announced on the line that just ended.
     fn documents(&mut self) {
-        for (command, end, strip_tabs) in std::mem::take(&mut self.awaited) {
+        for (command, end, strip_tabs) in std::mem::take(&mut self.expected) {
             let mut body = String::new();
             while !self.rest.is_empty() {
                 let line_end = memchr::memchr(b'\n', self.rest.as_bytes()).unwrap_or(self.rest.len());

@@ -39,10 +39,10 @@ fn opening(text: &str) -> Option<String> {
     for label in ["[error]", "ERROR:", "Error:", "error:"] {
         rest = rest.strip_prefix(label).unwrap_or(rest).trim_start();
     }
-    if rest.starts_with("Traceback (most recent call last)") || rest.lines().count() > 12 {
-        if let Some(line) = decisive(rest) {
-            return Some(line);
-        }
+    if (rest.starts_with("Traceback (most recent call last)") || rest.lines().count() > 12)
+        && let Some(line) = decisive(rest)
+    {
+        return Some(line);
     }
     let message = crate::excerpt::floor(rest, 600);
     (!message.trim().is_empty()).then(|| message.to_owned())

@@ -18,7 +18,7 @@ const BRIEF: usize = 1200;
 pub(super) fn read(text: &str) -> Signs {
     let text = text.trim();
     let first = text.lines().next().unwrap_or_default().to_lowercase();
-    let brief = (text.len() <= BRIEF).then(|| text.to_lowercase()).unwrap_or_default();
+    let brief = if text.len() <= BRIEF { text.to_lowercase() } else { String::new() };
     let tail = crate::excerpt::ceil(text, text.len().saturating_sub(400)).to_lowercase();
     let head = crate::excerpt::floor(text, 400).to_lowercase();
     let any = |hay: &str, needles: &[&str]| needles.iter().any(|needle| hay.contains(needle));

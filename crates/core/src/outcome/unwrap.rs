@@ -108,8 +108,7 @@ fn header<'a>(body: &'a str, facts: &mut Unwrapped<'_>) -> Option<&'a str> {
     }
     // A block of labels that ends with `Output:`.
     let mut rest = body;
-    let mut known = 0;
-    for _ in 0..8 {
+    for known in 0..8 {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
         let line = line.trim_end();
         if let Some(same_line) = line.strip_prefix("Output:") {
@@ -125,7 +124,6 @@ fn header<'a>(body: &'a str, facts: &mut Unwrapped<'_>) -> Option<&'a str> {
         if !label(line, facts) {
             return None;
         }
-        known += 1;
         if after.is_empty() {
             return Some("");
         }

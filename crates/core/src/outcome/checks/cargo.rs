@@ -11,11 +11,7 @@ pub(super) fn read(text: &str) -> Option<Report> {
         if std::mem::take(&mut panicked) {
             report.say(trimmed);
         }
-        if trimmed.starts_with("test result: ") {
-            seen = true;
-            passed += count_before(trimmed, "passed").unwrap_or(0);
-            failed += count_before(trimmed, "failed").unwrap_or(0);
-        } else if trimmed.starts_with("Summary [") && trimmed.contains(" run: ") {
+        if trimmed.starts_with("test result: ") || (trimmed.starts_with("Summary [") && trimmed.contains(" run: ")) {
             seen = true;
             passed += count_before(trimmed, "passed").unwrap_or(0);
             failed += count_before(trimmed, "failed").unwrap_or(0);

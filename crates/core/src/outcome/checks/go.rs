@@ -1,4 +1,4 @@
-//! `go test`: `--- FAIL: TestName`, `ok  	package`, `FAIL	package`.
+//! `go test`: `--- FAIL: TestName`, `ok` or `FAIL` and a package.
 
 use super::Report;
 
