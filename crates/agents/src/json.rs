@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use belay_core::Time;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
+use serde_json::Value;
 
 /// Visitor methods that take anything else for nothing, so that an odd field does not cost the line.
 macro_rules! nothing_else {
@@ -185,4 +186,55 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
 /// Whether a line is a whole JSON object: tells an unknown line from a damaged one.
 pub(crate) fn well_formed(line: &str) -> bool {
     line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok()
+}
+
+/// The text of a content field: a text, content items, or an object around either.
+pub(crate) fn text_of(raw: &str) -> Cow<'_, str> {
+    if let Ok(text) = serde_json::from_str::<Text<'_>>(raw)
+        && !text.is_empty()
+    {
+        return text.into();
+    }
+    let Ok(value) = serde_json::from_str::<Value>(raw) else { return Cow::Borrowed("") };
+    let value = match value {
+        Value::Object(mut map) => map.remove("content").unwrap_or(Value::Object(map)),
+        other => other,
+    };
+    match value {
+        Value::String(text) => Cow::Owned(text),
+        Value::Array(items) => {
+            let text = |item: &Value| match item.get("text") {
+                Some(Value::String(text)) => text.clone(),
+                _ => format!("[{}]", item.get("type").and_then(Value::as_str).unwrap_or("item")),
+            };
+            Cow::Owned(items.iter().map(text).collect::<Vec<_>>().join("\n"))
+        }
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_items_are_joined() {
+        assert_eq!(
+            text_of(r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:"}]"#),
+            "a\n[input_image]"
+        );
+        assert_eq!(text_of(r#"{"content":"plain","success":true}"#), "plain");
+        assert_eq!(text_of(r#""text""#), "text");
+    }
+
+    #[test]
+    fn odd_values_are_nothing_rather_than_an_error() {
+        assert_eq!(serde_json::from_str::<Count>("-3").map(|count| count.0).ok(), Some(0));
+        assert_eq!(serde_json::from_str::<Count>("7.0").map(|count| count.0).ok(), Some(7));
+        assert_eq!(serde_json::from_str::<Flag>("\"yes\"").map(|flag| flag.0).ok(), Some(false));
+        assert_eq!(serde_json::from_str::<Text<'_>>("[1]").map(|text| text.to_string()).ok().as_deref(), Some(""));
+        assert_eq!(serde_json::from_str::<Stamp>("{\"a\":1}").map(|stamp| stamp.0.is_known()).ok(), Some(false));
+        assert_eq!(serde_json::from_str::<Maybe<i32>>("\"x\"").map(|code| code.0).ok(), Some(None));
+    }
 }

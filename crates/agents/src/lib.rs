@@ -18,7 +18,7 @@
 //! | [`table`] | agents by id and alias, with executable, session folders and formats |
 //! | [`hook`] | what an agent's hooks say and want to hear |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
-//! | [`claude_code`], [`codex`] | one agent each |
+//! | [`claude_code`], [`codex`], [`copilot`], [`gemini`], [`opencode`], [`qwen`], [`pi`] | one agent each |
 //! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
 
 pub mod claude_code;
@@ -29,7 +29,9 @@ pub mod gemini;
 pub mod hook;
 mod json;
 pub mod opencode;
+pub mod pi;
 pub mod qwen;
+mod recent;
 pub mod table;
 pub mod toolcalls;
 pub mod transcript;

@@ -1,6 +1,12 @@
-//! opencode.
+//! opencode: all sessions in one SQLite database, or one session in an exported JSON document.
 
+mod database;
 pub(crate) mod hook;
+mod message;
+mod tools;
+pub mod transcript;
+
+pub use tools::kind_of;
 
 /// Canonical agent id.
 pub const ID: &str = "opencode";

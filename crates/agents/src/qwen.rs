@@ -1,6 +1,10 @@
-//! Qwen Code.
+//! Qwen Code: session files under `~/.qwen/projects`; tools and outputs as in Gemini CLI, from
+//! which it was forked.
 
 pub(crate) mod hook;
+pub mod transcript;
+
+pub use crate::gemini::kind_of;
 
 /// Canonical agent id.
 pub const ID: &str = "qwen";

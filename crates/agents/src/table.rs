@@ -59,7 +59,7 @@ pub static AGENTS: &[Agent] = &[
             let root = dirs.var("COPILOT_HOME").map_or_else(|| dirs.home.join(".copilot"), PathBuf::from);
             vec![root.join("session-state")]
         },
-        formats: &[],
+        formats: &[&crate::copilot::transcript::Transcript],
     },
     Agent {
         id: "gemini",
@@ -67,7 +67,7 @@ pub static AGENTS: &[Agent] = &[
         name: "Gemini CLI",
         executable: "gemini",
         sessions: |dirs| vec![dirs.home.join(".gemini/tmp")],
-        formats: &[],
+        formats: &[&crate::gemini::transcript::Transcript, &crate::gemini::transcript::Document],
     },
     Agent {
         id: "opencode",
@@ -75,7 +75,7 @@ pub static AGENTS: &[Agent] = &[
         name: "opencode",
         executable: "opencode",
         sessions: |dirs| vec![dirs.data().join("opencode/opencode.db")],
-        formats: &[],
+        formats: &[&crate::opencode::transcript::Database, &crate::opencode::transcript::Export],
     },
     Agent {
         id: "qwen",
@@ -83,7 +83,7 @@ pub static AGENTS: &[Agent] = &[
         name: "Qwen Code",
         executable: "qwen",
         sessions: |dirs| vec![dirs.home.join(".qwen/projects")],
-        formats: &[],
+        formats: &[&crate::qwen::transcript::Transcript],
     },
     Agent {
         id: "cursor",
@@ -107,7 +107,7 @@ pub static AGENTS: &[Agent] = &[
         name: "pi",
         executable: "pi",
         sessions: |dirs| vec![dirs.home.join(".pi/agent/sessions")],
-        formats: &[],
+        formats: &[&crate::pi::transcript::Transcript],
     },
 ];
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::json::{Stamp, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, read_lines};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
 
 /// The format.
 #[derive(Debug)]
@@ -25,8 +25,7 @@ impl Format for Toolcalls {
     }
 
     fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
-        let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        serde_json::from_slice::<Line<'_>>(first).is_ok_and(|line| !matches!(line, Line::Other))
+        serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| !matches!(line, Line::Other))
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {

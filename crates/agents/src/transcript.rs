@@ -4,15 +4,18 @@
 //! [`Dialect`] (what one line means) under [`read_lines`] (splitting, bounds, damage). The dialect
 //! speaks through a [`Teller`], which knows whose events they are and mints their ids.
 
+mod items;
 mod lines;
 mod teller;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use belay_core::Event;
 
+pub use items::read_items;
 pub use lines::{MAX_LINE, read_lines};
 pub use teller::{Mark, Teller};
 
@@ -143,6 +146,15 @@ pub enum ReadError {
         #[source]
         source: io::Error,
     },
+    /// It is a database, and that says no.
+    #[error("cannot read the database {}", .path.display())]
+    Database {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rusqlite::Error,
+    },
 }
 
 impl ReadError {
@@ -161,6 +173,13 @@ pub fn recognise(path: &Path) -> Result<Option<&'static dyn Format>, ReadError> 
     let mut head = Vec::with_capacity(HEAD_BYTES);
     std::fs::File::open(path).map_err(fail)?.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
     Ok(formats().find(|format| format.recognises(path, &head)))
+}
+
+/// The first line of a file that is not blank, as far as its head goes.
+pub(crate) fn first_line(head: &[u8]) -> Cow<'_, str> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let first = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
+    String::from_utf8_lossy(first.unwrap_or_default())
 }
 
 /// Every format there is.

@@ -5,9 +5,6 @@ use std::borrow::Cow;
 
 use belay_core::Status;
 use serde::Deserialize;
-use serde_json::Value;
-
-use crate::json::Text;
 
 /// An unwrapped output.
 #[derive(Debug, Default, PartialEq)]
@@ -130,32 +127,6 @@ struct Metadata {
     duration_seconds: Option<f64>,
 }
 
-/// The text of an `output` field: a text, content items, or an object around either.
-pub(super) fn text_of(raw: &str) -> Cow<'_, str> {
-    if let Ok(text) = serde_json::from_str::<Text<'_>>(raw)
-        && !text.is_empty()
-    {
-        return text.into();
-    }
-    let Ok(value) = serde_json::from_str::<Value>(raw) else { return Cow::Borrowed("") };
-    let value = match value {
-        Value::Object(mut map) => map.remove("content").unwrap_or(Value::Object(map)),
-        other => other,
-    };
-    match value {
-        Value::String(text) => Cow::Owned(text),
-        Value::Array(items) => {
-            let text = |item: &Value| match item.get("text") {
-                Some(Value::String(text)) => text.clone(),
-                _ => format!("[{}]", item.get("type").and_then(Value::as_str).unwrap_or("item")),
-            };
-            Cow::Owned(items.iter().map(text).collect::<Vec<_>>().join("\n"))
-        }
-        Value::Null => Cow::Borrowed(""),
-        other => Cow::Owned(other.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,15 +173,5 @@ mod tests {
     fn a_text_that_only_looks_like_a_header_stays_whole() {
         let text = "Process list\nOutput of ps\n";
         assert_eq!(of(text).text, text);
-    }
-
-    #[test]
-    fn content_items_are_joined() {
-        assert_eq!(
-            text_of(r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:"}]"#),
-            "a\n[input_image]"
-        );
-        assert_eq!(text_of(r#"{"content":"plain","success":true}"#), "plain");
-        assert_eq!(text_of(r#""text""#), "text");
     }
 }

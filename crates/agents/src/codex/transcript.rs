@@ -25,8 +25,8 @@ use self::answer::Gathered;
 use self::prompt::Said;
 use self::record::{Action, Completed, Item, Line, Message, Meta, Tokens, Turn, UsageRecord};
 use super::{ID, output, tools};
-use crate::json::well_formed;
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, read_lines};
+use crate::json::{text_of, well_formed};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
 
 /// The format.
 #[derive(Debug)]
@@ -42,9 +42,8 @@ impl Format for Transcript {
             return false;
         }
         let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-"));
-        let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
         // The first line can be longer than the head: it carries the instructions.
-        let first = String::from_utf8_lossy(&first[..first.len().min(256)]);
+        let first = first_line(&head[..head.len().min(256)]);
         let envelope = first.contains("\"payload\"") && first.contains("\"session_meta\"");
         envelope || named && first.trim_start().starts_with('{')
     }
@@ -124,16 +123,16 @@ impl Reader {
         let id = item.call_id.some().or(item.id.some()).map(str::to_owned);
         match &*item.kind {
             "message" if &*item.role == "assistant" => {
-                let text = item.content.map(|raw| output::text_of(raw.get())).unwrap_or_default();
+                let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
                 self.model_speaks(teller);
                 self.gathered.say(&text);
             }
             "message" if &*item.role == "user" => {
-                let text = item.content.map(|raw| output::text_of(raw.get())).unwrap_or_default();
+                let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
                 self.heard(prompt::said(&text), &text, teller);
             }
             "function_call" => {
-                let arguments = item.arguments.map(|raw| output::text_of(raw.get())).unwrap_or_default();
+                let arguments = item.arguments.map(|raw| text_of(raw.get())).unwrap_or_default();
                 self.call(id, &item.name, tools::input(&arguments), teller);
             }
             "custom_tool_call" => {
@@ -155,7 +154,7 @@ impl Reader {
                 self.call(id, "tool_search", query, teller);
             }
             "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" | "tool_search_output" => {
-                let text = item.output.map(|raw| output::text_of(raw.get())).unwrap_or_default();
+                let text = item.output.map(|raw| text_of(raw.get())).unwrap_or_default();
                 self.answered(id, output::unwrap(text), teller);
             }
             "reasoning" | "message" | "ghost_snapshot" | "compaction" | "image_generation_call" => {}
@@ -297,7 +296,7 @@ impl Reader {
                     "CommandExecution" => self.ended(&item.id, item.exit_code.0, teller),
                     "FileChange" if &*item.status != "failed" => self.changed(&item.id, item.changes, teller),
                     "UserMessage" => {
-                        let text = item.content.map(|raw| output::text_of(raw.get())).unwrap_or_default();
+                        let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
                         self.heard(prompt::said(&text), &text, teller);
                     }
                     _ => {}

@@ -94,14 +94,14 @@ pub(super) fn split(
     if skipping {
         tally.lines += 1;
         tally.flaw(Flaw::TooLong);
-    } else {
+    } else if held > 0 {
         take(&buffer[..held], dialect, teller, &mut tally);
     }
     dialect.end(teller);
     Ok(tally)
 }
 
-fn take(line: &[u8], dialect: &mut dyn Dialect, teller: &mut Teller<'_>, tally: &mut Tally) {
+pub(super) fn take(line: &[u8], dialect: &mut dyn Dialect, teller: &mut Teller<'_>, tally: &mut Tally) {
     let line = match line {
         [b'\xef', b'\xbb', b'\xbf', rest @ ..] if tally.lines == 0 => rest,
         line => line,

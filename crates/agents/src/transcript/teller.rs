@@ -1,7 +1,7 @@
 //! Turns what a dialect has understood into events of the right session, with ids that are the
 //! same whenever the same file is read again.
 
-use belay_core::event::{Body, Event, Source};
+use belay_core::event::{Body, Event, ModelAnswered, Source, ToolCalled};
 use belay_core::{SessionKey, Time};
 
 use super::Sink;
@@ -66,6 +66,17 @@ impl<'a> Teller<'a> {
         self.sink.event(event);
     }
 
+    /// Tells a model's answer and then the calls it asks for, as one batch.
+    pub fn tell_answer(&mut self, batch: Option<String>, answer: ModelAnswered, calls: Vec<ToolCalled>) {
+        self.batch = batch;
+        let tool_calls = Some(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+        self.tell(Body::ModelAnswered(ModelAnswered { tool_calls, ..answer }));
+        for call in calls {
+            self.tell(Body::ToolCalled(call));
+        }
+        self.batch = None;
+    }
+
     /// Where and when the current record stands.
     pub fn mark(&self) -> Mark {
         Mark {
@@ -95,7 +106,8 @@ impl<'a> Teller<'a> {
         self.told = mark.told;
     }
 
-    pub(super) fn progress(&mut self, bytes: u64) {
+    /// So many more bytes have been read.
+    pub(crate) fn progress(&mut self, bytes: u64) {
         self.sink.progress(bytes);
     }
 }

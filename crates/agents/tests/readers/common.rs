@@ -5,6 +5,17 @@ use std::path::{Path, PathBuf};
 use belay_agents::{Tally, recognise};
 use belay_core::event::{Body, Event, Usage};
 
+/// A fixture as the agent would have it on disk: a dump of a database becomes that database.
+pub(crate) fn materialise(fixture: &Path, folder: &Path) -> PathBuf {
+    if fixture.extension().is_none_or(|ext| ext != "sql") {
+        return fixture.to_owned();
+    }
+    let path = folder.join(fixture.with_extension("db").file_name().expect("a name"));
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute_batch(&std::fs::read_to_string(fixture).expect("readable")).expect("valid SQL");
+    path
+}
+
 /// Reads a file with the reader that recognises it.
 pub(crate) fn read(path: &Path) -> (Vec<Event>, Tally) {
     let format = recognise(path).expect("readable").unwrap_or_else(|| panic!("nobody knows {}", path.display()));

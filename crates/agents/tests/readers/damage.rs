@@ -2,11 +2,19 @@
 //! is read.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
 fn fixtures() -> Vec<PathBuf> {
-    super::common::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"))
+    static READY: OnceLock<(tempfile::TempDir, Vec<PathBuf>)> = OnceLock::new();
+    let (_, files) = READY.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let fixtures = super::common::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
+        let files = fixtures.iter().map(|path| super::common::materialise(path, folder.path())).collect();
+        (folder, files)
+    });
+    files.clone()
 }
 
 /// Reads `bytes` as if they had stood in `original`, whoever recognises it.

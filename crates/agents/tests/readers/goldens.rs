@@ -9,7 +9,8 @@ fn session_files_read_as_recorded() {
     let files = super::common::files(&root);
     assert!(!files.is_empty());
     for path in files {
-        let (events, tally) = super::common::read(&path);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (events, tally) = super::common::read(&super::common::materialise(&path, folder.path()));
         let name = path.strip_prefix(&root).expect("below the root").to_string_lossy().replace(['/', '\\'], "__");
         insta::assert_snapshot!(name, super::common::render(&events, &tally).replace(&*root.to_string_lossy(), ""));
     }

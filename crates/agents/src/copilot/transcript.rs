@@ -1,0 +1,369 @@
+//! Copilot CLI's session events: one line per event, each with its type and data.
+
+use std::path::Path;
+
+use belay_core::event::{
+    Author, Body, Compacted, ModelAnswered, ModelFailed, Note, Prompt, SessionEnded, SessionStarted, StartKind,
+    SubAgent, ToolCalled, ToolReturned, TurnEnded, Usage,
+};
+use belay_core::{Excerpt, SessionKey, Status};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{ID, kind_of};
+use crate::json::{Count, Maybe, Stamp, Text, well_formed};
+use crate::recent::Recent;
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+
+/// The format.
+#[derive(Debug)]
+pub struct Transcript;
+
+impl Format for Transcript {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
+        serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| &*line.kind == "session.start")
+    }
+
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
+        // `<session>/events.jsonl`, or `<session>.jsonl` in early versions.
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let session = SessionKey::new(ID, if stem == "events" { folder } else { stem });
+        let mut teller = Teller::new(session.clone(), sink);
+        let mut reader = Reader {
+            transcript: path.to_string_lossy().into_owned(),
+            main: session,
+            usage: None,
+            known: Recent::default(),
+            silent: None,
+        };
+        read_lines(path, &mut reader, &mut teller)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    timestamp: Stamp,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// All data fields we look at, whatever the event.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Data<'a> {
+    #[serde(borrow)]
+    session_id: Text<'a>,
+    #[serde(borrow)]
+    copilot_version: Text<'a>,
+    #[serde(borrow)]
+    selected_model: Text<'a>,
+    #[serde(borrow)]
+    context: Maybe<Context<'a>>,
+    #[serde(borrow)]
+    content: Text<'a>,
+    #[serde(borrow)]
+    source: Text<'a>,
+    #[serde(borrow)]
+    message_id: Text<'a>,
+    #[serde(borrow)]
+    api_call_id: Text<'a>,
+    #[serde(borrow)]
+    model: Text<'a>,
+    tool_requests: Maybe<Vec<Request>>,
+    #[serde(borrow)]
+    tool_call_id: Text<'a>,
+    #[serde(borrow)]
+    parent_tool_call_id: Text<'a>,
+    #[serde(borrow)]
+    tool_name: Text<'a>,
+    arguments: Value,
+    success: Maybe<bool>,
+    #[serde(borrow)]
+    result: Maybe<Outcome<'a>>,
+    #[serde(borrow)]
+    error: Maybe<Failure<'a>>,
+    shell_execution: Maybe<Shell>,
+    #[serde(borrow)]
+    usage: Maybe<Tokens<'a>>,
+    #[serde(borrow)]
+    message: Text<'a>,
+    status_code: Count,
+    #[serde(borrow)]
+    agent_name: Text<'a>,
+    pre_compaction_tokens: Count,
+    #[serde(borrow)]
+    shutdown_type: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Context<'a> {
+    #[serde(borrow)]
+    cwd: Text<'a>,
+    #[serde(borrow, rename = "gitRoot")]
+    git_root: Text<'a>,
+    #[serde(borrow)]
+    branch: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Request {
+    tool_call_id: String,
+    name: String,
+    arguments: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Outcome<'a> {
+    #[serde(borrow)]
+    content: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Failure<'a> {
+    #[serde(borrow)]
+    message: Text<'a>,
+    #[serde(borrow)]
+    code: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Shell {
+    exit_code: Maybe<i32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Tokens<'a> {
+    #[serde(borrow)]
+    model: Text<'a>,
+    #[serde(borrow)]
+    api_call_id: Text<'a>,
+    input_tokens: Count,
+    output_tokens: Count,
+    cache_read_tokens: Count,
+    cache_write_tokens: Count,
+}
+
+impl Tokens<'_> {
+    fn usage(&self) -> Usage {
+        let (read, write) = (self.cache_read_tokens.0, self.cache_write_tokens.0);
+        Usage {
+            input: self.input_tokens.0.saturating_sub(read).saturating_sub(write),
+            output: self.output_tokens.0,
+            cache_read: read,
+            cache_write: write,
+        }
+    }
+}
+
+/// Usage that waits for the answer it belongs to.
+struct Spent {
+    call: String,
+    model: Option<String>,
+    usage: Usage,
+}
+
+struct Reader {
+    transcript: String,
+    main: SessionKey,
+    usage: Option<Spent>,
+    /// Calls told.
+    known: Recent,
+    /// Last words of an answer that asked for nothing.
+    silent: Option<Excerpt>,
+}
+
+impl Reader {
+    /// Usage nobody claimed was for something else than the conversation.
+    fn settle(&mut self, teller: &mut Teller<'_>) {
+        if let Some(spent) = self.usage.take() {
+            teller.tell(Body::ModelAnswered(ModelAnswered {
+                response: Some(spent.call),
+                model: spent.model,
+                usage: Some(spent.usage),
+                auxiliary: true,
+                ..ModelAnswered::default()
+            }));
+        }
+    }
+
+    fn end_turn(&mut self, teller: &mut Teller<'_>) {
+        if let Some(text) = self.silent.take() {
+            teller.tell(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
+        }
+    }
+
+    fn answer(&mut self, data: Data<'_>, teller: &mut Teller<'_>) {
+        let requests = data.tool_requests.0.unwrap_or_default();
+        let calls: Vec<ToolCalled> = requests
+            .into_iter()
+            .filter(|request| self.known.insert(&request.tool_call_id))
+            .map(|call| ToolCalled::new(Some(call.tool_call_id), kind_of(&call.name), &call.name, &call.arguments))
+            .collect();
+        self.silent = calls.is_empty().then(|| Excerpt::new(&data.content));
+        let response = data.api_call_id.some().or(data.message_id.some()).map(str::to_owned);
+        let claimed = self.usage.as_ref().is_some_and(|spent| Some(&spent.call) == response.as_ref());
+        let spent = if claimed { self.usage.take() } else { None };
+        teller.tell_answer(
+            response.clone(),
+            ModelAnswered {
+                response,
+                model: data.model.owned().or(spent.as_ref().and_then(|spent| spent.model.clone())),
+                usage: spent.map(|spent| spent.usage),
+                text: Excerpt::new(&data.content),
+                ..ModelAnswered::default()
+            },
+            calls,
+        );
+    }
+
+    fn result(data: Data<'_>, teller: &mut Teller<'_>) {
+        let output = data.result.0.unwrap_or_default().content;
+        let failure = data.error.0.unwrap_or_default();
+        let (text, said) = shell_report(&output);
+        let text = if text.is_empty() { &*failure.message } else { text };
+        let exit_code = data.shell_execution.0.and_then(|shell| shell.exit_code.0).or(said);
+        let status = if data.success.0 == Some(false) {
+            let refused = matches!(&*failure.code, "denied" | "rejected") || text.starts_with("Denied by ");
+            if refused { Status::Refused } else { Status::Error }
+        } else if output.contains("started in background with shellId") {
+            Status::Running
+        } else if exit_code.unwrap_or(0) != 0 {
+            Status::Error
+        } else {
+            Status::Ok
+        };
+        let call = data.tool_call_id.owned();
+        teller.tell(Body::ToolReturned(ToolReturned::new(call, Some(status), exit_code, text)));
+    }
+}
+
+/// A shell's output ends with a report that carries a new shell id on every call.
+fn shell_report(text: &str) -> (&str, Option<i32>) {
+    let trimmed = text.trim_end();
+    let Some(at) = trimmed.rfind('<').filter(|_| trimmed.ends_with('>')) else { return (text, None) };
+    let report = &trimmed[at..];
+    let Some((_, code)) = report.rsplit_once("exit code ") else { return (text, None) };
+    (trimmed[..at].trim_end(), code.trim_end_matches('>').parse().ok())
+}
+
+impl Dialect for Reader {
+    fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+        let line: Line<'_> = match serde_json::from_str(text) {
+            Ok(line) => line,
+            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
+            Err(_) => return Err(Flaw::Broken),
+        };
+        teller.at = line.timestamp.or(teller.at);
+        if let Some(id) = line.id.some() {
+            teller.record(format_args!("{id}"));
+        }
+        let passed = ["hook.", "system.", "session.permissions", "session.info", "assistant.turn_", "permission."];
+        if passed.iter().any(|kind| line.kind.starts_with(kind)) {
+            return Ok(());
+        }
+        let data = line.data.map_or("{}", RawValue::get);
+        let data: Data<'_> = serde_json::from_str(data).map_err(|_| Flaw::Unknown)?;
+        (teller.session, teller.parent) = match data.parent_tool_call_id.some() {
+            Some(call) => (sub_agent(&self.main, call), Some(self.main.clone())),
+            None => (self.main.clone(), None),
+        };
+        match &*line.kind {
+            "session.start" | "session.resume" => {
+                if let Some(id) = data.session_id.some() {
+                    self.main = SessionKey::new(ID, id);
+                    teller.session = self.main.clone();
+                }
+                let context = data.context.0.unwrap_or_default();
+                teller.cwd = context.cwd.owned().or(teller.cwd.take());
+                let new = &*line.kind == "session.start";
+                teller.tell(Body::SessionStarted(SessionStarted {
+                    how: if new { StartKind::New } else { StartKind::Resumed },
+                    model: data.selected_model.owned(),
+                    agent_version: data.copilot_version.owned(),
+                    project: context.git_root.owned().or(context.cwd.owned()),
+                    branch: context.branch.owned(),
+                    transcript: Some(self.transcript.clone()),
+                    ..SessionStarted::default()
+                }));
+            }
+            "user.message" => {
+                self.end_turn(teller);
+                let by = match &*data.source {
+                    "" | "user" => Author::Person,
+                    _ => Author::System,
+                };
+                let by = if teller.parent.is_some() { Author::Agent } else { by };
+                teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(&data.content) }));
+            }
+            "assistant.message" => self.answer(data, teller),
+            "session.usage_record" | "assistant.usage" => {
+                self.settle(teller);
+                if let Some(tokens) = data.usage.0 {
+                    let call = tokens.api_call_id.some().unwrap_or(&line.id).to_owned();
+                    self.usage = Some(Spent { call, model: tokens.model.owned(), usage: tokens.usage() });
+                }
+            }
+            "tool.execution_start" => {
+                if self.known.insert(&data.tool_call_id) {
+                    let call = data.tool_call_id.owned();
+                    let called = ToolCalled::new(call, kind_of(&data.tool_name), &data.tool_name, &data.arguments);
+                    teller.tell(Body::ToolCalled(called));
+                }
+            }
+            "tool.execution_complete" => Self::result(data, teller),
+            "subagent.started" | "subagent.completed" | "subagent.failed" => {
+                let child = sub_agent(&self.main, &data.tool_call_id);
+                let sub = SubAgent { child, role: data.agent_name.owned() };
+                let begins = &*line.kind == "subagent.started";
+                teller.tell(if begins { Body::SubAgentStarted(sub) } else { Body::SubAgentEnded(sub) });
+            }
+            "session.error" => {
+                teller.tell(Body::ModelFailed(ModelFailed {
+                    status: u16::try_from(data.status_code.0).ok().filter(|status| *status != 0),
+                    message: Excerpt::bounded(&data.message, 512),
+                    retry_at: None,
+                }));
+            }
+            "session.compaction_complete" => {
+                let before = Some(data.pre_compaction_tokens.0).filter(|tokens| *tokens != 0);
+                teller.tell(Body::Compacted(Compacted { automatic: true, before }));
+            }
+            "abort" => teller.tell(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") })),
+            "session.shutdown" => {
+                self.end_turn(teller);
+                self.settle(teller);
+                let reason = data.shutdown_type.owned();
+                teller.tell(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
+            }
+            "session.model_change" | "session.truncation" | "session.title_changed" | "session.idle" => {}
+            _ => return Err(Flaw::Unknown),
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, teller: &mut Teller<'_>) {
+        self.end_turn(teller);
+        self.settle(teller);
+    }
+}
+
+fn sub_agent(session: &SessionKey, call: &str) -> SessionKey {
+    SessionKey::new(ID, format!("{}/{call}", session.id))
+}

@@ -1,0 +1,76 @@
+//! What came out of a tool, freed of the report around it: process ids differ on every call.
+
+use std::borrow::Cow;
+
+use belay_core::{Status, ToolKind};
+
+/// An unwrapped output.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Output<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) status: Status,
+    pub(crate) exit_code: Option<i32>,
+}
+
+/// `said` is the status the agent gives the call (`success`, `error`, `cancelled`).
+pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> Output<'a> {
+    let text = text.trim();
+    let text = text.strip_prefix("<untrusted_context>").unwrap_or(text);
+    let text = text.strip_suffix("</untrusted_context>").unwrap_or(text).trim();
+    let status = match said {
+        "cancelled" => Status::Refused,
+        "error" => Status::Error,
+        _ => Status::Ok,
+    };
+    if kind != Some(ToolKind::Shell) {
+        return Output { text: Cow::Borrowed(text), status, exit_code: None };
+    }
+    let mut exit_code = None;
+    let mut kept = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let word = line.trim_end();
+        if let Some(code) = word.strip_prefix("Exit Code: ") {
+            exit_code = code.parse().ok().or(exit_code);
+        }
+        let volatile = ["Process Group PGID:", "Background PIDs:"].iter().any(|mark| word.starts_with(mark));
+        let empty = matches!(word, "Error: (none)" | "Signal: (none)" | "Exit Code: (none)");
+        if !volatile && !empty {
+            kept.push_str(line);
+        }
+    }
+    // Newer versions mention only an exit code that is not 0.
+    let ran = kept.contains("Output:");
+    let exit_code = exit_code.or((status == Status::Ok && ran).then_some(0));
+    let status = match exit_code {
+        Some(code) if code != 0 && status == Status::Ok => Status::Error,
+        _ if text.starts_with("Command timed out") => Status::TimedOut,
+        _ => status,
+    };
+    Output { text: Cow::Owned(kept), status, exit_code }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn process_ids_do_not_make_outputs_differ() {
+        let of = |pid: u32| {
+            format!(
+                "<untrusted_context>\nOutput: running\nExit Code: 3\nProcess Group PGID: {pid}\n</untrusted_context>"
+            )
+        };
+        let (one, two) = (of(1), of(2));
+        let one = unwrap(Some(ToolKind::Shell), "success", &one);
+        assert_eq!(one, unwrap(Some(ToolKind::Shell), "success", &two));
+        assert_eq!((one.status, one.exit_code), (Status::Error, Some(3)));
+    }
+
+    #[test]
+    fn a_command_that_mentions_no_code_ended_well() {
+        let fine = unwrap(Some(ToolKind::Shell), "success", "Output: fine\nProcess Group PGID: 7");
+        assert_eq!((fine.status, fine.exit_code), (Status::Ok, Some(0)));
+        assert_eq!(unwrap(Some(ToolKind::Shell), "cancelled", "no").status, Status::Refused);
+        assert_eq!(unwrap(Some(ToolKind::Read), "success", "Exit Code: 3").status, Status::Ok);
+    }
+}

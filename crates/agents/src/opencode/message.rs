@@ -1,0 +1,273 @@
+//! One message and its parts, however they were stored.
+
+use belay_core::event::{
+    Author, Body, ChangeKind, Compacted, FileChanged, ModelAnswered, ModelFailed, Note, Prompt, SubAgent, ToolCalled,
+    ToolReturned, TurnEnded, Usage,
+};
+use belay_core::{Digest, Excerpt, SessionKey, Status, Time};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ID, kind_of};
+use crate::json::{Count, Flag, Maybe, Stamp, Text};
+use crate::transcript::Teller;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Info<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) role: Text<'a>,
+    pub(super) time: Maybe<Span>,
+    #[serde(borrow, rename = "modelID")]
+    model: Text<'a>,
+    cost: Maybe<f64>,
+    tokens: Maybe<Tokens>,
+    #[serde(borrow)]
+    finish: Text<'a>,
+    /// A message that only condenses the conversation. (In user messages: an object of no interest.)
+    summary: Flag,
+    error: Maybe<Failure>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Span {
+    #[serde(alias = "start")]
+    pub(super) created: Stamp,
+    #[serde(alias = "end")]
+    completed: Stamp,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input: Count,
+    output: Count,
+    reasoning: Count,
+    cache: Maybe<Cache>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Cache {
+    read: Count,
+    write: Count,
+}
+
+impl From<Tokens> for Usage {
+    fn from(tokens: Tokens) -> Self {
+        let cache = tokens.cache.0.unwrap_or_default();
+        Self {
+            input: tokens.input.0,
+            output: tokens.output.0.saturating_add(tokens.reasoning.0),
+            cache_read: cache.read.0,
+            cache_write: cache.write.0,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Failure {
+    name: String,
+    data: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Part<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    synthetic: Flag,
+    #[serde(borrow)]
+    tool: Text<'a>,
+    #[serde(borrow, rename = "callID")]
+    call: Text<'a>,
+    state: Maybe<State>,
+    auto: Maybe<bool>,
+    error: Maybe<Failure>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct State {
+    status: String,
+    input: Value,
+    output: String,
+    error: String,
+    metadata: Value,
+    time: Maybe<Span>,
+}
+
+/// Gathers a message part by part, then tells it.
+pub(super) struct Gathered<'a> {
+    info: Info<'a>,
+    id: String,
+    said: String,
+    synthetic: bool,
+    calls: Vec<ToolCalled>,
+    results: Vec<(Time, Vec<Body>)>,
+    notes: Vec<Body>,
+}
+
+/// How much of what is said in one message is kept to be told.
+const SAID_BYTES: usize = 256 * 1024;
+
+impl<'a> Gathered<'a> {
+    pub(super) fn new(id: &str, info: Info<'a>) -> Self {
+        Self {
+            id: id.to_owned(),
+            info,
+            said: String::new(),
+            synthetic: false,
+            calls: Vec::new(),
+            results: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub(super) fn part(&mut self, part: Part<'_>) {
+        match &*part.kind {
+            "text" => {
+                self.synthetic |= part.synthetic.0;
+                let room = SAID_BYTES.saturating_sub(self.said.len());
+                if !self.said.is_empty() && room > 0 {
+                    self.said.push('\n');
+                }
+                self.said.push_str(&part.text[..part.text.floor_char_boundary(room)]);
+            }
+            "tool" => self.tool(part),
+            "compaction" => {
+                let automatic = part.auto.0.unwrap_or(true);
+                self.notes.push(Body::Compacted(Compacted { automatic, before: None }));
+            }
+            "retry" => self.notes.extend(part.error.0.map(|failure| failure.told())),
+            _ => {}
+        }
+    }
+
+    fn tool(&mut self, part: Part<'_>) {
+        let state = part.state.0.unwrap_or_default();
+        let id = part.call.owned();
+        self.calls.push(ToolCalled::new(id.clone(), kind_of(&part.tool), &part.tool, &state.input));
+        if !matches!(&*state.status, "completed" | "error") {
+            return;
+        }
+        let at = state.time.0.map(|span| span.completed.or(span.created.0)).unwrap_or_default();
+        let exit_code = state.metadata.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+        let failed = state.status == "error";
+        let text = if failed { &state.error } else { &state.output };
+        let status = if failed {
+            let refused = text.starts_with("The user rejected permission") || text.contains("prevents you from using");
+            if refused { Status::Refused } else { Status::Error }
+        } else if text.contains("terminated command after exceeding timeout") {
+            Status::TimedOut
+        } else if exit_code.unwrap_or(0) != 0 {
+            Status::Error
+        } else {
+            Status::Ok
+        };
+        let mut told = vec![Body::ToolReturned(ToolReturned::new(id.clone(), Some(status), exit_code, text))];
+        if status == Status::Ok {
+            told.extend(change(&part.tool, &state, id).map(Body::FileChanged));
+        }
+        if let Some(child) = state.metadata.get("sessionId").and_then(Value::as_str) {
+            let role = state.input.get("subagent_type").and_then(Value::as_str).map(str::to_owned);
+            let sub = SubAgent { child: SessionKey::new(ID, child), role };
+            told.extend([Body::SubAgentStarted(sub.clone()), Body::SubAgentEnded(sub)]);
+        }
+        self.results.push((at, told));
+    }
+
+    pub(super) fn tell(self, teller: &mut Teller<'_>) {
+        teller.record(format_args!("{}", self.id));
+        if let Some(span) = self.info.time.0 {
+            teller.at = span.created.or(teller.at);
+        }
+        if &*self.info.role == "user" {
+            let by = match (teller.parent.is_some(), self.synthetic) {
+                (_, true) => Author::Continuation,
+                (true, false) => Author::Agent,
+                (false, false) => Author::Person,
+            };
+            self.notes.into_iter().for_each(|note| teller.tell(note));
+            if !self.said.is_empty() {
+                teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(&self.said) }));
+            }
+            return;
+        }
+        let silent = self.calls.is_empty();
+        let auxiliary = self.info.summary.0;
+        teller.tell_answer(
+            Some(self.id.clone()),
+            ModelAnswered {
+                response: Some(self.id.clone()),
+                model: self.info.model.owned(),
+                usage: self.info.tokens.0.map(Usage::from),
+                stop: self.info.finish.owned(),
+                cost_micros: self.info.cost.0.filter(|cost| *cost > 0.0).map(|dollars| (dollars * 1e6) as u64),
+                text: Excerpt::new(&self.said),
+                auxiliary,
+                ..ModelAnswered::default()
+            },
+            self.calls,
+        );
+        for (at, bodies) in self.results {
+            teller.at = if at.is_known() { at } else { teller.at };
+            bodies.into_iter().for_each(|body| teller.tell(body));
+        }
+        self.notes.into_iter().for_each(|note| teller.tell(note));
+        let failure = self.info.error.0.filter(|failure| !failure.name.is_empty());
+        let failed = failure.is_some();
+        if let Some(failure) = failure {
+            teller.tell(failure.told());
+        }
+        if silent && !auxiliary {
+            let text = Excerpt::new(&self.said);
+            teller.tell(Body::TurnEnded(TurnEnded { text, failed, ..TurnEnded::default() }));
+        }
+    }
+}
+
+impl Failure {
+    fn told(&self) -> Body {
+        if self.name == "MessageAbortedError" {
+            return Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") });
+        }
+        let message = self.data.get("message").and_then(Value::as_str).unwrap_or(&self.name);
+        let status = self.data.get("statusCode").and_then(Value::as_u64);
+        Body::ModelFailed(ModelFailed {
+            status: status.and_then(|status| u16::try_from(status).ok()),
+            message: Excerpt::bounded(message, 512),
+            retry_at: None,
+        })
+    }
+}
+
+/// What a call left in a file. Older versions keep the whole file before and after an edit.
+fn change(tool: &str, state: &State, call: Option<String>) -> Option<FileChanged> {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let path = text(&state.input, "filePath")?;
+    let diff = state.metadata.get("filediff");
+    let before = diff.and_then(|diff| text(diff, "before"));
+    let after = match tool {
+        "write" => text(&state.input, "content"),
+        "edit" | "multiedit" => diff.and_then(|diff| text(diff, "after")),
+        _ => return None,
+    };
+    let count = |name: &str| diff?.get(name)?.as_u64()?.try_into().ok();
+    let created = state.metadata.get("exists").and_then(Value::as_bool) == Some(false);
+    Some(FileChanged {
+        path,
+        change: if created { ChangeKind::Created } else { ChangeKind::Modified },
+        before: before.map(Digest::of),
+        after: after.map(Digest::of),
+        added: count("additions"),
+        removed: count("deletions"),
+        call,
+    })
+}

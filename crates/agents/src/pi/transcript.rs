@@ -1,0 +1,240 @@
+//! pi's session files: one line per message, a tree by `parentId` written in order of time.
+
+use std::path::Path;
+
+use belay_core::event::{
+    Author, Body, Compacted, ModelAnswered, ModelFailed, Prompt, SessionStarted, ToolCalled, ToolReturned, TurnEnded,
+    Usage,
+};
+use belay_core::{Excerpt, SessionKey, Status};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{ID, kind_of};
+use crate::json::{Count, Flag, Maybe, Stamp, Text, text_of, well_formed};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+
+/// The format.
+#[derive(Debug)]
+pub struct Transcript;
+
+impl Format for Transcript {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
+        serde_json::from_str::<Line<'_>>(&first_line(head))
+            .is_ok_and(|line| &*line.kind == "session" && line.id.some().is_some() && line.cwd.some().is_some())
+    }
+
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let id = stem.rsplit('_').next().unwrap_or(&stem);
+        let mut teller = Teller::new(SessionKey::new(ID, id), sink);
+        read_lines(
+            path,
+            &mut Reader { transcript: path.to_string_lossy().into_owned(), ..Reader::default() },
+            &mut teller,
+        )
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    timestamp: Stamp,
+    #[serde(borrow)]
+    cwd: Text<'a>,
+    #[serde(borrow)]
+    model_id: Text<'a>,
+    #[serde(borrow)]
+    parent_session: Text<'a>,
+    tokens_before: Count,
+    #[serde(borrow)]
+    message: Maybe<Message<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    model: Text<'a>,
+    usage: Maybe<Tokens>,
+    #[serde(borrow)]
+    stop_reason: Text<'a>,
+    #[serde(borrow)]
+    error_message: Text<'a>,
+    #[serde(borrow)]
+    response_id: Text<'a>,
+    #[serde(borrow)]
+    tool_call_id: Text<'a>,
+    is_error: Flag,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Tokens {
+    input: Count,
+    output: Count,
+    cache_read: Count,
+    cache_write: Count,
+    cost: Maybe<Cost>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Cost {
+    total: Maybe<f64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    arguments: Value,
+}
+
+#[derive(Default)]
+struct Reader {
+    transcript: String,
+    started: bool,
+}
+
+impl Reader {
+    fn message(&mut self, message: Message<'_>, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+        let content = message.content.map_or("null", RawValue::get);
+        match &*message.role {
+            "user" => {
+                teller.tell(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text_of(content)) }));
+            }
+            "assistant" => answer(&message, content, teller),
+            "toolResult" => {
+                let text = text_of(content);
+                let (text, exit_code) = exit_code(&text);
+                let status = message.is_error.0.then_some(Status::Error);
+                let status = if text.contains("Command timed out") { status.map(|_| Status::TimedOut) } else { status };
+                let call = message.tool_call_id.owned();
+                teller.tell(Body::ToolReturned(ToolReturned::new(call, status.or(Some(Status::Ok)), exit_code, text)));
+            }
+            // A command the user ran; the model reads it with the next prompt.
+            "bashExecution" | "custom" | "branchSummary" | "compactionSummary" | "hookMessage" => {}
+            _ => return Err(Flaw::Unknown),
+        }
+        Ok(())
+    }
+}
+
+fn answer(message: &Message<'_>, content: &str, teller: &mut Teller<'_>) {
+    let blocks: Vec<Block<'_>> = serde_json::from_str(content).unwrap_or_default();
+    let said: Vec<&str> = blocks.iter().filter(|block| &*block.kind == "text").map(|block| &*block.text).collect();
+    let said = said.join("\n");
+    let calls: Vec<ToolCalled> = blocks
+        .iter()
+        .filter(|block| &*block.kind == "toolCall")
+        .map(|block| ToolCalled::new(block.id.owned(), kind_of(&block.name), &block.name, &block.arguments))
+        .collect();
+    let silent = calls.is_empty();
+    let tokens = message.usage.0;
+    let cost = tokens.and_then(|tokens| tokens.cost.0?.total.0).filter(|cost| *cost > 0.0);
+    let response = message.response_id.owned();
+    teller.tell_answer(
+        response.clone(),
+        ModelAnswered {
+            response,
+            model: message.model.owned(),
+            usage: tokens.map(|tokens| Usage {
+                input: tokens.input.0,
+                output: tokens.output.0,
+                cache_read: tokens.cache_read.0,
+                cache_write: tokens.cache_write.0,
+            }),
+            stop: message.stop_reason.owned(),
+            cost_micros: cost.map(|dollars| (dollars * 1e6) as u64),
+            text: Excerpt::new(&said),
+            ..ModelAnswered::default()
+        },
+        calls,
+    );
+    if &*message.stop_reason == "error" {
+        let message = Excerpt::bounded(&message.error_message, 512);
+        teller.tell(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+    }
+    if silent {
+        let failed = matches!(&*message.stop_reason, "error" | "aborted");
+        teller.tell(Body::TurnEnded(TurnEnded { text: Excerpt::new(&said), failed, ..TurnEnded::default() }));
+    }
+}
+
+/// pi ends the output of a failed command with a sentence of its own.
+fn exit_code(text: &str) -> (&str, Option<i32>) {
+    let Some((body, code)) = text.rsplit_once("Command exited with code ") else { return (text, None) };
+    match code.trim().parse() {
+        Ok(code) => (body.trim_end(), Some(code)),
+        Err(_) => (text, None),
+    }
+}
+
+impl Dialect for Reader {
+    fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+        let line: Line<'_> = match serde_json::from_str(text) {
+            Ok(line) => line,
+            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
+            Err(_) => return Err(Flaw::Broken),
+        };
+        teller.at = line.timestamp.or(teller.at);
+        if let Some(id) = line.id.some().filter(|_| &*line.kind != "session") {
+            teller.record(format_args!("{id}"));
+        }
+        match &*line.kind {
+            "session" if !self.started => {
+                self.started = true;
+                if let Some(id) = line.id.some() {
+                    teller.session = SessionKey::new(ID, id);
+                }
+                teller.cwd = line.cwd.owned();
+                teller.tell(Body::SessionStarted(SessionStarted {
+                    how: match line.parent_session.some() {
+                        Some(_) => belay_core::event::StartKind::Forked,
+                        None => belay_core::event::StartKind::New,
+                    },
+                    project: line.cwd.owned(),
+                    transcript: Some(self.transcript.clone()),
+                    ..SessionStarted::default()
+                }));
+            }
+            "message" => return self.message(line.message.0.ok_or(Flaw::Unknown)?, teller),
+            "compaction" => {
+                let before = Some(line.tokens_before.0).filter(|tokens| *tokens != 0);
+                teller.tell(Body::Compacted(Compacted { automatic: true, before }));
+            }
+            "model_change" if line.model_id.some().is_some() => {}
+            "session"
+            | "model_change"
+            | "thinking_level_change"
+            | "branch_summary"
+            | "custom"
+            | "custom_message"
+            | "label"
+            | "session_info" => {}
+            _ => return Err(Flaw::Unknown),
+        }
+        Ok(())
+    }
+}
