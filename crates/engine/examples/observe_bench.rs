@@ -155,25 +155,27 @@ fn many_sessions(path: &Path, sessions: usize) -> Outcome {
     let store = SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() })?;
     let key = event(sessions / 2, 0).session;
     let newest = SessionQuery::default();
+    let claude = SessionQuery { agent: Some("claude-code".to_owned()), ..SessionQuery::default() };
     let codex = SessionQuery { agent: Some("codex".to_owned()), ..SessionQuery::default() };
     let paused = SessionQuery { states: vec!["paused".to_owned()], ..SessionQuery::default() };
     let project = SessionQuery { project: Some("/nowhere".to_owned()), ..SessionQuery::default() };
-    ask("open the store again", || Ok(drop(SqliteStore::open(path, OpenOptions::default())?)))?;
-    ask("newest 50", || Ok(drop(store.sessions(&newest)?)))?;
+    ask("open the store again", || Ok(SqliteStore::open(path, OpenOptions::default())?))?;
+    ask("newest 50", || Ok(store.sessions(&newest)?))?;
     ask("newest 50 with short names", || {
         let keys: Vec<SessionKey> = store.sessions(&newest)?.rows.into_iter().map(|row| row.key).collect();
-        Ok(drop(store.short_names(&keys, 4)?))
+        Ok(store.short_names(&keys, 4)?)
     })?;
-    ask("newest 50 of an agent without sessions", || Ok(drop(store.sessions(&codex)?)))?;
-    ask("newest 50 paused, none there", || Ok(drop(store.sessions(&paused)?)))?;
-    ask("newest 50 of a project without sessions", || Ok(drop(store.sessions(&project)?)))?;
-    ask("resolve a prefix", || Ok(drop(store.resolve(&key.to_string()[..key.to_string().len() - 1]).err())))?;
-    ask("totals", || Ok(drop(store.totals(None)?)))?;
+    ask("newest 50 of an agent with all sessions", || Ok(store.sessions(&claude)?))?;
+    ask("newest 50 of an agent without sessions", || Ok(store.sessions(&codex)?))?;
+    ask("newest 50 paused, none there", || Ok(store.sessions(&paused)?))?;
+    ask("newest 50 of a project without sessions", || Ok(store.sessions(&project)?))?;
+    ask("resolve a name", || Ok(store.resolve(&key.id)?))?;
+    ask("totals", || Ok(store.totals(None)?))?;
     println!("resident {} MB", resident_mb());
     Ok(())
 }
 
-fn ask(what: &str, mut question: impl FnMut() -> Outcome) -> Outcome {
+fn ask<T>(what: &str, mut question: impl FnMut() -> Outcome<T>) -> Outcome {
     let mut took = Vec::new();
     for _ in 0..20 {
         let began = Instant::now();

@@ -8,14 +8,13 @@ use belay_core::effect::Spent;
 use belay_core::session::SESSION_FORMAT;
 use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Verdict};
 use belay_store::session::Card;
-use belay_store::{
-    Durability, Head, NewEvent, NewMessage, Note, Result, Snapshot, Store, StoreError, Stored, Transaction,
-};
+use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
 
 use crate::cache::{Cache, Held};
 use crate::load::{self, Lookup};
 use crate::metrics::Metrics;
 use crate::rulebook::{Known, Rulebook, RulesFor};
+use crate::{effects, family};
 
 /// A snapshot at least every so many events: what a load replays at most.
 pub(crate) const SNAPSHOT_EVERY: u64 = 64;
@@ -128,6 +127,10 @@ impl Desk<'_> {
             return Ok(Answer { decision: again(&w.held.session, event, identity), seq: None });
         }
         let Known { rules, digest } = self.rulebook.know(self.rules.rules_for(project(&w.held.session, event)));
+        // The log keeps a tick only if something followed from it: a replay does not miss the others.
+        if matches!(event.body, Body::Tick) && w.held.session.clone().apply(event, &rules).is_empty() {
+            return Ok(Answer { decision: Decision::default(), seq: None });
+        }
         let json = serde_json::to_string(event).map_err(|e| StoreError::Database(e.to_string()))?;
         let seq = w.held.version + 1;
         let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &json };
@@ -141,49 +144,13 @@ impl Desk<'_> {
         let effects = w.held.session.apply(event, &rules);
         w.held.version = seq;
         w.rules = Some(digest);
-        if orphan && let Some(parent) = w.held.session.parent.clone() {
-            self.link(transaction, w, &parent, event)?;
+        if orphan && let Some(parent) = &w.held.session.parent {
+            family::link(transaction, w.held.id, &w.spent, parent, event.at)?;
         }
-        for effect in &effects {
-            w.state_changed |= matches!(effect, Effect::StateChanged { .. });
-            persist(transaction, &w.held, event, effect, &effects)?;
-        }
-        if let Body::Operator(operator) = &event.body
-            && !operator.note.is_empty()
-        {
-            transaction.put_note(
-                w.held.id,
-                &Note {
-                    session: event.session.clone(),
-                    at: event.at,
-                    decision: operator.decision.clone(),
-                    by: operator.by.clone(),
-                    text: operator.note.as_str().to_owned(),
-                },
-            )?;
-        }
+        w.state_changed |= effects.iter().any(|effect| matches!(effect, Effect::StateChanged { .. }));
+        effects::persist(transaction, w.held.id, event, &effects)?;
         let verdict = w.held.session.verdict(event);
         Ok(Answer { decision: Decision { verdict, effects, duplicate: false }, seq: Some(seq) })
-    }
-
-    /// The session turned out to be a sub-agent: what it has cost so far is its ancestors' too.
-    fn link(
-        &mut self,
-        transaction: &mut dyn Transaction,
-        w: &Working,
-        parent: &SessionKey,
-        event: &Event,
-    ) -> Result<()> {
-        let parent = match transaction.head(parent)? {
-            Some(head) => head,
-            None => transaction.create(parent, event.at)?,
-        };
-        if transaction.adopt(w.held.id, parent.id)? {
-            let mut so_far = transaction.beneath(w.held.id)?;
-            add(&mut so_far, &w.spent);
-            transaction.charge_ancestors(w.held.id, &so_far)?;
-        }
-        Ok(())
     }
 
     fn write_back(&mut self, transaction: &mut dyn Transaction, w: &mut Working) -> Result<()> {
@@ -191,10 +158,7 @@ impl Desk<'_> {
         let session = &held.session;
         transaction.save(held.id, w.from, held.version, &session.state, &Card::of(session))?;
         if session.parent.is_some() {
-            let cost = difference(&session.spent, &w.spent);
-            if cost != Spent::default() {
-                transaction.charge_ancestors(held.id, &cost)?;
-            }
+            family::charge(transaction, held.id, &w.spent, &session.spent)?;
         }
         if w.state_changed || held.version - held.snapshot >= SNAPSHOT_EVERY {
             let data = serde_json::to_string(session).map_err(|e| StoreError::Database(e.to_string()))?;
@@ -231,63 +195,8 @@ fn wants_full_sync(effect: &Effect) -> bool {
     matches!(effect, Effect::StateChanged { to, .. } if is_held(to))
 }
 
-fn is_held(state: &State) -> bool {
+pub(crate) fn is_held(state: &State) -> bool {
     state.is_paused() || state.is_killed()
-}
-
-fn persist(
-    transaction: &mut dyn Transaction,
-    held: &Held,
-    event: &Event,
-    effect: &Effect,
-    all: &[Effect],
-) -> Result<()> {
-    let session = &held.session.key;
-    let (key, topic) = match effect {
-        Effect::StateChanged { .. } => return Ok(()),
-        Effect::Intervened(intervention) => {
-            transaction.put_finding(held.id, intervention)?;
-            let told_otherwise = all.iter().any(|other| matches!(other, Effect::IncidentOpened(_)));
-            if !intervention.tell_person || intervention.dry_run || told_otherwise {
-                return Ok(());
-            }
-            (format!("intervened:{}", intervention.finding.id), "intervened")
-        }
-        Effect::IncidentOpened(incident) => {
-            transaction.put_incident(held.id, incident)?;
-            (format!("incident_opened:{}", incident.id), "incident_opened")
-        }
-        Effect::IncidentUpdated(incident) => {
-            transaction.put_incident(held.id, incident)?;
-            let step = if incident.closed_at.is_some() { "closed" } else { "acknowledged" };
-            (format!("incident_{step}:{}", incident.id), "incident_updated")
-        }
-        Effect::TellPerson { pattern, .. } => {
-            (format!("tell_person:{session}:{pattern}:{}", event.identity()), "tell_person")
-        }
-    };
-    let payload = serde_json::json!({ "session": session, "event": event.id, "at": event.at, "news": effect });
-    transaction.enqueue(&NewMessage { key, topic: topic.to_owned(), payload, at: event.at })?;
-    Ok(())
-}
-
-fn add(to: &mut Spent, more: &Spent) {
-    to.calls = to.calls.saturating_add(more.calls);
-    to.usage.add(&more.usage);
-    to.cost_micros = to.cost_micros.saturating_add(more.cost_micros);
-}
-
-fn difference(now: &Spent, before: &Spent) -> Spent {
-    let mut cost = Spent {
-        calls: now.calls.saturating_sub(before.calls),
-        cost_micros: now.cost_micros.saturating_sub(before.cost_micros),
-        ..Spent::default()
-    };
-    cost.usage.input = now.usage.input.saturating_sub(before.usage.input);
-    cost.usage.output = now.usage.output.saturating_sub(before.usage.output);
-    cost.usage.cache_read = now.usage.cache_read.saturating_sub(before.usage.cache_read);
-    cost.usage.cache_write = now.usage.cache_write.saturating_sub(before.usage.cache_write);
-    cost
 }
 
 /// A replay inside a transaction.

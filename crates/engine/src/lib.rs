@@ -22,9 +22,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | the engine and its questions |
-//! | `batch` | one transaction |
+//! | `batch`, `effects`, `family` | one transaction |
 //! | `load` | snapshot and tail to session |
-//! | `memory` | decisions without a store |
+//! | `faults`, `memory` | writing, and decisions without a store |
+//! | `retention` | cleaning up |
 //! | `cache` | sessions at hand |
 //! | [`rulebook`] | which rules apply where |
 //! | [`health`], [`metrics`], [`clock`] | what they say |
@@ -32,12 +33,16 @@
 mod batch;
 mod cache;
 pub mod clock;
+mod effects;
 pub mod engine;
 mod error;
+mod family;
+mod faults;
 pub mod health;
 mod load;
 mod memory;
 pub mod metrics;
+mod retention;
 pub mod rulebook;
 
 pub use clock::{Clock, SystemClock};

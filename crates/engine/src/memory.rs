@@ -9,7 +9,7 @@ use belay_core::session::SESSION_FORMAT;
 use belay_core::{Body, Decision, Digest, Event, Incident, Rules, Session, SessionKey, Source, Time};
 use belay_store::{Head, Result, Store, StoreError, Stored};
 
-use crate::batch::{again, project};
+use crate::batch::{again, is_held, project};
 use crate::cache::{Cache, Held};
 use crate::health::Fault;
 use crate::load::{self, Lookup};
@@ -19,10 +19,16 @@ use crate::rulebook::{Rulebook, RulesFor};
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(5);
 
-/// How much waits in memory at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) events: usize,
+/// Sessions kept in memory at most. Held ones stay whatever their number.
+const MAX_SESSIONS: usize = 1024;
+
+/// What a decision without a store may look at.
+pub(crate) struct Surroundings<'a> {
+    /// A store that cannot be written can often be read.
+    pub(crate) store: Option<&'a dyn Store>,
+    pub(crate) cache: &'a Cache,
+    pub(crate) rules: &'a dyn RulesFor,
+    pub(crate) rulebook: &'a Rulebook,
 }
 
 /// What goes on while the store cannot be written.
@@ -67,27 +73,20 @@ impl Memory {
         self.retry_at = elapsed + self.interval;
     }
 
-    /// Decides on an event, and keeps it to be written later.
-    pub(crate) fn take_in(
-        &mut self,
-        store: Option<&dyn Store>,
-        cache: &Cache,
-        rules: &dyn RulesFor,
-        rulebook: &mut Rulebook,
-        bounds: Bounds,
-        event: Event,
-    ) -> Decision {
-        let overlay = self.overlay(store, cache, rules, rulebook, &event.session);
+    /// Decides on an event, and keeps it to be written later; at most `room` events wait.
+    pub(crate) fn take_in(&mut self, around: &Surroundings<'_>, room: usize, event: Event) -> Decision {
+        self.refresh(around, &event.session);
+        let Some(overlay) = self.sessions.get_mut(&event.session) else { return Decision::default() };
         let session = &mut overlay.session;
         let identity = Digest::of(event.identity());
         if session.has_seen(identity) {
             return again(session, &event, identity);
         }
-        let in_force = rules.rules_for(project(session, &event));
-        let effects = session.apply(&event, &in_force);
+        let rules = around.rules.rules_for(project(session, &event));
+        let effects = session.apply(&event, &rules);
         let decision = Decision { verdict: session.verdict(&event), effects, duplicate: false };
         // A person's decision always finds room.
-        if self.spool.len() < bounds.events || matches!(event.body, Body::Operator(_)) {
+        if self.spool.len() < room || matches!(event.body, Body::Operator(_)) {
             self.spool.push_back(event);
         } else {
             self.dropped += 1;
@@ -95,57 +94,51 @@ impl Memory {
         decision
     }
 
-    fn overlay(
-        &mut self,
-        store: Option<&dyn Store>,
-        cache: &Cache,
-        rules: &dyn RulesFor,
-        rulebook: &Rulebook,
-        key: &SessionKey,
-    ) -> &mut Overlay {
-        // A store that cannot be written can often be read: what others decided there counts.
-        let stored = store.and_then(|store| store.session(key).ok().flatten()).map(|row| row.version);
+    /// Has the session in memory as the store and what waits here give it: what others decided meanwhile counts.
+    fn refresh(&mut self, around: &Surroundings<'_>, key: &SessionKey) {
+        let stored = around.store.and_then(|store| store.session(key).ok().flatten()).map(|row| row.version);
         let known = self.sessions.get(key).map(|overlay| overlay.base);
-        if known.is_none() || stored.is_some_and(|stored| Some(stored) != known) {
-            let held = store
-                .and_then(|store| read(store, rules, rulebook, key).ok().flatten())
-                .or_else(|| cache.peek(key).cloned());
-            let mut overlay = match held {
-                Some(held) => Overlay { session: held.session, base: held.version },
-                None => Overlay { session: Session::new(key.clone()), base: 0 },
-            };
-            for event in self.spool.iter().filter(|event| event.session == *key) {
-                let in_force = rules.rules_for(project(&overlay.session, event));
-                overlay.session.apply(event, &in_force);
-            }
-            self.sessions.insert(key.clone(), overlay);
+        if known.is_some() && (stored.is_none() || stored == known) {
+            return;
         }
-        self.sessions.entry(key.clone()).or_insert_with(|| Overlay { session: Session::new(key.clone()), base: 0 })
+        let read = around.store.and_then(|store| read(store, around.rules, around.rulebook, key).ok().flatten());
+        let mut overlay = match read.or_else(|| around.cache.peek(key).cloned()) {
+            Some(held) => Overlay { session: held.session, base: held.version },
+            None => Overlay { session: Session::new(key.clone()), base: 0 },
+        };
+        for event in self.spool.iter().filter(|event| event.session == *key) {
+            let rules = around.rules.rules_for(project(&overlay.session, event));
+            overlay.session.apply(event, &rules);
+        }
+        if self.sessions.len() >= MAX_SESSIONS {
+            self.sessions.retain(|_, overlay| is_held(&overlay.session.state));
+        }
+        self.sessions.insert(key.clone(), overlay);
     }
 
     pub(crate) fn session(&self, key: &SessionKey) -> Option<&Session> {
         self.sessions.get(key).map(|overlay| &overlay.session)
     }
 
-    /// Sessions held in memory for evidence that found no room: their pause must not get lost with it.
-    pub(crate) fn held_without_evidence(&self, at: Time) -> Vec<Event> {
-        if self.dropped == 0 {
-            return Vec::new();
-        }
-        let held = self.sessions.values().map(|overlay| &overlay.session);
-        held.filter_map(|session| {
-            let decision = match (session.state.is_killed(), session.state.is_paused()) {
-                (true, _) => OperatorDecision::Kill,
-                (_, true) => OperatorDecision::Pause,
-                _ => return None,
-            };
+    /// Sessions held in memory on evidence that found no room here: their pause must not get lost with it.
+    pub(crate) fn held_without_evidence(&self, store: &dyn Store, now: Time) -> Vec<Event> {
+        let sessions = self.sessions.values().map(|overlay| &overlay.session);
+        let lost = sessions.filter(|session| {
+            let stored = store.session(&session.key).ok().flatten();
+            self.dropped > 0 && is_held(&session.state) && stored.is_none_or(|row| !is_held(&row.state))
+        });
+        lost.map(|session| {
+            let killed = session.state.is_killed();
             let why = session.incident.as_ref().map_or("", |incident| incident.sentence.as_str());
             let note = format!("{why} Decided while the store could not be written; not all events were kept.");
-            let body =
-                Body::Operator(Operator { decision, note: note.trim_start().into(), by: Some("belay".to_owned()) });
+            let body = Body::Operator(Operator {
+                decision: if killed { OperatorDecision::Kill } else { OperatorDecision::Pause },
+                note: note.trim_start().into(),
+                by: Some("belay".to_owned()),
+            });
             // Derived, so that a second attempt writes the same event.
             let id = format!("held-in-memory-{}", self.fault.since.millis());
-            Some(Event::new(id, session.key.clone(), Source::Timer, at, body))
+            Event::new(id, session.key.clone(), Source::Timer, now, body)
         })
         .collect()
     }

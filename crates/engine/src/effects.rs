@@ -1,0 +1,59 @@
+//! What follows from an event, written with it: findings, incidents, notes, and news for a person.
+
+use belay_core::{Body, Effect, Event};
+use belay_store::{NewMessage, Note, Result, SessionId, Transaction};
+
+pub(crate) fn persist(
+    transaction: &mut dyn Transaction,
+    session: SessionId,
+    event: &Event,
+    effects: &[Effect],
+) -> Result<()> {
+    let opened = effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_)));
+    for effect in effects {
+        match effect {
+            Effect::Intervened(intervention) => transaction.put_finding(session, intervention)?,
+            Effect::IncidentOpened(incident) | Effect::IncidentUpdated(incident) => {
+                transaction.put_incident(session, incident)?;
+            }
+            Effect::StateChanged { .. } | Effect::TellPerson { .. } => {}
+        }
+        if let Some((key, topic)) = news(event, effect, opened) {
+            let payload =
+                serde_json::json!({ "session": event.session, "event": event.id, "at": event.at, "news": effect });
+            transaction.enqueue(&NewMessage { key, topic: topic.to_owned(), payload, at: event.at })?;
+        }
+    }
+    match &event.body {
+        Body::Operator(operator) if !operator.note.is_empty() => transaction.put_note(
+            session,
+            &Note {
+                session: event.session.clone(),
+                at: event.at,
+                decision: operator.decision.clone(),
+                by: operator.by.clone(),
+                text: operator.note.as_str().to_owned(),
+            },
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Under which key and topic a person hears of it, if they should. The key keeps one piece of news from being told
+/// twice, whoever writes it.
+fn news(event: &Event, effect: &Effect, opened: bool) -> Option<(String, &'static str)> {
+    match effect {
+        Effect::StateChanged { .. } => None,
+        // An incident tells of its finding itself.
+        Effect::Intervened(done) if !done.tell_person || done.dry_run || opened => None,
+        Effect::Intervened(done) => Some((format!("intervened:{}", done.finding.id), "intervened")),
+        Effect::IncidentOpened(incident) => Some((format!("incident_opened:{}", incident.id), "incident_opened")),
+        Effect::IncidentUpdated(incident) => {
+            let step = if incident.closed_at.is_some() { "closed" } else { "acknowledged" };
+            Some((format!("incident_{step}:{}", incident.id), "incident_updated"))
+        }
+        Effect::TellPerson { pattern, .. } => {
+            Some((format!("tell_person:{}:{pattern}:{}", event.session, event.identity()), "tell_person"))
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Helpers shared by the engine's tests.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use belay_core::event::{Prompt, SessionStarted, ToolCalled, ToolReturned};
+use belay_core::{Body, Event, SessionKey, Source, Time, ToolKind};
+use belay_engine::{Clock, Engine, Options};
+use belay_store::{OpenOptions, SqliteStore, Store};
+
+/// A folder with a store in it.
+pub(crate) struct Folder(pub(crate) tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.path().join("belay.db")
+    }
+
+    pub(crate) fn store(&self) -> Box<dyn Store> {
+        // Nobody waits for a lock that a test holds on purpose.
+        let options = OpenOptions { busy_timeout: Duration::ZERO, ..OpenOptions::default() };
+        Box::new(SqliteStore::open(self.file(), options).unwrap())
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        Engine::new(self.store(), Options { clock: Box::new(TestClock::default()), ..Options::default() })
+    }
+
+    pub(crate) fn engine_with(&self, clock: &TestClock) -> Engine {
+        Engine::new(self.store(), Options { clock: Box::new(clock.clone()), ..Options::default() })
+    }
+
+    /// The same file, around the engine.
+    pub(crate) fn sqlite(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.file()).unwrap()
+    }
+}
+
+/// A clock that stands still until it is moved.
+#[derive(Clone)]
+pub(crate) struct TestClock {
+    now: Arc<AtomicI64>,
+    elapsed: Arc<AtomicI64>,
+}
+
+pub(crate) const START: i64 = 1_790_000_000_000;
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self { now: Arc::new(AtomicI64::new(START)), elapsed: Arc::default() }
+    }
+}
+
+impl TestClock {
+    /// Time passes.
+    pub(crate) fn pass(&self, duration: Duration) {
+        let millis = i64::try_from(duration.as_millis()).unwrap();
+        self.elapsed.fetch_add(millis, Ordering::Relaxed);
+        self.jump(millis);
+    }
+
+    /// Somebody sets the clock.
+    pub(crate) fn jump(&self, millis: i64) {
+        self.now.fetch_add(millis, Ordering::Relaxed);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Time {
+        Time::from_millis(self.now.load(Ordering::Relaxed))
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.elapsed.load(Ordering::Relaxed).cast_unsigned())
+    }
+}
+
+pub(crate) fn key(id: &str) -> SessionKey {
+    SessionKey::new("codex", id)
+}
+
+pub(crate) fn event(session: &str, id: &str, body: Body) -> Event {
+    Event::new(id, key(session), Source::Api, Time::from_millis(START), body)
+}
+
+pub(crate) fn prompt(session: &str, id: &str) -> Event {
+    event(session, id, Body::Prompt(Prompt::default()))
+}
+
+pub(crate) fn started(session: &str, id: &str, project: &str) -> Event {
+    let start = SessionStarted { project: Some(project.to_owned()), ..SessionStarted::default() };
+    event(session, id, Body::SessionStarted(start))
+}
+
+pub(crate) fn call(session: &str, n: u64) -> Event {
+    let input = serde_json::json!({ "command": "cargo test" });
+    let called = ToolCalled::new(Some(format!("call-{n}")), Some(ToolKind::Shell), "shell", &input);
+    event(session, &format!("c{n}"), Body::ToolCalled(called))
+}
+
+pub(crate) fn result(session: &str, n: u64) -> Event {
+    let returned = ToolReturned::new(Some(format!("call-{n}")), None, Some(0), &format!("ok {n}"));
+    event(session, &format!("r{n}"), Body::ToolReturned(returned))
+}

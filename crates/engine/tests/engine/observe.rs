@@ -1,0 +1,124 @@
+//! What an engine answers, and what it leaves in the store.
+
+use std::time::Duration;
+
+use crate::common::{Folder, START, TestClock, call, event, key, prompt, result};
+use belay_core::event::{OperatorDecision, Prompt};
+use belay_core::session::REMEMBERED;
+use belay_core::{Body, State, Time, Verdict};
+use belay_engine::EngineError;
+use belay_store::{EventQuery, IncidentQuery, SessionQuery, StoreError};
+
+#[test]
+fn a_pause_by_one_engine_holds_in_another() {
+    let folder = Folder::new();
+    let (mut one, mut other) = (folder.engine(), folder.engine());
+    assert_eq!(one.observe(prompt("s", "a")).unwrap().decision.verdict, Verdict::Go);
+    assert_eq!(other.observe(prompt("s", "b")).unwrap().seq, Some(2));
+
+    let decided = one.decide(&key("s"), OperatorDecision::Pause, "looks odd", Some("me")).unwrap();
+    assert!(decided.committed);
+
+    let answer = other.observe(prompt("s", "c")).unwrap();
+    assert!(matches!(answer.decision.verdict, Verdict::Hold { .. }), "{answer:?}");
+    let store = other.store().unwrap();
+    assert_eq!(store.incidents(&IncidentQuery::default()).unwrap().len(), 1);
+    assert_eq!(store.notes(&key("s"), 10).unwrap()[0].text, "looks odd");
+    let page = store.sessions(&SessionQuery { states: vec!["paused".into()], ..Default::default() }).unwrap();
+    assert_eq!(page.rows[0].version, 4);
+    assert_eq!(store.outbox(None, 10).unwrap()[0].topic, "incident_opened");
+}
+
+#[test]
+fn the_same_event_twice_counts_once_however_long_ago() {
+    let folder = Folder::new();
+    let mut engine = folder.engine();
+    assert!(!engine.observe(prompt("s", "first")).unwrap().decision.duplicate);
+    assert!(engine.observe(prompt("s", "first")).unwrap().decision.duplicate);
+    let many = (0..REMEMBERED as u64 + 10).map(|n| call("s", n)).collect();
+    engine.observe_batch(many);
+    let again = engine.observe(prompt("s", "first")).unwrap();
+    assert!(again.decision.duplicate && again.committed && again.seq.is_none(), "{again:?}");
+    assert_eq!(engine.session(&key("s")).unwrap().unwrap().counters.events, REMEMBERED as u64 + 11);
+    assert_eq!(engine.metrics().duplicates, 2);
+}
+
+#[test]
+fn a_question_asked_twice_is_answered_alike() {
+    let folder = Folder::new();
+    let mut engine = folder.engine();
+    engine.observe(prompt("s", "a")).unwrap();
+    engine.decide(&key("s"), OperatorDecision::Pause, "", None).unwrap();
+    let asked = engine.observe(call("s", 1)).unwrap().decision.verdict;
+    let again = folder.engine().observe(call("s", 1)).unwrap().decision;
+    assert!(again.duplicate);
+    assert_eq!(again.verdict, asked);
+    // A result is no question: told twice, it is still just taken note of.
+    let told = engine.observe(result("s", 1)).unwrap().decision;
+    let told_again = engine.observe(result("s", 1)).unwrap().decision;
+    assert_eq!((told.verdict, told_again.verdict), (Verdict::Go, Verdict::Go));
+}
+
+#[test]
+fn a_batch_is_one_commit_and_each_event_has_its_answer() {
+    let folder = Folder::new();
+    let mut engine = folder.engine();
+    let nameless = event("", "x", Body::Prompt(Prompt::default()));
+    let answers = engine.observe_batch(vec![prompt("a", "1"), nameless, prompt("b", "1"), prompt("a", "1")]);
+    assert_eq!(answers[0].as_ref().unwrap().seq, Some(1));
+    let refused = answers[1].as_ref().unwrap_err();
+    assert_eq!(refused.to_string(), "session.id: must not be empty");
+    assert_eq!(answers[2].as_ref().unwrap().seq, Some(1));
+    assert!(answers[3].as_ref().unwrap().decision.duplicate);
+    assert_eq!(engine.metrics().commits, 1);
+    assert_eq!(folder.store().events(&EventQuery::default()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_decision_needs_a_session() {
+    let folder = Folder::new();
+    let missing = folder.engine().decide(&key("nobody"), OperatorDecision::Kill, "", None);
+    assert!(matches!(missing, Err(EngineError::Store(StoreError::NotFound(_)))), "{missing:?}");
+    assert!(folder.store().session(&key("nobody")).unwrap().is_none(), "nothing half-written");
+}
+
+#[test]
+fn an_event_without_a_time_gets_ours_and_one_from_the_future_too() {
+    let folder = Folder::new();
+    let clock = TestClock::default();
+    let mut engine = folder.engine_with(&clock);
+    let mut timeless = prompt("s", "a");
+    timeless.at = Time::UNKNOWN;
+    engine.observe(timeless).unwrap();
+    let mut future = prompt("s", "b");
+    future.at = Time::from_millis(START) + Duration::from_secs(400 * 86_400);
+    engine.observe(future).unwrap();
+    let mut past = prompt("s", "c");
+    past.at = Time::from_millis(START - 5000);
+    engine.observe(past).unwrap();
+    let rows = engine.store().unwrap().events(&EventQuery::default()).unwrap();
+    assert_eq!(rows.iter().map(|row| row.at.millis()).collect::<Vec<_>>(), [START, START, START - 5000]);
+    assert_eq!(engine.session(&key("s")).unwrap().unwrap().facts.last_at, Time::from_millis(START));
+    assert_eq!(engine.metrics().retimed, 1);
+}
+
+#[test]
+fn the_log_keeps_a_tick_only_if_something_followed() {
+    let folder = Folder::new();
+    let clock = TestClock::default();
+    let mut engine = folder.engine_with(&clock);
+    engine.observe(prompt("s", "a")).unwrap();
+    let tick = |id: &str| {
+        let mut tick = event("s", id, Body::Tick);
+        tick.at = Time::UNKNOWN;
+        tick
+    };
+    assert_eq!(engine.observe(tick("t1")).unwrap().seq, None);
+    engine.decide(&key("s"), OperatorDecision::Pause, "", None).unwrap();
+    let resume = OperatorDecision::Resume { cooldown_secs: Some(60), plan: None, require_plan: false, reset: false };
+    engine.decide(&key("s"), resume, "", None).unwrap();
+    assert_eq!(engine.observe(tick("t2")).unwrap().seq, None, "the cooldown goes on");
+    clock.pass(Duration::from_secs(61));
+    assert_eq!(engine.observe(tick("t3")).unwrap().seq, Some(4));
+    assert_eq!(folder.store().session(&key("s")).unwrap().unwrap().state, State::Active);
+}
