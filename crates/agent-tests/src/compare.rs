@@ -1,0 +1,115 @@
+//! Are two runs the same? And did a message reach the model?
+//!
+//! A run is told by its requests and transcripts. What differs between any two runs of the same agent is replaced by a
+//! mark or dropped: ids, times, the paths of the bench, the port of the model, and the records agents keep of hooks.
+//! Everything else must be equal.
+
+mod normal;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use belay_scripted_model::{Kind, Recorded};
+use serde_json::Value;
+
+use crate::bench::Workbench;
+use crate::transcript::Transcript;
+use normal::Normal;
+
+/// A run, reduced to what must not change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Story {
+    /// The requests that took a turn, in order.
+    pub turns: Vec<Value>,
+    /// Side traffic; agents send it whenever it suits them, so it is sorted.
+    pub asides: Vec<Value>,
+    /// Per transcript, its records by type.
+    pub transcripts: Vec<BTreeMap<String, Vec<Value>>>,
+}
+
+impl Story {
+    pub fn of(bench: &Workbench, requests: &[Recorded], transcripts: &[Transcript]) -> Self {
+        let normal = Normal::new(bench.root());
+        let (turns, asides): (Vec<_>, Vec<_>) =
+            requests.iter().partition(|request| matches!(request.kind, Kind::Turn(_)));
+        let tell = |requests: Vec<&Recorded>| requests.into_iter().map(|request| normal.request(request)).collect();
+        let mut asides: Vec<Value> = tell(asides);
+        asides.sort_by_key(Value::to_string);
+        let transcripts = transcripts.iter().map(|transcript| normal.transcript(transcript)).collect();
+        Self { turns: tell(turns), asides, transcripts }
+    }
+
+    /// Where this story and another part, in words; empty if they are the same.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        compare_lists("turns", &self.turns, &other.turns, &mut found);
+        compare_lists("asides", &self.asides, &other.asides, &mut found);
+        let (ours, theirs) = (self.transcripts.len(), other.transcripts.len());
+        if ours != theirs {
+            found.push(format!("transcripts: {ours} files here, {theirs} there"));
+        }
+        for (number, (ours, theirs)) in self.transcripts.iter().zip(&other.transcripts).enumerate() {
+            let types: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+            for kind in types {
+                let [ours, theirs] = [ours, theirs].map(|records| records.get(kind).map_or(&[][..], Vec::as_slice));
+                compare_lists(&format!("transcripts/{number}/{kind}"), ours, theirs, &mut found);
+            }
+        }
+        found
+    }
+}
+
+fn compare_lists(place: &str, ours: &[Value], theirs: &[Value], found: &mut Vec<String>) {
+    if ours.len() != theirs.len() {
+        found.push(format!("{place}: {} here, {} there", ours.len(), theirs.len()));
+    }
+    for (number, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+        compare(&format!("{place}/{number}"), ours, theirs, found);
+    }
+}
+
+fn compare(place: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
+    match (ours, theirs) {
+        (Value::Object(our_fields), Value::Object(their_fields)) => {
+            let keys = our_fields.keys().chain(their_fields.keys().filter(|key| !our_fields.contains_key(*key)));
+            for key in keys {
+                compare(&format!("{place}/{key}"), &ours[key], &theirs[key], found);
+            }
+        }
+        (Value::Array(ours), Value::Array(theirs)) => compare_lists(place, ours, theirs, found),
+        _ if ours == theirs => {}
+        _ => found.push(format!("{place}: {} here, {} there", excerpt(ours), excerpt(theirs))),
+    }
+}
+
+fn excerpt(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(300) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// Does the conversation in this request hold the words? White space counts as one blank, as agents wrap texts.
+pub fn says(request: &Recorded, words: &str) -> bool {
+    holds(&request.json(), &one_blank(words))
+}
+
+/// The first of these requests whose conversation holds the words: the moment the model heard them.
+pub fn first_heard(requests: &[Recorded], words: &str) -> Option<usize> {
+    requests.iter().position(|request| says(request, words))
+}
+
+fn holds(value: &Value, words: &str) -> bool {
+    match value {
+        Value::String(text) => one_blank(text).contains(words),
+        Value::Array(values) => values.iter().any(|value| holds(value, words)),
+        Value::Object(fields) => fields.values().any(|value| holds(value, words)),
+        _ => false,
+    }
+}
+
+fn one_blank(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

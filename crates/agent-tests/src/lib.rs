@@ -1,0 +1,37 @@
+//! Runs the real agent CLIs against the scripted model.
+//!
+//! Belay's promises are about programs we do not control, so they are proven with those programs: the pinned releases
+//! of `agents.json`, installed by `cargo xtask test agents` into a cache folder, each run headless with an empty
+//! environment, a home of its own, a dummy key and a model on loopback.
+//!
+//! A test reads like this:
+//!
+//! ```no_run
+//! use belay_agent_tests::{Agent, Workbench, recipe};
+//! use belay_scripted_model::{Script, ScriptedModel};
+//!
+//! # fn story() -> std::io::Result<()> {
+//! let Some(agent) = Agent::or_skip(&recipe::CODEX) else { return Ok(()) };
+//! let bench = Workbench::new()?;
+//! let model = ScriptedModel::start(Script::new().shell("false").repeat(5).text("I give up."))?;
+//! let finished = agent.run(&bench, &model.url(), "Fix the tests").finish()?;
+//! assert_eq!((finished.code, model.turns().len()), (Some(0), 6));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`recipe`] holds what is particular to each CLI, as data. [`compare`] tells whether two runs are the same but for
+//! ids, times and the agents' own hook records, and whether a message reached the model.
+
+mod bench;
+pub mod compare;
+mod installed;
+pub mod recipe;
+mod run;
+mod transcript;
+
+pub use bench::Workbench;
+pub use installed::{Agent, cache_folder};
+pub use recipe::Recipe;
+pub use run::{Finished, Run, Running};
+pub use transcript::Transcript;

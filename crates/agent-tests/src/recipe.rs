@@ -1,0 +1,234 @@
+//! What is particular to each CLI, as data: its configuration, environment, arguments and where its transcripts are.
+//!
+//! Texts may hold `{url}` (base URL of the model, without a path), `{prompt}`, `{session}`, `{home}` and `{work}`.
+//! Configuration files never hold the URL: they are written once per home and stay as Belay's installer finds them.
+
+/// How to run one CLI headless.
+#[derive(Debug)]
+pub struct Recipe {
+    /// The name in `agents.json`.
+    pub name: &'static str,
+    /// Files in the home folder.
+    pub files: &'static [(&'static str, &'static str)],
+    pub env: &'static [(&'static str, &'static str)],
+    /// Arguments of a new session.
+    pub start: &'static [&'static str],
+    /// Arguments that take up `{session}` again.
+    pub resume: &'static [&'static str],
+    /// The key under which the JSON on standard output names the session.
+    pub session_key: &'static str,
+    pub transcripts: Transcripts,
+    /// A folder in the home into which the CLI unpacks itself on first use.
+    pub unpacks_into: Option<&'static str>,
+}
+
+/// Where a CLI keeps its transcripts.
+#[derive(Clone, Copy, Debug)]
+pub enum Transcripts {
+    /// All files below a folder of the home whose name ends so.
+    Files { below: &'static str, ending: &'static str },
+    /// opencode's SQLite database.
+    Opencode { database: &'static str },
+}
+
+/// The five CLIs, each with the API it is mostly used with.
+pub const FIVE: [&Recipe; 5] = [&CODEX, &CLAUDE_CODE, &GEMINI, &COPILOT, &OPENCODE];
+
+/// Over OpenAI Responses.
+pub static CODEX: Recipe = Recipe {
+    name: "codex",
+    files: &[(
+        ".codex/config.toml",
+        // A model the binary knows: others get no apply_patch.
+        "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
+         [analytics]\nenabled = false\n\
+         [model_providers.scripted]\nname = \"scripted\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\n",
+    )],
+    env: &[("SCRIPTED_KEY", "sk-test")],
+    start: &[
+        "exec",
+        "--json",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "-c",
+        "model_providers.scripted.base_url=\"{url}/v1\"",
+        "{prompt}",
+    ],
+    resume: &[
+        "exec",
+        "resume",
+        "--json",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "-c",
+        "model_providers.scripted.base_url=\"{url}/v1\"",
+        "{session}",
+        "{prompt}",
+    ],
+    session_key: "thread_id",
+    transcripts: Transcripts::Files { below: ".codex/sessions", ending: ".jsonl" },
+    unpacks_into: None,
+};
+
+/// Codex with its built-in provider, which tries a WebSocket first.
+pub static CODEX_BUILT_IN: Recipe = Recipe {
+    files: &[(
+        ".codex/config.toml",
+        "model = \"gpt-5.5\"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n",
+    )],
+    env: &[("CODEX_API_KEY", "sk-test")],
+    start: &[
+        "exec",
+        "--json",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "-c",
+        "openai_base_url=\"{url}/v1\"",
+        "{prompt}",
+    ],
+    resume: &[
+        "exec",
+        "resume",
+        "--json",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "-c",
+        "openai_base_url=\"{url}/v1\"",
+        "{session}",
+        "{prompt}",
+    ],
+    ..CODEX
+};
+
+/// Over Anthropic Messages.
+pub static CLAUDE_CODE: Recipe = Recipe {
+    name: "claude-code",
+    files: &[],
+    env: &[
+        ("ANTHROPIC_API_KEY", "sk-test"),
+        ("ANTHROPIC_BASE_URL", "{url}"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        // Lets it run as root, as containers do.
+        ("IS_SANDBOX", "1"),
+    ],
+    start: &["-p", "{prompt}", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"],
+    resume: &[
+        "-p",
+        "{prompt}",
+        "--resume",
+        "{session}",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--dangerously-skip-permissions",
+    ],
+    session_key: "session_id",
+    transcripts: Transcripts::Files { below: ".claude/projects", ending: ".jsonl" },
+    unpacks_into: None,
+};
+
+/// Over generateContent. Its own loop detection, which stops after five equal calls, is off: the script decides.
+pub static GEMINI: Recipe = Recipe {
+    name: "gemini",
+    files: &[(
+        ".gemini/settings.json",
+        r#"{
+  "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
+  "privacy": { "usageStatisticsEnabled": false },
+  "general": { "enableAutoUpdate": false },
+  "model": { "disableLoopDetection": true }
+}
+"#,
+    )],
+    env: &[("GEMINI_API_KEY", "sk-test"), ("GOOGLE_GEMINI_BASE_URL", "{url}")],
+    start: &["-p", "{prompt}", "--yolo", "--output-format", "stream-json", "-m", "gemini-2.5-pro"],
+    resume: &[
+        "-p",
+        "{prompt}",
+        "--resume",
+        "{session}",
+        "--yolo",
+        "--output-format",
+        "stream-json",
+        "-m",
+        "gemini-2.5-pro",
+    ],
+    session_key: "session_id",
+    transcripts: Transcripts::Files { below: ".gemini/tmp", ending: ".jsonl" },
+    unpacks_into: None,
+};
+
+/// Over Anthropic Messages, where Copilot offers all its file tools.
+pub static COPILOT: Recipe = Recipe {
+    name: "copilot",
+    files: &[],
+    env: &[
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_AUTO_UPDATE", "false"),
+        ("COPILOT_PROVIDER_API_KEY", "sk-test"),
+        ("COPILOT_PROVIDER_TYPE", "anthropic"),
+        ("COPILOT_PROVIDER_BASE_URL", "{url}"),
+        ("COPILOT_MODEL", "claude-sonnet-5"),
+    ],
+    start: &["-p", "{prompt}", "--allow-all", "--output-format", "json"],
+    resume: &["-p", "{prompt}", "--resume={session}", "--allow-all", "--output-format", "json"],
+    session_key: "sessionId",
+    transcripts: Transcripts::Files { below: ".copilot/session-state", ending: "events.jsonl" },
+    unpacks_into: Some(".cache/copilot"),
+};
+
+/// Copilot over Chat Completions, its default; it then offers no tool to edit files.
+pub static COPILOT_CHAT: Recipe = Recipe {
+    env: &[
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_AUTO_UPDATE", "false"),
+        ("COPILOT_PROVIDER_API_KEY", "sk-test"),
+        ("COPILOT_PROVIDER_BASE_URL", "{url}/v1"),
+        ("COPILOT_MODEL", "gpt-5.4"),
+    ],
+    ..COPILOT
+};
+
+/// Copilot over OpenAI Responses.
+pub static COPILOT_RESPONSES: Recipe = Recipe {
+    env: &[
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_AUTO_UPDATE", "false"),
+        ("COPILOT_PROVIDER_API_KEY", "sk-test"),
+        ("COPILOT_PROVIDER_WIRE_API", "responses"),
+        ("COPILOT_PROVIDER_BASE_URL", "{url}/v1"),
+        ("COPILOT_MODEL", "gpt-5.4"),
+    ],
+    ..COPILOT
+};
+
+/// Over Chat Completions.
+pub static OPENCODE: Recipe = Recipe {
+    name: "opencode",
+    files: &[(
+        ".config/opencode/opencode.json",
+        r#"{
+  "autoupdate": false,
+  "share": "disabled",
+  "model": "scripted/scripted-model",
+  "small_model": "scripted/scripted-model",
+  "permission": { "*": "allow" },
+  "provider": {
+    "scripted": {
+      "npm": "@ai-sdk/openai-compatible",
+      "options": { "baseURL": "{env:SCRIPTED_URL}/v1", "apiKey": "sk-test" },
+      "models": { "scripted-model": { "tool_call": true, "limit": { "context": 200000, "output": 8000 } } }
+    }
+  }
+}
+"#,
+    )],
+    env: &[
+        ("SCRIPTED_URL", "{url}"),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+    ],
+    start: &["run", "--format", "json", "{prompt}"],
+    resume: &["run", "--format", "json", "--session", "{session}", "{prompt}"],
+    session_key: "sessionID",
+    transcripts: Transcripts::Opencode { database: ".local/share/opencode/opencode.db" },
+    unpacks_into: None,
+};

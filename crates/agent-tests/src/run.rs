@@ -1,0 +1,258 @@
+//! One run of one CLI: an empty environment, bounded time, nothing left running.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::bench::Workbench;
+use crate::installed::{Agent, search_path};
+use crate::transcript::{self, Transcript};
+
+/// Far above what any run takes: reached only when something hangs.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A run being put together.
+#[derive(Debug)]
+pub struct Run<'a> {
+    agent: &'a Agent,
+    bench: &'a Workbench,
+    url: String,
+    prompt: String,
+    session: Option<String>,
+    env: Vec<(String, String)>,
+    args: Vec<String>,
+    path_first: Vec<PathBuf>,
+    timeout: Duration,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(agent: &'a Agent, bench: &'a Workbench, url: &str, prompt: &str) -> Self {
+        Self {
+            agent,
+            bench,
+            url: url.to_owned(),
+            prompt: prompt.to_owned(),
+            session: None,
+            env: vec![],
+            args: vec![],
+            path_first: vec![],
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// Takes up an earlier session.
+    pub fn resume(mut self, session: &str) -> Self {
+        self.session = Some(session.to_owned());
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// An argument after those of the recipe.
+    pub fn arg(mut self, arg: &str) -> Self {
+        self.args.push(arg.to_owned());
+        self
+    }
+
+    /// A folder to be searched for programs before all others.
+    pub fn path_first(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.path_first.push(folder.into());
+        self
+    }
+
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The command as it will be run, for tests that start it by other means (a terminal, `belay run`).
+    pub fn command(&self) -> Command {
+        let recipe = self.agent.recipe;
+        let mut command = Command::new(&self.agent.program);
+        let args = if self.session.is_some() { recipe.resume } else { recipe.start };
+        command.args(args.iter().map(|arg| self.fill(arg))).args(&self.args);
+        let folders = self.path_first.iter().map(|folder| folder.display().to_string());
+        let path = folders.chain([search_path()]).collect::<Vec<_>>().join(":");
+        command.env_clear().env("PATH", path).env("HOME", self.bench.home());
+        command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        // Loopback only: whatever else a CLI looks for on the network is refused at once instead of timing out.
+        for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+            command.env(proxy, "http://127.0.0.1:9");
+        }
+        command.env("NO_PROXY", "127.0.0.1,localhost").env("no_proxy", "127.0.0.1,localhost");
+        command.envs(recipe.env.iter().map(|(name, value)| (name, self.fill(value))));
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.current_dir(self.bench.work()).stdin(Stdio::null());
+        command
+    }
+
+    fn fill(&self, text: &str) -> String {
+        text.replace("{url}", &self.url)
+            .replace("{session}", self.session.as_deref().unwrap_or_default())
+            .replace("{home}", &self.bench.home().display().to_string())
+            .replace("{work}", &self.bench.work().display().to_string())
+            .replace("{prompt}", &self.prompt)
+    }
+
+    pub fn start(self) -> io::Result<Running> {
+        self.bench.configure(self.agent)?;
+        // Files, not pipes: what a CLI leaves running cannot keep us waiting.
+        let outputs = tempfile::Builder::new().prefix("output-").tempdir_in(self.bench.root())?.keep();
+        let (stdout, stderr) = (outputs.join("stdout"), outputs.join("stderr"));
+        let mut command = self.command();
+        command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+        let started = Instant::now();
+        let (group, ended) = spawn(command)?;
+        Ok(Running {
+            agent: self.agent.clone(),
+            home: self.bench.home(),
+            group,
+            ended,
+            status: None,
+            started,
+            timeout: self.timeout,
+            stdout,
+            stderr,
+        })
+    }
+
+    pub fn finish(self) -> io::Result<Finished> {
+        self.start()?.finish()
+    }
+}
+
+/// A CLI at work; dropped, it is killed with all its children.
+#[derive(Debug)]
+pub struct Running {
+    agent: Agent,
+    home: PathBuf,
+    group: Group,
+    ended: Receiver<io::Result<ExitStatus>>,
+    status: Option<ExitStatus>,
+    started: Instant,
+    timeout: Duration,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    pub fn id(&self) -> u32 {
+        self.group.0
+    }
+
+    /// What it has printed so far.
+    pub fn output(&self) -> io::Result<String> {
+        Ok(read(&self.stdout)? + &read(&self.stderr)?)
+    }
+
+    /// Waits for the end. A CLI that does not come to one is killed, and that is an error which shows its output.
+    pub fn finish(mut self) -> io::Result<Finished> {
+        let status = match self.ended.recv_timeout(self.timeout) {
+            Ok(status) => status?,
+            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("nobody waits for the CLI any more")),
+            Err(RecvTimeoutError::Timeout) => {
+                let (name, output) = (self.agent.recipe.name, self.output()?);
+                let problem = format!("{name} did not end within {:?}; it said:\n{output}", self.timeout);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+            }
+        };
+        self.status = Some(status);
+        Ok(Finished {
+            code: status.code(),
+            took: self.started.elapsed(),
+            stdout: read(&self.stdout)?,
+            stderr: read(&self.stderr)?,
+            transcripts: transcript::find(self.agent.recipe.transcripts, &self.home)?,
+            session_key: self.agent.recipe.session_key,
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.status.is_none() {
+            self.group.kill();
+        }
+    }
+}
+
+fn read(file: &PathBuf) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(file)?).into_owned())
+}
+
+/// A run that came to its end by itself.
+#[derive(Debug)]
+pub struct Finished {
+    /// The exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    pub took: Duration,
+    pub stdout: String,
+    pub stderr: String,
+    /// All transcripts in the home, those of earlier runs included.
+    pub transcripts: Vec<Transcript>,
+    session_key: &'static str,
+}
+
+impl Finished {
+    /// Everything the person at the terminal would have seen.
+    pub fn output(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// The JSON lines of standard output.
+    pub fn events(&self) -> Vec<Value> {
+        self.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The agent's own id of the session.
+    pub fn session(&self) -> Option<String> {
+        self.events().iter().find_map(|event| find_key(event, self.session_key))
+    }
+}
+
+fn find_key(value: &Value, key: &str) -> Option<String> {
+    match value {
+        Value::Object(fields) => {
+            let here = fields.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+            here.or_else(|| fields.values().find_map(|value| find_key(value, key)))
+        }
+        Value::Array(values) => values.iter().find_map(|value| find_key(value, key)),
+        _ => None,
+    }
+}
+
+/// The process group of a CLI, named by the id of its first process.
+#[derive(Debug)]
+struct Group(u32);
+
+/// Starts the command in a group of its own and a thread that waits for it.
+fn spawn(mut command: Command) -> io::Result<(Group, Receiver<io::Result<ExitStatus>>)> {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child: Child = command.spawn()?;
+    let group = Group(child.id());
+    let (report, ended) = mpsc::channel();
+    std::thread::spawn(move || report.send(child.wait()));
+    Ok((group, ended))
+}
+
+impl Group {
+    #[cfg(unix)]
+    fn kill(&self) {
+        let leader = i32::try_from(self.0).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(leader) = leader {
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn kill(&self) {}
+}

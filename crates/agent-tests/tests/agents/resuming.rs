@@ -1,0 +1,24 @@
+//! A session that goes on after the CLI has ended.
+
+use belay_agent_tests::compare::{first_heard, says};
+use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_scripted_model::{Script, ScriptedModel};
+
+pub(crate) fn takes_up_a_session_again(recipe: &'static Recipe) {
+    let Some(agent) = Agent::or_skip(recipe) else { return };
+    let bench = Workbench::new().expect("a bench");
+    let script = Script::new().shell("echo step-one").text("So far so good.").text("And that is all.");
+    let model = ScriptedModel::start(script).expect("a model");
+    let first = agent.run(&bench, &model.url(), "Take the first step").finish().expect("an end");
+    assert_eq!((first.code, model.remaining()), (Some(0), 1), "{}", first.output());
+    let session = first.session().unwrap_or_else(|| panic!("no session in {}", first.output()));
+    let second = agent.run(&bench, &model.url(), "Now the second").resume(&session).finish().expect("an end");
+    assert_eq!((second.code, model.remaining()), (Some(0), 0), "{}", second.output());
+    assert_eq!(second.session().as_deref(), Some(session.as_str()));
+    assert!(second.output().contains("And that is all."), "{}", second.output());
+    let turns = model.turns();
+    assert_eq!(first_heard(&turns, "Now the second"), Some(2));
+    for words in ["Take the first step", "step-one", "So far so good."] {
+        assert!(says(&turns[2], words), "{words:?} is forgotten");
+    }
+}

@@ -1,0 +1,35 @@
+//! The other ways these CLIs talk to a model.
+
+use belay_agent_tests::recipe::{CODEX_BUILT_IN, COPILOT_CHAT, COPILOT_RESPONSES};
+use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_scripted_model::{Api, Kind, Recorded, Script};
+
+use crate::working::play;
+
+fn requests(recipe: &'static Recipe) -> Option<Vec<Recorded>> {
+    let agent = Agent::or_skip(recipe)?;
+    let bench = Workbench::new().expect("a bench");
+    let script = Script::new().write(bench.path("a.txt"), "it's\n").read(bench.path("a.txt")).text("Done.");
+    let (_, model) = play(&agent, &bench, script, "Write it");
+    assert_eq!(bench.read("a.txt").expect("a file"), "it's\n");
+    Some(model.requests())
+}
+
+#[test]
+fn codex_tries_a_web_socket_and_falls_back() {
+    let Some(requests) = requests(&CODEX_BUILT_IN) else { return };
+    assert_eq!(requests[0].kind, Kind::WebSocket);
+    assert!(requests.iter().filter(|request| matches!(request.kind, Kind::Turn(_))).count() == 3);
+}
+
+#[test]
+fn copilot_speaks_chat_completions() {
+    let Some(requests) = requests(&COPILOT_CHAT) else { return };
+    assert!(requests.iter().all(|request| request.api == Some(Api::Chat)));
+}
+
+#[test]
+fn copilot_speaks_responses() {
+    let Some(requests) = requests(&COPILOT_RESPONSES) else { return };
+    assert!(requests.iter().all(|request| request.api == Some(Api::Responses)));
+}
