@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what chores do")]
 
+mod agents;
 mod bench;
 mod fuzz;
 mod install;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{fuzz, install, shell};
+use crate::{agents, fuzz, install, shell};
 
 /// What a suite came to.
 #[derive(Default)]
@@ -99,8 +99,18 @@ fn integration() -> Result<Tally, String> {
     Ok(tally)
 }
 
+/// The real agent CLIs against the scripted model. A CLI that is not there skips its tests.
 fn agents() -> Result<Tally, String> {
-    Ok(Tally::default())
+    for (name, found) in agents::ensure_agents() {
+        match found {
+            Ok(program) => println!("{name}: {}", program.display()),
+            Err(why) => println!("{name}: {why}"),
+        }
+    }
+    let mut tally = cargo_test(&["--package", AGENT_TESTS])?;
+    tally.skipped.sort();
+    tally.skipped.dedup();
+    Ok(tally)
 }
 
 /// Ten seconds for every target: long enough to catch a fresh panic, short enough to run always.

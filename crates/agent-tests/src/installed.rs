@@ -5,21 +5,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde::Deserialize;
-
 use crate::bench::Workbench;
 use crate::recipe::Recipe;
 use crate::run::Run;
 
 /// The same list the installer reads.
-const PINS: &str = include_str!("../agents.json");
-
-#[derive(Deserialize)]
-struct Pin {
-    name: String,
-    version: String,
-    bin: String,
-}
+const PINS: &str = include_str!("../agents.txt");
 
 /// Where CLIs and test runs live: `$BELAY_TEST_CACHE`, else `belay-tests` in the user's cache folder.
 pub fn cache_folder() -> Option<PathBuf> {
@@ -50,14 +41,15 @@ impl Agent {
     }
 
     pub fn find(recipe: &'static Recipe) -> Result<Self, String> {
-        let pins: Vec<Pin> = serde_json::from_str(PINS).map_err(|error| format!("agents.json: {error}"))?;
-        let pin = pins.into_iter().find(|pin| pin.name == recipe.name).ok_or("no such CLI in agents.json")?;
+        let mut pins = PINS.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let pin = pins.find(|pin| pin.first() == Some(&recipe.name));
+        let Some(&[name, _, version, bin, _]) = pin.as_deref() else { return Err("no such CLI in agents.txt".into()) };
         let cache = cache_folder().ok_or("no cache folder: neither BELAY_TEST_CACHE nor HOME is set")?;
-        let folder = cache.join("agents").join(format!("{}-{}", pin.name, pin.version));
+        let folder = cache.join("agents").join(format!("{name}-{version}"));
         if !folder.join("installed").exists() {
-            return Err(format!("{} {} is not installed; `cargo xtask test agents` does it", pin.name, pin.version));
+            return Err(format!("{name} {version} is not installed; `cargo xtask test agents` does it"));
         }
-        let agent = Self { recipe, program: folder.join("node_modules/.bin").join(pin.bin) };
+        let agent = Self { recipe, program: folder.join("node_modules/.bin").join(bin) };
         agent.warm_up(&cache).map_err(|error| format!("cannot be prepared: {error}"))?;
         Ok(agent)
     }

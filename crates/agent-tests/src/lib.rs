@@ -1,7 +1,7 @@
 //! Runs the real agent CLIs against the scripted model.
 //!
 //! Belay's promises are about programs we do not control, so they are proven with those programs: the pinned releases
-//! of `agents.json`, installed by `cargo xtask test agents` into a cache folder, each run headless with an empty
+//! of `agents.txt`, installed by `cargo xtask test agents` into a cache folder, each run headless with an empty
 //! environment, a home of its own, a dummy key and a model on loopback.
 //!
 //! A test reads like this:

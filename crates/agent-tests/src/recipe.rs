@@ -6,7 +6,7 @@
 /// How to run one CLI headless.
 #[derive(Debug)]
 pub struct Recipe {
-    /// The name in `agents.json`.
+    /// The name in `agents.txt`.
     pub name: &'static str,
     /// Files in the home folder.
     pub files: &'static [(&'static str, &'static str)],
