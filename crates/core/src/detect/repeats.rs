@@ -61,13 +61,17 @@ impl<'a> Repeats<'a> {
         if call.failed() {
             return Strength::Strong;
         }
+        let consecutive = self.between == 0;
         match call.kind {
+            // The same change once more, straight away: whatever it was meant to do, it did not.
+            _ if call.is(Traits::MUTATES) && consecutive => Strength::Strong,
             // Checks are run again to be sure, often after changes nobody told us of.
             _ if call.is(Traits::PASSED) => Strength::Faint,
             // Nobody answered, or with next to nothing: that proves little.
             _ if call.answer.is_none() || call.is(Traits::BARE) => Strength::Weak,
-            ToolKind::SubAgent => Strength::Weak,
-            _ => Strength::Strong,
+            ToolKind::Shell | ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Search => Strength::Strong,
+            // A tool we know nothing about may well do something each time.
+            _ => Strength::Weak,
         }
     }
 }

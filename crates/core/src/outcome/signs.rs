@@ -177,7 +177,7 @@ const OUTAGE: &[&str] = &[
     "connection reset by peer",
     "econnreset",
     "etimedout",
-    "enotfound",
+    "getaddrinfo enotfound",
     "eai_again",
     "econnrefused",
     "connection refused",

@@ -6,6 +6,7 @@ use crate::action::{Action, ToolKind};
 use crate::digest::Digest;
 use crate::event::{ToolCalled, ToolReturned};
 use crate::outcome::Status;
+use crate::sketch;
 use crate::time::Time;
 
 /// Half of a digest: enough to tell equal from different among the calls of one window. Zero stands
@@ -148,10 +149,14 @@ pub struct Answer {
     pub failing: Mark,
     /// The failure messages, numbers kept and places dropped.
     pub failure: Mark,
+    /// Simhash of the normalised text.
+    pub sketch: Digest,
     /// In a few redacted words.
     pub brief: Box<str>,
 }
 
+/// From here on two messages say the same.
+const MESSAGES_ALIKE: f32 = 0.9;
 /// Longest id kept for evidence.
 const ID_BYTES: usize = 48;
 /// How many bytes `what` and `brief` may take in a snapshot.
@@ -204,6 +209,16 @@ impl Call {
             (None, None) => true,
             _ => false,
         }
+    }
+
+    /// Both failed, and the messages are the same but for some words.
+    pub fn fails_like(&self, other: &Self) -> bool {
+        let (Some(mine), Some(theirs)) = (&self.answer, &other.answer) else { return false };
+        self.failed()
+            && other.failed()
+            && (mine.failure.same(theirs.failure)
+                || mine.digest == theirs.digest
+                || sketch::similarity(mine.sketch, theirs.sketch) >= MESSAGES_ALIKE)
     }
 
     pub fn is(&self, traits: Traits) -> bool {
@@ -260,6 +275,7 @@ impl Answer {
             family: outcome.family.into(),
             failing: failing.map(|checks| checks.failing).into(),
             failure: outcome.failure.into(),
+            sketch: outcome.sketch,
             brief: few_words(returned.output.as_str()),
         }
     }
@@ -304,7 +320,7 @@ mod row {
         [Mark; 6],
         (Digest, Traits, u32, i64),
         (Option<Box<str>>, Mark, Box<str>),
-        Option<(Status, Digest, [Mark; 3], Box<str>)>,
+        Option<(Status, Digest, [Mark; 3], Digest, Box<str>)>,
     );
 
     impl From<Call> for CallRow {
@@ -314,7 +330,7 @@ mod row {
                 [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
                 (call.sketch, call.traits, call.custom, call.at.millis()),
                 (call.id, call.id_mark, call.what),
-                call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.brief)),
+                call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.brief)),
             )
         }
     }
@@ -328,12 +344,13 @@ mod row {
                 (id, id_mark, what),
                 answer,
             ) = row;
-            let answer = answer.map(|(status, digest, [family, failing, failure], brief)| Answer {
+            let answer = answer.map(|(status, digest, [family, failing, failure], sketch, brief)| Answer {
                 status,
                 digest,
                 family,
                 failing,
                 failure,
+                sketch,
                 brief,
             });
             let at = Time::from_millis(at);

@@ -32,9 +32,8 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
             continue;
         }
         tally.add(other);
-        if other.family() == call.family() {
-            alike += 1;
-        } else if !families.contains(&other.family()) {
+        alike += u32::from(other.fails_like(call));
+        if !families.contains(&other.family()) {
             families.push(other.family());
         }
     }

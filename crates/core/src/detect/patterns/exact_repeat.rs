@@ -2,9 +2,11 @@
 
 use super::{Pattern, Trigger};
 use crate::detect::repeats::Repeats;
+use crate::detect::view::{Tally, can_circle};
 use crate::detect::words::{outcome_of, times, what_of};
-use crate::detect::{Claim, Matcher, View, Words};
+use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::rules::PatternRule;
+use crate::session::Traits;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "exact_repeat",
@@ -16,10 +18,32 @@ pub(super) static PATTERN: Pattern = Pattern {
 };
 
 fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+    same_answer(view, rule).or_else(|| same_cause(view, rule))
+}
+
+fn same_answer(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let repeats = Repeats::of(view, rule)?;
     let call = repeats.answered;
     let claim = || repeats.tally.claim(repeats.strength(), Matcher::Key(call.key), call.key, call.outcome());
     (repeats.between == 0).then(claim)
+}
+
+/// The same call failing over and over for one cause, though the wording varies from run to run.
+fn same_cause(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = view.call()?;
+    let last = if view.asked { view.earlier(rule.window).next()? } else { call };
+    if !can_circle(last) || last.is(Traits::BARE) || !last.same_action(call) {
+        return None;
+    }
+    let mut tally = Tally::of(call);
+    for other in view.earlier(rule.window) {
+        let same_family = other.failed() && other.family().same(last.family());
+        if !other.same_action(call) || !(same_family || other.fails_like(last)) {
+            break;
+        }
+        tally.add(other);
+    }
+    (tally.count > 1).then(|| tally.claim(Strength::Weak, Matcher::Key(call.key), call.key, call.family_digest()))
 }
 
 fn say(view: &View<'_>, claim: &Claim) -> Words {

@@ -24,21 +24,26 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
         return None;
     }
     let mut tally = Tally::of(call);
+    // Who looks at the place anew between two tries learns something; who just tries does not.
+    let (mut sights, mut sights_since) = (0, 0);
     for other in view.earlier(rule.window) {
         if !other.edits() || !other.target.fits(call.target) {
+            sights_since += u32::from(other.is(Traits::NEW_SIGHT));
             continue;
         }
         if fails(other) {
             if other.family() == call.family() {
                 tally.add(other);
+                sights += std::mem::take(&mut sights_since);
             }
         } else if other.is(Traits::NEW_CHANGE) {
             break;
         }
     }
+    let strength = if sights == 0 { Strength::Strong } else { Strength::Weak };
     let matcher = if call.target.is_some() { Matcher::Target(call.target) } else { Matcher::Tool(call.tool) };
     let action = Digest::of_parts([&call.shape_bytes()[..]]);
-    (tally.count > 1).then(|| tally.claim(Strength::Strong, matcher, action, call.family_digest()))
+    (tally.count > 1).then(|| tally.claim(strength, matcher, action, call.family_digest()))
 }
 
 fn fails(call: &Call) -> bool {

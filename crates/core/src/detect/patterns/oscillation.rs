@@ -19,29 +19,40 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if !turns(call) {
+    if !changes(call) || !call.target.is_some() || call.is_neutral() {
+        return None;
+    }
+    let edits: Vec<&Call> =
+        view.earlier(rule.window).filter(|other| changes(other) && other.target == call.target).collect();
+    let returns =
+        |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.same_action(before) || undoes(edit, before));
+    if !returns(0, call) {
         return None;
     }
     let mut tally = Tally::of(call);
-    let mut next = call;
-    for other in view.earlier(rule.window) {
-        if turns(other) && other.target.fits(call.target) && undoes(next, other) {
-            tally.add(other);
-            next = other;
+    let mut oldest = call;
+    for (at, edit) in edits.iter().enumerate() {
+        if returns(at + 1, edit) {
+            tally.add(edit);
+            oldest = edit;
         }
     }
+    // The first of all is the one that was gone back to.
+    if let Some(first) = edits.iter().rev().find(|edit| oldest.same_action(edit) || undoes(oldest, edit)) {
+        tally.add(first);
+    }
     let action = Digest::of_parts([&call.shape_bytes()[..]]);
-    (tally.count > 1)
-        .then(|| tally.claim(Strength::Weak, Matcher::Target(call.target), action, Digest::of("there and back")))
+    Some(tally.claim(Strength::Weak, Matcher::Target(call.target), action, Digest::of("there and back")))
 }
 
-fn turns(call: &Call) -> bool {
-    call.edits() && call.succeeded() && (call.before.is_some() || call.after.is_some())
+fn changes(call: &Call) -> bool {
+    call.edits() && call.succeeded()
 }
 
-/// What one put in, the other took out, or the other way round.
+/// What one put in, the other took out, and the other way round.
 fn undoes(later: &Call, earlier: &Call) -> bool {
-    later.before == earlier.after && later.after == earlier.before && later.before != later.after
+    let known = later.before.is_some() && earlier.before.is_some();
+    known && later.before == earlier.after && later.after == earlier.before && later.before != later.after
 }
 
 fn say(view: &View<'_>, claim: &Claim) -> Words {

@@ -5,6 +5,7 @@ use crate::detect::view::Tally;
 use crate::detect::words::{outcome_of, times, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::rules::PatternRule;
+use crate::session::Traits;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "repeated_mutation",
@@ -24,6 +25,8 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     for other in view.earlier(rule.window) {
         if other.succeeded() && other.same_action(call) {
             tally.add(other);
+        } else if other.edits() && other.is(Traits::NEW_CHANGE) {
+            break;
         }
     }
     (tally.count > 1).then(|| tally.claim(Strength::Strong, Matcher::Key(call.key), call.key, call.outcome()))

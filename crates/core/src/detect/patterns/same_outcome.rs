@@ -5,6 +5,7 @@ use crate::detect::view::{Tally, can_circle};
 use crate::detect::words::{outcome_of, times, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
+use crate::outcome::Status;
 use crate::rules::PatternRule;
 use crate::session::Traits;
 
@@ -19,7 +20,7 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if !call.failed() || !can_circle(call) || call.is(Traits::BARE) {
+    if call.status() != Some(Status::Error) || !can_circle(call) || call.is(Traits::BARE) || call.is(Traits::LOOKS) {
         return None;
     }
     let mut tally = Tally::of(call);
@@ -28,6 +29,8 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
         if other.tool == call.tool && other.same_answer(call) {
             varied |= other.key != call.key;
             tally.add(other);
+        } else if other.is(Traits::NEW_CHANGE) {
+            break;
         }
     }
     let action = Digest::of_parts([&b"tool"[..], &call.tool_bytes()]);
