@@ -62,4 +62,23 @@ pub(crate) enum Command {
     Reset(decide::ResetArgs),
     /// Take a session out of the lists.
     Archive(decide::ArchiveArgs),
+    /// List what wants a person.
+    Incidents(incidents::IncidentsArgs),
+    /// Tell why Belay stepped in, with the calls it rests on.
+    Explain(explain::ExplainArgs),
+    /// Say that a finding is fine: it never counts again in that session.
+    Allow(allow::AllowArgs),
+    /// Show and change the configuration.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Accept what a project's .belay.toml says.
+    Trust(trust::TrustArgs),
+    /// Look for what is wrong and say how to mend it.
+    Doctor(doctor::DoctorArgs),
+    /// Print the JSON Schema of events, answers, configuration and output.
+    Schema(schema::SchemaArgs),
+    /// Print a completion script for a shell.
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page.
+    Man(completions::ManArgs),
 }

@@ -1,12 +1,20 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod allow;
+pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod decide;
+pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod explain;
+pub(crate) mod incidents;
+pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod trust;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
@@ -31,5 +39,14 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Kill(args) => decide::kill(&context, &args),
         Command::Reset(args) => decide::reset(&context, &args),
         Command::Archive(args) => decide::archive(&context, &args),
+        Command::Incidents(args) => incidents::run(&context, &args),
+        Command::Explain(args) => explain::run(&context, &args),
+        Command::Allow(args) => allow::run(&context, &args),
+        Command::Config(command) => config::run(&context, &command),
+        Command::Trust(args) => trust::run(&context, &args),
+        Command::Doctor(args) => doctor::run(&context, &args),
+        Command::Schema(args) => schema::run(&context, &args),
+        Command::Completions(args) => completions::run(&context, &args),
+        Command::Man(args) => completions::man(&context, &args),
     }
 }

@@ -14,6 +14,8 @@ use crate::trust::Standing;
 pub enum Tighter {
     /// A lower number.
     Lower,
+    /// A lower number, where 0 means never.
+    Sooner,
     /// A higher number.
     Higher,
     /// `true`.
@@ -35,7 +37,29 @@ pub enum Permission {
 
 /// The first row that matches decides; `*` stands for one part of a key. What no row names outside
 /// detection is never a project's business, and inside detection needs trust.
-const RULES: &[(&str, Tighter)] = &[("detect.dry_run", Tighter::False)];
+const RULES: &[(&str, Tighter)] = &[
+    ("detect.dry_run", Tighter::False),
+    ("detect.max_nudges", Tighter::Lower),
+    ("detect.ladder.*", Tighter::Sooner),
+    ("detect.patterns.*.enabled", Tighter::True),
+    ("detect.patterns.*.notice_at", Tighter::Sooner),
+    ("detect.patterns.*.nudge_at", Tighter::Sooner),
+    ("detect.patterns.*.nudge_weak_at", Tighter::Sooner),
+    ("detect.patterns.*.nudge_faint_at", Tighter::Sooner),
+    ("detect.patterns.*.pause_at", Tighter::Sooner),
+    ("detect.patterns.*.window", Tighter::Higher),
+    ("detect.patterns.*.similarity", Tighter::Lower),
+];
+
+/// Where a value comes from that is not given: a pattern stands on the common ladder.
+fn inherited(key: &Key) -> Option<Key> {
+    match key.parts() {
+        [detect, patterns, _, name] if patterns == "patterns" => {
+            Some([detect.as_str(), "ladder", name].into_iter().collect())
+        }
+        _ => None,
+    }
+}
 
 /// What a project's file may do with this key.
 pub fn permission(key: &Key) -> Permission {
@@ -57,6 +81,10 @@ impl Tighter {
     fn allows(self, old: Option<&Value>, new: &Value) -> bool {
         let Some(old) = old else { return false };
         match self {
+            Self::Sooner => {
+                let when = |value| number(value).map(|at| if at == 0.0 { f64::INFINITY } else { at });
+                when(new).zip(when(old)).is_some_and(|(new, old)| new <= old)
+            }
             Self::Lower => number(new).zip(number(old)).is_some_and(|(new, old)| new <= old),
             Self::Higher => number(new).zip(number(old)).is_some_and(|(new, old)| new >= old),
             Self::True => new == &Value::Boolean(true) || new == old,
@@ -68,7 +96,7 @@ impl Tighter {
     /// For `belay config explain`.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Lower => "A project file may lower it; to raise it there, trust the project.",
+            Self::Lower | Self::Sooner => "A project file may lower it; to raise it there, trust the project.",
             Self::Higher => "A project file may raise it; to lower it there, trust the project.",
             Self::True => "A project file may turn it on; to turn it off there, trust the project.",
             Self::False => "A project file may turn it off; to turn it on there, trust the project.",
@@ -90,6 +118,10 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
+fn in_force<'t>(key: &Key, below: &'t Table) -> Option<&'t Value> {
+    key.look_up(below).or_else(|| inherited(key)?.look_up(below))
+}
+
 /// Keeps what the project's file may set over `below`, and says what was left out and why.
 pub(crate) fn clip(layer: &Layer, below: &Table, standing: Standing) -> (Table, Vec<Problem>) {
     let mut kept = Table::new();
@@ -100,7 +132,7 @@ pub(crate) fn clip(layer: &Layer, below: &Table, standing: Standing) -> (Table, 
                 ("a project file cannot set it", "set it in your own configuration with `belay config set`")
             }
             Permission::Tighten(tighter)
-                if standing == Standing::Trusted || tighter.allows(key.look_up(below), value) =>
+                if standing == Standing::Trusted || tighter.allows(in_force(&key, below), value) =>
             {
                 key.put(&mut kept, value.clone());
                 continue;

@@ -6,6 +6,7 @@ use belay_core::event::Usage;
 use belay_core::session::{Gate, Wait};
 use belay_core::{Incident, SessionKey, State, Time};
 use belay_store::{EventRow, Result, SessionRow, Store};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 const SHORT_ID: usize = 6;
 
 /// One session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SessionView {
     /// `agent:native-id`.
     pub session: String,
@@ -70,7 +71,7 @@ pub struct SessionView {
 }
 
 /// Why a session may not go on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Held {
     pub incident: String,
     pub since: Time,
@@ -82,7 +83,7 @@ pub struct Held {
 }
 
 /// What something has cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sum {
     pub calls: u64,
     pub tokens: u64,
@@ -90,7 +91,7 @@ pub struct Sum {
 }
 
 /// What it has cost since it last moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SinceProgress {
     pub at: Time,
     #[serde(flatten)]
@@ -175,7 +176,7 @@ impl SessionView {
 }
 
 /// One incident.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct IncidentView {
     pub id: String,
     pub session: String,

@@ -168,6 +168,6 @@ fn view(store: &dyn Store, session: &SessionKey) -> Result<SessionView, CommandE
 }
 
 /// Who decides, for the record.
-fn user(context: &Context) -> Option<String> {
+pub(super) fn user(context: &Context) -> Option<String> {
     context.env.text("USER").or_else(|| context.env.text("LOGNAME")).map(str::to_owned)
 }

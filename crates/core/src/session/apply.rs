@@ -47,8 +47,11 @@ impl Session {
                 facts.started_at = event.at;
                 self.clock.at = event.at;
             }
-            // Clocks jump and results come late: the newest time never goes back.
-            facts.last_at = facts.last_at.max(event.at);
+            // Clocks jump and results come late: the newest time never goes back. That time passes is no
+            // sign of life.
+            if !matches!(event.body, Body::Tick) {
+                facts.last_at = facts.last_at.max(event.at);
+            }
         }
         if let Some(cwd) = &event.cwd {
             facts.cwd = Some(cwd.clone());

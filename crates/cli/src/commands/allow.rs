@@ -1,0 +1,42 @@
+//! `belay allow`: "this is fine".
+
+use belay_core::event::OperatorDecision;
+use belay_server::protocol::Decide;
+use clap::Args;
+use serde_json::json;
+
+use super::{Ended, decide, explain};
+use crate::backend::Backend;
+use crate::context::Context;
+use crate::exit::Exit;
+
+#[derive(Debug, Args)]
+pub(crate) struct AllowArgs {
+    /// A finding, an incident, or a session (then its newest finding).
+    id: String,
+    /// Why, in your words.
+    #[arg(long, short = 'm', default_value = "", value_name = "TEXT")]
+    note: String,
+}
+
+pub(crate) fn run(context: &Context, args: &AllowArgs) -> Ended {
+    let (_, row) = explain::finding(context, &args.id)?;
+    let finding = row.intervention.finding;
+    let ask = Decide {
+        session: row.session,
+        decision: OperatorDecision::Allow { finding: finding.id.clone() },
+        note: args.note.clone(),
+        by: decide::user(context),
+    };
+    let taken = Backend::open(context)?.decide(&ask)?;
+    if context.out.json {
+        context.out.json(&json!({
+            "committed": taken.committed, "finding": finding.id, "session": ask.session.to_string(),
+        }))?;
+    } else {
+        context
+            .out
+            .line(format!("{} in {} does not count any more: {}", finding.pattern, ask.session, finding.sentence))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,46 @@
+//! `belay completions` and `belay man`: for packagers and shells.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::Ended;
+use crate::args::Cli;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    shell: Shell,
+}
+
+pub(crate) fn run(_context: &Context, args: &CompletionsArgs) -> Ended {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "belay", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(Exit::Done)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for every command into this folder, instead of the main one to stdout.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn man(context: &Context, args: &ManArgs) -> Ended {
+    match &args.out {
+        None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?,
+        Some(folder) => {
+            let cannot = |error| CommandError::new(format!("{} cannot be written", folder.display())).cause(error);
+            std::fs::create_dir_all(folder).map_err(cannot)?;
+            clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
+            context.out.say(format!("Manual pages are in {}.", folder.display()));
+        }
+    }
+    Ok(Exit::Done)
+}

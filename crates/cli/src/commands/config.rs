@@ -1,0 +1,260 @@
+//! `belay config`: what counts, where it comes from, and changing it.
+
+use belay_config::{Edit, Entry, Explained, Key, Loaded, PROJECT_FILE, ProjectFile, Source, Strictness};
+use belay_core::redact::redact;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::Ended;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::Grid;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Every value that counts here, and where it comes from.
+    List {
+        /// Only keys that begin with this.
+        prefix: Option<String>,
+    },
+    /// One value.
+    Get {
+        /// Such as serve.listen.
+        key: String,
+    },
+    /// Change a value in your configuration file; comments stay.
+    Set {
+        /// Such as serve.listen.
+        key: String,
+        /// The value; text needs no quotes.
+        value: String,
+        /// Change the project's file instead.
+        #[arg(long)]
+        project: bool,
+    },
+    /// Take a value out of your configuration file, so that the default counts again.
+    Unset {
+        /// Such as serve.listen.
+        key: String,
+        /// Change the project's file instead.
+        #[arg(long)]
+        project: bool,
+    },
+    /// Where the files are.
+    Path,
+    /// What a key means, what each layer says, and what a project may do with it.
+    Explain {
+        /// Such as detect.max_nudges, or a whole section.
+        key: String,
+    },
+}
+
+pub(crate) fn run(context: &Context, command: &ConfigCommand) -> Ended {
+    match command {
+        ConfigCommand::List { prefix } => list(context, prefix.as_deref()),
+        ConfigCommand::Get { key } => get(context, key),
+        ConfigCommand::Set { key, value, project } => set(context, key, Some(value), *project),
+        ConfigCommand::Unset { key, project } => set(context, key, None, *project),
+        ConfigCommand::Path => path(context),
+        ConfigCommand::Explain { key } => explain(context, key),
+    }
+}
+
+fn load(context: &Context) -> Result<Loaded, CommandError> {
+    context.config(Strictness::Strict, &[])
+}
+
+fn parse(key: &str) -> Result<Key, CommandError> {
+    Key::parse(key).ok_or_else(|| CommandError::new(format!("`{key}` is no key")).hint("write it as section.name"))
+}
+
+fn unknown(loaded: &Loaded, key: &str) -> CommandError {
+    let error = CommandError::new(format!("there is no key `{key}`"));
+    match loaded.suggest(key) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`belay config list` shows them all"),
+    }
+}
+
+/// A value as JSON, with what looks like a secret cut out.
+fn value_json(value: &toml::Value) -> Value {
+    fn clean(value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(redact(&text).into_owned()),
+            Value::Array(values) => values.into_iter().map(clean).collect(),
+            Value::Object(map) => map.into_iter().map(|(name, value)| (name, clean(value))).collect(),
+            other => other,
+        }
+    }
+    clean(serde_json::to_value(value).unwrap_or_default())
+}
+
+fn value_text(value: &toml::Value) -> String {
+    redact(&value.to_string()).into_owned()
+}
+
+fn origin(entry: &Entry) -> String {
+    match entry.position {
+        Some(position) => format!("{}:{}", entry.source, position.line),
+        None => entry.source.to_string(),
+    }
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    json!({
+        "key": entry.key.to_string(),
+        "value": value_json(&entry.value),
+        "layer": entry.source.word(),
+        "origin": entry.source.to_string(),
+        "line": entry.position.map(|position| position.line),
+    })
+}
+
+fn list(context: &Context, prefix: Option<&str>) -> Ended {
+    let loaded = load(context)?;
+    let entries: Vec<Entry> = match prefix.map(parse).transpose()? {
+        Some(prefix) => loaded.entries().into_iter().filter(|entry| entry.key.starts_with(&prefix)).collect(),
+        None => loaded.entries(),
+    };
+    if entries.is_empty() {
+        return Err(unknown(&loaded, prefix.unwrap_or_default()));
+    }
+    if context.out.json {
+        context.out.json(&json!({ "values": entries.iter().map(entry_json).collect::<Vec<_>>() }))?;
+        return Ok(Exit::Done);
+    }
+    let mut grid = Grid::new(&["key", "value", "from"]);
+    for entry in &entries {
+        grid.row(vec![entry.key.to_string(), value_text(&entry.value), origin(entry)]);
+    }
+    grid.print(&context.out)?;
+    Ok(Exit::Done)
+}
+
+fn get(context: &Context, key: &str) -> Ended {
+    let loaded = load(context)?;
+    let parsed = parse(key)?;
+    let Some(value) = loaded.get(&parsed) else { return Err(unknown(&loaded, key)) };
+    if context.out.json {
+        let value = match loaded.entry(&parsed).filter(|_| !value.is_table()) {
+            Some(entry) => entry_json(&entry),
+            None => json!({ "key": key, "value": value_json(value) }),
+        };
+        context.out.json(&value)?;
+        return Ok(Exit::Done);
+    }
+    context.out.line(match value {
+        toml::Value::String(text) => redact(text).into_owned(),
+        toml::Value::Table(table) => redact(toml::to_string(table).unwrap_or_default().trim_end()).into_owned(),
+        other => other.to_string(),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> Ended {
+    let parsed = parse(key)?;
+    let source = match project {
+        false => Source::User(context.places.config_file().to_path_buf()),
+        true => Source::Project { path: project_file(context)?, trusted: false },
+    };
+    let (Source::User(path) | Source::Project { path, .. }) = &source else {
+        return Err(CommandError::new("only files can be changed"));
+    };
+    let mut edit = Edit::open(path, source.clone())?;
+    let done = match value {
+        Some(value) => {
+            edit.set(&parsed, value)?;
+            format!("`{parsed}` is set in {}.", path.display())
+        }
+        None if edit.unset(&parsed) => format!("`{parsed}` is taken out of {}.", path.display()),
+        None => return Err(CommandError::new(format!("`{parsed}` is not set in {}", path.display()))),
+    };
+    edit.save()?;
+    let loaded = context.config(Strictness::Lenient, &[])?;
+    let entry = loaded.entry(&parsed);
+    if context.out.json {
+        context.out.json(&json!({ "file": path.display().to_string(), "now": entry.as_ref().map(entry_json) }))?;
+        return Ok(Exit::Done);
+    }
+    context.out.line(done)?;
+    if let Some(entry) = entry.filter(|entry| value.is_some() && entry.source.to_string() != source.to_string()) {
+        let text = format!("it does not count here: {} says {}", origin(&entry), value_text(&entry.value));
+        context.out.warn(&text, None);
+    }
+    Ok(Exit::Done)
+}
+
+/// The project's file, or where it would be.
+fn project_file(context: &Context) -> Result<std::path::PathBuf, CommandError> {
+    let folder = std::env::current_dir()?;
+    Ok(ProjectFile::locate(&context.places, &folder).unwrap_or_else(|| folder.join(PROJECT_FILE)))
+}
+
+fn path(context: &Context) -> Ended {
+    let project = std::env::current_dir().ok().and_then(|folder| ProjectFile::locate(&context.places, &folder));
+    let rows = [
+        ("user", Some(context.places.config_file().to_path_buf())),
+        ("project", project),
+        ("state", Some(context.places.state().to_path_buf())),
+        ("store", Some(context.places.database())),
+        ("socket", Some(context.places.socket().to_path_buf())),
+        ("logs", Some(context.places.logs())),
+    ];
+    if context.out.json {
+        let rows = rows.map(|(name, path)| (name.to_owned(), path.map(|path| path.display().to_string()).into()));
+        context.out.json(&Value::Object(rows.into_iter().collect()))?;
+        return Ok(Exit::Done);
+    }
+    for (name, path) in rows {
+        let path = path.map_or_else(|| "none found from here upwards".to_owned(), |path| path.display().to_string());
+        context.out.line(format!("{name:<9}{path}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn explain(context: &Context, key: &str) -> Ended {
+    let loaded = context.config(Strictness::Lenient, &[])?;
+    let Some(explained) = loaded.explain(&parse(key)?) else { return Err(unknown(&loaded, key)) };
+    if context.out.json {
+        context.out.json(&json!({
+            "key": explained.key.to_string(),
+            "description": explained.description,
+            "choices": explained.choices,
+            "layers": explained.layers.iter().map(entry_json).collect::<Vec<_>>(),
+            "below": explained.below.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "variable": explained.variable,
+            "project": explained.project,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    for line in explanation(&explained) {
+        context.out.line(line)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn explanation(explained: &Explained) -> Vec<String> {
+    let mut lines = vec![explained.key.to_string()];
+    lines.extend(explained.description.iter().map(|text| format!("  {}", text.replace('\n', "\n  "))));
+    if !explained.choices.is_empty() {
+        lines.push(format!("  One of: {}.", explained.choices.join(", ")));
+    }
+    lines.push(String::new());
+    if !explained.below.is_empty() {
+        lines.extend(explained.below.iter().map(|key| format!("  {key}")));
+        return lines;
+    }
+    let counts = explained.layers.len();
+    for (index, entry) in explained.layers.iter().enumerate() {
+        let mark = if index + 1 == counts { "  <- this counts" } else { "" };
+        lines.push(format!("  {:<12} {}  ({}){mark}", entry.source.word(), value_text(&entry.value), origin(entry)));
+    }
+    if explained.layers.is_empty() {
+        lines.push("  Not set.".to_owned());
+    }
+    lines.push(String::new());
+    lines.extend(explained.variable.map(|name| format!("  {name} sets it for one run.")));
+    lines.push(format!("  {}", explained.project));
+    lines
+}

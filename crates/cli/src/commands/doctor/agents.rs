@@ -1,0 +1,92 @@
+//! Which agents are installed, which version, and whether we hear from them.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use belay_agents::Agent;
+use belay_core::Source;
+use belay_store::{EventQuery, Order, SessionQuery, Store};
+
+use super::Row;
+use crate::context::Context;
+use crate::people::{ago, now};
+
+/// Agents written in JavaScript take their time to start.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn agents(context: &Context) -> Vec<Row> {
+    let found: Vec<(&Agent, PathBuf)> =
+        belay_agents::AGENTS.iter().filter_map(|agent| Some((agent, which(context, agent.executable)?))).collect();
+    if found.is_empty() {
+        return vec![Row::note("agents", "none of the agents Belay knows is on the PATH")];
+    }
+    // They are asked side by side: one slow agent costs no more than itself.
+    std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            found.iter().map(|(agent, path)| scope.spawn(move || row(context, agent, path, version(path)))).collect();
+        asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
+
+fn row(context: &Context, agent: &Agent, path: &std::path::Path, version: Option<String>) -> Row {
+    let version = version.unwrap_or_else(|| "version unknown".to_owned());
+    let finding = format!("{} {version} ({})", agent.name, path.display());
+    match heard(context, agent) {
+        Some(when) => Row::good("agent", format!("{finding}; last heard {when}")),
+        None => Row::note("agent", format!("{finding}; not heard from yet"))
+            .mend(format!("put it on the rope: `belay init --agent {}`", agent.id)),
+    }
+}
+
+/// When the newest of its hooks' events came.
+fn heard(context: &Context, agent: &Agent) -> Option<String> {
+    let store = context.store().ok()??;
+    let query = SessionQuery { agent: Some(agent.id.to_owned()), archived: true, limit: 5, ..SessionQuery::default() };
+    let rows = store.sessions(&query).ok()?.rows;
+    let newest = rows.iter().find_map(|row| {
+        let query =
+            EventQuery { session: Some(row.key.clone()), order: Order::Last, limit: 20, ..EventQuery::default() };
+        let events = store.events(&query).ok()?;
+        let event =
+            events.iter().rev().filter_map(|row| row.event().ok()).find(|event| event.source == Source::Hook)?;
+        Some(event.at)
+    })?;
+    Some(ago(newest, now()))
+}
+
+fn which(context: &Context, name: &str) -> Option<PathBuf> {
+    let path = context.env.get("PATH")?;
+    std::env::split_paths(path)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
+}
+
+/// What `--version` says, if it says it in time. The first thing that looks like a version counts.
+fn version(path: &std::path::Path) -> Option<String> {
+    let mut child = Command::new(path)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => break,
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+            _ => {
+                // It had its time. A child that is gone already cannot be killed, which is fine.
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+    let mut text = String::new();
+    child.stdout.take()?.take(4096).read_to_string(&mut text).ok()?;
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    text.split_whitespace().map(|word| word.trim_start_matches('v')).find(is_version).map(str::to_owned)
+}

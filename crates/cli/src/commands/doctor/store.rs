@@ -1,0 +1,74 @@
+//! The store: readable, of our version, undamaged, private.
+
+use belay_store::Store;
+
+use super::Row;
+use crate::context::Context;
+use crate::people::count;
+
+pub(super) fn store(context: &Context) -> Vec<Row> {
+    const CHECK: &str = "store";
+    let path = context.database();
+    let store = match SqliteOpened::open(context) {
+        SqliteOpened::Absent => return vec![Row::note(CHECK, "there is none yet; the first event makes it")],
+        SqliteOpened::Failed(row) => return vec![row],
+        SqliteOpened::Open(store) => store,
+    };
+    let mut rows = Vec::new();
+    match store.check() {
+        Ok(damage) if damage.is_empty() => {}
+        Ok(damage) => {
+            let finding = format!("{} is damaged: {}", path.display(), damage.join("; "));
+            let mend = format!(
+                "stop Belay, then save what can be read: sqlite3 {0} .recover | sqlite3 {0}.recovered",
+                path.display()
+            );
+            rows.push(Row::broken(CHECK, finding).mend(mend));
+        }
+        Err(error) => rows.push(Row::broken(CHECK, error.to_string()).mend(error.hint())),
+    }
+    if let Some(row) = privacy(&path) {
+        rows.push(row);
+    }
+    if rows.is_empty() {
+        rows.push(match store.totals(None) {
+            Ok(totals) => {
+                let sessions: u64 = totals.sessions.values().sum();
+                let size = totals.bytes.div_ceil(1 << 20);
+                let (sessions, events) = (count(sessions), count(totals.events));
+                Row::good(CHECK, format!("{}: {sessions} sessions, {events} events, {size} MiB", path.display()))
+            }
+            Err(error) => Row::broken(CHECK, error.to_string()).mend(error.hint()),
+        });
+    }
+    rows
+}
+
+enum SqliteOpened {
+    Absent,
+    Open(belay_store::SqliteStore),
+    Failed(Row),
+}
+
+impl SqliteOpened {
+    fn open(context: &Context) -> Self {
+        use belay_store::{OpenOptions, SqliteStore};
+        let path = context.database();
+        if matches!(path.try_exists(), Ok(false)) {
+            return Self::Absent;
+        }
+        match SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() }) {
+            Ok(store) => Self::Open(store),
+            Err(error) => Self::Failed(Row::broken("store", error.to_string()).mend(error.hint())),
+        }
+    }
+}
+
+fn privacy(path: &std::path::Path) -> Option<Row> {
+    use std::os::unix::fs::MetadataExt;
+    let mode = std::fs::metadata(path).ok()?.mode() & 0o777;
+    (mode & 0o077 != 0).then(|| {
+        Row::warning("store", format!("{} can be read by others (mode {mode:o})", path.display()))
+            .mend(format!("chmod 600 {}", path.display()))
+    })
+}

@@ -1,0 +1,54 @@
+//! `belay schema`: the shapes of everything that goes in or comes out, as JSON Schema.
+
+use belay_core::effect::{Finding, Incident};
+use belay_core::{Decision, Event};
+use belay_server::view::{IncidentView, SessionView};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::Ended;
+use crate::context::Context;
+use crate::exit::Exit;
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Which shape.
+    shape: Shape,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shape {
+    /// What sensors send: `belay events post`, the socket, the API.
+    Event,
+    /// What they are answered.
+    Decision,
+    /// config.toml and .belay.toml.
+    Config,
+    /// A session in `sessions --json` and `show --json`.
+    Session,
+    /// An incident in `incidents --json`.
+    Incident,
+    /// A finding with its evidence.
+    Finding,
+    /// An incident as webhooks carry it.
+    Alert,
+}
+
+impl Shape {
+    fn schema(self) -> Value {
+        match self {
+            Self::Event => schemars::schema_for!(Event).to_value(),
+            Self::Decision => schemars::schema_for!(Decision).to_value(),
+            Self::Config => belay_config::json_schema(),
+            Self::Session => schemars::schema_for!(SessionView).to_value(),
+            Self::Incident => schemars::schema_for!(IncidentView).to_value(),
+            Self::Finding => schemars::schema_for!(Finding).to_value(),
+            Self::Alert => schemars::schema_for!(Incident).to_value(),
+        }
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Ended {
+    context.out.line(serde_json::to_string_pretty(&args.shape.schema()).map_err(std::io::Error::from)?)?;
+    Ok(Exit::Done)
+}
