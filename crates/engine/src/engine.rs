@@ -21,7 +21,16 @@ use crate::rulebook::{Rulebook, RulesFor};
 const AHEAD: Duration = Duration::from_secs(3600);
 
 /// Opens the store, again and again if need be.
-pub type Opener = Box<dyn FnMut() -> StoreResult<Box<dyn Store>> + Send>;
+pub type Opener = Box<dyn FnMut(Access) -> StoreResult<Box<dyn Store>> + Send>;
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading and writing.
+    Full,
+    /// Only reading, where writing does not work: what others decided still counts.
+    Read,
+}
 
 /// How an engine is set up.
 pub struct Options {
@@ -63,6 +72,7 @@ pub struct Observed {
 /// Takes events, answers decisions, writes sessions. One thread works it; other processes may have their own.
 pub struct Engine {
     pub(crate) store: Option<Box<dyn Store>>,
+    /// There as long as the store is not open for writing.
     pub(crate) opener: Option<Opener>,
     pub(crate) options: Options,
     pub(crate) rulebook: Rulebook,
@@ -94,7 +104,7 @@ impl Engine {
     /// Opens the store, and goes on without it if it must: [`Engine::health`] tells. The store is tried again later,
     /// unless it is one that must not be written.
     pub fn open(mut opener: Opener, options: Options) -> Self {
-        let opened = opener();
+        let opened = opener(Access::Full);
         let mut engine = Self {
             store: None,
             opener: Some(opener),
@@ -105,8 +115,14 @@ impl Engine {
             metrics: Metrics::default(),
         };
         match opened {
-            Ok(store) => engine.store = Some(store),
-            Err(error) => engine.fail(&error),
+            Ok(store) => {
+                engine.store = Some(store);
+                engine.opener = None;
+            }
+            Err(error) => {
+                engine.fail(&error);
+                engine.store = engine.opener.as_mut().and_then(|opener| opener(Access::Read).ok());
+            }
         }
         engine
     }
@@ -166,7 +182,7 @@ impl Engine {
         Ok(held.map(|held| held.session))
     }
 
-    /// The store, for reading. `None` while it cannot be opened.
+    /// The store, for reading. `None` while it cannot be opened at all.
     pub fn store(&self) -> Option<&dyn Store> {
         self.store.as_deref()
     }

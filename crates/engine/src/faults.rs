@@ -4,7 +4,7 @@ use belay_core::{Body, Decision, Event};
 use belay_store::{Durability, Result, StoreError};
 
 use crate::batch::{Answer, Attempt, Desk};
-use crate::engine::{Engine, Observed};
+use crate::engine::{Access, Engine, Observed};
 use crate::health::Health;
 use crate::memory::{Memory, Surroundings};
 
@@ -53,10 +53,9 @@ impl Engine {
 
     /// Writes events under one commit, with full sync if a session is held by it.
     fn commit(&mut self, events: &[Event]) -> Result<Vec<Answer>> {
-        if self.store.is_none()
-            && let Some(opener) = &mut self.opener
-        {
-            self.store = Some(opener()?);
+        if let Some(opener) = &mut self.opener {
+            self.store = Some(opener(Access::Full)?);
+            self.opener = None;
         }
         let Some(store) = self.store.as_deref_mut() else {
             return Err(StoreError::ReadOnly("it is not open".to_owned()));

@@ -46,7 +46,7 @@ mod retention;
 pub mod rulebook;
 
 pub use clock::{Clock, SystemClock};
-pub use engine::{Engine, Observed, Options};
+pub use engine::{Access, Engine, Observed, Opener, Options};
 pub use error::EngineError;
 pub use health::Health;
 pub use metrics::Metrics;

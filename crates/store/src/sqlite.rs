@@ -12,6 +12,8 @@ mod outbox;
 mod prune;
 mod records;
 mod sessions;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use std::cell::Cell;
@@ -34,6 +36,7 @@ use crate::session::{Page, SessionQuery, SessionRow, Stored};
 pub struct SqliteStore {
     conn: Connection,
     path: PathBuf,
+    read_only: bool,
     /// How the connection syncs at present; changing it costs a statement.
     durability: Cell<Durability>,
 }

@@ -134,7 +134,7 @@ fn an_engine_starts_without_its_store_and_finds_it_later() {
     let file = folder.file();
     std::fs::create_dir(&file).unwrap();
     let path = file.clone();
-    let opener = Box::new(move || Ok(Box::new(SqliteStore::open(&path, OpenOptions::default())?) as _));
+    let opener = Box::new(move |_| Ok(Box::new(SqliteStore::open(&path, OpenOptions::default())?) as _));
     let mut engine = Engine::open(opener, Options { clock: Box::new(clock.clone()), ..Options::default() });
     assert!(!engine.health().is_good());
     assert!(engine.store().is_none());

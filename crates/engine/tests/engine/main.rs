@@ -2,8 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
+#[cfg(target_os = "linux")]
+mod disk;
 mod family;
 mod faults;
+#[cfg(unix)]
+mod kill;
 mod observe;
 mod replay;
 mod retention;

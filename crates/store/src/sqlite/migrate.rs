@@ -14,18 +14,18 @@ const APPLICATION_ID: i64 = 0x426c_6179;
 /// One step per version, in order. Steps that were released are never edited.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
 
-const KNOWN: i64 = MIGRATIONS.len() as i64;
+pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
-/// Refuses files that are damaged, newer, or somebody else's. Reads only.
-pub(super) fn identify(conn: &Connection, path: &Path) -> Result<()> {
+/// The file's version, 0 for an empty one. Refuses files that are damaged, newer, or somebody else's. Reads only.
+pub(super) fn identify(conn: &Connection, path: &Path) -> Result<i64> {
     let explain = |e| fault::explain(path, e);
     let (application, version, tables) = header(conn).map_err(explain)?;
     match (application, version) {
-        (0, 0) if tables == 0 => Ok(()),
+        (0, 0) if tables == 0 => Ok(0),
         (APPLICATION_ID, version) if version > KNOWN => {
             Err(StoreError::Newer { path: path.to_owned(), found: version, known: KNOWN })
         }
-        (APPLICATION_ID, _) => Ok(()),
+        (APPLICATION_ID, version) => Ok(version),
         (found, _) => Err(StoreError::Foreign { path: path.to_owned(), found }),
     }
 }
@@ -56,8 +56,7 @@ pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Res
     conn.execute_batch("BEGIN IMMEDIATE").map_err(explain)?;
     let steps = || -> Result<()> {
         // Another process may have been quicker, and may be newer than we are.
-        identify(conn, path)?;
-        let version = header(conn).map_err(explain)?.1;
+        let version = identify(conn, path)?;
         for (step, sql) in (1..).zip(MIGRATIONS).skip_while(|(step, _)| *step <= version) {
             conn.execute_batch(sql).map_err(explain)?;
             conn.pragma_update(None, "user_version", step).map_err(explain)?;

@@ -16,12 +16,12 @@ pub(super) fn resolve(conn: &Connection, text: &str) -> rusqlite::Result<Result<
     {
         return Ok(Ok(exact.clone()));
     }
-    let mut found = by_native_id(conn, text, Some(text))?;
+    let mut found = collect(conn, BY_NATIVE_ID, &[text, text])?;
     if found.is_empty() && !text.is_empty() {
-        found = by_native_id(conn, text, None)?;
+        found = collect(conn, BY_NATIVE_ID, &[text, &beyond(text)])?;
         found.extend(match text.split_once(':') {
-            Some((agent, prefix)) => by_agent(conn, agent, prefix)?,
-            None => by_agent_prefix(conn, text)?,
+            Some((agent, prefix)) => collect(conn, BY_KEY, &[agent, prefix, &beyond(prefix)])?,
+            None => collect(conn, BY_AGENT, &[text, &beyond(text)])?,
         });
         found.sort();
         found.dedup();
@@ -40,23 +40,13 @@ fn exists(conn: &Connection, key: &SessionKey) -> rusqlite::Result<bool> {
     conn.prepare_cached("SELECT 1 FROM sessions WHERE agent = ?1 AND native_id = ?2")?.exists([&key.agent, &key.id])
 }
 
-/// Whole native ids (`upto` is the id itself) or those that begin with `from`.
-fn by_native_id(conn: &Connection, from: &str, upto: Option<&str>) -> rusqlite::Result<Vec<SessionKey>> {
-    let upto = upto.map_or_else(|| beyond(from), str::to_owned);
-    collect(conn, "native_id >= ?1 AND native_id <= ?2 ORDER BY native_id, agent", &[from, &upto])
-}
+/// By native id, by agent and native id, by agent alone: ranges of an index each.
+const BY_NATIVE_ID: &str = "native_id >= ?1 AND native_id <= ?2 ORDER BY native_id, agent";
+const BY_KEY: &str = "agent = ?1 AND native_id >= ?2 AND native_id <= ?3 ORDER BY native_id";
+const BY_AGENT: &str = "agent >= ?1 AND agent <= ?2 ORDER BY agent, native_id";
 
-fn by_agent(conn: &Connection, agent: &str, prefix: &str) -> rusqlite::Result<Vec<SessionKey>> {
-    collect(
-        conn,
-        "agent = ?1 AND native_id >= ?2 AND native_id <= ?3 ORDER BY agent, native_id",
-        &[agent, prefix, &beyond(prefix)],
-    )
-}
-
-fn by_agent_prefix(conn: &Connection, prefix: &str) -> rusqlite::Result<Vec<SessionKey>> {
-    collect(conn, "agent >= ?1 AND agent <= ?2 ORDER BY agent, native_id", &[prefix, &beyond(prefix)])
-}
+#[cfg(test)]
+pub(super) const CONDITIONS: [&str; 3] = [BY_NATIVE_ID, BY_KEY, BY_AGENT];
 
 fn collect(conn: &Connection, condition: &str, values: &[&str]) -> rusqlite::Result<Vec<SessionKey>> {
     let sql = format!("SELECT agent, native_id FROM sessions WHERE {condition} LIMIT {}", SHOWN + 1);

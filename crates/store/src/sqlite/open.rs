@@ -32,19 +32,17 @@ const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; P
                         PRAGMA journal_size_limit = 67108864;";
 
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
-    let explain = |e| fault::explain(path, e);
-    let conn = if options.read_only { open_to_read(path)? } else { open_to_write(path)? };
-    conn.busy_timeout(options.busy_timeout).map_err(explain)?;
+    let conn = if options.read_only { open_to_read(path, options)? } else { open_to_write(path, options)? };
     conn.set_prepared_statement_cache_capacity(96);
-    migrate::identify(&conn, path)?;
-    if !options.read_only {
-        migrate::migrate(&conn, path, options.busy_timeout)?;
-        conn.execute_batch(SETTINGS).map_err(explain)?;
-    }
-    Ok(SqliteStore { conn, path: path.to_owned(), durability: Cell::new(Durability::Process) })
+    Ok(SqliteStore {
+        conn,
+        path: path.to_owned(),
+        read_only: options.read_only,
+        durability: Cell::new(Durability::Process),
+    })
 }
 
-fn open_to_write(path: &Path) -> Result<Connection> {
+fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {
     make_private(path).map_err(|e| match e.kind() {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
             StoreError::ReadOnly(format!("{}: {e}", path.display()))
@@ -54,25 +52,59 @@ fn open_to_write(path: &Path) -> Result<Connection> {
         }
         _ => StoreError::Io { path: path.to_owned(), detail: e.to_string() },
     })?;
-    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .map_err(|e| fault::explain(path, e))
+    let explain = |e| fault::explain(path, e);
+    let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(explain)?;
+    conn.busy_timeout(options.busy_timeout).map_err(explain)?;
+    migrate::identify(&conn, path)?;
+    migrate::migrate(&conn, path, options.busy_timeout)?;
+    conn.execute_batch(SETTINGS).map_err(explain)?;
+    Ok(conn)
 }
 
-fn open_to_read(path: &Path) -> Result<Connection> {
+fn open_to_read(path: &Path, options: OpenOptions) -> Result<Connection> {
     let explain = |e| fault::explain(path, e);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(explain)?;
-    // A WAL database needs a place for its index even to be read. On a read-only disk there is none, and nobody
-    // who could write either.
-    match migrate::identify(&conn, path) {
+    conn.busy_timeout(options.busy_timeout).map_err(explain)?;
+    let (conn, version) = match migrate::identify(&conn, path) {
+        Ok(version) => (conn, version),
+        // SQLite wants a place for its index of the WAL even to read it. On a read-only disk there is none.
         Err(StoreError::Io { .. } | StoreError::ReadOnly(_)) => {
-            let text = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-            Connection::open_with_flags(format!("file:{text}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)
-                .map_err(explain)
+            let conn = open_where_nobody_writes(path, flags).map_err(explain)?;
+            let version = migrate::identify(&conn, path)?;
+            (conn, version)
         }
-        Err(e) => Err(e),
-        Ok(()) => Ok(conn),
+        Err(error) => return Err(error),
+    };
+    match version {
+        migrate::KNOWN => Ok(conn),
+        // Somebody is about to make it: as yet it is an empty store.
+        0 => {
+            let conn = Connection::open_in_memory().map_err(explain)?;
+            migrate::migrate(&conn, path, options.busy_timeout)?;
+            Ok(conn)
+        }
+        // To be understood it has to be brought up to date.
+        _ => {
+            drop(open_to_write(path, options)?);
+            Connection::open_with_flags(path, flags).map_err(explain)
+        }
     }
+}
+
+/// Reads a WAL that a crash left behind on a disk that is now read-only: with an index in memory and without locks,
+/// which is as it should be where nobody can write.
+fn open_where_nobody_writes(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    if cfg!(unix) && fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
+        let conn = Connection::open_with_flags_and_vfs(path, flags, "unix-none")?;
+        conn.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
+        return Ok(conn);
+    }
+    let text = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    Connection::open_with_flags(format!("file:{text}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)
 }
 
 /// Folder and file are for their owner only. SQLite gives its side files the mode of the main one.

@@ -18,6 +18,7 @@ pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Time) -
         (pruned.events, pruned.sessions) = store.explain(slice(&store.conn, session))?;
         pruned.more = true;
     }
+    pruned.more |= store.explain(leftovers(&store.conn, now - retention.max_age, now))? == SLICE;
     let (freed, left) = store.explain(vacuum(&store.conn))?;
     pruned.freed = freed;
     pruned.more |= left;
@@ -36,6 +37,18 @@ fn slice(conn: &Connection, session: i64) -> rusqlite::Result<(u64, u64)> {
         events < SLICE && transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session])? == 1;
     transaction.commit()?;
     Ok((events, u64::from(gone)))
+}
+
+/// Messages that were sent or given up long ago, and tombstones that have expired.
+fn leftovers(conn: &Connection, before: Time, now: Time) -> rusqlite::Result<u64> {
+    let messages = conn
+        .prepare_cached(
+            "DELETE FROM outbox WHERE id IN
+                 (SELECT id FROM outbox WHERE state IN ('sent', 'failed') AND created_at < ?1 LIMIT ?2)",
+        )?
+        .execute(params![before.millis(), SLICE])?;
+    conn.prepare_cached("DELETE FROM tombstones WHERE expires_at <= ?1")?.execute([now.millis()])?;
+    Ok(messages as u64)
 }
 
 /// The session that has been idle longest, if it has to go.

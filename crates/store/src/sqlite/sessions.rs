@@ -59,9 +59,23 @@ pub(super) fn get(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Optio
         .map(|found| found.map(|(row, _)| row))
 }
 
-/// Walks the newest-first index; what it cannot decide there it looks up row by row.
 pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<Page<SessionRow>> {
-    let limit = if query.limit == 0 { 50 } else { query.limit };
+    let (sql, values) = statement(query)?;
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows: Vec<(SessionRow, Time)> =
+        statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+    let more = rows.len() > limit(query);
+    rows.truncate(limit(query));
+    let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
+    Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
+}
+
+fn limit(query: &SessionQuery) -> usize {
+    if query.limit == 0 { 50 } else { query.limit }
+}
+
+/// Walks the newest-first index; what it cannot decide there it looks up row by row.
+pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<Value>)> {
     let mut sql = format!("SELECT {COLUMNS} {FROM} WHERE 1");
     let mut values: Vec<Value> = Vec::new();
     let mut also = |condition: &str, given: &[Value]| {
@@ -100,14 +114,8 @@ pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<
     }
     sql.push_str(" ORDER BY s.last_at DESC, s.id DESC LIMIT ?");
     // One more than asked for tells whether there is another page.
-    values.push(i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX).into());
-    let mut statement = conn.prepare_cached(&sql)?;
-    let mut rows: Vec<(SessionRow, Time)> =
-        statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
-    Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
+    values.push(i64::try_from(limit(query).saturating_add(1)).unwrap_or(i64::MAX).into());
+    Ok((sql, values))
 }
 
 pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<Head>> {

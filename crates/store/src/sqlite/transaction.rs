@@ -24,6 +24,9 @@ pub(super) struct SqliteTransaction<'a> {
 
 impl<'a> SqliteTransaction<'a> {
     pub(super) fn begin(store: &'a SqliteStore, durability: Durability) -> Result<Self> {
+        if store.read_only {
+            return Err(StoreError::ReadOnly(format!("{} was opened to read", store.path.display())));
+        }
         if store.durability.get() != durability {
             let sync = match durability {
                 Durability::Process => "NORMAL",
