@@ -185,7 +185,7 @@ impl Resident {
         if keeper.join().is_err() {
             tracing::error!("housekeeping panicked");
         }
-        let health: HealthView = shared.writer.with_engine(belay_engine::Engine::recover).into();
+        let health: HealthView = shared.writer.with_engine(belay_engine::Engine::flush).into();
         if health.spooled > 0 {
             tracing::error!(events = health.spooled, "events that waited in memory for the store are lost");
         }
@@ -251,8 +251,9 @@ fn listen(addr: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
 
 fn open_engine(places: &Places, env: &Env, flags: Vec<(String, String, String)>) -> Engine {
     let database = places.database();
-    let opener = move || {
-        let store = SqliteStore::open(&database, OpenOptions::default())?;
+    let opener = move |access| {
+        let options = OpenOptions { read_only: access == belay_engine::Access::Read, ..OpenOptions::default() };
+        let store = SqliteStore::open(&database, options)?;
         Ok(Box::new(store) as Box<dyn Store>)
     };
     let rulesets = Rulesets::new(
