@@ -16,6 +16,8 @@ mod unwrap;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,9 +110,11 @@ impl Outcome {
         let mut signs = signs::read(&text);
         signs.timed_out |= exit_code == Some(124);
         let running = unwrapped.running && exit_code.is_none();
-        let failed = exit_code.is_some_and(|code| code != 0) || unwrapped.error || signs.error;
+        let says_error = unwrapped.error || signs.error;
+        // A program that exits well may print what it likes.
+        let failed = exit_code.map_or(says_error, |code| code != 0);
         let checks = checks::read(&text);
-        let family = family::read(&text, signs.error || unwrapped.error);
+        let family = family::read(&text, says_error);
         let failure = match &checks {
             Some(report) if report.checks.failed > 0 => Some(report.failure()),
             _ => family.as_ref().map(|family| family.message),
@@ -128,7 +132,8 @@ impl Outcome {
             refused: signs.refused,
             running,
             timed_out: signs.timed_out,
-            outage: signs.outage,
+            // A program that reports well about somebody else's outage has none itself.
+            outage: signs.outage && (failed || exit_code.is_none()),
             empty: signs.empty,
             acknowledged: signs.acknowledged,
         }
@@ -151,9 +156,17 @@ impl Outcome {
 }
 
 /// Head and tail of a long text.
-fn ends(text: &str) -> std::borrow::Cow<'_, str> {
+fn ends(text: &str) -> Cow<'_, str> {
     if text.len() <= HEAD + TAIL {
-        return text.into();
+        return Cow::Borrowed(text);
     }
-    format!("{}\n[...]\n{}", floor(text, HEAD), ceil(text, text.len() - TAIL)).into()
+    Cow::Owned(format!("{}\n[...]\n{}", floor(text, HEAD), ceil(text, text.len() - TAIL)))
+}
+
+/// At most `limit` bytes of both ends of a text.
+fn brief(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}\n{}", floor(text, limit / 2), ceil(text, text.len() - limit / 2)))
 }

@@ -22,47 +22,66 @@ const CAUSE_BYTES: usize = 96;
 
 /// `at_start`: the call itself said that it failed, so the beginning is the message.
 pub(super) fn read(text: &str, at_start: bool) -> Option<Family> {
-    let message = if at_start { opening(text) } else { decisive(text) }?;
-    let cause = match causes::known(&message) {
-        Some(known) => known.to_owned(),
-        None => general(&message),
+    let found = decisive(text);
+    let message = match found {
+        // A trace or a compiler's complaint says more than how the tool began.
+        Some((weight, line)) if weight >= STRONG || !at_start => line,
+        _ if at_start => opening(text)?,
+        _ => return None,
     };
-    if cause.is_empty() {
-        return None;
-    }
-    Some(Family { cause, message: Digest::of(without_places(&message)) })
+    // The sign of a well-known cause may stand after a long quotation.
+    let around = if at_start { text } else { message };
+    let cause = causes::known(message)
+        .or_else(|| causes::known(&super::brief(around, 4096)))
+        .map_or_else(|| general(message), str::to_owned);
+    (!cause.is_empty()).then(|| Family { cause, message: Digest::of(without_places(message)) })
 }
 
-/// What a tool says first when it fails; a trace below it says it better.
-fn opening(text: &str) -> Option<String> {
+/// What a tool says first when it fails.
+fn opening(text: &str) -> Option<&str> {
     let mut rest = text.trim_start();
+    // Warnings that happen to come first are not what went wrong.
+    while let Some((line, below)) = rest.split_once('\n')
+        && (line.contains("Warning: ") || line.starts_with("  "))
+        && !below.trim().is_empty()
+    {
+        rest = below;
+    }
+    if let Some(at) = super::signs::error_label(rest) {
+        rest = rest[at..].trim_start();
+    }
     for label in ["[error]", "ERROR:", "Error:", "error:"] {
         rest = rest.strip_prefix(label).unwrap_or(rest).trim_start();
     }
-    if (rest.starts_with("Traceback (most recent call last)") || rest.lines().count() > 12)
-        && let Some(line) = decisive(rest)
-    {
-        return Some(line);
-    }
     let message = crate::excerpt::floor(rest, 600);
-    (!message.trim().is_empty()).then(|| message.to_owned())
+    (!message.trim().is_empty()).then_some(message)
 }
 
-/// The line that says what went wrong.
-fn decisive(text: &str) -> Option<String> {
+/// From this weight on a line is what went wrong, whatever else is said.
+const STRONG: u8 = 5;
+
+/// The line that says what went wrong, and how sure that is.
+fn decisive(text: &str) -> Option<(u8, &str)> {
     let mut best: Option<(u8, &str)> = None;
+    let mut in_trace = false;
     for line in text.lines() {
-        let Some(rank) = rank(line) else { continue };
-        let (weight, last_wins) = rank;
-        let better = match best {
-            None => true,
-            Some((held, _)) => weight > held || (weight == held && last_wins),
+        let (weight, last_wins) = if line.ends_with("Traceback (most recent call last):") {
+            in_trace = true;
+            continue;
+        } else if in_trace && !line.is_empty() && !line.starts_with([' ', '\t']) {
+            // The frames are indented; the first line that is not is the exception, whatever its name.
+            in_trace = false;
+            (6, true)
+        } else if let Some(rank) = rank(line) {
+            rank
+        } else {
+            continue;
         };
-        if better {
+        if best.is_none_or(|(held, _)| weight > held || (weight == held && last_wins)) {
             best = Some((weight, line));
         }
     }
-    best.map(|(_, line)| strip_label(line).to_owned())
+    best.map(|(weight, line)| (weight, strip_label(line)))
 }
 
 /// How decisive a line is, and whether of two equal ones the last counts.
@@ -105,6 +124,14 @@ fn rank(line: &str) -> Option<(u8, bool)> {
         || lower_start.starts_with("npm error")
         || lower_start.starts_with("error ")
         || lower_start.starts_with("error:")
+    {
+        return Some((4, false));
+    }
+    // The shell itself complains.
+    if indent == 0
+        && text.split_once(": ").is_some_and(|(program, _)| {
+            ["bash", "sh", "zsh", "dash"].contains(&program.rsplit('/').next().unwrap_or(program))
+        })
     {
         return Some((4, false));
     }
@@ -223,7 +250,7 @@ fn general(message: &str) -> String {
 
 /// Something short enough to be a name: of a module, a variable, a parameter.
 fn is_name(quoted: &str) -> bool {
-    !quoted.is_empty()
+    quoted.bytes().any(|b| !b.is_ascii_digit())
         && quoted.len() <= 40
         && quoted.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ':' | '@'))
 }

@@ -17,32 +17,48 @@ const BRIEF: usize = 1200;
 
 pub(super) fn read(text: &str) -> Signs {
     let text = text.trim();
-    let first = text.lines().next().unwrap_or_default().to_lowercase();
     let brief = if text.len() <= BRIEF { text.to_lowercase() } else { String::new() };
-    let tail = crate::excerpt::ceil(text, text.len().saturating_sub(400)).to_lowercase();
     let head = crate::excerpt::floor(text, 400).to_lowercase();
+    let tail = crate::excerpt::ceil(text, text.len().saturating_sub(400)).to_lowercase();
     let any = |hay: &str, needles: &[&str]| needles.iter().any(|needle| hay.contains(needle));
-    let starts = |needles: &[&str]| needles.iter().any(|needle| first.starts_with(needle));
     let refused = any(&brief, REFUSED);
+    let error = error_label(text).is_some()
+        || (!brief.is_empty() && (starts(&head, ERROR_STARTS) || any(&brief, ERROR_FIELDS)));
+    // Long outputs are cut off with a word at the end, or announced at the start.
     let timed_out = !refused
-        && (any(&tail, TIMED_OUT) || any(&head, TIMED_OUT))
-        && (text.len() <= BRIEF || any(&tail, TIMED_OUT) || starts(ERROR_STARTS));
-    let empty = text.is_empty() || (text.len() <= 300 && (any(&brief, EMPTY) || NOTHING.contains(&brief.as_str())));
+        && (any(&tail, TIMED_OUT)
+            || ((!brief.is_empty() || error || head.contains("command")) && any(&head, TIMED_OUT)));
     Signs {
-        error: starts(ERROR_STARTS),
+        error,
         refused,
         timed_out,
-        outage: any(&brief, OUTAGE),
-        empty,
+        outage: any(&brief, OUTAGE) || (!brief.is_empty() && OUTAGE_CODES.iter().any(|code| text.contains(code))),
+        empty: text.is_empty() || (text.len() <= 300 && (any(&brief, EMPTY) || NOTHING.contains(&brief.as_str()))),
         acknowledged: text.len() <= 400 && any(&brief, ACKNOWLEDGED),
     }
 }
 
+fn starts(text: &str, needles: &[&str]) -> bool {
+    needles.iter().any(|needle| text.starts_with(needle))
+}
+
+/// Where `Error:` stands when a text begins with it, perhaps after a few plain words that introduce
+/// it (`Tool x returned: Error: ...`). A place in a file (`a.py:12: Error:`) introduces nothing.
+pub(super) fn error_label(text: &str) -> Option<usize> {
+    let head = crate::excerpt::floor(text, 200);
+    let at = ["Error:", "ERROR:", "error:", "[error]", "[ERROR]"].iter().filter_map(|label| head.find(label)).min()?;
+    let before = head[..at].trim();
+    let introduced = before.is_empty()
+        || (before.ends_with(':')
+            && before
+                .chars()
+                .all(|c| c.is_alphabetic() || c.is_whitespace() || matches!(c, '_' | ':' | '`' | '-' | '\'')));
+    introduced.then_some(at)
+}
+
 /// How a tool begins when it could not do what it was asked.
 const ERROR_STARTS: &[&str] = &[
-    "error:",
     "error -",
-    "[error]",
     "fatal:",
     "failed to ",
     "error executing ",
@@ -68,8 +84,16 @@ const ERROR_STARTS: &[&str] = &[
     "unknown tool",
     "no such tool",
     "agentexecutionerror",
-    "exception:",
-    "an error occurred",
+];
+
+/// Answers of tools that speak JSON or print an object.
+const ERROR_FIELDS: &[&str] = &[
+    "\"success\": false",
+    "\"success\":false",
+    "'success': false",
+    "\"is_error\": true",
+    "\"iserror\":true",
+    "\"iserror\": true",
 ];
 
 /// A person, a policy or a sandbox stands in the way.
@@ -151,7 +175,11 @@ const OUTAGE: &[&str] = &[
     "rate limit",
     "rate_limit",
     "ratelimit",
-    "overloaded",
+    "overloaded_error",
+    "overloaded error",
+    "server overloaded",
+    "is overloaded",
+    "currently overloaded",
     "service unavailable",
     "503 service",
     "502 bad gateway",
@@ -175,11 +203,6 @@ const OUTAGE: &[&str] = &[
     "network is unreachable",
     "network unreachable",
     "connection reset by peer",
-    "econnreset",
-    "etimedout",
-    "getaddrinfo enotfound",
-    "eai_again",
-    "econnrefused",
     "connection refused",
     "connection timed out",
     "connection aborted",
@@ -189,6 +212,9 @@ const OUTAGE: &[&str] = &[
     "tls handshake",
     "max retries exceeded",
 ];
+
+/// The same as error codes.
+const OUTAGE_CODES: &[&str] = &["ECONNRESET", "ECONNREFUSED", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH"];
 
 /// Looked, found nothing.
 const EMPTY: &[&str] = &[

@@ -10,10 +10,14 @@ pub(super) fn read(text: &str) -> Option<Report> {
     for line in text.lines() {
         let trimmed = line.trim();
         if let Some(message) = pending {
-            // rustc names the place below the message; between them there may be nothing.
+            // rustc names the place below the message. Other programs begin a line with `error:` too;
+            // without a place it is no diagnostic.
             pending = None;
-            let place = trimmed.strip_prefix("--> ").map(path_of).unwrap_or_default();
-            complain(&mut report, place, message);
+            if let Some(place) = trimmed.strip_prefix("--> ") {
+                complain(&mut report, path_of(place), message);
+            } else if message.starts_with("error[") {
+                complain(&mut report, "", message);
+            }
         }
         if CLEAN.iter().any(|sign| trimmed.starts_with(sign)) {
             clean = true;
@@ -27,9 +31,6 @@ pub(super) fn read(text: &str) -> Option<Report> {
             // eslint heads its complaints with the file.
             file = trimmed;
         }
-    }
-    if let Some(message) = pending {
-        complain(&mut report, "", message);
     }
     (clean || !report.names.is_empty()).then_some(report)
 }

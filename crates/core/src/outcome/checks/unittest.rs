@@ -10,8 +10,10 @@ pub(super) fn read(text: &str) -> Option<Report> {
         .lines()
         .rev()
         .find(|line| line.starts_with("FAILED (") || *line == "FAILED" || *line == "OK" || line.starts_with("OK ("))?;
-    let bad =
-        ["failures=", "errors=", "unexpected successes="].iter().filter_map(|label| count_after(verdict, label)).sum();
+    let bad = match verdict.strip_prefix("FAILED (") {
+        Some(counts) => counts.trim_end_matches(')').split(", ").filter_map(failures).sum(),
+        None => 0,
+    };
     let mut report = Report::default();
     report.counts(Some(total.saturating_sub(bad)), bad);
     for line in text.lines() {
@@ -22,4 +24,10 @@ pub(super) fn read(text: &str) -> Option<Report> {
         }
     }
     Some(report)
+}
+
+/// `failures=2` and `errors=1` count; `skipped=3` and `expected failures=1` do not.
+fn failures(part: &str) -> Option<u32> {
+    let (what, count) = part.split_once('=')?;
+    matches!(what, "failures" | "errors" | "unexpected successes").then(|| count.parse().ok()).flatten()
 }
