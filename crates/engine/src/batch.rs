@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use belay_core::effect::Spent;
 use belay_core::session::SESSION_FORMAT;
-use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Verdict};
+use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State};
 use belay_store::session::Card;
 use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
 
@@ -124,7 +124,7 @@ impl Desk<'_> {
     fn take_in(&mut self, transaction: &mut dyn Transaction, w: &mut Working, event: &Event) -> Result<Answer> {
         let identity = Digest::of(event.identity());
         if w.held.session.has_seen(identity) {
-            return Ok(Answer { decision: again(&w.held.session, event, identity), seq: None });
+            return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }
         let Known { rules, digest } = self.rulebook.know(self.rules.rules_for(project(&w.held.session, event)));
         // The log keeps a tick only if something followed from it: a replay does not miss the others.
@@ -135,7 +135,7 @@ impl Desk<'_> {
         let seq = w.held.version + 1;
         let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &json };
         if !transaction.append(w.held.id, &new)? {
-            return Ok(Answer { decision: again(&w.held.session, event, identity), seq: None });
+            return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }
         if !self.rulebook.stored.contains(&digest) && w.rules != Some(digest) {
             transaction.put_rules(digest, &serde_json::to_string(&*rules).unwrap_or_default())?;
@@ -173,11 +173,8 @@ impl Desk<'_> {
 }
 
 /// The answer to an event seen before: a question asked twice is answered alike.
-pub(crate) fn again(session: &Session, event: &Event, identity: Digest) -> Decision {
-    let asks =
-        matches!(event.body, Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_));
-    let verdict = if asks { session.answer_again(identity) } else { Verdict::Go };
-    Decision { verdict, effects: Vec::new(), duplicate: true }
+pub(crate) fn again(session: &Session, event: &Event) -> Decision {
+    Decision { verdict: session.verdict(event), effects: Vec::new(), duplicate: true }
 }
 
 /// Where the session works, as far as anybody said.

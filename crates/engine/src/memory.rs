@@ -80,7 +80,7 @@ impl Memory {
         let session = &mut overlay.session;
         let identity = Digest::of(event.identity());
         if session.has_seen(identity) {
-            return again(session, &event, identity);
+            return again(session, &event);
         }
         let rules = around.rules.rules_for(project(session, &event));
         let effects = session.apply(&event, &rules);

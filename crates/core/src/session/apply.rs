@@ -17,7 +17,7 @@ impl Session {
         }
         let before = self.state.clone();
         let mut effects = Vec::new();
-        self.lift_if_due(event.at);
+        self.lift_if_due(event.at, &mut effects);
         self.note_facts(event);
         self.count(event);
         self.react(event, rules, &mut effects);
@@ -31,12 +31,12 @@ impl Session {
     }
 
     /// A cooldown that a person gave with a resume ends by itself.
-    fn lift_if_due(&mut self, now: Time) {
+    fn lift_if_due(&mut self, now: Time, effects: &mut Vec<Effect>) {
         if let State::Paused { until: Some(until), .. } = &self.state
             && now >= *until
         {
             self.state = State::Active;
-            self.incident = None;
+            self.close_incident(now, effects);
         }
     }
 

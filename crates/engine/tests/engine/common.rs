@@ -108,3 +108,10 @@ pub(crate) fn result(session: &str, n: u64) -> Event {
     let returned = ToolReturned::new(Some(format!("call-{n}")), None, Some(0), &format!("ok {n}"));
     event(session, &format!("r{n}"), Body::ToolReturned(returned))
 }
+
+/// Always the same failure.
+pub(crate) fn failure(session: &str, n: u64) -> Event {
+    let output = "error[E0425]: cannot find value `x` in this scope";
+    let returned = ToolReturned::new(Some(format!("call-{n}")), None, Some(101), output);
+    event(session, &format!("r{n}"), Body::ToolReturned(returned))
+}

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::common::{Folder, START, TestClock, call, event, key, prompt, result};
+use crate::common::{Folder, START, TestClock, call, event, failure, key, prompt, result};
 use belay_core::event::{OperatorDecision, Prompt};
 use belay_core::session::REMEMBERED;
-use belay_core::{Body, State, Time, Verdict};
+use belay_core::{Body, Effect, State, Time, Verdict};
 use belay_engine::EngineError;
 use belay_store::{EventQuery, IncidentQuery, SessionQuery, StoreError};
 
@@ -121,4 +121,33 @@ fn the_log_keeps_a_tick_only_if_something_followed() {
     clock.pass(Duration::from_secs(61));
     assert_eq!(engine.observe(tick("t3")).unwrap().seq, Some(4));
     assert_eq!(folder.store().session(&key("s")).unwrap().unwrap().state, State::Active);
+    assert_eq!(folder.store().incidents(&IncidentQuery::default()).unwrap(), [], "what is lifted is closed");
+}
+
+#[test]
+fn a_pause_by_the_detector_is_done_again_with_full_sync() {
+    let folder = Folder::new();
+    let mut engine = folder.engine();
+    let paused = (0..200).find_map(|n| {
+        let asked = engine.observe(call("s", n)).unwrap();
+        let told = engine.observe(failure("s", n)).unwrap();
+        let held = [&asked, &told].into_iter().any(|answer| {
+            let mut changes = answer.decision.effects.iter();
+            changes.any(|effect| matches!(effect, Effect::StateChanged { to, .. } if to.is_paused()))
+        });
+        held.then_some(2 * n + 2)
+    });
+    let events = paused.expect("the same failing command for ever is a loop");
+    let metrics = engine.metrics();
+    assert_eq!((metrics.redone, metrics.commits, metrics.events), (1, events, events), "{metrics:?}");
+    let store = folder.store();
+    let row = store.session(&key("s")).unwrap().unwrap();
+    assert_eq!((row.version, row.state.is_paused()), (events, true));
+    let incidents = store.incidents(&IncidentQuery::default()).unwrap();
+    let finding = incidents[0].finding.as_ref().unwrap();
+    assert_eq!(store.finding(&finding.id).unwrap().unwrap().session, key("s"));
+    let news = store.outbox(None, 100).unwrap();
+    assert_eq!(news.iter().filter(|message| message.topic == "incident_opened").count(), 1, "{news:#?}");
+    let held = folder.engine().observe(call("s", 500)).unwrap();
+    assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "{held:?}");
 }
