@@ -37,7 +37,9 @@ impl Backend {
     fn own(context: &Context) -> Result<Self, CommandError> {
         context.places.create()?;
         let store = SqliteStore::open(context.database(), OpenOptions::default())?;
-        let rulesets = Rulesets::new(context.places.clone(), context.env.clone(), context.flags()?, Box::new(|_| {}));
+        let out = context.out;
+        let notice = move |note: &belay_config::Problem| out.warn(&note.to_string(), note.hint.as_deref());
+        let rulesets = Rulesets::new(context.places.clone(), context.env.clone(), context.flags()?, Box::new(notice));
         let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
         let options = Options { rules: Box::new(rules), ..Options::default() };
         Ok(Self::Own(Box::new(Engine::new(Box::new(store), options))))

@@ -15,7 +15,7 @@ pub(crate) fn ago(at: Time, now: Time) -> String {
     }
     let seconds = now.since(at).as_secs();
     match seconds {
-        0..5 => "now".to_owned(),
+        0..5 => "just now".to_owned(),
         5..60 => format!("{seconds}s ago"),
         60..3600 => format!("{}m ago", seconds / 60),
         3600..86_400 => format!("{}h ago", seconds / 3600),

@@ -101,17 +101,9 @@ impl Edit {
         Ok(())
     }
 
-    /// Takes a key out. Whether it was there.
+    /// Takes a key out, and sections that are empty then. Whether it was there.
     pub fn unset(&mut self, key: &Key) -> bool {
-        let Some((last, folders)) = key.parts().split_last() else { return false };
-        let mut table: &mut dyn toml_edit::TableLike = self.document.as_table_mut();
-        for part in folders {
-            match table.get_mut(part).and_then(Item::as_table_like_mut) {
-                Some(inner) => table = inner,
-                None => return false,
-            }
-        }
-        table.remove(last).is_some()
+        take_out(self.document.as_table_mut(), key.parts())
     }
 
     /// The file as it would be.
@@ -122,6 +114,21 @@ impl Edit {
     pub fn save(&self) -> Result<(), EditError> {
         atomic::write(&self.path, self.text().as_bytes(), atomic::Mode::Keep)
             .map_err(|source| EditError::Write { path: self.path.clone(), source })
+    }
+}
+
+fn take_out(table: &mut dyn toml_edit::TableLike, path: &[String]) -> bool {
+    match path {
+        [] => false,
+        [last] => table.remove(last).is_some(),
+        [first, rest @ ..] => {
+            let Some(inner) = table.get_mut(first).and_then(Item::as_table_like_mut) else { return false };
+            let taken = take_out(inner, rest);
+            if taken && inner.is_empty() {
+                table.remove(first);
+            }
+            taken
+        }
     }
 }
 

@@ -110,6 +110,8 @@ pub struct Resident {
     pool: Arc<Pool>,
     http: Option<std::net::TcpListener>,
     plan: Plan,
+    runtime: tokio::runtime::Runtime,
+    signals: Signals,
     // Last: the lock goes when everything else has gone.
     _instance: Instance,
 }
@@ -123,6 +125,9 @@ impl Resident {
             true => Some(listen(config.serve.listen.addr())?),
             false => None,
         };
+        // Before anybody can know that we serve: a signal from now on means "leave in order".
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build()?;
+        let signals = Signals::catch(&runtime)?;
         let url = http.as_ref().and_then(|http| http.local_addr().ok()).map(|addr| format!("http://{addr}/"));
         let socket =
             Socket::bind(&socket_path).map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
@@ -149,7 +154,7 @@ impl Resident {
                 max_bytes: config.store.keep_bytes.get().unwrap_or(u64::MAX),
             },
         };
-        Ok(Self { shared, pool, http, plan, _instance: instance })
+        Ok(Self { shared, pool, http, plan, runtime, signals, _instance: instance })
     }
 
     /// Where the page is.
@@ -168,15 +173,14 @@ impl Resident {
 
     /// Serves until told to leave, and leaves in order. Returns why.
     pub fn run(self) -> Result<&'static str, ServeError> {
-        let Self { shared, pool, http, plan, _instance } = self;
+        let Self { shared, pool, http, plan, runtime, signals, _instance } = self;
         let keeper = {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
                 .name("housekeeping".to_owned())
                 .spawn(move || housekeeping::run(&shared, plan))?
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build()?;
-        let served = runtime.block_on(serve(&shared, http));
+        let served = runtime.block_on(serve(&shared, http, signals));
         shared.stop.set("the listener failed");
         if !pool.drain(DRAIN) {
             tracing::warn!("some connections did not finish in time");
@@ -194,14 +198,30 @@ impl Resident {
     }
 }
 
-async fn serve(shared: &Arc<Shared>, http: Option<std::net::TcpListener>) -> Result<(), ServeError> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+/// Signals that mean "leave in order".
+#[derive(Debug)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn catch(runtime: &tokio::runtime::Runtime) -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let _inside = runtime.enter();
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+}
+
+async fn serve(
+    shared: &Arc<Shared>,
+    http: Option<std::net::TcpListener>,
+    mut signals: Signals,
+) -> Result<(), ServeError> {
     let signals = async {
         tokio::select! {
-            _ = terminate.recv() => shared.stop.set("SIGTERM"),
-            _ = interrupt.recv() => shared.stop.set("SIGINT"),
+            _ = signals.terminate.recv() => shared.stop.set("SIGTERM"),
+            _ = signals.interrupt.recv() => shared.stop.set("SIGINT"),
             () = shared.stop.wait() => {}
         }
     };

@@ -9,6 +9,7 @@ use belay_server::logfile::LogFile;
 use belay_server::{Client, Resident, ServeError, ServeOptions};
 use clap::Args;
 use serde_json::json;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
 use super::Ended;
@@ -114,8 +115,16 @@ fn second(context: &Context, holder: Option<Holder>) -> Ended {
 fn start_log(places: &Places, config: &Config) {
     let log = &config.log;
     let file = LogFile::new(places.logs().join("serve.log"), log.max_bytes.get().unwrap_or(u64::MAX), log.keep_files);
-    let level = log.level.as_str().parse().unwrap_or(tracing_subscriber::filter::LevelFilter::INFO);
-    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false).with_writer(Mutex::new(file));
+    let level = log.level.as_str().parse().unwrap_or(LevelFilter::INFO);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false).with_writer(Mutex::new(file));
+    // What is wrong is also said where somebody may be looking.
+    let spoken = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_target(false)
+        .without_time()
+        .with_writer(std::io::stderr);
+    let registry =
+        tracing_subscriber::registry().with(lines.with_filter(level)).with(spoken.with_filter(LevelFilter::WARN));
     // Only a second subscriber in the same process can fail this.
-    let _ = tracing_subscriber::registry().with(layer.with_filter(level)).try_init();
+    let _ = registry.try_init();
 }

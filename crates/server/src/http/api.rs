@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::border::ApiError;
 use super::{blocking, guard};
 use crate::ops;
-use crate::protocol::{Code, Decide, Refusal};
+use crate::protocol::Decide;
 use crate::resident::Shared;
 use crate::view::{EventView, IncidentView, SessionView};
 
@@ -186,9 +186,7 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
         return Err(ApiError::bad_request("send content-type: application/json"));
     }
     body.map_err(|error| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Refusal::new(Code::TooLong, format!("a body may be {} bytes long", super::MAX_BODY)).into()
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => ApiError::too_long(),
         _ => ApiError::bad_request(error.body_text()),
     })
 }

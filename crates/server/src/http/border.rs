@@ -27,6 +27,10 @@ impl ApiError {
         Refusal::new(Code::Forbidden, message).into()
     }
 
+    pub(super) fn too_long() -> Self {
+        Refusal::new(Code::TooLong, format!("a body may be {} bytes long", super::MAX_BODY)).into()
+    }
+
     pub(super) fn method() -> Self {
         Self(StatusCode::METHOD_NOT_ALLOWED, Refusal::new(Code::BadRequest, "this address takes another method"))
     }

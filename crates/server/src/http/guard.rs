@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::MAX_BODY;
 use super::border::ApiError;
 use crate::resident::Shared;
 use crate::token::Token;
@@ -44,6 +46,11 @@ fn examine(headers: &HeaderMap) -> Result<(), ApiError> {
         return Err(ApiError::forbidden(format!(
             "this Belay answers to loopback names only, not to {host:?}; use 127.0.0.1 or localhost"
         )));
+    }
+    // Said at once, rather than after the rest has been read.
+    let length = headers.get(CONTENT_LENGTH).map(text).and_then(|length| length.parse::<u64>().ok());
+    if length.is_some_and(|length| length > MAX_BODY as u64) {
+        return Err(ApiError::too_long());
     }
     if let Some(origin) = headers.get(ORIGIN).map(text)
         && origin.strip_prefix("http://") != Some(host.as_str())

@@ -1,0 +1,260 @@
+//! `belay config` and `belay trust`.
+
+use crate::world::World;
+
+#[test]
+fn values_are_shown_with_where_they_come_from() {
+    let world = World::new().var("BELAY_LOG", "debug");
+    world.write("home/.config/belay/config.toml", "# mine\n[serve]\nlisten = \"127.0.0.1:1234\" # here\n");
+    let told: Vec<String> = [
+        ["config", "get", "serve.listen"].as_slice(),
+        &["config", "get", "serve.listen", "--json"],
+        &["config", "list", "serve"],
+        &["config", "list", "log", "--json"],
+        &["config", "explain", "log.level"],
+        &["config", "explain", "detect.max_nudges"],
+        &["config", "explain", "serve"],
+        &["config", "get", "serve.lisen"],
+        &["config", "path"],
+        &["--set", "serve.http=maybe", "config", "get", "serve.http"],
+        &["--set", "serve.http", "config", "get", "serve.http"],
+    ]
+    .iter()
+    .map(|args| world.tell(args))
+    .collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    $ belay config get serve.listen
+    127.0.0.1:[port]
+
+    $ belay config get serve.listen --json
+    {"key":"serve.listen","layer":"user","line":3,"origin":"/home/.config/belay/config.toml","value":"127.0.0.1:[port]"}
+
+    $ belay config list serve
+    KEY  VALUE  FROM
+    serve.http  true  built-in
+    serve.idle_exit  "never"  built-in
+    serve.listen  "127.0.0.1:[port]"  /home/.config/belay/config.toml:3
+    serve.tick  "15s"  built-in
+
+    $ belay config list log --json
+    {"values":[{"key":"log.keep_files","layer":"built-in","line":null,"origin":"built-in","value":4},{"key":"log.level","layer":"environment","line":null,"origin":"BELAY_LOG","value":"debug"},{"key":"log.max_bytes","layer":"built-in","line":null,"origin":"built-in","value":"8MiB"}]}
+
+    $ belay config explain log.level
+    log.level
+      How much is written.
+      One of: error, warn, info, debug, trace.
+
+      built-in  "info"  (built-in)
+      environment  "debug"  (BELAY_LOG)  <- this counts
+
+      BELAY_LOG sets it for one run.
+      A project file cannot set it.
+
+    $ belay config explain detect.max_nudges
+    detect.max_nudges
+      How often one finding is answered with a nudge before it becomes a pause.
+
+      built-in  2  (built-in)  <- this counts
+
+      A project file may lower it; to raise it there, trust the project.
+
+    $ belay config explain serve
+    serve
+      The resident process.
+
+      serve.http
+      serve.idle_exit
+      serve.listen
+      serve.tick
+
+    $ belay config get serve.lisen
+    -- stderr
+    Error: there is no key `serve.lisen`
+    Hint: did you mean `serve.listen`?
+    -- exit 1
+
+    $ belay config path
+    user  /home/.config/belay/config.toml
+    project  none found from here upwards
+    state  /home/.local/state/belay
+    store  /home/.local/state/belay/belay.db
+    socket  /home/.local/state/belay/belay.sock
+    logs  /home/.local/state/belay/logs
+
+    $ belay --set serve.http=maybe config get serve.http
+    -- stderr
+    Error: --set serve.http: `serve.http`: `maybe` is neither true nor false
+    -- exit 1
+
+    $ belay --set serve.http config get serve.http
+    -- stderr
+    Error: --set serve.http: a value is missing
+    Hint: write --set KEY=VALUE
+    -- exit 2
+    "#);
+}
+
+#[test]
+fn set_and_unset_change_one_value() {
+    let world = World::new().var("BELAY_HTTP", "true");
+    let file = world.write("home/.config/belay/config.toml", "# mine\n[serve]\nlisten = \"127.0.0.1:1234\" # here\n");
+    let told: Vec<String> = [
+        ["config", "set", "serve.listen", "localhost:4321"].as_slice(),
+        &["config", "set", "serve.http", "false"],
+        &["config", "set", "detect.max_nudges", "1", "--json"],
+        &["config", "set", "detect.max_nudges", "lots"],
+        &["config", "set", "serve.listen", "0.0.0.0:80"],
+        &["config", "set", "serve.lisen", "x"],
+        &["config", "unset", "detect.max_nudges"],
+        &["config", "unset", "detect.max_nudges"],
+    ]
+    .iter()
+    .map(|args| world.tell(args))
+    .collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    $ belay config set serve.listen localhost:4321
+    `serve.listen` is set in /home/.config/belay/config.toml.
+
+    $ belay config set serve.http false
+    `serve.http` is set in /home/.config/belay/config.toml.
+    -- stderr
+    Warning: it does not count here: BELAY_HTTP says true
+
+    $ belay config set detect.max_nudges 1 --json
+    {"file":"/home/.config/belay/config.toml","now":{"key":"detect.max_nudges","layer":"user","line":7,"origin":"/home/.config/belay/config.toml","value":1}}
+
+    $ belay config set detect.max_nudges lots
+    -- stderr
+    Error: `detect.max_nudges`: `lots` is no whole number
+    -- exit 1
+
+    $ belay config set serve.listen 0.0.0.0:80
+    -- stderr
+    Error: `serve.listen`: 0.0.0.0:80 can be reached from other machines; Belay listens on loopback addresses only, such as 127.0.0.1:[port]
+    -- exit 1
+
+    $ belay config set serve.lisen x
+    -- stderr
+    Error: unknown key `serve.lisen`
+    Hint: did you mean `serve.listen`?
+    -- exit 1
+
+    $ belay config unset detect.max_nudges
+    `detect.max_nudges` is taken out of /home/.config/belay/config.toml.
+
+    $ belay config unset detect.max_nudges
+    -- stderr
+    Error: `detect.max_nudges` is not set in /home/.config/belay/config.toml
+    -- exit 1
+    "#);
+    insta::assert_snapshot!(std::fs::read_to_string(file).unwrap(), @r#"
+    # mine
+    [serve]
+    listen = "localhost:4321" # here
+    http = false
+    "#);
+}
+
+#[test]
+fn a_wrong_file_stops_serve_and_config_but_not_a_persons_decision() {
+    let world = World::new();
+    world.write("home/.config/belay/config.toml", "[serve]\nlisen = 1\n");
+    let event = crate::world::lines(&[crate::world::call("e1", "abc", "ls")]);
+    let told = [
+        world.tell(&["serve"]),
+        world.tell(&["config", "list"]),
+        world.tell_with(&["events", "post"], &event),
+        world.tell(&["pause", "abc"]),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    $ belay serve
+    -- stderr
+    Error: /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
+    Hint: did you mean `serve.listen`?
+    -- exit 1
+
+    $ belay config list
+    -- stderr
+    Error: /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
+    Hint: did you mean `serve.listen`?
+    -- exit 1
+
+    $ belay events post
+    line 1: taken as number 1
+    -- stderr
+    Warning: /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
+    Hint: did you mean `serve.listen`?
+    1 taken.
+
+    $ belay pause abc
+    claude-code:abc is paused: its next call is held. `belay resume claude-code:abc` lets it go on.
+    -- stderr
+    Warning: /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
+    Hint: did you mean `serve.listen`?
+    Warning: /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
+    Hint: did you mean `serve.listen`?
+    ");
+}
+
+#[test]
+fn a_project_is_trusted_by_content() {
+    let world = World::new();
+    world.write("home/code/app/.belay.toml", "[detect]\nmax_nudges = 9\n");
+    let mut told = vec![
+        world.tell(&["config", "get", "detect.max_nudges"]),
+        world.tell(&["trust"]),
+        world.tell(&["trust", "--yes"]),
+        world.tell(&["trust", "--list"]),
+        world.tell(&["config", "get", "detect.max_nudges"]),
+    ];
+    world.write("home/code/app/.belay.toml", "[detect]\nmax_nudges = 99\n");
+    told.push(world.tell(&["config", "get", "detect.max_nudges"]));
+    told.push(world.tell(&["trust", "--list"]));
+    told.push(world.tell(&["trust", "--revoke"]));
+    told.push(world.tell(&["trust", "--revoke"]));
+    insta::assert_snapshot!(told.join("\n"), @r"
+    $ belay config get detect.max_nudges
+    2
+    -- stderr
+    Warning: /home/code/app/.belay.toml:2:1: `detect.max_nudges` is ignored: it would loosen detection, and you have not trusted this file
+    Hint: read the file, then run `belay trust` in its folder to accept it
+
+    $ belay trust
+    -- stderr
+    Error: trusting a project needs your word, and there is no terminal to ask at
+    Hint: read the file, then run `belay trust --yes`
+    -- exit 1
+
+    $ belay trust --yes
+    /home/code/app/.belay.toml is trusted as it stands now; if it changes, you will be asked again.
+
+    $ belay trust --list
+    FILE  SINCE  STANDING
+    /home/code/app/.belay.toml  [ago]  trusted
+
+    $ belay config get detect.max_nudges
+    9
+
+    $ belay config get detect.max_nudges
+    2
+    -- stderr
+    Warning: /home/code/app/.belay.toml:2:1: `detect.max_nudges` is ignored: it would loosen detection, and the file has changed since you trusted it
+    Hint: read the file again, then run `belay trust` in its folder to accept it
+
+    $ belay trust --list
+    FILE  SINCE  STANDING
+    /home/code/app/.belay.toml  [ago]  changed since
+    -- stderr
+    Warning: /home/code/app/.belay.toml:2:1: `detect.max_nudges` is ignored: it would loosen detection, and the file has changed since you trusted it
+    Hint: read the file again, then run `belay trust` in its folder to accept it
+
+    $ belay trust --revoke
+    /home/code/app/.belay.toml is not trusted any more.
+
+    $ belay trust --revoke
+    -- stderr
+    Error: /home/code/app/.belay.toml is not trusted
+    Hint: see `belay trust --list`
+    -- exit 1
+    ");
+}

@@ -1,0 +1,137 @@
+//! Nothing acknowledged is ever lost: the resident process is killed again and again under load.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use belay_core::event::{Note, OperatorDecision};
+use belay_core::{Body, Event, Excerpt, SessionKey, Source, Time};
+use belay_server::Client;
+use belay_server::protocol::{Decide, EventAnswer};
+use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+
+use crate::resident::Serve;
+use crate::world::{World, eventually};
+
+const KILLS: usize = 50;
+const WRITERS: usize = 8;
+/// Every so many events a writer pauses its session and goes on with a fresh one.
+const PAUSE_EVERY: u64 = 20;
+
+/// What one writer was promised.
+#[derive(Default)]
+struct Promised {
+    /// Event ids by session.
+    events: HashMap<SessionKey, Vec<String>>,
+    paused: Vec<SessionKey>,
+}
+
+fn connect(world: &World, done: &AtomicBool) -> Option<Client> {
+    eventually("the resident process to answer", || {
+        if done.load(Ordering::Relaxed) {
+            return Some(None);
+        }
+        Client::connect(&world.places(), Duration::from_secs(20)).ok().map(Some)
+    })
+}
+
+fn write(world: &World, writer: usize, acknowledged: &AtomicU64, done: &AtomicBool) -> Promised {
+    let mut promised = Promised::default();
+    let (mut number, mut generation) = (0_u64, 0);
+    let shared = SessionKey::new("codex", "shared");
+    while let Some(mut client) = connect(world, done) {
+        while !done.load(Ordering::Relaxed) {
+            number += 1;
+            let own = SessionKey::new("claude-code", format!("writer-{writer}-{generation}"));
+            let session = if number.is_multiple_of(5) { &shared } else { &own };
+            let id = format!("w{writer}-{number}");
+            let body = Body::Note(Note { text: Excerpt::new("working") });
+            let event = Event::new(id.clone(), session.clone(), Source::Api, Time::UNKNOWN, body);
+            // Killed in the middle: the event may or may not be there. Nobody promised anything.
+            let Ok(answers) = client.observe(&[event]) else { break };
+            match &answers.answers[0] {
+                EventAnswer::Taken(taken) if taken.committed => {
+                    promised.events.entry(session.clone()).or_default().push(id);
+                    acknowledged.fetch_add(1, Ordering::Relaxed);
+                }
+                other => panic!("{other:?}"),
+            }
+            if number.is_multiple_of(PAUSE_EVERY) && promised.events.contains_key(&own) {
+                let pause = Decide {
+                    session: own.clone(),
+                    decision: OperatorDecision::Pause,
+                    note: "enough".to_owned(),
+                    by: None,
+                };
+                let Ok(taken) = client.decide(&pause) else { break };
+                assert!(taken.committed);
+                promised.paused.push(own);
+                generation += 1;
+            }
+        }
+        if done.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    promised
+}
+
+#[test]
+fn kill_nine_loses_nothing_that_was_acknowledged() {
+    let world = World::new();
+    let (acknowledged, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    let promised: Vec<Promised> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (world, acknowledged, done) = (&world, &acknowledged, &done);
+                scope.spawn(move || write(world, writer, acknowledged, done))
+            })
+            .collect();
+        for round in 0..KILLS {
+            let serve = Serve::start_with(&world, &["--no-http"]);
+            // Killed after a varying number of acknowledgements: at any point of the work.
+            let enough = acknowledged.load(Ordering::Relaxed) + 20 + (round as u64 * 7) % 31;
+            eventually("the writers to get on", || (acknowledged.load(Ordering::Relaxed) >= enough).then_some(()));
+            serve.kill();
+        }
+        done.store(true, Ordering::Relaxed);
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+
+    // Serving once more is what a user would do next; then everything must be there.
+    let serve = Serve::start_with(&world, &["--no-http"]);
+    assert_eq!(serve.ready["kept"], true);
+    let store =
+        SqliteStore::open(world.places().database(), OpenOptions { read_only: true, ..Default::default() }).unwrap();
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    let mut stored: HashMap<SessionKey, HashMap<String, u32>> = HashMap::new();
+    let mut after = 0;
+    loop {
+        let rows = store.events(&EventQuery { after: Some(after), limit: 1000, ..EventQuery::default() }).unwrap();
+        let Some(last) = rows.last() else { break };
+        after = u64::try_from(last.ord).unwrap();
+        for row in &rows {
+            *stored.entry(row.session.clone()).or_default().entry(row.event().unwrap().id).or_default() += 1;
+        }
+    }
+    let mut events = 0;
+    for (session, id) in promised.iter().flat_map(|p| &p.events).flat_map(|(s, ids)| ids.iter().map(move |id| (s, id)))
+    {
+        events += 1;
+        let times = stored.get(session).and_then(|ids| ids.get(id)).copied().unwrap_or(0);
+        assert_eq!(times, 1, "{id} of {session} was acknowledged and is there {times} times");
+    }
+    let mut paused = 0;
+    for session in promised.iter().flat_map(|p| &p.paused) {
+        paused += 1;
+        let row = store.session(session).unwrap().unwrap();
+        assert!(row.state.is_paused(), "{session} was paused and is {}", row.state.word());
+    }
+    assert!(events >= KILLS * 20 && paused >= KILLS / 5, "{events} events and {paused} pauses are a fair trial");
+    // Versions are gapless: no event was half written.
+    for (session, ids) in &stored {
+        let row = store.session(session).unwrap().unwrap();
+        let count: u64 = ids.values().map(|times| u64::from(*times)).sum();
+        assert_eq!(row.version, count, "{session}");
+    }
+}

@@ -1,0 +1,15 @@
+//! The `belay` command as its users meet it: the real binary, a home of its own for every test.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
+
+mod config;
+mod decisions;
+mod doctor;
+mod durability;
+mod empty;
+mod http;
+mod misc;
+mod post;
+mod resident;
+mod serve;
+mod world;

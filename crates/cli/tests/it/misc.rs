@@ -1,0 +1,65 @@
+//! Help, schemas, completions, the manual.
+
+use crate::world::World;
+
+#[test]
+fn help_names_every_command_and_the_exit_codes() {
+    let help = World::new().run(&["--help"]);
+    assert_eq!(help.code, Some(0));
+    let commands = help.out.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    for line in commands.lines() {
+        assert!(line.split_whitespace().count() > 2, "{line:?} says what the command is for");
+    }
+    insta::assert_snapshot!(help.out.split("Exit status:").nth(1).unwrap(), @r"
+    0  done; also a second `serve`, and `stop` when nothing runs
+    1  not done: the message says why and what to do
+    2  the command line was not understood
+    3  some of the input was refused (`events post`), the rest is done
+    ");
+    assert_eq!(World::new().run(&[]).code, Some(2), "without a command the help is an answer to a mistake");
+}
+
+#[test]
+fn every_schema_is_json_schema() {
+    let world = World::new();
+    for shape in ["event", "decision", "config", "session", "incident", "finding", "alert"] {
+        let schema = world.run(&["schema", shape]).json();
+        assert!(schema["$schema"].as_str().is_some_and(|text| text.contains("json-schema.org")), "{shape}");
+        assert!(schema.get("properties").is_some() || schema.get("oneOf").is_some(), "{shape}");
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(world.run(&["completions", shell]).out.contains("belay"), "{shell}");
+    }
+    assert!(world.run(&["man"]).out.contains(".TH belay 1"));
+    let folder = world.path("man");
+    world.run(&["man", "--out", folder.to_str().unwrap()]);
+    assert!(folder.join("belay-resume.1").exists());
+}
+
+#[test]
+fn output_that_nobody_reads_is_no_failure() {
+    let world = World::new();
+    let mut child = world.command(["schema", "event"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn everything_moves_with_home() {
+    let world = World::new();
+    let home = world.path("elsewhere");
+    let home = home.to_str().unwrap();
+    let event = crate::world::lines(&[crate::world::call("e1", "abc", "ls")]);
+    world.run_with(&["--home", home, "events", "post"], &event);
+    world.run(&["--home", home, "config", "set", "log.level", "debug"]);
+    assert!(world.path("elsewhere/belay.db").exists());
+    assert!(world.path("elsewhere/config.toml").exists());
+    assert!(!world.state().exists());
+    let world = world.var("BELAY_HOME", home);
+    assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,89 @@
+//! A real resident process under test.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout};
+use std::time::Duration;
+
+use belay_server::Client;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::world::World;
+
+/// `belay serve`, ready. Killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Serve {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    pub(crate) ready: serde_json::Value,
+}
+
+impl Serve {
+    pub(crate) fn start(world: &World) -> Self {
+        Self::start_with(world, &["--listen", "127.0.0.1:0"])
+    }
+
+    pub(crate) fn start_with(world: &World, args: &[&str]) -> Self {
+        let mut command = world.command(["serve", "--json"]);
+        let mut child = command.args(args).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        if line.is_empty() {
+            let mut err = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+            panic!("serve did not start: {:?} {err}", child.wait());
+        }
+        Self { child, stdout, ready: serde_json::from_str(&line).unwrap() }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it the hard way.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for it to leave: its exit code and what it said meanwhile.
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.stdout.read_to_string(&mut said).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+
+    /// One HTTP exchange: status line, headers and body as they came.
+    pub(crate) fn http(&self, request: &str) -> String {
+        let url = self.ready["url"].as_str().unwrap();
+        let address = url.trim_start_matches("http://").trim_end_matches('/');
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8(answer).unwrap()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> String {
+        self.http(&format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"))
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        // Gone already, or goes now.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn client(world: &World) -> Client {
+    Client::connect(&world.places(), Duration::from_secs(30)).unwrap()
+}

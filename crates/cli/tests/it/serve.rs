@@ -1,0 +1,279 @@
+//! The resident process: one per state folder, in order to the end.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use belay_server::Client;
+use rustix::process::Signal;
+
+use crate::resident::{Serve, client};
+use crate::world::{World, call, eventually, lines};
+
+#[test]
+fn it_says_where_it_is_and_leaves_when_asked() {
+    let world = World::new();
+    let serve = Serve::start(&world);
+    assert_eq!(client(&world).ping().unwrap().pid, serve.pid());
+    let told = [world.tell(&["status"]), world.tell(&["serve"]), world.tell(&["stop"]), world.tell(&["status"])];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    $ belay status
+    Belay 0.1.0 runs (pid [n], started [ago]).
+    page  http://127.0.0.1:[port]/
+    socket  /home/.local/state/belay/belay.sock
+    state  /home/.local/state/belay
+    sessions  none yet
+    seen  0 events, 0 tool calls, 0 tokens, -
+
+    $ belay serve
+    Belay already runs for this state folder (pid [n]).
+      page  http://127.0.0.1:[port]/
+
+    $ belay stop
+    Belay (pid [n]) has left.
+
+    $ belay status
+    Belay does not run.
+    state  /home/.local/state/belay
+    sessions  none yet
+    seen  0 events, 0 tool calls, 0 tokens, -
+    -- stderr
+    Start it with `belay serve`. Commands and hooks work without it, too.
+    ");
+    let (code, said) = serve.wait();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!world.state().join("belay.sock").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_can_open_the_socket() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let _serve = Serve::start(&world);
+    let mode = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(world.state()), 0o700);
+    assert_eq!(mode(world.state().join("belay.sock")), 0o600);
+}
+
+#[test]
+fn of_two_started_at_the_same_instant_one_serves_and_the_other_points_to_it() {
+    for _ in 0..5 {
+        let world = World::new();
+        let mut both: Vec<_> =
+            (0..2).map(|_| world.command(["serve", "--json", "--listen", "127.0.0.1:0"]).spawn().unwrap()).collect();
+        let said: Vec<serde_json::Value> = both
+            .iter_mut()
+            .map(|child| {
+                let mut line = String::new();
+                BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+                serde_json::from_str(&line).unwrap()
+            })
+            .collect();
+        let serving: Vec<usize> = (0..2).filter(|index| said[*index]["serving"] == true).collect();
+        assert_eq!(serving.len(), 1, "{said:?}");
+        let (first, second) = (serving[0], 1 - serving[0]);
+        assert_eq!(said[second]["already"]["pid"], both[first].id(), "{said:?}");
+        assert_eq!(said[second]["already"]["url"], said[first]["url"]);
+        assert_eq!(both[second].wait().unwrap().code(), Some(0));
+        assert_eq!(client(&world).ping().unwrap().pid, both[first].id());
+        assert_eq!(world.run(&["stop"]).code, Some(0));
+        assert_eq!(both[first].wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_socket_left_by_one_that_was_killed_is_replaced() {
+    let world = World::new();
+    Serve::start(&world).kill();
+    assert!(world.state().join("belay.sock").exists(), "kill -9 leaves it");
+    assert!(matches!(
+        Client::connect(&world.places(), Duration::from_secs(1)),
+        Err(belay_server::ClientError::Absent(_))
+    ));
+    let serve = Serve::start(&world);
+    assert_eq!(client(&world).ping().unwrap().pid, serve.pid());
+}
+
+#[test]
+fn a_port_of_another_program_is_named_with_a_way_out() {
+    let world = World::new();
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let said = world.run(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
+    assert_eq!(said.code, Some(1));
+    assert_eq!(said.err.lines().next(), Some(format!("Error: port {port} is taken by another program").as_str()));
+    assert!(said.err.contains("--listen 127.0.0.1:") && said.err.contains("--no-http"), "{}", said.err);
+    assert!(!world.state().join("belay.sock").exists());
+    // Without HTTP it does not need the port.
+    let serve = Serve::start_with(&world, &["--no-http"]);
+    assert_eq!(serve.ready["url"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_public_address_is_refused() {
+    let said = World::new().run(&["serve", "--listen", "0.0.0.0:8787"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("loopback addresses only"), "{}", said.err);
+}
+
+#[test]
+fn a_signal_drains_what_was_sent_before_it() {
+    const REQUESTS: usize = 200;
+    for signal in [Signal::TERM, Signal::INT] {
+        let world = World::new();
+        let serve = Serve::start(&world);
+        let mut stream = UnixStream::connect(world.places().socket()).unwrap();
+        let requests: String = (0..REQUESTS)
+            .map(|n| {
+                let event = call(&format!("e{n}"), "abc", "ls");
+                format!("{{\"id\":{n},\"op\":\"observe\",\"with\":{{\"events\":[{event}]}}}}\n")
+            })
+            .collect();
+        stream.write_all(requests.as_bytes()).unwrap();
+        let mut answers = BufReader::new(stream).lines();
+        let first: serde_json::Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(first["id"], 0);
+        serve.signal(signal);
+        let rest: Vec<serde_json::Value> = answers.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        assert_eq!(rest.len(), REQUESTS - 1, "everything that was sent is answered");
+        assert!(rest.iter().all(|answer| answer["ok"]["answers"][0]["committed"] == true));
+        let (code, said) = serve.wait();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!world.state().join("belay.sock").exists(), "the socket is gone");
+        let sessions = world.run(&["sessions", "--json"]).json();
+        assert_eq!(sessions["sessions"][0]["events"], REQUESTS);
+    }
+}
+
+#[test]
+fn it_leaves_when_there_is_nothing_to_do() {
+    let world = World::new();
+    let serve = Serve::start_with(&world, &["--no-http", "--idle-exit", "200ms"]);
+    let (code, _) = serve.wait();
+    assert_eq!(code, Some(0));
+    assert!(!world.state().join("belay.sock").exists());
+}
+
+/// A folder nothing can be written to, even by root.
+fn unwritable(world: &World) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = world.path("locked");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
+    match std::fs::write(folder.join("probe"), "") {
+        Err(_) => folder.to_str().unwrap().to_owned(),
+        Ok(()) => "/proc/sys/kernel".to_owned(),
+    }
+}
+
+#[test]
+fn on_a_read_only_disk_decisions_go_on_in_memory_and_loudly() {
+    let world = World::new();
+    let home = unwritable(&world);
+    let world = world.var("BELAY_HOME", home);
+    let serve = Serve::start_with(&world, &["--no-http"]);
+    assert_eq!(serve.ready["kept"], false);
+    let said = world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    assert_eq!(said.out, "line 1: taken, in memory only\n", "{}", said.err);
+    let status = client(&world).status(false).unwrap();
+    assert!(!status.health.ok);
+    assert_eq!(status.health.spooled, 1);
+    // A pause counts for as long as the process lives.
+    let session = belay_core::SessionKey::new("claude-code", "abc");
+    let pause = belay_server::protocol::Decide {
+        session,
+        decision: belay_core::event::OperatorDecision::Pause,
+        note: String::new(),
+        by: None,
+    };
+    assert!(!client(&world).decide(&pause).unwrap().committed);
+    let said = world.run_with(&["events", "post", "--json"], &lines(&[call("e2", "abc", "ls")]));
+    assert_eq!(said.json()["verdict"], "hold");
+    assert_eq!(world.run(&["serve", "--no-http"]).code, Some(0), "still only one");
+    serve.signal(Signal::TERM);
+    let (code, said) = serve.wait();
+    assert_eq!(code, Some(0));
+    assert!(said.contains("Decisions go on in memory"), "{said}");
+}
+
+#[test]
+fn a_clock_that_jumps_neither_lifts_a_pause_nor_hides_a_session() {
+    let world = World::new();
+    let _serve = Serve::start(&world);
+    let at = |id: &str, at: &str| {
+        let mut event: serde_json::Value = serde_json::from_str(&call(id, "abc", "ls")).unwrap();
+        event["at"] = at.into();
+        world.run_with(&["events", "post", "--json"], event.to_string().as_bytes()).json()
+    };
+    at("e1", "2026-01-01T00:00:00Z");
+    world.run(&["pause", "abc"]);
+    world.run(&["resume", "abc", "--cooldown", "12h"]);
+    assert_eq!(at("e2", "2199-01-01T00:00:00Z")["verdict"], "hold", "an event from the future ends no cooldown");
+    assert_eq!(at("e3", "1999-01-01T00:00:00Z")["verdict"], "hold");
+    let session = world.run(&["show", "abc", "--json"]).json();
+    assert!(session["session"]["last_at"].as_str().unwrap() < "2100", "{session}");
+}
+
+#[test]
+fn a_log_can_be_followed() {
+    let world = World::new();
+    let _serve = Serve::start(&world);
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    let mut follow = world.command(["events", "tail", "-f", "--json"]).spawn().unwrap();
+    let mut seen = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<serde_json::Value>(&seen.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["event"]["id"], "e1");
+    let mut subscriber = client(&world);
+    let heard = std::thread::spawn(move || {
+        let mut ids = Vec::new();
+        let what = belay_server::protocol::Subscribe { after: Some(0), ..Default::default() };
+        subscriber
+            .subscribe(&what, |line| {
+                let event: serde_json::Value = serde_json::from_slice(line).unwrap();
+                ids.push(event["event"]["id"].as_str().unwrap().to_owned());
+                ids.len() < 2
+            })
+            .unwrap();
+        ids
+    });
+    world.run_with(&["events", "post"], &lines(&[call("e2", "abc", "ls")]));
+    assert_eq!(next()["event"]["id"], "e2");
+    assert_eq!(heard.join().unwrap(), ["e1", "e2"]);
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+}
+
+#[test]
+fn garbage_on_the_socket_is_answered_and_harms_nobody() {
+    let world = World::new();
+    let serve = Serve::start(&world);
+    let mut stream = UnixStream::connect(world.places().socket()).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut ask = |line: &str| {
+        stream.write_all(line.as_bytes()).unwrap();
+        stream.write_all(b"\n").unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        (answer["error"]["code"].as_str().unwrap_or("ok").to_owned(), answer["id"].clone())
+    };
+    let code = |code: &str| (code.to_owned(), serde_json::Value::Null);
+    assert_eq!(ask("hello"), code("bad_request"));
+    assert_eq!(ask("[]"), code("bad_request"));
+    assert_eq!(ask("{\"op\":\"fly\",\"id\":\"a\"}"), ("unknown".to_owned(), "a".into()));
+    assert_eq!(ask("{\"op\":\"ping\",\"v\":99,\"id\":1}"), ("unknown".to_owned(), 1.into()));
+    assert_eq!(ask("{\"op\":\"observe\"}"), code("bad_request"));
+    assert_eq!(ask("{\"op\":\"decide\",\"with\":{\"session\":1}}"), code("bad_request"));
+    let nobody = r#"{"op":"decide","with":{"session":{"agent":"codex","id":"none"},"decision":{"decision":"pause"}}}"#;
+    assert_eq!(ask(nobody), code("not_found"));
+    assert_eq!(ask(&"[".repeat(100_000)), code("bad_request"));
+    assert_eq!(ask(&"x".repeat(belay_server::protocol::MAX_LINE + 100_000)), code("too_long"));
+    assert_eq!(ask("{\"op\":\"ping\",\"id\":{\"any\":1}}"), ("ok".to_owned(), serde_json::json!({ "any": 1 })));
+    // Half a request, then gone.
+    let mut half = UnixStream::connect(world.places().socket()).unwrap();
+    half.write_all(b"{\"op\":\"observe\",\"with\":{\"ev").unwrap();
+    drop(half);
+    eventually("the connection to be let go", || {
+        (client(&world).status(false).unwrap().connections <= 2).then_some(())
+    });
+    drop(serve);
+}

@@ -1,0 +1,173 @@
+//! A home folder, an environment and a port of its own for each test.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+
+/// How long anything may take before a test gives up: far more than it takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until something is so.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match look() {
+            Some(found) => return found,
+            None if Instant::now() > deadline => panic!("{what} did not happen in {PATIENCE:?}"),
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    vars: Vec<(String, String)>,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) out: String,
+    pub(crate) err: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Said {
+    /// The only line of JSON it printed.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("home/code/app")).unwrap();
+        std::fs::create_dir_all(folder.path().join("run")).unwrap();
+        Self { folder, vars: Vec::new() }
+    }
+
+    pub(crate) fn var(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        self.vars.push((name.to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("home/.local/state/belay")
+    }
+
+    pub(crate) fn places(&self) -> belay_config::Places {
+        let vars = self.environment();
+        belay_config::Places::find(&vars.into_iter().collect(), None).unwrap()
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        let own = |name: &str, below: &str| (name.to_owned(), self.path(below).to_str().unwrap().to_owned());
+        let fixed = [("PATH", "/usr/bin:/bin"), ("TZ", "UTC"), ("USER", "ada")];
+        let mut vars = vec![own("HOME", "home"), own("XDG_RUNTIME_DIR", "run")];
+        vars.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        vars.extend(self.vars.clone());
+        vars
+    }
+
+    /// Writes a file below the world's folder.
+    pub(crate) fn write(&self, below: &str, text: &str) -> PathBuf {
+        let path = self.path(below);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_belay"));
+        command.args(args).env_clear().envs(self.environment()).current_dir(self.path("home/code/app"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        self.run_with(args, b"")
+    }
+
+    pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> Said {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let output = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // A command that does not read its input has gone; that is its right.
+                let _ = stdin.write_all(input);
+            });
+            child.wait_with_output().unwrap()
+        });
+        Said {
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+            code: output.status.code(),
+        }
+    }
+
+    /// A whole exchange as one text: what was typed, what came, how it ended.
+    pub(crate) fn tell(&self, args: &[&str]) -> String {
+        self.tell_with(args, b"")
+    }
+
+    pub(crate) fn tell_with(&self, args: &[&str], input: &[u8]) -> String {
+        let said = self.run_with(args, input);
+        let mut text = format!("$ belay {}\n{}", args.join(" "), said.out);
+        if !said.err.is_empty() {
+            text.push_str(&format!("-- stderr\n{}", said.err));
+        }
+        if said.code != Some(0) {
+            text.push_str(&format!("-- exit {}\n", said.code.map_or("by signal".to_owned(), |code| code.to_string())));
+        }
+        self.plain(&text)
+    }
+
+    /// A text without what differs from run to run.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+            let rows = [
+                (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "[time]"),
+                (r"\b(\d+[smhd] ago|just now)\b", "[ago]"),
+                (r"inc-[0-9a-f]{10}", "inc-[id]"),
+                (r"pid \d+", "pid [n]"),
+                (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
+                // Columns are as wide as what stands in them.
+                (r"([^\n ]) {2,}", "$1  "),
+            ];
+            rows.map(|(pattern, with)| (Regex::new(pattern).unwrap(), with)).into()
+        });
+        let mut text = text.to_owned();
+        for folder in [std::fs::canonicalize(self.folder.path()).unwrap(), self.folder.path().to_path_buf()] {
+            text = text.replace(Path::to_str(&folder).unwrap(), "");
+        }
+        for (pattern, with) in VOLATILE.iter() {
+            text = pattern.replace_all(&text, *with).into_owned();
+        }
+        text
+    }
+}
+
+/// A tool call as a sensor would post it.
+pub(crate) fn call(id: &str, session: &str, command: &str) -> String {
+    serde_json::json!({
+        "id": id, "session": { "agent": "claude-code", "id": session }, "kind": "tool_called",
+        "cwd": "/home/user/project", "call": format!("toolu_{id}"),
+        "tool": { "kind": "shell", "name": "Bash" }, "input": { "command": command },
+    })
+    .to_string()
+}
+
+pub(crate) fn lines(events: &[String]) -> Vec<u8> {
+    events.iter().flat_map(|event| format!("{event}\n").into_bytes()).collect()
+}
