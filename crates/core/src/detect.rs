@@ -11,6 +11,7 @@
 //! - a person's turn wipes the slate ([`crate::session::Window::forgive`]).
 
 mod claim;
+pub(crate) mod custom;
 mod repeats;
 mod view;
 mod words;

@@ -1,162 +1,157 @@
-//! From claims to interventions: the ladder, the nudges that are due, the incidents.
+//! From claims to interventions: which step is due, what it says, the nudges that wait for their
+//! call, the incidents.
 
+mod finding;
 mod track;
 
-pub(crate) use track::deny;
 pub use track::{Pending, Track, Tracks};
 
+use std::borrow::Cow;
+
 use crate::detect::patterns::PATTERNS;
-use crate::detect::{Claim, Pattern, Trigger, View};
-use crate::effect::{Effect, Evidence, Finding, Incident, Intervention, Rung, Spent};
+use crate::detect::{Claim, Matcher, Pattern, Strength, Trigger, View, custom};
+use crate::effect::{Effect, Finding, Incident, Intervention, Rung};
 use crate::rules::Rules;
 use crate::session::{Gate, Session, State};
 use crate::time::Time;
 
-fn trigger_is_call(pattern: &Pattern) -> bool {
-    pattern.trigger == Trigger::Answered
+/// Why patterns are asked now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Occasion {
+    pub trigger: Trigger,
+    /// Where the call stands it is about.
+    pub focus: usize,
+    /// The call was just asked for and is not answered yet.
+    pub asked: bool,
+    pub at: Time,
 }
 
-/// The step a claim is worth.
-fn rung(rules: &Rules, pattern: &Pattern, claim: &Claim, asked: bool) -> Option<Rung> {
-    let ladder = rules.ladder.of((pattern.rule)(&rules.patterns));
-    // What is only asked for may still end differently: before the weaker mark it is no evidence.
-    let early = asked && claim.count < ladder.nudge_weak_at;
-    let due = |at: u32| at != 0 && claim.count >= at && !early;
-    if due(ladder.pause(claim.strength)) {
-        Some(Rung::Pause)
-    } else if due(ladder.nudge(claim.strength)) {
-        Some(Rung::Nudge)
-    } else if due(ladder.notice_at) {
-        Some(Rung::Notice)
-    } else {
-        None
+/// What is to be done: a claim and who makes it.
+struct Case {
+    rung: Rung,
+    claim: Claim,
+    by: By,
+}
+
+#[derive(Clone, Copy)]
+enum By {
+    Pattern(&'static Pattern),
+    /// Position among the custom patterns.
+    Custom(usize),
+}
+
+impl By {
+    fn name(self, rules: &Rules) -> Cow<'static, str> {
+        match self {
+            Self::Pattern(pattern) => pattern.name.into(),
+            Self::Custom(at) => rules.custom.get(at).map_or_else(String::new, |custom| custom.name.clone()).into(),
+        }
     }
 }
 
 impl Session {
-    /// Asks every pattern about the call at `focus` and takes the one step that is due.
-    pub(crate) fn examine(
-        &mut self,
-        trigger: Trigger,
-        focus: usize,
-        asked: bool,
-        at: Time,
-        rules: &Rules,
-        effects: &mut Vec<Effect>,
-    ) {
-        let mut best: Option<(Rung, &'static Pattern, Claim)> = None;
-        let view = View { session: self, focus, asked };
-        for pattern in PATTERNS.iter().filter(|pattern| pattern.trigger == trigger) {
+    /// Asks every pattern that listens to this occasion, and takes the one step that is due.
+    pub(crate) fn examine(&mut self, occasion: Occasion, rules: &Rules, effects: &mut Vec<Effect>) {
+        let view = View { session: self, focus: occasion.focus, asked: occasion.asked };
+        let mut best: Option<Case> = None;
+        let mut consider = |case: Case| {
+            if best.as_ref().is_none_or(|so_far| case.rung > so_far.rung) {
+                best = Some(case);
+            }
+        };
+        for pattern in PATTERNS.iter().filter(|pattern| pattern.trigger == occasion.trigger) {
             let rule = (pattern.rule)(&rules.patterns);
             if !rule.enabled {
                 continue;
             }
             let Some(claim) = (pattern.look)(&view, rule) else { continue };
-            let Some(rung) = rung(rules, pattern, &claim, asked && trigger == Trigger::Answered)
-                .and_then(|rung| self.tracks().step(rules, pattern, &claim, rung))
-            else {
+            let ladder = rules.ladder.of(rule);
+            // What is only asked for may still end differently: early on it proves nothing.
+            if occasion.asked && claim.strength < Strength::Strong && claim.count < ladder.nudge_weak_at
+                || occasion.asked && occasion.trigger == Trigger::Answered && claim.count < rules.ladder.nudge_weak_at
+            {
                 continue;
-            };
-            if best.as_ref().is_none_or(|(so_far, ..)| rung > *so_far) {
-                best = Some((rung, pattern, claim));
+            }
+            let Some(rung) = ladder.rung(claim.count, claim.strength) else { continue };
+            if let Some(rung) = self.due(pattern.name, &claim, rung, rules) {
+                consider(Case { rung, claim, by: By::Pattern(pattern) });
             }
         }
-        if let Some((rung, pattern, claim)) = best {
-            self.intervene(rung, pattern, &claim, focus, asked, at, rules, effects);
+        if occasion.trigger == Trigger::Answered {
+            for (at, pattern) in rules.custom.iter().enumerate() {
+                let Some(claim) = custom::look(&view, at, pattern, &rules.matches()[at]) else { continue };
+                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, rules) {
+                    consider(Case { rung, claim, by: By::Custom(at) });
+                }
+            }
+        }
+        if let Some(case) = best {
+            self.intervene(case, occasion, rules, effects);
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one place brings everything about a step together")]
-    fn intervene(
-        &mut self,
-        rung: Rung,
-        pattern: &'static Pattern,
-        claim: &Claim,
-        focus: usize,
-        asked: bool,
-        at: Time,
-        rules: &Rules,
-        effects: &mut Vec<Effect>,
-    ) {
-        let view = View { session: self, focus, asked };
-        let words = (pattern.say)(&view, claim);
-        let call = if trigger_is_call(pattern) {
-            view.call().map_or(0, |call| call.ordinal)
-        } else {
-            self.counters.calls.saturating_sub(1)
+    /// The step that is due now, given what was done about this before.
+    fn due(&self, name: &str, claim: &Claim, rung: Rung, rules: &Rules) -> Option<Rung> {
+        let fine = rules.allow.pair(claim.action, claim.outcome) || self.tracks().allows(claim);
+        if fine { None } else { self.tracks().step(rules.max_nudges, name, claim, rung) }
+    }
+
+    fn intervene(&mut self, case: Case, occasion: Occasion, rules: &Rules, effects: &mut Vec<Effect>) {
+        let Case { rung, claim, by } = case;
+        let view = View { session: self, focus: occasion.focus, asked: occasion.asked };
+        let name = by.name(rules);
+        let words = match by {
+            By::Pattern(pattern) => (pattern.say)(&view, &claim),
+            By::Custom(at) => custom::say(&view, &claim, &rules.custom[at]),
         };
-        let id = Track::finding_id(&self.key, pattern.name, claim);
-        let window = self.window();
-        let evidence =
-            claim.calls.iter().filter_map(|ordinal| window.calls().iter().find(|call| call.ordinal == *ordinal));
-        let evidence: Vec<Evidence> = evidence
-            .map(|call| Evidence {
-                call: call.ordinal,
-                id: call.id.as_deref().map(str::to_owned),
-                what: call.what.to_string(),
-                outcome: call.answer.as_ref().map_or_else(String::new, |answer| answer.brief.to_string()),
-                at: call.at,
-            })
-            .collect();
-        let began = evidence.first().map_or(at, |first| first.at);
-        let spent = Spent {
-            calls: call.saturating_sub(claim.first) + 1,
-            millis: u64::try_from(at.since(began).as_millis()).unwrap_or(u64::MAX),
-            ..Spent::default()
+        let outlives_edits = match by {
+            By::Pattern(pattern) => pattern.outlives_edits,
+            By::Custom(_) => true,
         };
-        let finding = Finding {
-            id: id.clone(),
-            pattern: pattern.name.to_owned(),
-            count: claim.count,
-            sentence: words.sentence.clone(),
-            unchanged: words.unchanged.clone(),
-            progress_would_be: words.progress.to_owned(),
-            evidence,
-            from_call: claim.first,
-            call,
-            action: claim.action,
-            outcome: claim.outcome,
-            spent,
-            at,
-        };
+        let finding = finding::make(&view, &name, &claim, &words, occasion);
         let message = match rung {
             Rung::Nudge => words.nudge(),
             _ => words.pause(),
         };
-        self.counters.findings += u64::from(rung == Rung::Notice);
-        if !rules.dry_run && rung == Rung::Nudge {
-            self.counters.nudges += 1;
+        let done = !rules.dry_run;
+        match rung {
+            Rung::Nudge if done => self.counters.nudges += 1,
+            Rung::Pause if done => self.counters.pauses += 1,
+            _ => {}
         }
-        self.tracks_mut().took(
-            pattern,
-            claim,
-            call,
-            rung,
-            &id,
-            (rung == Rung::Nudge && !rules.dry_run).then(|| message.clone()),
-        );
+        let news = self.tracks_mut().took(&name, &claim, rung, &finding);
+        self.counters.findings += u64::from(news);
+        if rung == Rung::Nudge && done {
+            self.tracks_mut().owe(Pending::new(&finding, &message, claim.matcher, outlives_edits));
+        }
         let tell_person = rung >= Rung::Pause;
         effects.push(Effect::Intervened(Intervention {
             rung,
             finding: finding.clone(),
-            message: message.clone(),
+            message,
             tell_person,
             dry_run: rules.dry_run,
         }));
-        if rung == Rung::Pause && !rules.dry_run && self.state == State::Active {
-            self.counters.pauses += 1;
+        if rung == Rung::Pause && done && matches!(self.state, State::Active) {
             let incident = Incident {
-                id: format!("inc-{}", id.trim_start_matches("fnd-")),
+                id: finding.id.replacen("fnd-", "inc-", 1),
                 session: self.key.clone(),
                 rung,
                 sentence: finding.sentence.clone(),
                 finding: Some(finding),
-                opened_at: at,
+                opened_at: occasion.at,
                 acknowledged_at: None,
                 closed_at: None,
             };
-            self.state = State::Paused { incident: incident.id.clone(), since: at, until: None, gate: Gate::Person };
+            self.state =
+                State::Paused { incident: incident.id.clone(), since: occasion.at, until: None, gate: Gate::Person };
             self.open_incident(incident, effects);
         }
+    }
+}
+
+impl Pending {
+    fn new(finding: &Finding, message: &str, matcher: Matcher, outlives_edits: bool) -> Self {
+        Self { finding: finding.id.clone(), message: message.to_owned(), matcher, outlives_edits, call: finding.call }
     }
 }

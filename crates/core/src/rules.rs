@@ -1,14 +1,27 @@
 //! Every threshold, as data. The defaults are `rules.toml` beside this file.
 
+mod allow;
+mod budget;
+mod custom;
+mod heartbeat;
+mod ladder;
 mod patterns;
 
+pub use allow::Allow;
+pub use budget::BudgetRules;
+pub(crate) use custom::{Asked, Match};
+pub use custom::{CustomPattern, Same};
+pub use heartbeat::parse_heartbeat_pattern;
+pub use ladder::Ladder;
 pub use patterns::{PatternRule, Patterns, Severity};
+
+use std::sync::{Arc, OnceLock};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::detect::Strength;
 use crate::digest::Digest;
+use crate::prices::PriceRow;
 
 /// The commented defaults.
 pub const DEFAULT_RULES: &str = include_str!("rules.toml");
@@ -21,56 +34,35 @@ pub struct Rules {
     pub dry_run: bool,
     /// How often one finding is answered with a nudge before it becomes a pause.
     pub max_nudges: u32,
+    /// Patterns of your own.
+    pub custom: Vec<CustomPattern>,
+    /// What models cost, before the built-in table.
+    pub prices: Vec<PriceRow>,
     /// The ladder patterns stand on unless they say otherwise.
     pub ladder: Ladder,
+    /// What is fine.
+    pub allow: Allow,
+    /// Limits of a session in tokens and money.
+    pub budget: BudgetRules,
     /// The patterns.
     pub patterns: Patterns,
+    #[serde(skip)]
+    compiled: Compiled,
 }
 
-/// At which occurrence which step is taken. 0 means never.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ladder {
-    /// Recorded.
-    pub notice_at: u32,
-    /// The agent is told, where the evidence is strong.
-    pub nudge_at: u32,
-    /// The agent is told, where the evidence is weak.
-    pub nudge_weak_at: u32,
-    /// The agent is told, where the evidence is faint.
-    pub nudge_faint_at: u32,
-    /// The agent is held back.
-    pub pause_at: u32,
+/// Why rules were refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {problem}")]
+pub struct RuleError {
+    /// Where, as a path of keys: `custom.no_force_push.command`.
+    pub at: String,
+    /// What is wrong with it and what would be right.
+    pub problem: String,
 }
 
-impl Ladder {
-    /// The ladder of one pattern.
-    pub fn of(&self, rule: &PatternRule) -> Self {
-        Self {
-            notice_at: rule.notice_at.unwrap_or(self.notice_at),
-            nudge_at: rule.nudge_at.unwrap_or(self.nudge_at),
-            nudge_weak_at: rule.nudge_weak_at.or(rule.nudge_at).unwrap_or(self.nudge_weak_at),
-            nudge_faint_at: rule.nudge_faint_at.or(rule.nudge_weak_at).or(rule.nudge_at).unwrap_or(self.nudge_faint_at),
-            pause_at: rule.pause_at.unwrap_or(self.pause_at),
-        }
-    }
-
-    /// The occurrence a nudge is due at.
-    pub fn nudge(&self, strength: Strength) -> u32 {
-        match strength {
-            Strength::Strong => self.nudge_at,
-            Strength::Weak => self.nudge_weak_at,
-            Strength::Faint => self.nudge_faint_at,
-        }
-    }
-
-    /// The occurrence a pause is due at: as far beyond the nudge for weaker evidence as for strong.
-    pub fn pause(&self, strength: Strength) -> u32 {
-        let (nudge, strong) = (self.nudge(strength), self.nudge_at);
-        match self.pause_at {
-            0 => 0,
-            at => at + nudge.saturating_sub(strong),
-        }
+impl RuleError {
+    fn new(at: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { at: at.into(), problem: problem.into() }
     }
 }
 
@@ -86,4 +78,44 @@ impl Rules {
     pub fn digest(&self) -> Digest {
         Digest::of(serde_json::to_vec(self).unwrap_or_default())
     }
+
+    /// Says precisely what is wrong, before anything is judged by these rules.
+    pub fn check(&self) -> Result<(), RuleError> {
+        for (name, rule) in self.patterns.iter() {
+            rule.check(name)?;
+        }
+        self.allow.check()?;
+        if self.custom.len() > custom::MOST {
+            return Err(RuleError::new(
+                "custom",
+                format!("{} patterns are more than the {} that fit", self.custom.len(), custom::MOST),
+            ));
+        }
+        for (at, pattern) in self.custom.iter().enumerate() {
+            pattern.check()?;
+            if let Some(twin) = self.custom[..at].iter().find(|other| other.name == pattern.name) {
+                return Err(RuleError::new(format!("custom.{}", twin.name), "this name is given twice"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Custom patterns with their regular expressions ready; compiled once per set of rules.
+    pub(crate) fn matches(&self) -> &[Match] {
+        self.compiled.0.get_or_init(|| self.custom.iter().map(Match::new).collect())
+    }
 }
+
+/// What is made of the rules once. Says nothing the rules do not say, so it takes no part in
+/// comparing them.
+#[derive(Clone, Debug, Default)]
+struct Compiled(Arc<OnceLock<Vec<Match>>>);
+
+impl PartialEq for Compiled {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,18 +7,29 @@
 //! call 100,000.
 
 mod apply;
+mod asks;
 mod call;
+mod contents;
 mod evidence;
 mod identities;
+mod meter;
+mod observed;
 mod operator;
+mod pace;
 mod seen;
+mod spending;
 mod state;
 mod talk;
+mod timers;
 mod window;
 
-pub use call::{Answer, Call, Mark, Traits};
+pub use asks::Asks;
+pub use call::{Answer, Call, Mark, Mileage, Traits};
+pub use contents::Contents;
 pub use identities::{Identities, REMEMBERED};
+pub use meter::Meter;
 pub use operator::MAX_COOLDOWN;
+pub use pace::Pace;
 pub use seen::Seen;
 pub use state::{Gate, State};
 pub use talk::Talk;
@@ -78,6 +89,18 @@ pub struct Session {
     tracks: Tracks,
     /// What was said between calls.
     talk: Talk,
+    /// Model requests, for sensors that see no tools.
+    asks: Asks,
+    /// Contents of files.
+    contents: Contents,
+    /// Tokens and money by time.
+    meter: Meter,
+    /// What goes on right now.
+    pace: Pace,
+    /// Calls since progress, polls and plans aside.
+    busy_calls: u64,
+    /// The budgets that apply, see [`spending`].
+    limits: [u64; 5],
 }
 
 /// What is known about a session besides its events.
@@ -193,6 +216,12 @@ impl Session {
             seen: Seen::default(),
             tracks: Tracks::default(),
             talk: Talk::default(),
+            asks: Asks::default(),
+            contents: Contents::default(),
+            meter: Meter::default(),
+            pace: Pace::default(),
+            busy_calls: 0,
+            limits: [0; 5],
         }
     }
 
@@ -241,6 +270,42 @@ impl Session {
     /// Tokens of all kinds so far.
     pub fn tokens(&self) -> u64 {
         Usage::total(&self.spent.usage)
+    }
+
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    pub(crate) fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
+    pub(crate) fn asks(&self) -> &Asks {
+        &self.asks
+    }
+
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    pub(crate) fn busy_calls(&self) -> u64 {
+        self.busy_calls
+    }
+
+    pub(crate) fn tracks(&self) -> &Tracks {
+        &self.tracks
+    }
+
+    pub(crate) fn tracks_mut(&mut self) -> &mut Tracks {
+        &mut self.tracks
     }
 
     fn remember_answer(&mut self, identity: Digest, verdict: Verdict) {

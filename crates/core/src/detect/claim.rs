@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::session::Mark;
+use crate::session::{Call, Mark};
 
 /// How much a repeat proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,19 @@ pub enum Matcher {
     Any,
     /// The next turn: there are no tool calls to answer.
     Turn,
+}
+
+impl Matcher {
+    /// Whether a nudge of this kind is the answer to a call.
+    pub(crate) fn fits(&self, call: &Call) -> bool {
+        match *self {
+            Self::Key(key) => call.key == key,
+            Self::Target(target) => call.edits() && call.target.same(target),
+            Self::Tool(tool) => call.tool == tool,
+            Self::Any => !call.is_neutral(),
+            Self::Turn => false,
+        }
+    }
 }
 
 /// A pattern's claim about the calls so far.

@@ -1,9 +1,13 @@
 //! One file per pattern. Each counts one kind of evidence and has its own words.
 
+mod budget;
+mod burn;
 mod chanting;
 mod completion_claims;
+mod context_cliff;
 mod cycle;
 mod dead_shell;
+mod edit_undo;
 mod error_cascade;
 mod exact_repeat;
 mod failing_edits;
@@ -12,11 +16,17 @@ mod interleaved_repeat;
 mod monologue;
 mod near_repeat;
 mod oscillation;
+mod outage;
 mod permission_wall;
+mod poll;
+mod read_only_wandering;
 mod repeated_mutation;
+mod repeated_strategy;
+mod request_overlap;
 mod same_outcome;
 mod search_spiral;
 mod spin;
+mod sub_agent_runaway;
 mod wandering;
 
 use super::{Claim, View, Words};
@@ -25,12 +35,22 @@ use crate::rules::{PatternRule, Patterns};
 /// When a pattern is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// A call was answered, or will not be any more.
+    /// A call was answered, or will not be any more; or it was just asked for.
     Answered,
     /// The agent claims to be done.
     Claimed,
     /// The model answered.
     Said,
+    /// A model request left the agent.
+    Asked,
+    /// Tokens or money were spent.
+    Spent,
+    /// A file's content changed.
+    Changed,
+    /// A sub-agent was started.
+    Branched,
+    /// Something outside failed.
+    Outage,
 }
 
 /// A pattern.
@@ -55,6 +75,7 @@ pub struct Pattern {
 pub static PATTERNS: &[&Pattern] = &[
     &permission_wall::PATTERN,
     &dead_shell::PATTERN,
+    &edit_undo::PATTERN,
     &repeated_mutation::PATTERN,
     &oscillation::PATTERN,
     &failing_edits::PATTERN,
@@ -67,8 +88,17 @@ pub static PATTERNS: &[&Pattern] = &[
     &search_spiral::PATTERN,
     &error_cascade::PATTERN,
     &wandering::PATTERN,
+    &read_only_wandering::PATTERN,
+    &poll::PATTERN,
     &completion_claims::PATTERN,
     &chanting::PATTERN,
     &monologue::PATTERN,
     &spin::PATTERN,
+    &repeated_strategy::PATTERN,
+    &request_overlap::PATTERN,
+    &budget::PATTERN,
+    &burn::PATTERN,
+    &context_cliff::PATTERN,
+    &sub_agent_runaway::PATTERN,
+    &outage::PATTERN,
 ];

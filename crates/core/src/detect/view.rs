@@ -37,6 +37,20 @@ impl<'a> View<'a> {
     }
 }
 
+impl View<'_> {
+    /// A claim about what happens between calls, since the latest of them.
+    pub(crate) fn between_calls(&self, count: u32, strength: Strength, action: Digest) -> Claim {
+        let first = self.session.counters.calls.saturating_sub(1);
+        Claim { count, strength, action, outcome: Digest(0), first, calls: Vec::new(), matcher: Matcher::Turn }
+    }
+
+    /// A claim about the session as a whole, since a person spoke last.
+    pub(crate) fn of_session(&self, count: u32, strength: Strength, action: Digest, matcher: Matcher) -> Claim {
+        let first = self.session.window().since();
+        Claim { count, strength, action, outcome: Digest(0), first, calls: Vec::new(), matcher }
+    }
+}
+
 /// May this call be evidence of going in circles at all?
 pub(crate) fn can_circle(call: &Call) -> bool {
     !call.is_neutral()

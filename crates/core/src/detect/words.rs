@@ -15,12 +15,17 @@ pub struct Words {
     pub progress: &'static str,
     /// Two or three concrete things to try.
     pub tips: &'static [&'static str],
+    /// What a custom pattern says instead.
+    pub own: Option<String>,
 }
 
 impl Words {
     /// What the agent reads.
     pub fn nudge(&self) -> String {
-        let mut text = format!("Belay held this call back. {}", self.sentence);
+        if let Some(own) = &self.own {
+            return format!("Belay: {own}");
+        }
+        let mut text = format!("Belay: {}", self.sentence);
         if !self.unchanged.is_empty() {
             let _ = write!(text, "\nUnchanged: {}", self.unchanged);
         }
@@ -48,6 +53,20 @@ pub(crate) fn times(count: u32) -> String {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         n => format!("{n} times"),
+    }
+}
+
+/// "$1.25".
+pub(crate) fn dollars(micros: u64) -> String {
+    format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
+}
+
+/// "12 minutes".
+pub(crate) fn minutes(millis: u64) -> String {
+    match millis / 60_000 {
+        0 => format!("{} seconds", millis / 1_000),
+        1 => "1 minute".to_owned(),
+        n => format!("{n} minutes"),
     }
 }
 

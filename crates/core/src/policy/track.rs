@@ -4,51 +4,49 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::detect::{Claim, Matcher, Pattern};
+use crate::detect::{Claim, Matcher};
 use crate::digest::Digest;
-use crate::effect::Rung;
-use crate::key::SessionKey;
-use crate::rules::Rules;
-use crate::session::{Call, Mark, Traits};
+use crate::effect::{Finding, Rung};
+use crate::session::{Call, Mark};
 
 /// How many findings are remembered.
 const KEPT: usize = 32;
 /// How many nudges can be due at once.
 const DUE: usize = 4;
+/// How many pairs a person can call fine.
+const FINE: usize = 32;
 /// A nudge whose call does not come within so many calls has lost its occasion.
 const PATIENCE: u64 = 20;
+/// What a nudge about one thing leaves to another: so many occurrences after it.
+const FRESH: usize = 2;
 
 /// One finding's history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Track {
     /// Pattern, action and outcome together.
     mark: Mark,
-    /// The finding's id.
-    pub id: String,
-    /// The pair, for "this is fine".
-    pub action: Digest,
-    pub outcome: Digest,
+    id: String,
+    action: Digest,
+    outcome: Digest,
     /// Highest step taken.
     rung: Rung,
-    /// Nudges given.
     nudges: u32,
-    /// First call of the evidence.
-    first: u64,
-    /// Call at which the last step was taken.
+    /// Call at which the last step was taken, and the count then.
     last: u64,
-    /// Count at that step.
     count: u32,
 }
 
 /// A nudge that waits for the next matching call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
+    /// The finding it answers.
     pub finding: String,
+    /// What the agent reads.
     pub message: String,
-    matcher: Matcher,
-    outlives_edits: bool,
+    pub(crate) matcher: Matcher,
+    pub(super) outlives_edits: bool,
     /// The call that brought it about.
-    call: u64,
+    pub(crate) call: u64,
 }
 
 /// All findings and due nudges of a session.
@@ -58,108 +56,107 @@ pub struct Tracks {
     due: VecDeque<Pending>,
     /// Call at which the agent was last told something.
     told: Option<u64>,
+    /// Pairs a person called fine.
+    fine: Vec<(Digest, Digest)>,
 }
 
-impl Track {
-    /// Derived from what it rests on.
-    pub fn finding_id(session: &SessionKey, pattern: &str, claim: &Claim) -> String {
-        let session = session.to_string();
-        let (action, outcome) = (claim.action.0.to_le_bytes(), claim.outcome.0.to_le_bytes());
-        let first = claim.first.to_le_bytes();
-        let digest = Digest::of_parts([session.as_bytes(), pattern.as_bytes(), &action, &outcome, &first]);
-        format!("fnd-{:010x}", digest.0 & 0xff_ffff_ffff)
-    }
-
-    fn mark(pattern: &Pattern, claim: &Claim) -> Mark {
-        let (action, outcome) = (claim.action.0.to_le_bytes(), claim.outcome.0.to_le_bytes());
-        Mark::from(Digest::of_parts([pattern.name.as_bytes(), &action, &outcome]))
-    }
+fn mark(name: &str, claim: &Claim) -> Mark {
+    let (action, outcome) = (claim.action.0.to_le_bytes(), claim.outcome.0.to_le_bytes());
+    Mark::from(Digest::of_parts([name.as_bytes(), &action, &outcome]))
 }
 
 impl Tracks {
-    fn find(&self, mark: Mark) -> Option<&Track> {
-        self.tracks.iter().rev().find(|track| track.mark == mark)
+    /// The history of a claim, if the evidence goes back to what was answered then.
+    fn find(&self, name: &str, claim: &Claim) -> Option<&Track> {
+        let mark = mark(name, claim);
+        self.tracks.iter().rev().find(|track| track.mark == mark && track.last >= claim.first)
+    }
+
+    /// The id a claim's finding already has.
+    pub(super) fn id(&self, name: &str, claim: &Claim) -> Option<&str> {
+        self.find(name, claim).map(|track| track.id.as_str())
     }
 
     /// The step to take now, given what was done before; `None` when there is nothing new to do.
-    pub(crate) fn step(&self, rules: &Rules, pattern: &Pattern, claim: &Claim, rung: Rung) -> Option<Rung> {
-        let track = self.find(Track::mark(pattern, claim)).filter(|track| track.last >= claim.first);
-        let Some(track) = track else {
-            return Some(rung);
+    pub(super) fn step(&self, max_nudges: u32, name: &str, claim: &Claim, rung: Rung) -> Option<Rung> {
+        let Some(track) = self.find(name, claim) else {
+            return Some(if self.is_answered(claim) { Rung::Notice } else { rung });
         };
-        if track.rung >= Rung::Pause || (rung == Rung::Notice) || (rung == Rung::Nudge && claim.count <= track.count) {
+        if track.rung >= Rung::Pause || rung == Rung::Notice || claim.count <= track.count {
+            return None;
+        }
+        if track.nudges == 0 && self.is_answered(claim) {
             return None;
         }
         match rung {
-            Rung::Nudge if track.nudges >= rules.max_nudges => Some(Rung::Pause),
+            Rung::Nudge if track.nudges >= max_nudges => Some(Rung::Pause),
             other => Some(other),
         }
     }
 
-    pub(crate) fn took(
-        &mut self,
-        pattern: &'static Pattern,
-        claim: &Claim,
-        call: u64,
-        rung: Rung,
-        id: &str,
-        message: Option<String>,
-    ) {
-        let mark = Track::mark(pattern, claim);
+    /// A nudge answers its evidence: whoever else rests on the same calls waits for new ones.
+    fn is_answered(&self, claim: &Claim) -> bool {
+        self.told.is_some_and(|told| {
+            claim.first <= told
+                && claim.calls.iter().filter(|call| **call > told).count() < FRESH
+                && !claim.calls.is_empty()
+        })
+    }
+
+    /// A step was taken. Tells whether the finding is a new one.
+    pub(super) fn took(&mut self, name: &str, claim: &Claim, rung: Rung, finding: &Finding) -> bool {
+        let mark = mark(name, claim);
         let nudged = u32::from(rung == Rung::Nudge);
-        match self.tracks.iter_mut().rev().find(|track| track.mark == mark && track.last >= claim.first) {
-            Some(track) => {
-                track.rung = track.rung.max(rung);
-                track.nudges += nudged;
-                track.last = call;
-                track.count = claim.count;
-            }
-            None => {
-                if self.tracks.len() == KEPT {
-                    self.tracks.pop_front();
-                }
-                let track = Track {
-                    mark,
-                    id: id.to_owned(),
-                    action: claim.action,
-                    outcome: claim.outcome,
-                    rung,
-                    nudges: nudged,
-                    first: claim.first,
-                    last: call,
-                    count: claim.count,
-                };
-                self.tracks.push_back(track);
-            }
-        }
         if rung >= Rung::Nudge {
-            self.told = Some(call);
+            self.told = Some(finding.call);
         }
-        if let Some(message) = message {
-            if self.due.len() == DUE {
-                self.due.pop_front();
-            }
-            let due = Pending {
-                finding: id.to_owned(),
-                message,
-                matcher: claim.matcher,
-                outlives_edits: pattern.outlives_edits,
-                call,
-            };
-            self.due.push_back(due);
+        if let Some(track) = self.tracks.iter_mut().rev().find(|track| track.mark == mark && track.last >= claim.first)
+        {
+            track.rung = track.rung.max(rung);
+            track.nudges += nudged;
+            track.last = finding.call.max(claim.first);
+            track.count = claim.count;
+            return false;
         }
+        if self.tracks.len() == KEPT {
+            self.tracks.pop_front();
+        }
+        self.tracks.push_back(Track {
+            mark,
+            id: finding.id.clone(),
+            action: claim.action,
+            outcome: claim.outcome,
+            rung,
+            nudges: nudged,
+            last: finding.call.max(claim.first),
+            count: claim.count,
+        });
+        true
+    }
+
+    /// A nudge is due at the next call that matches.
+    pub(super) fn owe(&mut self, due: Pending) {
+        self.due.retain(|other| other.finding != due.finding);
+        if self.due.len() == DUE {
+            self.due.pop_front();
+        }
+        self.due.push_back(due);
     }
 
     /// Takes the nudge that answers this call, if one is due.
     pub(crate) fn take_due(&mut self, call: &Call) -> Option<Pending> {
-        self.due.retain(|due| call.ordinal <= due.call + PATIENCE);
-        let at = self.due.iter().position(|due| match due.matcher {
-            Matcher::Key(key) => call.key == key,
-            Matcher::Target(target) => call.edits() && call.target.same(target),
-            Matcher::Tool(tool) => call.tool == tool,
-            Matcher::Any => !call.is_neutral(),
-            Matcher::Turn => false,
-        })?;
+        if self.due.is_empty() {
+            return None;
+        }
+        // A tool call ends idle talk, and what was waited for too long has lost its occasion.
+        self.due.retain(|due| due.matcher != Matcher::Turn && call.ordinal <= due.call + PATIENCE);
+        let at = self.due.iter().position(|due| due.matcher.fits(call))?;
+        self.due.remove(at)
+    }
+
+    /// Takes the nudge that answers the next turn, if one is due.
+    pub(crate) fn take_due_turn(&mut self) -> Option<Pending> {
+        let at = self.due.iter().position(|due| due.matcher == Matcher::Turn)?;
         self.due.remove(at)
     }
 
@@ -168,15 +165,27 @@ impl Tracks {
         self.due.retain(|due| due.outlives_edits);
     }
 
-    /// A person spoke or the slate was wiped.
-    pub(crate) fn clear(&mut self) {
-        self.due.clear();
-        self.tracks.clear();
-        self.told = None;
+    /// A person said that a finding is fine. Tells whether we know it.
+    pub(crate) fn allow(&mut self, id: &str) -> bool {
+        let Some(track) = self.tracks.iter().rev().find(|track| track.id == id) else { return false };
+        let pair = (track.action, track.outcome);
+        self.due.retain(|due| due.finding != id);
+        if !self.fine.contains(&pair) {
+            if self.fine.len() == FINE {
+                self.fine.remove(0);
+            }
+            self.fine.push(pair);
+        }
+        true
     }
-}
 
-/// A call that was answered with a nudge.
-pub(crate) fn deny(call: &mut Call) {
-    call.traits.set(Traits::DENIED, true);
+    /// Whether a person said that this is fine.
+    pub(super) fn allows(&self, claim: &Claim) -> bool {
+        self.fine.contains(&(claim.action, claim.outcome))
+    }
+
+    /// A person spoke or the slate was wiped. What was called fine stays fine.
+    pub(crate) fn clear(&mut self) {
+        *self = Self { fine: std::mem::take(&mut self.fine), ..Self::default() };
+    }
 }

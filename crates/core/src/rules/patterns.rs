@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::RuleError;
+use crate::session::WINDOW;
+
 /// How bad a finding of a pattern is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -44,6 +47,18 @@ pub struct PatternRule {
     /// How alike two texts must be, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f32>,
+    /// Fewer calls prove nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// A limit in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// A limit in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+    /// A limit in minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<u64>,
 }
 
 fn yes() -> bool {
@@ -51,12 +66,26 @@ fn yes() -> bool {
 }
 
 fn far() -> usize {
-    crate::session::WINDOW
+    WINDOW
 }
 
 impl PatternRule {
     pub fn similarity(&self) -> f32 {
         self.similarity.unwrap_or(0.9)
+    }
+
+    pub(super) fn check(&self, name: &str) -> Result<(), RuleError> {
+        let at = |key: &str| format!("patterns.{name}.{key}");
+        if self.window == 0 || self.window > WINDOW {
+            return Err(RuleError::new(at("window"), format!("must be 1 to {WINDOW} calls")));
+        }
+        if self.similarity.is_some_and(|similarity| !(0.0..=1.0).contains(&similarity)) {
+            return Err(RuleError::new(at("similarity"), "must be between 0 and 1"));
+        }
+        if self.usd.is_some_and(|usd| usd.is_nan() || usd < 0.0) {
+            return Err(RuleError::new(at("usd"), "must not be negative"));
+        }
+        Ok(())
     }
 }
 
@@ -113,4 +142,30 @@ patterns! {
     monologue,
     /// Output degenerated into repetition.
     chanting,
+    /// A file's content comes back to what it was.
+    edit_undo,
+    /// Looking and looking, little of it new, nothing changed.
+    read_only_wandering,
+    /// Model requests that bring nothing new.
+    request_overlap,
+    /// The same files changed, the same failure.
+    repeated_strategy,
+    /// The model's window is nearly full.
+    context_cliff,
+    /// Asking again whether something is ready.
+    poll,
+    /// Tokens, money and minutes without progress.
+    burn,
+    /// A budget is used up.
+    budget,
+    /// Very many sub-agents.
+    sub_agent_runaway,
+    /// Something outside does not answer.
+    outage,
+    /// Nothing happens though the agent is at work.
+    stall,
+    /// A tool runs far longer than usual.
+    hung_tool,
+    /// A permission prompt nobody answers.
+    permission_prompt,
 }

@@ -1,9 +1,11 @@
 //! One event into one session.
 
+use super::evidence::occasion;
 use super::{Gate, Session, State, Wait};
+use crate::detect::Trigger;
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
-use crate::event::{Author, Body, Event, Usage};
+use crate::event::{Author, Body, Event, TaskPhase};
 use crate::outcome::Status;
 use crate::rules::Rules;
 use crate::time::Time;
@@ -19,7 +21,8 @@ impl Session {
         let mut effects = Vec::new();
         self.lift_if_due(event.at, &mut effects);
         self.note_facts(event);
-        self.count(event);
+        self.note_pace(event);
+        self.count(event, rules);
         self.react(event, rules, &mut effects);
         if self.state != before {
             effects.push(Effect::StateChanged { from: before, to: self.state.clone() });
@@ -47,8 +50,12 @@ impl Session {
                 facts.started_at = event.at;
                 self.clock.at = event.at;
             }
+<<<<<<< HEAD
             // Clocks jump and results come late: the newest time never goes back. That time passes is no
             // sign of life.
+=======
+            // Clocks jump and results come late: the newest time never goes back.
+>>>>>>> fa6eab4 (Complete the patterns: spending, time, contents, requests, custom patterns, allow-list)
             if !matches!(event.body, Body::Tick) {
                 facts.last_at = facts.last_at.max(event.at);
             }
@@ -84,7 +91,7 @@ impl Session {
         }
     }
 
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, event: &Event, rules: &Rules) {
         let counters = &mut self.counters;
         counters.events += 1;
         match &event.body {
@@ -108,21 +115,13 @@ impl Session {
             },
             Body::ModelAnswered(answer) => {
                 counters.answers += u64::from(!answer.auxiliary);
-                self.spend(answer.usage, answer.cost_micros);
+                self.spend(event, answer.model.as_deref(), answer.usage.as_ref(), answer.cost_micros, rules);
+                self.fill(answer, rules);
             }
-            Body::Learned(fact) => self.spend(fact.usage, None),
+            Body::Learned(fact) => self.spend(event, fact.model.as_deref(), fact.usage.as_ref(), None, rules),
             Body::SubAgentStarted(_) => counters.sub_agents += 1,
             Body::Compacted(_) => counters.compactions += 1,
             _ => {}
-        }
-    }
-
-    fn spend(&mut self, usage: Option<Usage>, cost_micros: Option<u64>) {
-        for spent in [&mut self.spent, &mut self.clock.since] {
-            if let Some(usage) = &usage {
-                spent.usage.add(usage);
-            }
-            spent.cost_micros = spent.cost_micros.saturating_add(cost_micros.unwrap_or(0));
         }
     }
 
@@ -143,7 +142,7 @@ impl Session {
             Body::WaitEnded(_) => self.waiting = None,
             Body::Prompt(prompt) => {
                 self.come_back();
-                self.prompted(prompt);
+                self.prompted(event, prompt);
                 let text = prompt.text.as_str().trim_start();
                 if prompt.by == Author::Person
                     && let Some(plan) = text.get(..5).filter(|p| p.eq_ignore_ascii_case("plan:")).and(text.get(5..))
@@ -153,6 +152,7 @@ impl Session {
             }
             Body::ModelAsked(ask) => {
                 self.come_back();
+                self.model_asked(event, ask, rules, effects);
                 if !ask.plan.is_empty() {
                     self.name_plan(ask.plan.as_str(), event.at, effects);
                 }
@@ -165,7 +165,26 @@ impl Session {
             Body::ModelAnswered(answer) => {
                 self.come_back();
                 self.model_answered(event, answer, rules, effects);
+                self.look_at_spending(event, rules, effects);
             }
+            Body::Learned(fact) => {
+                if let (Some(call), Some(code)) = (&fact.call, fact.exit_code) {
+                    self.learned_exit(event, call, code, rules, effects);
+                }
+                if fact.usage.is_some() {
+                    self.look_at_spending(event, rules, effects);
+                }
+            }
+            Body::FileChanged(change) => self.file_changed(event, change, rules, effects),
+            Body::CheckRan(check) => self.check_ran(event, check, rules, effects),
+            Body::Committed(_) => self.progressed(),
+            Body::Task(task) if task.phase == TaskPhase::Completed => self.progressed(),
+            Body::ModelFailed(_) | Body::LimitHit(_) => {
+                self.pace.outages += 1;
+                self.examine(occasion(Trigger::Outage, self.newest(), event), rules, effects);
+            }
+            Body::SubAgentStarted(_) => self.examine(occasion(Trigger::Branched, self.newest(), event), rules, effects),
+            Body::Tick => self.tick(event.at, rules, effects),
             Body::TurnEnded(_) => self.talk.turn_ended(self.counters.calls.saturating_sub(1)),
             Body::SessionStarted(_) => self.come_back(),
             _ => {}

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, ToolKind};
 use crate::digest::Digest;
-use crate::event::{ToolCalled, ToolReturned};
+use crate::event::{ToolCalled, ToolReturned, Usage};
 use crate::outcome::Status;
 use crate::sketch;
 use crate::time::Time;
@@ -20,6 +20,11 @@ impl Mark {
 
     pub fn is_some(self) -> bool {
         self != Self::NONE
+    }
+
+    /// As a number.
+    pub fn bits(self) -> u32 {
+        self.0
     }
 
     /// Equal and not absent on both sides.
@@ -91,6 +96,11 @@ impl Traits {
         if on { self.0 |= other.0 } else { self.0 &= !other.0 }
     }
 
+    /// Both together.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     fn with(mut self, other: Self, on: bool) -> Self {
         self.set(other, on);
         self
@@ -128,6 +138,8 @@ pub struct Call {
     /// Custom patterns that match so far, one bit each.
     pub custom: u32,
     pub at: Time,
+    /// What the session had spent when it was made.
+    pub mileage: Mileage,
     /// The agent's id of the call, when it is short enough to be worth keeping.
     pub id: Option<Box<str>>,
     /// Digest of that id, whatever its length.
@@ -135,6 +147,13 @@ pub struct Call {
     /// What was done, in a few redacted words.
     pub what: Box<str>,
     pub answer: Option<Answer>,
+}
+
+/// What a session has spent up to some point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mileage {
+    pub usage: Usage,
+    pub cost_micros: u64,
 }
 
 /// What a call led to.
@@ -190,9 +209,44 @@ impl Call {
             traits,
             custom: 0,
             at,
+            mileage: Mileage::default(),
             id: called.call.as_deref().filter(|id| id.len() <= ID_BYTES).map(Box::from),
             id_mark: called.call.as_ref().map(Digest::of).into(),
             what: few_words(called.input.as_str()),
+            answer: None,
+        }
+    }
+
+    /// Something that no tool call told of.
+    pub(crate) fn observed(
+        ordinal: u64,
+        batch: u32,
+        kind: ToolKind,
+        key: Digest,
+        at: Time,
+        what: Box<str>,
+        mileage: Mileage,
+    ) -> Self {
+        Self {
+            ordinal,
+            batch,
+            kind,
+            tool: Mark::NONE,
+            key,
+            place: Mark::NONE,
+            shape: Mark::NONE,
+            skeleton: Mark::NONE,
+            sketch: Digest(0),
+            target: Mark::NONE,
+            before: Mark::NONE,
+            after: Mark::NONE,
+            traits: Traits::OBSERVED,
+            custom: 0,
+            at,
+            mileage,
+            id: None,
+            id_mark: Mark::NONE,
+            what,
             answer: None,
         }
     }
@@ -260,6 +314,19 @@ impl Call {
 }
 
 impl Answer {
+    /// An answer that says nothing but how it went.
+    pub(crate) fn bare(status: Status) -> Self {
+        Self {
+            status,
+            digest: Digest(0),
+            family: Mark::NONE,
+            failing: Mark::NONE,
+            failure: Mark::NONE,
+            sketch: Digest(0),
+            brief: Box::default(),
+        }
+    }
+
     pub(crate) fn new(returned: &ToolReturned) -> Self {
         let outcome = &returned.outcome;
         let status = match returned.status {
@@ -307,20 +374,23 @@ pub(crate) fn few_words(text: &str) -> Box<str> {
 
 /// The compact form in a snapshot: rows without field names.
 mod row {
-    use super::{Answer, Call, Mark, Traits};
+    use super::{Answer, Call, Mark, Mileage, Traits};
     use crate::action::ToolKind;
     use crate::digest::Digest;
+    use crate::event::Usage;
     use crate::outcome::Status;
     use crate::time::Time;
     use serde::{Deserialize, Serialize};
+
+    type AnswerRow = (Status, Digest, [Mark; 3], Digest, Box<str>);
 
     #[derive(Serialize, Deserialize)]
     pub(super) struct CallRow(
         (u64, u32, ToolKind, Mark, Digest),
         [Mark; 6],
-        (Digest, Traits, u32, i64),
+        (Digest, Traits, u32, i64, [u64; 5]),
         (Option<Box<str>>, Mark, Box<str>),
-        Option<(Status, Digest, [Mark; 3], Digest, Box<str>)>,
+        Option<AnswerRow>,
     );
 
     impl From<Call> for CallRow {
@@ -328,7 +398,10 @@ mod row {
             Self(
                 (call.ordinal, call.batch, call.kind, call.tool, call.key),
                 [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
-                (call.sketch, call.traits, call.custom, call.at.millis()),
+                (call.sketch, call.traits, call.custom, call.at.millis(), {
+                    let Mileage { usage: used, cost_micros } = call.mileage;
+                    [used.input, used.output, used.cache_read, used.cache_write, cost_micros]
+                }),
                 (call.id, call.id_mark, call.what),
                 call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.brief)),
             )
@@ -340,7 +413,7 @@ mod row {
             let CallRow(
                 (ordinal, batch, kind, tool, key),
                 [place, shape, skeleton, target, before, after],
-                (sketch, traits, custom, at),
+                (sketch, traits, custom, at, [input, output, cache_read, cache_write, cost_micros]),
                 (id, id_mark, what),
                 answer,
             ) = row;
@@ -354,6 +427,7 @@ mod row {
                 brief,
             });
             let at = Time::from_millis(at);
+            let mileage = Mileage { usage: Usage { input, output, cache_read, cache_write }, cost_micros };
             Self {
                 ordinal,
                 batch,
@@ -370,6 +444,7 @@ mod row {
                 traits,
                 custom,
                 at,
+                mileage,
                 id,
                 id_mark,
                 what,

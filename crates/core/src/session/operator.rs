@@ -43,7 +43,10 @@ impl Session {
                 self.budget.tokens = tokens.or(self.budget.tokens);
                 self.budget.cost_micros = cost_micros.or(self.budget.cost_micros);
             }
-            OperatorDecision::Allow { .. } | OperatorDecision::Note => {}
+            OperatorDecision::Allow { finding } => {
+                self.tracks_mut().allow(finding);
+            }
+            OperatorDecision::Note => {}
         }
     }
 
@@ -86,6 +89,8 @@ impl Session {
             }
             State::Paused { .. } => {
                 self.close_incident(at, effects);
+                // A person looked at it: what led here is answered.
+                self.wipe();
                 State::Active
             }
             other => other,

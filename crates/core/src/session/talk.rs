@@ -58,11 +58,16 @@ impl Talk {
             _ => Voice::Machine,
         };
         match voice {
-            Voice::Person => *self = Self { prompts: std::mem::take(&mut self.prompts), ..Self::default() },
+            Voice::Person => self.wipe(),
             // Told to go on: the claim was not accepted.
             Voice::Machine => self.refuse(),
         }
         voice
+    }
+
+    /// What was said so far is no evidence any more.
+    pub(super) fn wipe(&mut self) {
+        *self = Self { prompts: std::mem::take(&mut self.prompts), ..Self::default() };
     }
 
     /// The model answered.

@@ -92,7 +92,7 @@ impl Window {
     /// is the oldest waiting call with the fingerprint named; without either, the oldest call of the
     /// newest batch that still waits, else the newest that waits at all.
     pub fn attach(&mut self, returned: &ToolReturned) -> Option<usize> {
-        let waits = |call: &Call| call.answer.is_none() && !call.is(Traits::OBSERVED);
+        let waits = |call: &Call| (call.answer.is_none() || call.is(Traits::DENIED)) && !call.is(Traits::OBSERVED);
         let at = match (&returned.call, returned.answers) {
             (Some(id), _) => self.position(id).filter(|at| waits(&self.calls[*at])),
             (None, Some(key)) => self.calls.iter().position(|call| waits(call) && call.key == key),
@@ -103,6 +103,12 @@ impl Window {
         }?;
         self.calls[at].answer = Some(Answer::new(returned));
         Some(at)
+    }
+
+    /// The oldest call of the newest batch that still runs.
+    pub fn running(&self) -> Option<&Call> {
+        let newest = self.calls.iter().rev().take_while(|call| call.batch == self.batch);
+        newest.filter(|call| call.answer.is_none() && !call.is(Traits::DENIED)).last()
     }
 
     pub fn get(&self, at: usize) -> Option<&Call> {
@@ -116,7 +122,8 @@ impl Window {
     /// Calls of the batch before the current one that were never answered: nothing will come now.
     pub fn left_behind(&self) -> Vec<usize> {
         let before = self.batch.wrapping_sub(1);
-        let unanswered = |(_, call): &(usize, &Call)| call.batch == before && call.answer.is_none();
+        let unanswered =
+            |(_, call): &(usize, &Call)| call.batch == before && call.answer.is_none() && !call.is(Traits::DENIED);
         let recent =
             self.calls.iter().enumerate().rev().take_while(|(_, call)| call.batch.wrapping_add(1) >= self.batch);
         let mut found: Vec<usize> = recent.filter(unanswered).map(|(at, _)| at).collect();

@@ -29,5 +29,6 @@ fn say(_: &View<'_>, claim: &Claim) -> Words {
             "Answer briefly and in your own words.",
             "Start over from the last thing that worked, in a fresh context if you can.",
         ],
+        own: None,
     }
 }

@@ -43,5 +43,6 @@ fn say(_: &View<'_>, claim: &Claim) -> Words {
             "Run the check that decides, and change what it complains about.",
             "If you think it is done and the check is wrong, say so once and stop.",
         ],
+        own: None,
     }
 }

@@ -65,5 +65,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Leave the round: do something you have not done yet in this session.",
             "If a step cannot work, say so and ask instead of trying the others again.",
         ],
+        own: None,
     }
 }

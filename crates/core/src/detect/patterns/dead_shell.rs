@@ -45,5 +45,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Run something trivial such as `echo ok` to see whether the shell answers at all.",
             "Give long commands a time limit of their own or run them in the background with output to a file.",
         ],
+        own: None,
     }
 }

@@ -56,5 +56,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Check the ground first: the working folder, the file's existence, the tool's expected input.",
             "Do the smallest thing that should work, and build up from there.",
         ],
+        own: None,
     }
 }

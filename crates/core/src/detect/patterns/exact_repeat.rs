@@ -60,5 +60,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Change something first (the code, the arguments, the environment), then try once.",
             "If the result is what you needed, use it and go on to the next step.",
         ],
+        own: None,
     }
 }

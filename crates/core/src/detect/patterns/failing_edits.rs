@@ -4,7 +4,6 @@ use super::{Pattern, Trigger};
 use crate::detect::view::{Tally, can_circle};
 use crate::detect::words::{outcome_of, times, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
-use crate::digest::Digest;
 use crate::outcome::Status;
 use crate::rules::PatternRule;
 use crate::session::{Call, Traits};
@@ -42,7 +41,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     }
     let strength = if sights == 0 { Strength::Strong } else { Strength::Weak };
     let matcher = if call.target.is_some() { Matcher::Target(call.target) } else { Matcher::Tool(call.tool) };
-    let action = Digest::of_parts([&call.shape_bytes()[..]]);
+    let action = call.target_digest();
     (tally.count > 1).then(|| tally.claim(strength, matcher, action, call.family_digest()))
 }
 
@@ -61,5 +60,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Make the piece smaller, or add lines around it until it is unique.",
             "If it still does not fit, write the whole function or file anew instead.",
         ],
+        own: None,
     }
 }

@@ -63,5 +63,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Go back to the last state that made sense and look at the failure afresh, with a print or a debugger.",
             "Write down two other explanations and test the cheaper one first.",
         ],
+        own: None,
     }
 }

@@ -45,5 +45,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Write down what the result tells you, and decide on the next step from that.",
             "If you keep coming back here, the plan is missing a step: name it.",
         ],
+        own: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Pattern, Trigger};
 use crate::detect::words::times;
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::{Claim, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -29,13 +29,6 @@ fn say(_: &View<'_>, claim: &Claim) -> Words {
             "Do one concrete thing now: read a file, run a command, make an edit.",
             "If nothing is left to do, finish; if something blocks you, name it and stop.",
         ],
-    }
-}
-
-impl View<'_> {
-    /// A claim about what happens between calls.
-    pub(super) fn between_calls(&self, count: u32, strength: Strength, action: Digest) -> Claim {
-        let latest = self.session.counters.calls.saturating_sub(1);
-        Claim { count, strength, action, outcome: Digest(0), first: latest, calls: Vec::new(), matcher: Matcher::Turn }
+        own: None,
     }
 }

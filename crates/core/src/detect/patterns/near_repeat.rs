@@ -52,5 +52,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "The numbers you vary do not matter to this result; find out what does.",
             "Look at the place itself instead of guessing line numbers or offsets.",
         ],
+        own: None,
     }
 }

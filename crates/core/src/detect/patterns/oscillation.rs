@@ -41,7 +41,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     if let Some(first) = edits.iter().rev().find(|edit| oldest.same_action(edit) || undoes(oldest, edit)) {
         tally.add(first);
     }
-    let action = Digest::of_parts([&call.shape_bytes()[..]]);
+    let action = call.target_digest();
     Some(tally.claim(Strength::Weak, Matcher::Target(call.target), action, Digest::of("there and back")))
 }
 
@@ -65,5 +65,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Neither state is right: say what each of the two breaks, and look for a third.",
             "Look at the whole file once before the next edit.",
         ],
+        own: None,
     }
 }

@@ -33,14 +33,8 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
             _ => {}
         }
     }
-    (tally.count > 1).then(|| {
-        tally.claim(
-            Strength::Strong,
-            Matcher::Tool(call.tool),
-            Digest::of_parts([&call.tool_bytes()[..]]),
-            Digest::of("refused"),
-        )
-    })
+    (tally.count > 1)
+        .then(|| tally.claim(Strength::Strong, Matcher::Tool(call.tool), call.tool_digest(), Digest::of("refused")))
 }
 
 fn say(view: &View<'_>, claim: &Claim) -> Words {
@@ -54,5 +48,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Go on with what needs no permission, and list what is left for the person.",
             "If nothing is left, stop and say exactly what you need and why.",
         ],
+        own: None,
     }
 }

@@ -42,5 +42,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "It is already in the file, maybe more than once: read the file and take the copies out.",
             "If the effect you hope for does not come, the change is in the wrong place.",
         ],
+        own: None,
     }
 }

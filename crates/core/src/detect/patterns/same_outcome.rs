@@ -4,7 +4,6 @@ use super::{Pattern, Trigger};
 use crate::detect::view::{Tally, can_circle};
 use crate::detect::words::{outcome_of, times, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
-use crate::digest::Digest;
 use crate::outcome::Status;
 use crate::rules::PatternRule;
 use crate::session::Traits;
@@ -33,7 +32,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
             break;
         }
     }
-    let action = Digest::of_parts([&b"tool"[..], &call.tool_bytes()]);
+    let action = call.tool_digest();
     (tally.count > 1 && varied).then(|| tally.claim(Strength::Weak, Matcher::Tool(call.tool), action, call.outcome()))
 }
 
@@ -48,5 +47,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Take the message literally and check the one thing it names.",
             "Try another tool or another way to reach the same aim.",
         ],
+        own: None,
     }
 }

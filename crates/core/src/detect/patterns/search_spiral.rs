@@ -52,5 +52,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Search for a shorter, rarer word, without a path or type filter.",
             "If it is not there, say so and go on without it.",
         ],
+        own: None,
     }
 }

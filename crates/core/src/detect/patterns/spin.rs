@@ -27,5 +27,6 @@ fn say(_: &View<'_>, claim: &Claim) -> Words {
             "If the goal is reached or cannot be reached, say so and end the turn.",
             "Otherwise take the next step with a tool, now.",
         ],
+        own: None,
     }
 }

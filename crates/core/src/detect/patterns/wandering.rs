@@ -49,5 +49,6 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             "Say in two sentences what you know and what exactly is missing.",
             "Decide: make the change you think is right and test it, or ask.",
         ],
+        own: None,
     }
 }

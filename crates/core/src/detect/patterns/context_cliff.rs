@@ -1,0 +1,35 @@
+//! The model's window is nearly full: soon it forgets, or is cut off.
+
+use super::{Pattern, Trigger};
+use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::digest::Digest;
+use crate::rules::PatternRule;
+
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "context_cliff",
+    trigger: Trigger::Spent,
+    outlives_edits: true,
+    rule: |rules| &rules.context_cliff,
+    look,
+    say,
+};
+
+/// Counts percent of the window.
+fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
+    let percent = view.session.meter().fill_percent()?;
+    Some(view.of_session(percent, Strength::Strong, Digest::of("window"), Matcher::Any))
+}
+
+fn say(view: &View<'_>, claim: &Claim) -> Words {
+    let (tokens, window) = view.session.meter().fill;
+    Words {
+        sentence: format!("The model's window is {} % full ({tokens} of {window} tokens).", claim.count),
+        unchanged: "every further call carries all of it".to_owned(),
+        progress: "a compaction, or a new session with a short summary",
+        tips: &[
+            "Write down the state of the work (done, open, next step) where you will find it again.",
+            "Compact the conversation, or start a new one from that note.",
+        ],
+        own: None,
+    }
+}

@@ -1,0 +1,195 @@
+//! The sections `[[custom]]` of the rules: patterns of one's own that really trigger.
+
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{RuleError, Severity};
+use crate::action::ToolKind;
+use crate::effect::Rung;
+use crate::event::{ToolCalled, ToolReturned};
+use crate::glob;
+use crate::outcome::Status;
+
+/// How many custom patterns there may be: one bit of a call's record each.
+pub(super) const MOST: usize = 32;
+/// How large one regular expression may get.
+const REGEX_BYTES: usize = 1 << 20;
+
+/// A pattern of one's own: calls that match all that is given are counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CustomPattern {
+    /// Its name in findings.
+    pub name: String,
+    /// What the agent reads. `{target}` stands for the call, `{count}` and `{threshold}` for the numbers.
+    pub message: String,
+    /// Kinds of tools; empty for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<ToolKind>,
+    /// The agent's own names of tools, with `*` and `?`; empty for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// Regular expression on the command of a shell call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Regular expression on the path (and what follows it) of a call that reads, edits or writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Regular expression on the beginning and end of what came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// How it must have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// What must be the same for two calls to count together.
+    #[serde(default)]
+    pub same: Same,
+    /// How many calls back it looks.
+    #[serde(default = "twenty")]
+    pub window: usize,
+    /// At how many it acts.
+    #[serde(default = "three")]
+    pub threshold: u32,
+    /// How bad it is.
+    #[serde(default)]
+    pub severity: Severity,
+    /// What is done: notice, nudge, pause.
+    #[serde(default = "nudge")]
+    pub intervention: Rung,
+}
+
+/// What must be the same for two calls to count together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Same {
+    /// Nothing: every match counts.
+    #[default]
+    Nothing,
+    /// The same action.
+    Action,
+    /// The same action with the same outcome.
+    Outcome,
+}
+
+fn twenty() -> usize {
+    20
+}
+
+fn three() -> u32 {
+    3
+}
+
+fn nudge() -> Rung {
+    Rung::Nudge
+}
+
+impl CustomPattern {
+    pub(super) fn check(&self) -> Result<(), RuleError> {
+        let at = |key: &str| format!("custom.{}.{key}", self.name);
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if self.name.is_empty() || !self.name.chars().all(plain) {
+            return Err(RuleError::new("custom.name", format!("`{}` must be letters, digits, `_` and `-`", self.name)));
+        }
+        if self.message.trim().is_empty() {
+            return Err(RuleError::new(at("message"), "is empty; say what the agent should read"));
+        }
+        for (key, text) in [("command", &self.command), ("path", &self.path), ("outcome", &self.outcome)] {
+            if let Some(Err(e)) = text.as_ref().map(|text| compile(text)) {
+                return Err(RuleError::new(at(key), format!("is no regular expression: {e}")));
+            }
+        }
+        if self.threshold == 0 {
+            return Err(RuleError::new(at("threshold"), "must be at least 1"));
+        }
+        if self.window == 0 || self.window > crate::session::WINDOW {
+            return Err(RuleError::new(at("window"), format!("must be 1 to {}", crate::session::WINDOW)));
+        }
+        if self.intervention == Rung::Kill {
+            return Err(RuleError::new(
+                at("intervention"),
+                "must be notice, nudge or pause; only a person kills a session",
+            ));
+        }
+        let says = self.kinds.is_empty() && self.tools.is_empty() && self.command.is_none();
+        if says && self.path.is_none() && self.outcome.is_none() && self.status.is_none() && self.same == Same::Nothing
+        {
+            return Err(RuleError::new(
+                format!("custom.{}", self.name),
+                "matches every call; say which by kinds, tools, command, path, outcome or status",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn compile(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text).size_limit(REGEX_BYTES).build()
+}
+
+/// When a pattern can be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// As soon as the call is asked for.
+    Before,
+    /// Once it was answered.
+    After,
+}
+
+/// A custom pattern, ready to be matched. One whose expression does not compile matches nothing;
+/// [`super::Rules::check`] has said so.
+#[derive(Clone, Debug)]
+pub(crate) struct Match {
+    kinds: Vec<ToolKind>,
+    tools: Vec<String>,
+    command: Option<Regex>,
+    path: Option<Regex>,
+    outcome: Option<Regex>,
+    status: Option<Status>,
+    broken: bool,
+    pub(crate) asked: Asked,
+}
+
+impl Match {
+    pub(super) fn new(pattern: &CustomPattern) -> Self {
+        let mut broken = false;
+        let mut ready = |text: &Option<String>| match text.as_ref().map(|text| compile(text)) {
+            Some(Ok(regex)) => Some(regex),
+            Some(Err(_)) => {
+                broken = true;
+                None
+            }
+            None => None,
+        };
+        let (command, path, outcome) = (ready(&pattern.command), ready(&pattern.path), ready(&pattern.outcome));
+        let after = outcome.is_some() || pattern.status.is_some() || pattern.same == Same::Outcome;
+        Self {
+            kinds: pattern.kinds.clone(),
+            tools: pattern.tools.clone(),
+            command,
+            path,
+            outcome,
+            status: pattern.status,
+            broken,
+            asked: if after { Asked::After } else { Asked::Before },
+        }
+    }
+
+    /// Whether a call fits, as far as can be told before its answer.
+    pub(crate) fn call(&self, called: &ToolCalled) -> bool {
+        let kind = called.tool.kind;
+        let input = called.input.as_str();
+        let files = matches!(kind, ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Search);
+        !self.broken
+            && (self.kinds.is_empty() || self.kinds.contains(&kind))
+            && (self.tools.is_empty() || self.tools.iter().any(|tool| glob::fits(tool, &called.tool.name)))
+            && self.command.as_ref().is_none_or(|regex| kind == ToolKind::Shell && regex.is_match(input))
+            && self.path.as_ref().is_none_or(|regex| files && regex.is_match(input))
+    }
+
+    /// Whether its answer fits, too.
+    pub(crate) fn answer(&self, returned: &ToolReturned, status: Status) -> bool {
+        self.status.is_none_or(|wanted| wanted == status)
+            && self.outcome.as_ref().is_none_or(|regex| regex.is_match(returned.output.as_str()))
+    }
+}

@@ -1,0 +1,95 @@
+use super::*;
+use crate::detect::patterns::PATTERNS;
+
+fn custom(toml: &str) -> CustomPattern {
+    toml::from_str(toml).unwrap()
+}
+
+fn with(custom: CustomPattern) -> Result<(), String> {
+    Rules { custom: vec![custom], ..Rules::default() }.check().map_err(|e| e.to_string())
+}
+
+#[test]
+fn the_built_in_rules_are_valid_and_name_every_pattern() {
+    let rules = Rules::default();
+    rules.check().unwrap();
+    let sections: Vec<_> = rules.patterns.iter().map(|(name, _)| name).collect();
+    for pattern in PATTERNS {
+        assert!(sections.contains(&pattern.name), "{} has no section", pattern.name);
+        assert!(std::ptr::eq(
+            (pattern.rule)(&rules.patterns),
+            rules.patterns.iter().find(|(name, _)| *name == pattern.name).unwrap().1
+        ));
+    }
+}
+
+#[test]
+fn an_unknown_pattern_or_key_is_an_error() {
+    let typo = DEFAULT_RULES.replace("[patterns.exact_repeat]", "[patterns.exact_repeats]");
+    assert!(toml::from_str::<Rules>(&typo).unwrap_err().to_string().contains("exact_repeats"));
+    let typo = DEFAULT_RULES.replace("pause_at = 6 ", "pauseat = 6 ");
+    assert!(toml::from_str::<Rules>(&typo).unwrap_err().to_string().contains("pauseat"));
+}
+
+#[test]
+fn a_custom_pattern_is_refused_with_the_place_and_the_reason() {
+    let good = r#"
+        name = "no_force_push"
+        message = "Do not force-push."
+        command = "git push .*--force"
+    "#;
+    with(custom(good)).unwrap();
+    insta::assert_snapshot!(with(custom(&good.replace("git push .*", "git push (.*"))).unwrap_err(), @r"
+    custom.no_force_push.command: is no regular expression: regex parse error:
+        git push (.*--force
+                 ^
+    error: unclosed group
+    ");
+    insta::assert_snapshot!(with(custom(&good.replace("no_force_push", "no force push"))).unwrap_err(), @"custom.name: `no force push` must be letters, digits, `_` and `-`");
+    insta::assert_snapshot!(with(CustomPattern { threshold: 0, ..custom(good) }).unwrap_err(), @"custom.no_force_push.threshold: must be at least 1");
+    insta::assert_snapshot!(with(CustomPattern { window: 1000, ..custom(good) }).unwrap_err(), @"custom.no_force_push.window: must be 1 to 96");
+    insta::assert_snapshot!(with(CustomPattern { intervention: crate::Rung::Kill, ..custom(good) }).unwrap_err(), @"custom.no_force_push.intervention: must be notice, nudge or pause; only a person kills a session");
+    insta::assert_snapshot!(with(CustomPattern { command: None, ..custom(good) }).unwrap_err(), @"custom.no_force_push: matches every call; say which by kinds, tools, command, path, outcome or status");
+    let twice = Rules { custom: vec![custom(good), custom(good)], ..Rules::default() };
+    insta::assert_snapshot!(twice.check().unwrap_err(), @"custom.no_force_push: this name is given twice");
+}
+
+#[test]
+fn an_allow_list_entry_must_name_a_tool_or_a_pair() {
+    let allow = |actions: &[&str], pairs: &[&str]| {
+        let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        Rules { allow: Allow { actions: own(actions), pairs: own(pairs) }, ..Rules::default() }
+            .check()
+            .map_err(|e| e.to_string())
+    };
+    allow(&["Bash:npm test", "*:git status*"], &["00000000000000aa:00000000000000bb"]).unwrap();
+    insta::assert_snapshot!(allow(&["npm test"], &[]).unwrap_err(), @"allow.actions: `npm test` names no tool; write `Bash:npm test` or `*:npm test`");
+    insta::assert_snapshot!(allow(&[], &["aa"]).unwrap_err(), @"allow.pairs: `aa` is no pair of two digests of 16 hex digits, `ACTION:OUTCOME`");
+}
+
+#[test]
+fn heartbeat_patterns_come_along() {
+    let file = r#"{"name": "grep-spiral", "display_name": "Grep Spiral", "description": "x", "tools": ["Grep", "Search"],
+        "nudge": "You searched for {target} {threshold}+ times.", "severity": "warning"}"#;
+    let pattern = parse_heartbeat_pattern(file).unwrap();
+    assert_eq!(pattern.name, "grep_spiral");
+    assert_eq!(pattern.tools, ["Grep", "Search"]);
+    assert_eq!(pattern.message, "Grep Spiral: You searched for {target} {threshold}+ times.");
+    assert_eq!((pattern.threshold, pattern.window, pattern.same), (3, 20, Same::Outcome));
+    insta::assert_snapshot!(parse_heartbeat_pattern("{}").unwrap_err(), @"name: is missing");
+    insta::assert_snapshot!(parse_heartbeat_pattern(r#"{"name": "x"}"#).unwrap_err(), @"nudge: is missing; it is what the agent reads");
+    insta::assert_snapshot!(parse_heartbeat_pattern("nonsense").unwrap_err(), @"pattern file: is no heartbeat pattern: expected ident at line 1 column 2");
+}
+
+#[test]
+fn the_ladder_gives_weaker_evidence_more_time() {
+    use crate::Rung::{Notice, Nudge, Pause};
+    use crate::detect::Strength::{Faint, Strong, Weak};
+    let rungs = |strength| (1..=12).map(|count| Rules::default().ladder.rung(count, strength)).collect::<Vec<_>>();
+    let steps = |ones: &[(usize, crate::Rung)]| {
+        (1..=12).map(|count| ones.iter().rev().find(|(at, _)| count >= *at).map(|(_, rung)| *rung)).collect::<Vec<_>>()
+    };
+    assert_eq!(rungs(Strong), steps(&[(2, Notice), (3, Nudge), (6, Pause)]));
+    assert_eq!(rungs(Weak), steps(&[(2, Notice), (4, Nudge), (7, Pause)]));
+    assert_eq!(rungs(Faint), steps(&[(2, Notice), (8, Nudge), (11, Pause)]));
+}

@@ -1,0 +1,104 @@
+//! What a session spends: tokens and money in all, today, by the minute; and how full the model's
+//! window is.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::call::Mark;
+use crate::digest::Digest;
+use crate::event::Usage;
+use crate::prices::{PriceRow, Tariff};
+use crate::time::Time;
+
+/// How many models' tariffs are kept: agents use one or two at a time.
+const TARIFFS: usize = 4;
+/// Minutes over which the speed of spending is measured.
+const MINUTES: i64 = 5;
+const MINUTE_MILLIS: i64 = 60_000;
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// The meter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Meter {
+    tariffs: Vec<(Mark, Option<Tariff>)>,
+    /// Money by minute, newest last.
+    minutes: VecDeque<(i64, u64)>,
+    /// Day, tokens, money.
+    today: (i64, u64, u64),
+    /// Tokens in the model's window at the latest answer, and how many it takes.
+    pub fill: (u64, u64),
+}
+
+impl Meter {
+    /// What an answer cost: as told, or by the table. Unknown models cost nothing we know of.
+    pub(super) fn take(
+        &mut self,
+        model: Option<&str>,
+        usage: Option<&Usage>,
+        told: Option<u64>,
+        at: Time,
+        own: &[PriceRow],
+    ) -> u64 {
+        let tariff = model.and_then(|model| self.tariff(model, own));
+        let cost = told.or_else(|| Some(tariff?.cost_micros(usage?))).unwrap_or(0);
+        if let Some(usage) = usage {
+            self.book(usage.total(), cost, at);
+        }
+        cost
+    }
+
+    /// How full the window was when this was answered.
+    pub(super) fn filled(&mut self, model: Option<&str>, usage: &Usage, own: &[PriceRow]) {
+        let window = model.and_then(|model| self.tariff(model, own)).map_or(0, |tariff| tariff.window);
+        self.fill = (usage.context(), window);
+    }
+
+    fn tariff(&mut self, model: &str, own: &[PriceRow]) -> Option<Tariff> {
+        let mark = Mark::from(Digest::of(model));
+        if let Some((_, known)) = self.tariffs.iter().find(|(of, _)| *of == mark) {
+            return *known;
+        }
+        if self.tariffs.len() == TARIFFS {
+            self.tariffs.remove(0);
+        }
+        let tariff = Tariff::of(model, own);
+        self.tariffs.push((mark, tariff));
+        tariff
+    }
+
+    fn book(&mut self, tokens: u64, cost: u64, at: Time) {
+        if !at.is_known() {
+            return;
+        }
+        let (minute, day) = (at.millis().div_euclid(MINUTE_MILLIS), at.millis().div_euclid(DAY_MILLIS));
+        if self.today.0 != day {
+            self.today = (day, 0, 0);
+        }
+        self.today.1 = self.today.1.saturating_add(tokens);
+        self.today.2 = self.today.2.saturating_add(cost);
+        match self.minutes.back_mut() {
+            Some((newest, sum)) if *newest >= minute => *sum = sum.saturating_add(cost),
+            _ => self.minutes.push_back((minute, cost)),
+        }
+        while self.minutes.front().is_some_and(|(oldest, _)| *oldest <= minute - MINUTES) {
+            self.minutes.pop_front();
+        }
+    }
+
+    /// Tokens and money spent on the day of the latest answer.
+    pub fn today(&self) -> (u64, u64) {
+        (self.today.1, self.today.2)
+    }
+
+    /// Money per minute over the last minutes.
+    pub fn per_minute(&self) -> u64 {
+        self.minutes.iter().map(|(_, cost)| *cost).sum::<u64>() / MINUTES.unsigned_abs()
+    }
+
+    /// How full the model's window is, in percent; `None` when its size is unknown.
+    pub fn fill_percent(&self) -> Option<u32> {
+        let (tokens, window) = self.fill;
+        (window > 0).then(|| u32::try_from(tokens.saturating_mul(100) / window).unwrap_or(u32::MAX))
+    }
+}

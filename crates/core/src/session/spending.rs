@@ -1,0 +1,76 @@
+//! Tokens and money: prices, budgets, the clock of progress.
+
+use super::Session;
+use super::evidence::occasion;
+use crate::detect::Trigger;
+use crate::effect::Effect;
+use crate::event::{Event, ModelAnswered, Usage};
+use crate::rules::Rules;
+
+impl Session {
+    /// Books what an answer cost; the table fills in what the sensor does not know.
+    pub(super) fn spend(
+        &mut self,
+        event: &Event,
+        model: Option<&str>,
+        usage: Option<&Usage>,
+        told: Option<u64>,
+        rules: &Rules,
+    ) {
+        let named = model.or(self.facts.model.as_deref()).map(str::to_owned);
+        let cost = self.meter.take(named.as_deref(), usage, told, event.at, &rules.prices);
+        for spent in [&mut self.spent, &mut self.clock.since] {
+            if let Some(usage) = usage {
+                spent.usage.add(usage);
+            }
+            spent.cost_micros = spent.cost_micros.saturating_add(cost);
+        }
+    }
+
+    /// How full the window is, after a real turn.
+    pub(super) fn fill(&mut self, answer: &ModelAnswered, rules: &Rules) {
+        if let Some(usage) = answer.usage.filter(|_| !answer.auxiliary) {
+            let named = answer.model.as_deref().or(self.facts.model.as_deref()).map(str::to_owned);
+            self.meter.filled(named.as_deref(), &usage, &rules.prices);
+        }
+    }
+
+    pub(super) fn look_at_spending(&mut self, event: &Event, rules: &Rules, effects: &mut Vec<Effect>) {
+        if event.at.is_known() && self.clock.at.is_known() {
+            self.clock.since.millis = u64::try_from(event.at.since(self.clock.at).as_millis()).unwrap_or(u64::MAX);
+        }
+        self.limits = limits(&self.budget, rules);
+        self.examine(occasion(Trigger::Spent, self.newest(), event), rules, effects);
+    }
+
+    /// The budget that is used up most: percent of it, and its name.
+    pub(crate) fn budget_use(&self) -> Option<(u32, &'static str)> {
+        let (day_tokens, day_cost) = self.meter.today();
+        let used = [self.spent.usage.total(), self.spent.cost_micros, day_tokens, day_cost, self.meter.per_minute()];
+        let percent = |(at, limit): (usize, &u64)| {
+            (*limit > 0).then(|| (u32::try_from(used[at].saturating_mul(100) / limit).unwrap_or(u32::MAX), NAMES[at]))
+        };
+        self.limits.iter().enumerate().filter_map(percent).max_by_key(|(percent, _)| *percent)
+    }
+}
+
+const NAMES: [&str; 5] = [
+    "session's token budget",
+    "session's money budget",
+    "day's token budget",
+    "day's money budget",
+    "limit of money per minute",
+];
+
+/// Limits in the order of [`NAMES`]; 0 for none. What an operator set wins.
+fn limits(own: &super::Budget, rules: &Rules) -> [u64; 5] {
+    let micros = |usd: f64| (usd.max(0.0) * 1e6) as u64;
+    let budget = &rules.budget;
+    [
+        own.tokens.unwrap_or(budget.session_tokens),
+        own.cost_micros.unwrap_or_else(|| micros(budget.session_usd)),
+        budget.day_tokens,
+        micros(budget.day_usd),
+        micros(budget.usd_per_minute),
+    ]
+}
