@@ -50,12 +50,8 @@ impl Session {
                 facts.started_at = event.at;
                 self.clock.at = event.at;
             }
-<<<<<<< HEAD
             // Clocks jump and results come late: the newest time never goes back. That time passes is no
             // sign of life.
-=======
-            // Clocks jump and results come late: the newest time never goes back.
->>>>>>> fa6eab4 (Complete the patterns: spending, time, contents, requests, custom patterns, allow-list)
             if !matches!(event.body, Body::Tick) {
                 facts.last_at = facts.last_at.max(event.at);
             }

@@ -23,7 +23,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
         return None;
     }
     let mut tally = Tally::of(call);
-    let (mut alike, mut families) = (1, vec![call.family()]);
+    let (mut alike, mut akin, mut families) = (1, 1, vec![call.family()]);
     for other in view.earlier(rule.window) {
         if !other.failed() {
             break;
@@ -33,14 +33,16 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
         }
         tally.add(other);
         alike += u32::from(other.fails_like(call));
+        akin += u32::from(other.shape.same(call.shape));
         if !families.contains(&other.family()) {
             families.push(other.family());
         }
     }
-    // Different errors one after the other are how one finds out what works; the same few are not.
+    // Different things that fail one after the other are how one finds out what works; the same few
+    // are not.
     let strength = match families.len() {
         _ if alike >= 4 => Strength::Strong,
-        1 | 2 => Strength::Weak,
+        1 | 2 if akin * 2 >= tally.count => Strength::Weak,
         _ => Strength::Faint,
     };
     (tally.count > 1).then(|| tally.claim(strength, Matcher::Any, Digest::of("errors"), call.family_digest()))
