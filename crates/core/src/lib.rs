@@ -27,10 +27,12 @@
 //! | [`policy`] | the ladder from finding to intervention |
 //! | [`rules`] | every threshold, as data |
 //! | [`prices`] | what models cost and take in |
+//! | [`chant`] | output that repeats itself, while it streams |
 //! | [`redact`] | what a secret looks like |
 //! | [`sketch`] | how alike two texts are |
 
 pub mod action;
+pub mod chant;
 pub mod detect;
 pub mod digest;
 pub mod effect;

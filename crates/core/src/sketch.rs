@@ -63,7 +63,7 @@ fn words(text: &str, mut each: impl FnMut(&str)) {
 }
 
 /// Scripts written without spaces between words.
-fn is_ideographic(c: char) -> bool {
+pub(crate) fn is_ideographic(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 

@@ -1,0 +1,201 @@
+//! Degenerate output: a model that says the same over and over, found while it streams.
+//!
+//! # Theory of operation
+//!
+//! The stream is read once, character by character, into words ([`words`]). Three things are watched,
+//! each in constant memory and constant time per character:
+//!
+//! * **rounds** ([`rounds`]): the words repeat with some period, from one word to a paragraph of
+//!   about 1,500 bytes. An index of recent word sequences proposes periods, comparing each word with
+//!   the one a period ago confirms or drops them. Numbers may count up from round to round.
+//! * **circles** ([`circles`]): there is no strict period, but hardly a sequence of words is new any more.
+//! * **nothing**: thousands of characters without a single word.
+//!
+//! Tables, lists, code, data and separators repeat by nature. Where the text is structured ([`layout`])
+//! more is needed to call it degenerate, and only exact rounds count.
+//!
+//! The result does not depend on how the stream is cut into chunks.
+
+mod circles;
+mod layout;
+mod rounds;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use circles::Circles;
+use layout::Layout;
+use rounds::Rounds;
+use words::Words;
+
+/// When output counts as degenerate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChantRules {
+    /// So many bytes must be repetition.
+    pub bytes: u32,
+    /// So many rounds must have been made.
+    pub rounds: u32,
+    /// The longest round looked for, in bytes.
+    pub longest_round: u32,
+    /// How many times more is needed in code, tables, lists and data.
+    pub structured_factor: u32,
+    /// So many words are looked at for circles; 0 turns circles off.
+    pub circle_words: u32,
+    /// So many of a hundred of them must belong to sequences seen before.
+    pub circle_percent: u32,
+    /// So many bytes without a word.
+    pub wordless_bytes: u32,
+}
+
+impl Default for ChantRules {
+    fn default() -> Self {
+        Self {
+            bytes: 900,
+            rounds: 4,
+            longest_round: 1500,
+            structured_factor: 4,
+            circle_words: 768,
+            circle_percent: 92,
+            wordless_bytes: 4096,
+        }
+    }
+}
+
+/// Output found to be degenerate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChantFinding {
+    /// What kind of repetition.
+    pub kind: ChantKind,
+    /// The beginning of what repeats, as it was said. Not redacted.
+    pub what: String,
+    /// How often it had been said when it was found; 0 where rounds cannot be counted.
+    pub repeats: u32,
+    /// How many bytes of repetition had been said when it was found.
+    pub bytes: u64,
+}
+
+/// Kinds of degenerate output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChantKind {
+    /// The same words, round after round.
+    Rounds,
+    /// No strict order, but nothing new.
+    Circles,
+    /// No words at all.
+    Wordless,
+}
+
+/// Watches one stream of text. About 50 KiB, whatever the stream's length.
+#[derive(Clone, Debug)]
+pub struct Chant {
+    rules: ChantRules,
+    words: Words,
+    layout: Layout,
+    rounds: Rounds,
+    circles: Circles,
+    recent: Recent,
+    /// Bytes read.
+    read: u64,
+    /// Where the last word ended.
+    last_word: u64,
+    done: bool,
+}
+
+impl Chant {
+    pub fn new(rules: &ChantRules) -> Self {
+        Self {
+            rules: *rules,
+            words: Words::default(),
+            layout: Layout::default(),
+            rounds: Rounds::new(),
+            circles: Circles::new(rules),
+            recent: Recent::default(),
+            read: 0,
+            last_word: 0,
+            done: false,
+        }
+    }
+
+    /// Takes the next piece of the stream. Tells once, when the output has become degenerate.
+    pub fn push(&mut self, chunk: &str) -> Option<ChantFinding> {
+        for c in chunk.chars() {
+            if self.done {
+                return None;
+            }
+            if let Some(finding) = self.step(c) {
+                self.done = true;
+                return Some(finding);
+            }
+        }
+        None
+    }
+
+    /// Whether a text as a whole is degenerate.
+    pub fn of(text: &str, rules: &ChantRules) -> Option<ChantFinding> {
+        let mut chant = Self::new(rules);
+        // A word is only known to be over when something follows.
+        chant.push(text).or_else(|| chant.push("\n"))
+    }
+
+    fn step(&mut self, c: char) -> Option<ChantFinding> {
+        self.recent.push(c);
+        let finished = self.words.push(c, self.read);
+        let here = self.read;
+        self.read += c.len_utf8() as u64;
+        self.layout.push(c);
+        let Some(word) = finished else {
+            if self.words.inside() {
+                self.last_word = self.read;
+            }
+            let wordless = self.read - self.last_word;
+            return (wordless >= u64::from(self.rules.wordless_bytes)).then(|| ChantFinding {
+                kind: ChantKind::Wordless,
+                what: self.recent.last(16),
+                repeats: 0,
+                bytes: wordless,
+            });
+        };
+        self.last_word = here;
+        let structured = self.layout.structured();
+        let position = self.rounds.push(&word, structured);
+        if let Some(round) = self.rounds.found(&self.rules) {
+            return Some(ChantFinding {
+                kind: ChantKind::Rounds,
+                what: self.recent.last(round.length),
+                repeats: round.repeats,
+                bytes: round.bytes,
+            });
+        }
+        let bytes = self.circles.push(position, structured)?;
+        Some(ChantFinding { kind: ChantKind::Circles, what: self.recent.last(120), repeats: 0, bytes })
+    }
+}
+
+/// The last stretch of the stream, for words about it.
+#[derive(Clone, Debug, Default)]
+struct Recent(String);
+
+impl Recent {
+    const KEPT: usize = 2048;
+
+    fn push(&mut self, c: char) {
+        if self.0.len() >= Self::KEPT * 2 {
+            let cut = self.0.ceil_char_boundary(self.0.len() - Self::KEPT);
+            self.0.drain(..cut);
+        }
+        self.0.push(c);
+    }
+
+    /// The beginning of the last `length` bytes.
+    fn last(&self, length: usize) -> String {
+        const SHOWN: usize = 120;
+        let from = self.0.ceil_char_boundary(self.0.len().saturating_sub(length.min(Self::KEPT)));
+        crate::excerpt::floor(self.0[from..].trim(), SHOWN).trim().to_owned()
+    }
+}
