@@ -97,6 +97,8 @@ pub struct Session {
     meter: Meter,
     /// What goes on right now.
     pace: Pace,
+    /// A declared wait ended just now.
+    waited: bool,
     /// Calls since progress, polls and plans aside.
     busy_calls: u64,
     /// The budgets that apply, see [`spending`].
@@ -220,6 +222,7 @@ impl Session {
             contents: Contents::default(),
             meter: Meter::default(),
             pace: Pace::default(),
+            waited: false,
             busy_calls: 0,
             limits: [0; 5],
         }

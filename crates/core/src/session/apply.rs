@@ -135,7 +135,10 @@ impl Session {
             Body::Waiting(wait) => {
                 self.waiting = Some(Wait { since: event.at, until: wait.until, what: wait.what.as_str().to_owned() });
             }
-            Body::WaitEnded(_) => self.waiting = None,
+            Body::WaitEnded(_) => {
+                self.waiting = None;
+                self.waited = true;
+            }
             Body::Prompt(prompt) => {
                 self.come_back();
                 self.prompted(event, prompt);
@@ -181,7 +184,10 @@ impl Session {
             }
             Body::SubAgentStarted(_) => self.examine(occasion(Trigger::Branched, self.newest(), event), rules, effects),
             Body::Tick => self.tick(event.at, rules, effects),
-            Body::TurnEnded(_) => self.talk.turn_ended(self.counters.calls.saturating_sub(1)),
+            Body::TurnEnded(_) => {
+                self.talk.turn_ended(self.counters.calls.saturating_sub(1));
+                self.examine(occasion(Trigger::Claimed, self.newest(), event), rules, effects);
+            }
             Body::SessionStarted(_) => self.come_back(),
             _ => {}
         }

@@ -307,9 +307,10 @@ impl Call {
         matches!(self.kind, ToolKind::Edit | ToolKind::Write)
     }
 
-    /// Says nothing about circles: plans, questions to a person, what a person allowed.
+    /// Says nothing about circles: plans and questions to a person, as long as they are accepted, and
+    /// what a person allowed.
     pub fn is_neutral(&self) -> bool {
-        matches!(self.kind, ToolKind::Plan | ToolKind::Ask) || self.is(Traits::ALLOWED)
+        matches!(self.kind, ToolKind::Plan | ToolKind::Ask) && !self.failed() || self.is(Traits::ALLOWED)
     }
 }
 

@@ -22,6 +22,10 @@ impl Session {
         let call = self.window.push(ordinal, event.batch.as_deref(), event.at, called);
         call.mileage = mileage;
         call.traits.set(Traits::ALLOWED, rules.allow.allows(called));
+        // Who declared a wait may look afterwards how it went.
+        if std::mem::take(&mut self.waited) {
+            call.traits.set(Traits::POLL, true);
+        }
         for (at, custom) in rules.matches().iter().enumerate() {
             call.custom |= u32::from(custom.call(called)) << at;
         }
@@ -130,9 +134,11 @@ impl Session {
         let (family, failing) = answer.map_or((Mark::NONE, Mark::NONE), |answer| (answer.family, answer.failing));
         let mut traits = call.traits;
         let mut news = |role: u64, a: u64, b: u64| self.seen.insert(mix(role, a, b));
-        traits.set(Traits::NEW_PAIR, news(1, key.0, outcome.0));
+        // After a compaction the agent must look again; what it tried and what failed is not forgiven.
+        let memory = if ok && call.is(Traits::LOOKS) { self.counters.compactions << 8 } else { 0 };
+        traits.set(Traits::NEW_PAIR, news(1 + memory, key.0, outcome.0));
         traits.set(Traits::NEW_CHANGE, changes && news(2, key.0, 0));
-        traits.set(Traits::NEW_SIGHT, news(3, 0, outcome.0) && ok && !bare && !changes);
+        traits.set(Traits::NEW_SIGHT, news(3 + memory, 0, outcome.0) && ok && !bare && !changes);
         let new_error = family.is_some() && news(4, u64::from(family.bits()), 0);
         let new_failures = failing.is_some() && news(5, key.0, u64::from(failing.bits()));
         let edits = call.edits();

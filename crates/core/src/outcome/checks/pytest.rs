@@ -11,7 +11,11 @@ pub(super) fn read(text: &str) -> Option<Report> {
     let mut headings = Vec::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) {
-            report.fail(rest.split(" - ").next().unwrap_or(rest));
+            let (name, message) = rest.split_once(" - ").unwrap_or((rest, ""));
+            report.fail(name);
+            if !message.is_empty() {
+                report.say(message);
+            }
         } else if let Some(message) = line.strip_prefix("E   ") {
             report.say(message);
         } else if line.starts_with("___") && line.ends_with("___") {

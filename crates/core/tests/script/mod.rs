@@ -1,0 +1,319 @@
+//! Sessions as people would write them down, turned into events.
+//!
+//! ```text
+//! person: fix the failing test
+//! repeat 3
+//!   Bash: npm test
+//!     ! 3 failing
+//!     exit 1
+//! end
+//! ```
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `person: TEXT`, `machine: TEXT` | a prompt, typed or made by a harness that continues |
+//! | `says: TEXT`, `chants: TEXT` | the model answers without a tool; degenerately |
+//! | `uses N [MODEL]` | an answer that cost N thousand tokens of context |
+//! | `Tool: INPUT` | a tool call; INPUT is a command or JSON |
+//! | `| TEXT`, `! TEXT` | a line of its output; `!` says that it failed |
+//! | `exit N`, `refused`, `running`, `hangs` | how it ended; `hangs`: it was not answered |
+//! | `together` ... `end` | calls made side by side |
+//! | `repeat N` ... `end` | again and again; `{n}` is the number of the round, from 1 |
+//! | `file PATH = CONTENT` | a file's content after the call before |
+//! | `check COMMAND passed`, `check COMMAND failed NAME ...` | a reporter's word on tests |
+//! | `asks: TEXT` | a model request whose news is TEXT, seen by a proxy |
+//! | `fails STATUS` | a model call that failed |
+//! | `turn ends`, `compacts`, `commit SHA`, `waits 10m`, `wait over`, `permission` | what they say |
+//! | `after 5m` | time passes; `tick 5m`: time passes and somebody looks |
+//! | `agent NAME` | what follows happens in that session; `main` is the parent of all |
+
+use std::time::Duration;
+
+use belay_core::event::*;
+use belay_core::{Body, Digest, Event, Excerpt, SessionKey, Source, Status, Time};
+use serde_json::Value;
+
+/// One step of a script.
+#[derive(Debug)]
+enum Step {
+    Line(String),
+    Call { head: String, tail: Vec<String> },
+    Together(Vec<Step>),
+    Repeat(u32, Vec<Step>),
+}
+
+/// The events of a script, in order.
+pub(crate) fn events(text: &str) -> Vec<Event> {
+    let mut lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("expect "))
+        .collect();
+    lines.reverse();
+    let steps = block(&mut lines);
+    assert!(lines.is_empty(), "`end` without a beginning");
+    let mut writer = Writer::default();
+    writer.steps(&steps, &[]);
+    writer.events
+}
+
+fn block(lines: &mut Vec<&str>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    while let Some(line) = lines.pop() {
+        if line == "end" {
+            return steps;
+        }
+        if let Some(times) = line.strip_prefix("repeat ") {
+            steps.push(Step::Repeat(times.parse().expect("repeat N"), block(lines)));
+        } else if line == "together" {
+            steps.push(Step::Together(block(lines)));
+        } else if is_call(line) {
+            let mut tail = Vec::new();
+            while lines.last().is_some_and(|next| is_outcome(next)) {
+                tail.push(lines.pop().unwrap_or_default().to_owned());
+            }
+            steps.push(Step::Call { head: line.to_owned(), tail });
+        } else {
+            steps.push(Step::Line(line.to_owned()));
+        }
+    }
+    steps
+}
+
+fn is_call(line: &str) -> bool {
+    let words = ["person", "machine", "says", "chants", "asks"];
+    line.split_once(':').is_some_and(|(head, _)| {
+        !words.contains(&head) && !head.is_empty() && head.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
+    })
+}
+
+fn is_outcome(line: &str) -> bool {
+    line.starts_with("| ")
+        || line == "|"
+        || line.starts_with("! ")
+        || line.starts_with("exit ")
+        || ["refused", "running", "hangs"].contains(&line)
+}
+
+struct Writer {
+    events: Vec<Event>,
+    now: i64,
+    calls: u32,
+    session: String,
+    last_call: Option<String>,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self { events: Vec::new(), now: 1_767_225_600_000, calls: 0, session: "main".to_owned(), last_call: None }
+    }
+}
+
+impl Writer {
+    fn tell(&mut self, source: Source, body: Body) -> &mut Event {
+        self.now += 1_000;
+        let key = SessionKey::new("script", &self.session);
+        let id = format!("e{}", self.events.len());
+        let mut event = Event::new(id, key, source, Time::from_millis(self.now), body);
+        event.parent = (self.session != "main").then(|| SessionKey::new("script", "main"));
+        self.events.push(event);
+        self.events.last_mut().unwrap()
+    }
+
+    fn steps(&mut self, steps: &[Step], rounds: &[u32]) {
+        for step in steps {
+            match step {
+                Step::Repeat(times, steps) => {
+                    for round in 1..=*times {
+                        let rounds: Vec<u32> = rounds.iter().copied().chain([round]).collect();
+                        self.steps(steps, &rounds);
+                    }
+                }
+                Step::Together(steps) => {
+                    let batch = format!("batch{}", self.events.len());
+                    let mut open = Vec::new();
+                    for step in steps {
+                        let Step::Call { head, tail } = step else { panic!("only calls stand together: {step:?}") };
+                        let id = self.call(&fill(head, rounds), Some(&batch));
+                        open.push((id, tail));
+                    }
+                    for (id, tail) in open {
+                        self.outcome(&id, tail, rounds);
+                    }
+                }
+                Step::Call { head, tail } => {
+                    let id = self.call(&fill(head, rounds), None);
+                    self.outcome(&id, tail, rounds);
+                }
+                Step::Line(line) => self.line(&fill(line, rounds)),
+            }
+        }
+    }
+
+    fn call(&mut self, head: &str, batch: Option<&str>) -> String {
+        let (tool, input) = head.split_once(':').expect("Tool: INPUT");
+        let input = input.trim();
+        let input: Value = match serde_json::from_str(input) {
+            Ok(value @ Value::Object(_)) => value,
+            _ => serde_json::json!({ "command": input }),
+        };
+        self.calls += 1;
+        let id = format!("call{}", self.calls);
+        let called = ToolCalled::new(Some(id.clone()), None, tool, &input);
+        let event = self.tell(Source::Hook, Body::ToolCalled(called));
+        event.batch = batch.map(str::to_owned);
+        self.last_call = Some(id.clone());
+        id
+    }
+
+    fn outcome(&mut self, id: &str, tail: &[String], rounds: &[u32]) {
+        let (mut text, mut status, mut exit) = (Vec::new(), None, None);
+        for line in tail.iter().map(|line| fill(line, rounds)) {
+            match line.split_at(1) {
+                ("|", rest) => text.push(rest.strip_prefix(' ').unwrap_or(rest).to_owned()),
+                ("!", rest) => {
+                    status.get_or_insert(Status::Error);
+                    text.push(rest.trim_start().to_owned());
+                }
+                _ if line == "refused" => status = Some(Status::Refused),
+                _ if line == "running" => status = Some(Status::Running),
+                _ if line == "hangs" => return,
+                _ => exit = Some(line.trim_start_matches("exit ").parse().expect("exit N")),
+            }
+        }
+        self.now += 2_000;
+        let returned = ToolReturned::new(Some(id.to_owned()), status, exit, &text.join("\n"));
+        self.tell(Source::Hook, Body::ToolReturned(returned));
+    }
+
+    fn line(&mut self, line: &str) {
+        let excerpt = |text: &str| Excerpt::new(text.trim());
+        if let Some((word, text)) = line.split_once(": ") {
+            let said = |chanting| {
+                let said = Some(TextSketch::of(text));
+                Body::ModelAnswered(ModelAnswered {
+                    text: excerpt(text),
+                    said,
+                    chanting,
+                    tool_calls: Some(0),
+                    ..ModelAnswered::default()
+                })
+            };
+            let body = match word {
+                "person" => Body::Prompt(Prompt { by: Author::Person, text: excerpt(text) }),
+                "machine" => Body::Prompt(Prompt { by: Author::Continuation, text: excerpt(text) }),
+                "says" => said(false),
+                "chants" => said(true),
+                "asks" => Body::ModelAsked(ModelAsked { tail: Some(TextSketch::of(text)), ..ModelAsked::default() }),
+                _ => panic!("cannot read `{line}`"),
+            };
+            self.tell(Source::Hook, body);
+            return;
+        }
+        let words: Vec<&str> = line.split(' ').collect();
+        let body = match words[..] {
+            ["uses", thousands] | ["uses", thousands, _] => Body::ModelAnswered(ModelAnswered {
+                usage: Some(Usage {
+                    cache_read: thousands.parse::<u64>().expect("uses N") * 1000,
+                    output: 200,
+                    ..Usage::default()
+                }),
+                model: words.get(2).map(|model| (*model).to_owned()),
+                tool_calls: Some(1),
+                ..ModelAnswered::default()
+            }),
+            ["file", path, "=", ..] => {
+                let content = line.split_once("= ").map_or("", |(_, content)| content);
+                let call = self.last_call.clone();
+                Body::FileChanged(FileChanged {
+                    path: path.to_owned(),
+                    change: ChangeKind::Modified,
+                    before: None,
+                    after: Some(Digest::of(content)),
+                    added: None,
+                    removed: None,
+                    call,
+                })
+            }
+            ["check", ref rest @ ..] => check(rest),
+            ["fails", status] => {
+                Body::ModelFailed(ModelFailed { status: status.parse().ok(), ..ModelFailed::default() })
+            }
+            ["turn", "ends"] => Body::TurnEnded(TurnEnded::default()),
+            ["compacts"] => Body::Compacted(Compacted { automatic: true, before: None }),
+            ["commit", sha] => Body::Committed(Committed { sha: sha.to_owned(), files: None }),
+            ["waits", time] => {
+                Body::Waiting(Waiting { until: Some(Time::from_millis(self.now) + span(time)), what: excerpt("it") })
+            }
+            ["wait", "over"] => Body::WaitEnded(WaitEnded { met: true }),
+            ["permission"] => Body::PermissionAsked(PermissionAsked::default()),
+            ["starts", child] => {
+                Body::SubAgentStarted(SubAgent { child: SessionKey::new("script", child), role: None })
+            }
+            ["after", time] => {
+                self.now += i64::try_from(span(time).as_millis()).unwrap_or(0);
+                return;
+            }
+            ["tick", time] => {
+                self.now += i64::try_from(span(time).as_millis()).unwrap_or(0);
+                Body::Tick
+            }
+            ["agent", name] => {
+                name.clone_into(&mut self.session);
+                return;
+            }
+            _ => panic!("cannot read `{line}`"),
+        };
+        self.tell(Source::Hook, body);
+    }
+}
+
+fn check(words: &[&str]) -> Body {
+    let at = words.iter().position(|word| ["passed", "failed"].contains(word)).expect("passed or failed");
+    let ok = words[at] == "passed";
+    Body::CheckRan(CheckRan {
+        check: CheckKind::Test,
+        ok: Some(ok),
+        command: Excerpt::new(&words[..at].join(" ")),
+        passed: None,
+        failed: (!ok).then_some(1),
+        failing: words[at + 1..].iter().map(|name| (*name).to_owned()).collect(),
+        failure: None,
+        call: None,
+    })
+}
+
+/// `{n}` is the innermost round, `{m}` the one around it; `{n*3}` and `{n+5}` count on, `{n%2}` goes round.
+fn fill(line: &str, rounds: &[u32]) -> String {
+    let mut text = line.to_owned();
+    for (name, round) in ["n", "m"].iter().zip(rounds.iter().rev()) {
+        while let Some(start) = text.find(&format!("{{{name}")) {
+            let end = start + text[start..].find('}').expect("}");
+            let sum = &text[start + 2..end];
+            let value = match sum.split_at(sum.len().min(1)) {
+                ("", _) => *round,
+                ("*", by) => round * by.parse::<u32>().expect("{n*3}"),
+                ("+", by) => round + by.parse::<u32>().expect("{n+3}"),
+                ("-", by) => by.parse::<u32>().expect("{n-3}").saturating_sub(*round),
+                ("%", by) => round % by.parse::<u32>().expect("{n%3}"),
+                _ => panic!("cannot read {{{name}{sum}}}"),
+            };
+            text.replace_range(start..=end, &value.to_string());
+        }
+    }
+    text
+}
+
+fn span(text: &str) -> Duration {
+    let (number, unit) = text.split_at(text.len() - 1);
+    let number: u64 = number.parse().expect("5m");
+    Duration::from_secs(
+        number
+            * match unit {
+                "s" => 1,
+                "m" => 60,
+                "h" => 3600,
+                _ => panic!("cannot read the time `{text}`"),
+            },
+    )
+}
