@@ -88,8 +88,7 @@ fn fuzz(folder: &Path, target: &str, seconds: u32) -> Result<bool, String> {
     }
     let mut command = Command::new(folder.join(target));
     command.arg(&corpus);
-    let seeds = root.join("fuzz/seeds").join(target);
-    if seeds.is_dir() {
+    for seeds in seeds(&root, target) {
         command.arg(seeds);
     }
     command.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", artifacts.display())).args([
@@ -109,6 +108,17 @@ fn fuzz(folder: &Path, target: &str, seconds: u32) -> Result<bool, String> {
     }
     println!("{log}\n{target:<20} FAILED; the input lies in fuzz/artifacts/{target}");
     Ok(false)
+}
+
+/// Where a target starts from: its own seeds, and for readers the fixtures of their tests.
+fn seeds(root: &Path, target: &str) -> Vec<PathBuf> {
+    let mut folders = vec![root.join("fuzz/seeds").join(target)];
+    if let Some(agent) = target.strip_prefix("transcript_") {
+        let fixtures = std::fs::read_dir(root.join("crates/agents/tests/fixtures").join(agent));
+        folders.extend(fixtures.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())));
+    }
+    folders.retain(|folder| folder.is_dir());
+    folders
 }
 
 fn host() -> Result<String, String> {

@@ -19,8 +19,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         assert!(json.len() < 32 * 1024, "an event is bounded, this one has {} bytes", json.len());
     }
     assert!(dialect.answer(&heard, &Reply::GO).is_empty());
-    let hold =
-        Verdict::Hold { incident: "i".into(), reason: "r".into(), until: None, plan_required: false };
+    let hold = Verdict::Hold { incident: "i".into(), reason: "r".into(), until: None, plan_required: false };
     let answer = dialect.answer(&heard, &Reply { verdict: &hold, context: Some("c") });
     assert!(answer.is_empty() || serde_json::from_slice::<serde_json::Value>(&answer).is_ok());
 });

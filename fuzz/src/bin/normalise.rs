@@ -1,0 +1,16 @@
+//! Any text normalised: idempotent, and never to nothing where there were words.
+#![no_main]
+
+use belay_core::outcome::{digest_normalised, normalise};
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let once = normalise(text);
+    assert_eq!(normalise(&once), once);
+    assert_eq!(digest_normalised(text), digest_normalised(&once));
+    if text.chars().any(|c| c.is_alphabetic() && !c.is_ascii())
+        && !text.contains('\u{1b}')
+        && !text.contains(['<', '\r'])
+    {
+        assert!(!once.trim().is_empty(), "words in other scripts are words");
+    }
+});
