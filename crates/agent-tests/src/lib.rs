@@ -28,6 +28,7 @@ pub mod compare;
 mod installed;
 pub mod recipe;
 mod run;
+pub mod stories;
 mod transcript;
 
 pub use bench::Workbench;

@@ -14,7 +14,7 @@ use crate::installed::{Agent, search_path};
 use crate::transcript::{self, Transcript};
 
 /// Far above what any run takes: reached only when something hangs.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A run being put together.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 
 mod resuming;
 mod same;
+mod sharing;
 mod wires;
 mod working;
 
@@ -29,6 +30,11 @@ macro_rules! for_each_agent {
             #[test]
             fn takes_up_a_session_again() {
                 super::resuming::takes_up_a_session_again(&$recipe);
+            }
+
+            #[test]
+            fn two_sessions_share_a_folder() {
+                super::sharing::two_sessions_share_a_folder(&$recipe);
             }
 
             #[test]

@@ -1,0 +1,26 @@
+//! Scripts that several suites play.
+
+use belay_scripted_model::Script;
+
+use crate::bench::Workbench;
+
+/// Honest work in thirty calls: look around, run the tests, fix one thing after the other while the tests confirm it.
+/// The same commands come again and again, each time with something new to show, so nothing here is a loop.
+pub fn thirty_calls(bench: &Workbench) -> Script {
+    let (check, work) = (bench.path("check.sh"), bench.path("work.txt"));
+    let open: String = (1..=6).map(|number| format!("todo {number}\n")).collect();
+    let mut script = Script::new()
+        .shell("ls")
+        .saying("I will look around first.")
+        .read(bench.path("README.md"))
+        .write(&check, "open=$(grep -c todo work.txt)\necho \"$open failed\"\ntest \"$open\" = 0\n")
+        .write(&work, open);
+    for number in 1..=6 {
+        script = script
+            .shell("sh check.sh")
+            .read(&work)
+            .edit(&work, format!("todo {number}"), format!("done {number}"))
+            .shell(format!("grep -n 'done {number}' work.txt"));
+    }
+    script.shell("sh check.sh").shell("git status --short").text("All six are done.")
+}
