@@ -8,7 +8,7 @@ use belay_agent_tests::{Agent, Recipe, Workbench};
 use belay_scripted_model::{Action, Script, ScriptedModel};
 use serde_json::json;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(crate) fn two_sessions_share_a_folder(recipe: &'static Recipe) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
