@@ -18,6 +18,8 @@ use std::fmt;
 
 use belay_core::{Event, SessionKey, Time, ToolKind, Verdict};
 
+use crate::transcript::Format;
+
 pub(crate) use claude_family::{CLAUDE, Ending, Family, Names, Powers, start_kind};
 pub use edits::Edited;
 use edits::edited_by;
@@ -33,6 +35,31 @@ pub trait Dialect: Sync + fmt::Debug {
 
     /// The bytes for the agent's ears; empty when there is nothing to say.
     fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8>;
+
+    /// The session file that tells what hooks leave out, such as token usage. `None` where they
+    /// leave out nothing, or the file would tell the same things under other names.
+    fn transcript(&self) -> Option<&'static dyn Format> {
+        None
+    }
+
+    /// How a command ended, from a line of that file, where hooks do not say: call id and exit code.
+    fn exit_code(&self, _line: &str) -> Option<(String, i32)> {
+        None
+    }
+
+    /// The program to interrupt besides this answer, where no answer stops the agent.
+    fn interrupt(&self, _heard: &Heard, _reply: &Reply<'_>) -> Option<Program> {
+        None
+    }
+}
+
+/// A running agent, as a process list shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// An argument it has when nobody sits in front of it.
+    pub headless: &'static str,
 }
 
 /// One hook call as it reaches us.
@@ -46,6 +73,8 @@ pub struct Told<'a> {
     pub payload: &'a [u8],
     /// When it reached us; payloads may know better.
     pub at: Time,
+    /// Exit code of the command it tells of, where somebody else knew it.
+    pub exit_code: Option<i32>,
 }
 
 /// Where in an agent's life a hook fires, and so what can be answered.
@@ -85,7 +114,7 @@ pub struct Heard {
     pub session: Option<SessionKey>,
     /// What happened, in order.
     pub events: Vec<Event>,
-    /// Files that a tool has just changed: their content is worth a look.
+    /// Files that a tool is about to change, or has just changed: their content is worth a look.
     pub edited: Vec<Edited>,
     /// The agent's session file, where it names one.
     pub transcript: Option<String>,

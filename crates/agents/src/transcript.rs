@@ -42,6 +42,11 @@ pub trait Format: Sync + fmt::Debug {
     /// Whether a file is of this kind, told by its path and its first bytes.
     fn recognises(&self, path: &Path, head: &[u8]) -> bool;
 
+    /// What a line means, for files that are read while they grow; `None` for what is no lines.
+    fn lines(&self, _path: &Path) -> Option<Box<dyn Dialect + Send>> {
+        None
+    }
+
     /// Tells the file's events to `sink`. Only what keeps the file from being read at all is an
     /// error; damage inside it is counted.
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError>;

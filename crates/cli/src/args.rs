@@ -50,6 +50,8 @@ pub(crate) enum Command {
     /// Read or feed the event log.
     #[command(subcommand)]
     Events(events::EventsCommand),
+    /// Answer an agent's hook (called by agents, installed by `belay init`).
+    Hook(hook::HookArgs),
     /// Hold a session: its next call waits until a person resumes it.
     Pause(decide::PauseArgs),
     /// Let a held session go on.

@@ -7,6 +7,7 @@ pub(crate) mod decide;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod hook;
 pub(crate) mod incidents;
 pub(crate) mod schema;
 pub(crate) mod serve;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Sessions(args) => sessions::run(&context, &args),
         Command::Show(args) => show::run(&context, &args),
         Command::Events(command) => events::run(&context, &command),
+        Command::Hook(args) => hook::run(&args),
         Command::Pause(args) => decide::pause(&context, &args),
         Command::Resume(args) => decide::resume(&context, &args),
         Command::Ack(args) => decide::ack(&context, &args),

@@ -18,6 +18,12 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // An agent reads a usage error as "deny", and waits for us at every tool call: hooks come before
+    // anything that could fail or take its time.
+    if let Some(args) = commands::hook::arguments(std::env::args_os().skip(1)) {
+        belay_hooks::thin::main(args);
+        return ExitCode::SUCCESS;
+    }
     let cli = args::Cli::parse();
     let json = cli.global.json;
     match commands::run(cli) {

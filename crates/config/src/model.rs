@@ -58,8 +58,6 @@ pub struct StoreLimits {
 pub struct Hooks {
     /// A hook that finds no resident process starts one.
     pub autostart: bool,
-    /// How long a hook waits for the resident process before it decides by itself.
-    pub patience: Span,
 }
 
 /// Telling a person at this machine.

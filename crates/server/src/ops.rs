@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::hooks;
 use crate::protocol::{
     AskStatus, Code, Decide, Envelope, EventAnswer, ObserveAnswers, ObserveRaw, Op, Outcome, PROTOCOL, Pong, Refusal,
     Reply, Subscribe, Taken,
@@ -63,6 +64,7 @@ pub(crate) fn answer(shared: &Shared, line: &[u8], out: &mut Vec<u8>) -> Next {
         Op::Decide => {
             (read(with).and_then(|ask| decide(shared, &ask)).and_then(|taken| accept(out, id, &taken)), Next::Line)
         }
+        Op::Hook => (read(with).and_then(|ask| accept(out, id, &hooks::answer(shared, &ask))), Next::Line),
         Op::Subscribe => match read::<Subscribe>(with) {
             Ok(what) => (accept(out, id, &serde_json::json!({ "following": true })), Next::Follow(what)),
             Err(refusal) => (Err(refusal), Next::Line),

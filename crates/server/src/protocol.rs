@@ -32,6 +32,8 @@ pub enum Op {
     Observe,
     /// A person's decision.
     Decide,
+    /// A hook call of an agent ([`belay_hooks::Ask`]); answered in that agent's words.
+    Hook,
     /// Events of the log, as they come.
     Subscribe,
     /// Finish what you are doing and leave.

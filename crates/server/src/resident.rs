@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) readers: Readers,
     pub(crate) stop: Stop,
     pub(crate) token: Token,
+    /// What hooks remember from one call to the next.
+    pub(crate) desk: belay_hooks::Desk,
     pub(crate) connections: AtomicUsize,
     started: Instant,
     started_at: Time,
@@ -137,6 +139,7 @@ impl Resident {
             readers: Readers::new(places.database()),
             stop: Stop::default(),
             token: Token::load_or_make(&places.token())?,
+            desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
             started: Instant::now(),
             started_at: now(),

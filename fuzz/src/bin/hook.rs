@@ -13,7 +13,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         None => (None, rest),
     };
     let dialect = DIALECTS[usize::from(*first) % DIALECTS.len()];
-    let heard = dialect.hear(&Told { id: "h1", event, payload, at: Time::from_millis(1) });
+    let heard = dialect.hear(&Told { id: "h1", event, payload, at: Time::from_millis(1), exit_code: None });
     for event in &heard.events {
         let json = serde_json::to_vec(event).expect("an event serialises");
         assert!(json.len() < 32 * 1024, "an event is bounded, this one has {} bytes", json.len());

@@ -13,6 +13,7 @@ use super::transcript::author::{Marks, Said, said};
 use super::transcript::result::ending;
 use super::{ID, kind_of, sub_agent_key};
 use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Powers, Reply, Told};
+use crate::transcript::Format;
 
 /// The dialect.
 #[derive(Debug)]
@@ -40,6 +41,10 @@ impl Dialect for Hooks {
 
     fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
         FAMILY.answer(heard, reply)
+    }
+
+    fn transcript(&self) -> Option<&'static dyn Format> {
+        Some(&super::transcript::Transcript)
     }
 }
 

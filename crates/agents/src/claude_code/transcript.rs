@@ -46,6 +46,10 @@ impl Format for Transcript {
         lines.filter_map(|line| serde_json::from_slice::<Signature<'_>>(line).ok()).any(|line| line.is_ours())
     }
 
+    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
+        Some(Box::new(Reader::new(path)))
+    }
+
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
         let mut reader = Reader::new(path);
         let mut teller = Teller::new(reader.main.clone(), sink);

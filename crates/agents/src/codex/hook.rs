@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::output::unwrap;
 use super::{ID, kind_of};
-use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Powers, Reply, Told};
+use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Moment, Powers, Program, Reply, Told};
+use crate::transcript::Format;
 
 /// The dialect.
 #[derive(Debug)]
@@ -40,6 +41,25 @@ impl Dialect for Hooks {
 
     fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
         FAMILY.answer(heard, reply)
+    }
+
+    fn interrupt(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Program> {
+        let held = heard.moment == Moment::BeforeTool && reply.hold().is_some();
+        held.then_some(Program { name: "codex", headless: "exec" })
+    }
+
+    fn exit_code(&self, line: &str) -> Option<(String, i32)> {
+        if !line.contains("\"CommandExecution\"") {
+            return None;
+        }
+        let line: Value = serde_json::from_str(line).ok()?;
+        let item = line.pointer("/payload/item").filter(|item| item["type"] == "CommandExecution")?;
+        let code = i32::try_from(item.get("exit_code")?.as_i64()?).ok()?;
+        Some((item.get("id")?.as_str()?.to_owned(), code))
+    }
+
+    fn transcript(&self) -> Option<&'static dyn Format> {
+        Some(&super::transcript::Transcript)
     }
 }
 

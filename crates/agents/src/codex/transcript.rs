@@ -48,6 +48,10 @@ impl Format for Transcript {
         envelope || named && first.trim_start().starts_with('{')
     }
 
+    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
+        Some(Box::new(Reader { transcript: path.to_string_lossy().into_owned(), ..Reader::default() }))
+    }
+
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         // `rollout-<time>-<thread>`: the id is the last 36 characters.

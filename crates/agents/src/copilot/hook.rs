@@ -11,9 +11,10 @@
 use belay_core::{SessionKey, Status, ToolKind};
 use serde_json::{Value, json};
 
-use super::ID;
+use super::{ID, kind_of};
 use crate::claude_code::hook::author;
-use crate::hook::{Dialect, Ending, Family, Heard, Moment, Names, Powers, Reply, Told};
+use crate::hook::{Dialect, Ending, Family, Heard, Moment, Names, Powers, Program, Reply, Told};
+use crate::transcript::Format;
 
 /// The dialect.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ const FAMILY: Family = Family {
         ("PreCompact", "PreCompact", Moment::Aside),
         ("Notification", "Notification", Moment::Aside),
     ]),
-    kind_of: |_, _| None,
+    kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id", "toolCallId"],
     sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),
     ending: how_it_ended,
@@ -69,6 +70,16 @@ impl Dialect for Hooks {
 
     fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
         compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
+    }
+
+    /// What needs no permission is refused and no more; an agent nobody watches is then interrupted.
+    fn interrupt(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Program> {
+        let refused_only = heard.moment == Moment::BeforeTool && heard.tool != Some(ToolKind::Shell);
+        (refused_only && reply.hold().is_some()).then_some(Program { name: "copilot", headless: "-p" })
+    }
+
+    fn transcript(&self) -> Option<&'static dyn Format> {
+        Some(&super::transcript::Transcript)
     }
 }
 

@@ -29,19 +29,13 @@ impl Format for Transcript {
         serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| &*line.kind == "session.start")
     }
 
+    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
+        Some(Box::new(Reader::new(path)))
+    }
+
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        // `<session>/events.jsonl`, or `<session>.jsonl` in early versions.
-        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let session = SessionKey::new(ID, if stem == "events" { folder } else { stem });
-        let mut teller = Teller::new(session.clone(), sink);
-        let mut reader = Reader {
-            transcript: path.to_string_lossy().into_owned(),
-            main: session,
-            usage: None,
-            known: Recent::default(),
-            silent: None,
-        };
+        let mut reader = Reader::new(path);
+        let mut teller = Teller::new(reader.main.clone(), sink);
         read_lines(path, &mut reader, &mut teller)
     }
 }
@@ -190,6 +184,19 @@ struct Reader {
 }
 
 impl Reader {
+    fn new(path: &Path) -> Self {
+        // `<session>/events.jsonl`, or `<session>.jsonl` in early versions.
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self {
+            transcript: path.to_string_lossy().into_owned(),
+            main: SessionKey::new(ID, if stem == "events" { folder } else { stem }),
+            usage: None,
+            known: Recent::default(),
+            silent: None,
+        }
+    }
+
     /// Usage nobody claimed was for something else than the conversation.
     fn settle(&mut self, teller: &mut Teller<'_>) {
         if let Some(spent) = self.usage.take() {

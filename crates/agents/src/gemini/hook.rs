@@ -4,14 +4,14 @@
 //! every model request whether or not anything is condensed, and is passed.
 
 use belay_core::event::{
-    Author, Body, ModelAnswered, PermissionAsked, Prompt, SessionEnded, SessionStarted, TurnEnded, Usage,
+    Author, Body, ModelAnswered, ModelAsked, PermissionAsked, Prompt, SessionEnded, SessionStarted, TurnEnded, Usage,
 };
 use belay_core::{Excerpt, SessionKey, Status, ToolKind};
 use serde_json::{Value, json};
 
-use super::ID;
+use super::{ID, kind_of};
 use crate::hook::telling::{Telling, ToolAnswer};
-use crate::hook::{Dialect, Ending, Heard, Moment, Payload, Reply, Told, start_kind, text_of};
+use crate::hook::{Dialect, Ending, Heard, Moment, Payload, Reply, Told, as_name, start_kind, text_of};
 
 /// The dialect.
 #[derive(Debug)]
@@ -67,6 +67,9 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
             let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
             telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
         }
+        "BeforeModel" => {
+            telling.tell(Body::ModelAsked(ModelAsked { model: model(&payload), ..ModelAsked::default() }));
+        }
         "AfterModel" => {
             if let Some(answered) = answered(&payload) {
                 telling.tell(Body::ModelAnswered(answered));
@@ -74,7 +77,7 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
         }
         "BeforeTool" => {
             let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
-            telling.called(None, None, name, &input);
+            telling.called(None, kind_of(name), name, &input);
         }
         "AfterTool" => {
             let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
@@ -84,7 +87,7 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
             let ending = how_it_ended(ToolKind::Other, &whole, error.is_some());
             telling.returned(ToolAnswer {
                 call: None,
-                kind: None,
+                kind: kind_of(name),
                 name,
                 input: &input,
                 response: response.get("returnDisplay").unwrap_or(&Value::Null),
@@ -103,6 +106,10 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
     Some(telling.done(event))
 }
 
+fn model(payload: &Payload) -> Option<String> {
+    payload.get("llm_request").get("model").and_then(Value::as_str).and_then(as_name)
+}
+
 /// What the model said and used. While an answer streams in, every piece of it is told; only the
 /// last one says why it ended.
 fn answered(payload: &Payload) -> Option<ModelAnswered> {
@@ -112,11 +119,7 @@ fn answered(payload: &Payload) -> Option<ModelAnswered> {
     let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
     let cache_read = count("cachedContentTokenCount");
     Some(ModelAnswered {
-        model: payload
-            .get("llm_request")
-            .get("model")
-            .and_then(Value::as_str)
-            .map(|model| Excerpt::bounded(model, 128).as_str().to_owned()),
+        model: model(payload),
         usage: Some(Usage {
             input: count("promptTokenCount").saturating_sub(cache_read),
             output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),

@@ -83,7 +83,7 @@ impl Family {
                 telling.called(call_id(&payload, self.call_id), (self.kind_of)(name, &input), name, &input);
             }
             "PostToolUse" | "PostToolUseFailure" => {
-                self.returned(&mut telling, &payload, event == "PostToolUseFailure")?;
+                self.returned(&mut telling, &payload, event == "PostToolUseFailure", told.exit_code)?;
             }
             "PostToolBatch" => self.batch(&mut telling, &payload),
             "PermissionRequest" => {
@@ -126,7 +126,7 @@ impl Family {
         Some(telling.done(event))
     }
 
-    fn returned(&self, telling: &mut Telling<'_>, payload: &Payload, failed: bool) -> Option<()> {
+    fn returned(&self, telling: &mut Telling<'_>, payload: &Payload, failed: bool, known: Option<i32>) -> Option<()> {
         let name = tool_name(payload)?;
         let input = payload.input(INPUT);
         let response = payload.value(if failed { &["error"] } else { RESPONSE });
@@ -135,6 +135,10 @@ impl Family {
         let mut ending = (self.ending)(kind.unwrap_or_default(), response, &text, failed);
         if payload.flag("is_interrupt") {
             ending.status = Status::Refused;
+        }
+        if let (None, Some(code)) = (ending.exit_code, known) {
+            ending.exit_code = known;
+            ending.status = if code == 0 { Status::Ok } else { Status::Error };
         }
         telling.returned(ToolAnswer {
             call: call_id(payload, self.call_id),

@@ -1,17 +1,19 @@
-//! Which files a tool call has just changed.
+//! Which files a tool call changes.
 
-use belay_core::ToolKind;
+use belay_core::{Digest, ToolKind};
 use serde_json::Value;
 
 use super::payload::MAX_NAME;
 
-/// A file that a tool has just changed.
+/// A file that a tool changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
     /// The call that did it.
     pub call: Option<String>,
     /// As the agent names it: absolute, or relative to the folder it works in.
     pub path: String,
+    /// What the file held before, where the agent says so.
+    pub before: Option<Digest>,
 }
 
 /// More files than this in one patch are not looked at one by one.
@@ -20,7 +22,10 @@ const MAX_FILES: usize = 32;
 /// Fields in which agents name the file an editing tool works on.
 const PATHS: &[&str] = &["file_path", "filePath", "notebook_path", "path", "target_file"];
 
-/// The files that a call of this kind has changed, told by its answer or its input.
+/// Fields in which agents tell what the file held before.
+const BEFORE: &[&str] = &["/originalFile", "/originalContent", "/filediff/before"];
+
+/// The files that a call of this kind changes, told by its answer or its input.
 pub(crate) fn edited_by(kind: ToolKind, input: &Value, response: &Value, call: Option<String>) -> Vec<Edited> {
     if !matches!(kind, ToolKind::Edit | ToolKind::Write) {
         return Vec::new();
@@ -30,8 +35,9 @@ pub(crate) fn edited_by(kind: ToolKind, input: &Value, response: &Value, call: O
         Some(path) => vec![path],
         None => patched(input),
     };
+    let before = BEFORE.iter().find_map(|place| response.pointer(place)?.as_str()).map(Digest::of);
     let usable = |path: &String| !path.is_empty() && path.len() <= MAX_NAME && !path.contains('\0');
-    paths.into_iter().filter(usable).take(MAX_FILES).map(|path| Edited { call: call.clone(), path }).collect()
+    paths.into_iter().filter(usable).take(MAX_FILES).map(|path| Edited { call: call.clone(), path, before }).collect()
 }
 
 /// The files of a patch in the `*** Update File:` form, wherever in the input it stands.

@@ -1,6 +1,6 @@
 //! Builds what a dialect has heard: one session, events with ids made from the hook's own.
 
-use belay_core::event::{Body, Event, Source, ToolCalled, ToolReturned};
+use belay_core::event::{Body, Event, ModelAsked, Source, ToolCalled, ToolReturned};
 use belay_core::{Action, Digest, SessionKey, Status, Time, ToolKind, action};
 use serde_json::Value;
 
@@ -57,12 +57,13 @@ impl<'a> Telling<'a> {
     }
 
     /// A tool is about to run, or was asked for.
-    pub(crate) fn called(&mut self, call: Option<String>, kind: Option<ToolKind>, name: &str, input: &Value) -> Digest {
-        let called = ToolCalled::new(call, kind, short(name), input);
+    pub(crate) fn called(&mut self, call: Option<String>, kind: Option<ToolKind>, name: &str, input: &Value) {
+        let called = ToolCalled::new(call.clone(), kind, short(name), input);
         self.heard.tool = Some(called.tool.kind);
-        let action = called.action.key;
+        if self.heard.moment == Moment::BeforeTool {
+            self.heard.edited = edited_by(called.tool.kind, input, &Value::Null, call);
+        }
         self.tell(Body::ToolCalled(called));
-        action
     }
 
     /// A tool has answered: notes the files it changed, too.
@@ -92,6 +93,7 @@ impl<'a> Telling<'a> {
     /// It is about a model request, not about what the event's name says.
     pub(crate) fn at_model(mut self, event: &'static str) -> Heard {
         self.heard.moment = Moment::BeforeModel;
+        self.tell(Body::ModelAsked(ModelAsked::default()));
         self.done(event)
     }
 

@@ -5,13 +5,13 @@
 //! asked and so ends the run with the reason shown, `context` is added to the system prompt.
 
 use belay_core::event::{
-    Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionAsked, Prompt, SessionEnded, SessionStarted,
-    TurnEnded, Usage,
+    Author, Body, Compacted, ModelAnswered, ModelAsked, ModelFailed, PermissionAsked, Prompt, SessionEnded,
+    SessionStarted, TurnEnded, Usage,
 };
 use belay_core::{Excerpt, SessionKey, Status};
 use serde_json::{Value, json};
 
-use super::ID;
+use super::{ID, kind_of};
 use crate::hook::telling::{Telling, ToolAnswer, call_id};
 use crate::hook::{Dialect, Heard, Moment, Payload, Reply, Told, as_name, text_of};
 
@@ -88,9 +88,13 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
             let by = if telling.parent.is_some() { Author::Agent } else { Author::Person };
             telling.tell(Body::Prompt(Prompt { by, text }));
         }
+        "chat.params" => {
+            let model = payload.name(&["model"]);
+            telling.tell(Body::ModelAsked(ModelAsked { model, ..ModelAsked::default() }));
+        }
         "tool.execute.before" => {
             let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
-            telling.called(call_id(&payload, &["callID"]), None, name, &input);
+            telling.called(call_id(&payload, &["callID"]), kind_of(name), name, &input);
         }
         "tool.execute.after" | "tool.failed" => {
             let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
@@ -106,7 +110,7 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
             };
             telling.returned(ToolAnswer {
                 call: call_id(&payload, &["callID"]),
-                kind: None,
+                kind: kind_of(name),
                 name,
                 input: &input,
                 response: metadata,

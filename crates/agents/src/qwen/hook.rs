@@ -7,10 +7,11 @@
 use belay_core::{SessionKey, ToolKind};
 use serde_json::Value;
 
-use super::ID;
+use super::{ID, kind_of};
 use crate::claude_code::hook::author;
 use crate::gemini::hook::how_it_ended;
 use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Powers, Reply, Told};
+use crate::transcript::Format;
 
 /// The dialect.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(crate) struct Hooks;
 const FAMILY: Family = Family {
     agent: ID,
     names: CLAUDE,
-    kind_of: |_, _| None,
+    kind_of: |name, _| kind_of(name),
     call_id: &["tool_call_id", "tool_use_id"],
     sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),
     ending,
@@ -38,6 +39,10 @@ impl Dialect for Hooks {
 
     fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
         FAMILY.answer(heard, reply)
+    }
+
+    fn transcript(&self) -> Option<&'static dyn Format> {
+        Some(&super::transcript::Transcript)
     }
 }
 

@@ -33,11 +33,14 @@ impl Format for Transcript {
         path.extension().is_some_and(|ext| ext == "jsonl") && told && !first.contains("\"isSidechain\"")
     }
 
+    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
+        Some(Box::new(Reader::new(path)))
+    }
+
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut teller = Teller::new(SessionKey::new(ID, stem), sink);
-        let mut reader = Reader { transcript: path.to_string_lossy().into_owned(), started: false, response: None };
-        read_lines(path, &mut reader, &mut teller)
+        read_lines(path, &mut Reader::new(path), &mut teller)
     }
 }
 
@@ -258,6 +261,12 @@ struct UiEvent<'a> {
     #[serde(borrow)]
     error: Text<'a>,
     status_code: Count,
+}
+
+impl Reader {
+    fn new(path: &Path) -> Self {
+        Self { transcript: path.to_string_lossy().into_owned(), started: false, response: None }
+    }
 }
 
 impl Dialect for Reader {

@@ -27,7 +27,7 @@ impl Recorded {
 
 pub(crate) fn hear(dialect: &dyn Dialect, event: &str, payload: &[u8]) -> Heard {
     let at = Time::parse("2026-11-15T18:00:00Z").expect("a time");
-    dialect.hear(&Told { id: "h1", event: Some(event), payload, at })
+    dialect.hear(&Told { id: "h1", event: Some(event), payload, at, exit_code: None })
 }
 
 /// All of them, in the order of their names.

@@ -1,0 +1,45 @@
+//! `belay hook`: what agents call. It is recognised before clap sees the arguments (see `main`);
+//! what stands here is for `--help`, completions and the manual.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use super::Ended;
+use crate::exit::Exit;
+
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// claude-code, codex, copilot, gemini, opencode, qwen or cursor (experimental); `plugin` for
+    /// whichever agent has loaded Belay's plugin.
+    agent: String,
+    /// The event's name, for agents whose payloads do not carry it.
+    event: Option<String>,
+}
+
+/// The arguments of a hook call; `None` when it is another command.
+pub(crate) fn arguments(args: impl Iterator<Item = OsString>) -> Option<std::vec::IntoIter<OsString>> {
+    let mut before = Vec::new();
+    let mut args = args;
+    loop {
+        let arg = args.next()?;
+        match arg.to_str() {
+            Some("hook") => break,
+            Some("--home") => {
+                before.push(arg);
+                before.push(args.next()?);
+            }
+            Some(flag) if flag.starts_with('-') => before.push(arg),
+            _ => return None,
+        }
+    }
+    before.extend(args);
+    Some(before.into_iter())
+}
+
+/// Reached only by way of clap, which `main` does not take for hooks.
+pub(crate) fn run(args: &HookArgs) -> Ended {
+    let words = std::iter::once(&args.agent).chain(args.event.as_ref());
+    belay_hooks::thin::main(words.map(OsString::from));
+    Ok(Exit::Done)
+}

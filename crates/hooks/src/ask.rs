@@ -1,0 +1,39 @@
+//! Question and answer between the hook process and whoever decides.
+
+use belay_core::Time;
+use serde::{Deserialize, Serialize};
+
+/// One hook call, as the hook process found it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ask {
+    /// Minted by the hook process; used on both ways.
+    pub id: String,
+    /// The agent, as the hook was installed: an id, an alias, or `plugin`.
+    pub agent: String,
+    /// The event's name, where the hook was installed with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// What the agent wrote.
+    pub payload: String,
+    /// When the hook process began.
+    pub at: Time,
+    /// The hook's parent process: the agent, or a shell the agent started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Where the hook was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+/// What the hook process is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    /// For standard output; empty when there is nothing to say.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub say: String,
+    /// A process to interrupt once that is said, because its hooks cannot stop it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<u32>,
+}

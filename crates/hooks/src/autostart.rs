@@ -1,0 +1,94 @@
+//! Starting the resident process: once, however many hooks find it absent, and detached from them.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use belay_config::{Env, Places};
+use rustix::fs::{FlockOperation, flock};
+
+/// How long a resident process that a hook started stays without anything to do.
+pub const IDLE_EXIT: &str = "30m";
+
+/// A start is not tried again for this long: the one before may still be on its way.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// What the resident process gets of the agent's environment. An agent hands its hooks everything it
+/// has, keys included; a process that stays must not hold them.
+const PASSED_ON: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "CI",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// Starts the resident process, unless somebody has just done so. Does not wait for it.
+pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path) -> io::Result<bool> {
+    let lock = open(&places.state().join("autostart.lock"))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
+        return Ok(false);
+    }
+    // Writing moves the time of the file; those who come after us see it.
+    lock.set_len(0)?;
+    (&lock).write_all(b"a hook started the resident process\n")?;
+    let mut command = Command::new(belay);
+    command.args(["serve", "--no-http", "--idle-exit", IDLE_EXIT]).current_dir("/").env_clear();
+    for name in PASSED_ON.iter().copied().chain(env.own_names()) {
+        if let Some(value) = env.get(name) {
+            command.env(name, value);
+        }
+    }
+    if let Some(home) = home {
+        command.arg("--home").arg(home);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    close_on_exec();
+    let leave_terminal = || rustix::process::setsid().map(drop).map_err(io::Error::from);
+    #[expect(unsafe_code, reason = "setsid is a single system call and safe between fork and exec")]
+    unsafe {
+        command.pre_exec(leave_terminal);
+    }
+    command.spawn().map(|_| true)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// A file of this moment with nothing in it was just made by `open`: it says nothing about a start.
+fn started_lately(lock: &File) -> io::Result<bool> {
+    let found = lock.metadata()?;
+    let fresh = found.modified()?.elapsed().is_ok_and(|age| age < AGAIN_AFTER);
+    Ok(fresh && found.len() > 0)
+}
+
+/// An agent may have left pipes open to us; whoever waits for their end must not wait for a process
+/// that stays.
+fn close_on_exec() {
+    let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let open = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    for fd in open.filter(|fd| *fd > 2).collect::<Vec<_>>() {
+        #[expect(unsafe_code, reason = "only a flag is set, and a number that is not open is refused")]
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
+    }
+}

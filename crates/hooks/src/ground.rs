@@ -1,0 +1,90 @@
+//! Facts only this machine knows: what a file holds after an edit, what the agent's own session file
+//! has to say, which project and process a session belongs to.
+//!
+//! All of it is bounded and none of it is necessary: what cannot be read is left out.
+
+mod files;
+mod place;
+pub mod process;
+mod tail;
+
+use belay_agents::hook::{Dialect, Heard, Moment, Told};
+use belay_core::event::{Body, Event, Learned, StartKind};
+use belay_core::{SessionKey, Source};
+
+use crate::ask::Ask;
+
+pub(crate) use place::project_of;
+
+/// What is remembered about files and session files between two hook calls.
+#[derive(Debug, Default)]
+pub struct Ground {
+    files: files::Before,
+    tails: tail::Tails,
+}
+
+impl Ground {
+    /// Has the payload understood, and completes it by what can be found out here.
+    pub fn hear(&self, dialect: &dyn Dialect, told: &Told<'_>, ask: &Ask) -> Heard {
+        let mut heard = dialect.hear(told);
+        let Some(session) = heard.session.clone() else { return heard };
+        if heard.cwd.is_none() {
+            heard.cwd.clone_from(&ask.cwd);
+        }
+        match heard.moment {
+            Moment::SessionStart => self.begin(&mut heard, ask),
+            Moment::BeforeTool => self.files.remember(&heard),
+            Moment::AfterTool | Moment::AfterBatch | Moment::TurnEnd | Moment::SessionEnd => {
+                let file = self.tails.read(dialect, &heard);
+                let mut late = Vec::new();
+                for (call, code) in file.exit_codes {
+                    if answers(&heard, &call) {
+                        let cwd = heard.cwd.take();
+                        heard = Heard { cwd, ..dialect.hear(&Told { exit_code: Some(code), ..*told }) };
+                    } else {
+                        late.push(Body::Learned(Learned {
+                            call: Some(call),
+                            exit_code: Some(code),
+                            ..Learned::default()
+                        }));
+                    }
+                }
+                let changes = self.files.changes(&heard).into_iter().map(Body::FileChanged);
+                let told = std::mem::replace(&mut heard.events, file.events);
+                heard.events.extend(late.into_iter().enumerate().map(|(n, body)| event(ask, 'l', n, &session, body)));
+                heard.events.extend(told);
+                heard.events.extend(changes.enumerate().map(|(n, body)| event(ask, 'f', n, &session, body)));
+            }
+            _ => {}
+        }
+        for event in &mut heard.events {
+            if event.cwd.is_none() {
+                event.cwd.clone_from(&heard.cwd);
+            }
+        }
+        heard
+    }
+
+    fn begin(&self, heard: &mut Heard, ask: &Ask) {
+        let mut new = false;
+        for event in &mut heard.events {
+            if let Body::SessionStarted(start) = &mut event.body {
+                place::complete(start, heard.cwd.as_deref(), ask.pid);
+                new = start.how == StartKind::New;
+            }
+        }
+        self.tails.begin(heard, new);
+    }
+}
+
+/// Whether the hook tells of this call's answer and leaves out how it ended.
+fn answers(heard: &Heard, call: &str) -> bool {
+    heard.events.iter().any(|event| match &event.body {
+        Body::ToolReturned(returned) => returned.call.as_deref() == Some(call) && returned.exit_code.is_none(),
+        _ => false,
+    })
+}
+
+fn event(ask: &Ask, kind: char, number: usize, session: &SessionKey, body: Body) -> Event {
+    Event::new(format!("{}.{kind}{number}", ask.id), session.clone(), Source::Hook, ask.at, body)
+}

@@ -1,0 +1,94 @@
+//! One hook call from payload to answer.
+
+use belay_agents::hook::{Dialect, Heard, Moment, Reply, Told, dialect};
+use belay_core::event::{Body, Delivered, Source};
+use belay_core::{Effect, Event, Rung, SessionKey, Verdict};
+
+use crate::ask::{Answer, Ask};
+use crate::ground::{self, Ground};
+use crate::watch::{Observation, Watch};
+
+/// What is remembered from one hook call to the next, as long as this process lives. Without it
+/// everything still works, only with more reading.
+#[derive(Debug, Default)]
+pub struct Desk {
+    ground: Ground,
+}
+
+/// Understands, decides, answers. Never fails: what goes wrong lets the agent go on.
+pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
+    let Some(dialect) = dialect(&ask.agent, ask.payload.as_bytes()) else {
+        tracing::warn!(agent = ask.agent, "a hook of an agent Belay does not know");
+        return Answer::default();
+    };
+    let told =
+        Told { id: &ask.id, event: ask.event.as_deref(), payload: ask.payload.as_bytes(), at: ask.at, exit_code: None };
+    let mut heard = desk.ground.hear(dialect, &told, ask);
+    let Some(session) = heard.session.clone() else { return Answer::default() };
+    let observed = match std::mem::take(&mut heard.events) {
+        events if events.is_empty() => Vec::new(),
+        events => watch.observe(events),
+    };
+    let mut verdict = hardest(&observed);
+    let silent = observed.is_empty() && matches!(heard.moment, Moment::Permission | Moment::BeforeModel);
+    if verdict == Verdict::Go && silent {
+        verdict = watch.standing(&session);
+    }
+    let (mut context, mut delivered) = (None, None);
+    match heard.moment {
+        Moment::SessionStart => context = crate::tombstones::remind(watch, &heard, ask.at),
+        Moment::AfterBatch if observed.iter().any(|one| one.fresh) => {
+            // These calls could not be answered before they ran; this is the first chance to speak.
+            if verdict == Verdict::Go {
+                verdict = watch.standing(&session);
+            }
+            if let Some((finding, message)) = nudge_among(&observed) {
+                context = Some(message);
+                delivered = Some(finding);
+            }
+        }
+        _ => {}
+    }
+    if let Verdict::Nudge { finding, .. } = &verdict {
+        delivered = Some(finding.clone());
+    }
+    let reply = Reply { verdict: &verdict, context: context.as_deref() };
+    let say = dialect.answer(&heard, &reply);
+    if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
+        watch.observe(vec![proof(ask, &session, finding)]);
+    }
+    Answer { say: String::from_utf8(say).unwrap_or_default(), interrupt: interrupted(dialect, &heard, &reply, ask) }
+}
+
+/// The hardest verdict wins: of several calls in one payload each may have been asked about.
+fn hardest(observed: &[Observation]) -> Verdict {
+    let weight = |verdict: &Verdict| match verdict {
+        Verdict::Go => 0,
+        Verdict::Nudge { .. } => 1,
+        Verdict::Hold { .. } => 2,
+        Verdict::Stop { .. } => 3,
+    };
+    let verdicts = observed.iter().map(|one| &one.decision.verdict);
+    verdicts.max_by_key(|verdict| weight(verdict)).cloned().unwrap_or_default()
+}
+
+/// A nudge that has just become due.
+fn nudge_among(observed: &[Observation]) -> Option<(String, String)> {
+    observed.iter().flat_map(|one| &one.decision.effects).find_map(|effect| match effect {
+        Effect::Intervened(done) if done.rung == Rung::Nudge && !done.dry_run => {
+            Some((done.finding.id.clone(), done.message.clone()))
+        }
+        _ => None,
+    })
+}
+
+fn proof(ask: &Ask, session: &SessionKey, finding: String) -> Event {
+    let body = Body::Delivered(Delivered { finding, channel: Source::Hook });
+    Event::new(format!("{}.told", ask.id), session.clone(), Source::Hook, ask.at, body)
+}
+
+/// The process to interrupt, where a refusal alone does not stop the agent.
+fn interrupted(dialect: &dyn Dialect, heard: &Heard, reply: &Reply<'_>, ask: &Ask) -> Option<u32> {
+    let program = dialect.interrupt(heard, reply)?;
+    ground::process::headless_agent(ask.pid?, program)
+}

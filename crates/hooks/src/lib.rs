@@ -1,0 +1,39 @@
+//! From an agent's hook to the engine's decision and back.
+//!
+//! # Theory of operation
+//!
+//! `belay hook <agent> [event]` is started by the agent, gets a payload on standard input and has a
+//! few milliseconds. It makes an [`Ask`] of what it got, mints the id of the event, and hands it to
+//! the resident process over its socket. Does that not answer in time, it decides by itself on the
+//! same store: the same function, [`handle`], with the same id, so that nothing counts twice however
+//! the race ends. Does that fail as well, the agent goes on and the fault is logged. Whatever
+//! happens, the exit status is 0 and nothing but the answer is on standard output: agents read other
+//! statuses and stray bytes as "deny".
+//!
+//! [`handle`] has the payload understood by the agent's dialect, adds what only this machine knows
+//! ([`ground`]: what a file holds after an edit, what the agent's own session file has to say), lets
+//! the engine decide, and has the dialect put the decision into the agent's words.
+//!
+//! # Map
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`ask`] | question and answer between hook process and resident process |
+//! | [`mod@handle`] | one hook call from payload to answer |
+//! | [`watch`] | what a hook needs of the engine, in whichever process it runs |
+//! | [`ground`] | facts only this machine knows |
+//! | [`thin`] | the hook process: arguments, standard input, the two ways, the answer |
+//! | [`autostart`] | starting the resident process, once and detached |
+
+pub mod ask;
+pub mod autostart;
+pub mod ground;
+pub mod handle;
+mod journal;
+pub mod thin;
+mod tombstones;
+pub mod watch;
+
+pub use ask::{Answer, Ask};
+pub use handle::{Desk, handle};
+pub use watch::{Observation, Watch};

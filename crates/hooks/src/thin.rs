@@ -1,0 +1,184 @@
+//! The hook process: arguments, standard input, the two ways to a decision, the answer.
+//!
+//! It is started twice per tool call, so it does as little as it can: no argument parser, no
+//! runtime, no configuration unless it must decide by itself.
+
+mod payload;
+#[cfg(unix)]
+mod socket;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use belay_config::{Env, Loader, Places, Rulesets, Strictness};
+use belay_core::Time;
+use belay_engine::{Clock, Engine, Options, SystemClock};
+use belay_store::{OpenOptions, SqliteStore};
+
+use crate::ask::{Answer, Ask};
+use crate::ground::process;
+use crate::handle::{Desk, handle};
+use crate::journal;
+
+const HELP: &str = "\
+Called by an agent's hooks, not by people: reads the agent's JSON on standard input and answers in
+the agent's own words. It always exits with 0; what went wrong is in hook.log in the state folder.
+
+Usage: belay hook <AGENT> [EVENT] [--home DIR]
+
+  AGENT   claude-code, codex, copilot, gemini, opencode, qwen, cursor (experimental),
+          or `plugin` for whichever agent has loaded Belay's plugin
+  EVENT   the event's name, for agents whose payloads do not carry it
+
+`belay init` installs the hooks.
+";
+
+/// Runs `belay hook`, with the arguments after `hook`. There is nothing to return: whatever happens,
+/// the exit status is 0.
+pub fn main(args: impl Iterator<Item = OsString>) {
+    // Agents read standard error as a message, some even as a refusal.
+    std::panic::set_hook(Box::new(|_| {}));
+    let args = Args::read(args);
+    if args.help || std::io::stdin().is_terminal() {
+        say(HELP.as_bytes());
+        return;
+    }
+    let env = Env::of_process();
+    let now = SystemClock::default().now();
+    let Ok(places) = Places::find(&env, args.home.as_deref()) else { return };
+    let log = |problem: &str| journal::note(&places.logs(), now, &args.agent, problem);
+    match catch_unwind(AssertUnwindSafe(|| answer(&args, &env, &places, now, &log))) {
+        Ok(answer) => {
+            say(answer.say.as_bytes());
+            if let Some(pid) = answer.interrupt {
+                process::interrupt(pid);
+            }
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words");
+            log(&format!("Belay panicked and let the agent go on: {text}"));
+        }
+    }
+}
+
+/// What was said on the command line. Nothing in it is ever an error.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Args {
+    agent: String,
+    event: Option<String>,
+    home: Option<PathBuf>,
+    help: bool,
+}
+
+impl Args {
+    fn read(mut args: impl Iterator<Item = OsString>) -> Self {
+        let mut read = Self::default();
+        while let Some(arg) = args.next() {
+            let text = arg.to_string_lossy();
+            match &*text {
+                "--home" => read.home = args.next().map(PathBuf::from),
+                "--help" | "-h" => read.help = true,
+                flag if flag.starts_with("--home=") => read.home = Some(PathBuf::from(&flag["--home=".len()..])),
+                flag if flag.starts_with('-') => {}
+                word if read.agent.is_empty() => read.agent = word.to_owned(),
+                word if read.event.is_none() => read.event = Some(word.to_owned()),
+                _ => {}
+            }
+        }
+        read
+    }
+}
+
+fn answer(args: &Args, env: &Env, places: &Places, now: Time, log: &dyn Fn(&str)) -> Answer {
+    let payload = match payload::read(std::io::stdin().lock()) {
+        Ok(payload) => payload,
+        Err(error) => {
+            log(&format!("the payload cannot be read, so the agent goes on: {error}"));
+            return Answer::default();
+        }
+    };
+    let ask = Ask {
+        id: uuid::Uuid::now_v7().to_string(),
+        agent: args.agent.clone(),
+        event: args.event.clone(),
+        payload,
+        at: now,
+        pid: parent(),
+        cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
+    };
+    #[cfg(unix)]
+    let absent = match socket::ask(places, &ask) {
+        Ok(answer) => return answer,
+        Err(socket::Silence::Absent) => true,
+        Err(socket::Silence::Other(problem)) => {
+            log(&format!("the resident process did not answer in time, so the hook decided by itself: {problem}"));
+            false
+        }
+    };
+    #[cfg(not(unix))]
+    let absent = false;
+    match by_itself(env, places, &ask, absent.then_some(args)) {
+        Ok(answer) => answer,
+        Err(problem) => {
+            log(&format!("nothing could be decided, so the agent goes on: {problem}"));
+            Answer::default()
+        }
+    }
+}
+
+/// Decides on the store, as the resident process would. Starts that, too, if it is absent.
+fn by_itself(env: &Env, places: &Places, ask: &Ask, absent: Option<&Args>) -> Result<Answer, String> {
+    places.create().map_err(|error| error.to_string())?;
+    if let Some(args) = absent {
+        let mut loader = Loader::new(places, env).strictness(Strictness::Lenient);
+        if let Some(cwd) = &ask.cwd {
+            loader = loader.from_folder(cwd);
+        }
+        let wanted = loader.load().map_or(true, |loaded| loaded.config.hooks.autostart);
+        if wanted {
+            start_resident(env, places, args);
+        }
+    }
+    let store = SqliteStore::open(places.database(), OpenOptions::default()).map_err(|error| error.to_string())?;
+    let rulesets = Rulesets::new(places.clone(), env.clone(), Vec::new(), Box::new(|_| {}));
+    let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
+    let mut engine = Engine::new(Box::new(store), Options { rules: Box::new(rules), ..Options::default() });
+    Ok(handle(&Desk::default(), &mut engine, ask))
+}
+
+#[cfg(unix)]
+fn start_resident(env: &Env, places: &Places, args: &Args) {
+    let started =
+        std::env::current_exe().and_then(|belay| crate::autostart::start(places, env, args.home.as_deref(), &belay));
+    if let Err(error) = started {
+        let problem = format!("the resident process could not be started: {error}");
+        journal::note(&places.logs(), SystemClock::default().now(), &args.agent, &problem);
+    }
+}
+
+#[cfg(not(unix))]
+fn start_resident(_env: &Env, _places: &Places, _args: &Args) {}
+
+#[cfg(unix)]
+fn parent() -> Option<u32> {
+    rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
+}
+
+#[cfg(not(unix))]
+fn parent() -> Option<u32> {
+    None
+}
+
+fn say(bytes: &[u8]) {
+    if !bytes.is_empty() {
+        let mut out = std::io::stdout().lock();
+        // An agent that does not listen has its reasons.
+        let _ = out.write_all(bytes).and_then(|()| out.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! What a hook needs of the engine, in whichever process it runs.
+
+use belay_core::{Decision, Event, SessionKey, Time, Verdict};
+use belay_engine::Engine;
+use belay_store::Tombstone;
+
+/// The answer to one event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    pub decision: Decision,
+    /// Nobody had told of it before.
+    pub fresh: bool,
+}
+
+/// The engine as hooks see it. Faults are the implementor's to log: a hook goes on regardless.
+pub trait Watch {
+    /// Takes events in; one answer each, in their order.
+    fn observe(&mut self, events: Vec<Event>) -> Vec<Observation>;
+
+    /// What the session's state alone says to anything the agent asks.
+    fn standing(&mut self, session: &SessionKey) -> Verdict;
+
+    /// What sessions before this one died of, in the same project; newest first.
+    fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone>;
+}
+
+impl Watch for Engine {
+    fn observe(&mut self, events: Vec<Event>) -> Vec<Observation> {
+        let answers = self.observe_batch(events).into_iter();
+        answers.map(|answer| observation(answer.map_err(|error| error.to_string()))).collect()
+    }
+
+    fn standing(&mut self, session: &SessionKey) -> Verdict {
+        // The row is cheap and the authority; the whole session is needed only for the reason.
+        match self.store().map(|store| store.session(session)) {
+            Some(Ok(Some(row))) if row.state.is_paused() || row.state.is_killed() => {}
+            Some(Ok(_)) => return Verdict::Go,
+            Some(Err(_)) | None => {}
+        }
+        match self.session(session) {
+            Ok(session) => session.map_or(Verdict::Go, |session| session.standing()),
+            Err(error) => {
+                tracing::warn!(%session, %error, "a session's state cannot be read; its agent goes on");
+                Verdict::Go
+            }
+        }
+    }
+
+    fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone> {
+        let found = self.store().map(|store| store.tombstones(project, now));
+        found.transpose().ok().flatten().unwrap_or_default()
+    }
+}
+
+/// An engine's answer, or the agent goes on.
+pub fn observation(answer: Result<belay_engine::Observed, String>) -> Observation {
+    match answer {
+        Ok(observed) => {
+            // Without a number it was a duplicate, unless it could not be written yet.
+            let fresh = !observed.decision.duplicate;
+            Observation { decision: observed.decision, fresh }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "an event of a hook was not taken; the agent goes on");
+            Observation::default()
+        }
+    }
+}
