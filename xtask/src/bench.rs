@@ -1,26 +1,39 @@
 //! `cargo xtask bench`: tables of speed and memory. The last honest numbers stand in `bench/README.md`.
 
-use crate::shell;
+mod audit;
+mod transcripts;
 
-/// A bench: its name, what it measures, and the arguments of the cargo call that prints its table.
-const BENCHES: &[(&str, &str, &[&str])] = &[];
+/// A bench: its name, what it measures, and what prints its table, given its own options.
+struct Bench {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&[String]) -> Result<bool, String>,
+}
+
+const BENCHES: &[Bench] = &[Bench {
+    name: "audit",
+    what: "replaying a history, beside tools that only add it up  [--size 1GB]",
+    run: audit::run,
+}];
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {
-    let known = || BENCHES.iter().map(|(name, what, _)| format!("  {name:<10} {what}\n")).collect::<String>();
-    let mut chosen = Vec::new();
+    let known = || BENCHES.iter().map(|bench| format!("  {:<10} {}\n", bench.name, bench.what)).collect::<String>();
+    // Options follow the bench they belong to.
+    let mut chosen: Vec<(&Bench, Vec<String>)> = Vec::new();
     for arg in args {
-        match BENCHES.iter().find(|(name, ..)| name == arg) {
-            Some(bench) => chosen.push(bench),
-            None => return Err(format!("there is no bench `{arg}`; there are\n{}", known())),
+        match (BENCHES.iter().find(|bench| bench.name == arg), chosen.last_mut()) {
+            (Some(bench), _) => chosen.push((bench, Vec::new())),
+            (None, Some((_, options))) => options.push(arg.clone()),
+            (None, None) => return Err(format!("there is no bench `{arg}`; there are\n{}", known())),
         }
     }
     if chosen.is_empty() {
-        chosen.extend(BENCHES);
+        chosen.extend(BENCHES.iter().map(|bench| (bench, Vec::new())));
     }
     let mut ok = true;
-    for (name, what, cargo) in chosen {
-        println!("\n=== {name}: {what}");
-        ok &= shell::run(&mut shell::cargo(cargo))?;
+    for (bench, options) in chosen {
+        println!("\n=== {}: {}", bench.name, bench.what);
+        ok &= (bench.run)(&options)?;
     }
     Ok(ok)
 }

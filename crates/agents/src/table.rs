@@ -18,6 +18,8 @@ pub struct Agent {
     pub executable: &'static str,
     /// Folders (or single files) its sessions lie in, whether they exist or not.
     pub sessions: fn(&UserDirs) -> Vec<PathBuf>,
+    /// Files in a project that hold its sessions, whether they exist or not.
+    pub in_project: fn(&Path) -> Vec<PathBuf>,
     /// How its session files are written, newest dialect first.
     pub formats: &'static [&'static dyn Format],
 }
@@ -37,6 +39,7 @@ pub static AGENTS: &[Agent] = &[
             roots.iter_mut().for_each(|root: &mut PathBuf| root.push("projects"));
             roots
         },
+        in_project: |_| Vec::new(),
         formats: &[&crate::claude_code::transcript::Transcript],
     },
     Agent {
@@ -48,6 +51,7 @@ pub static AGENTS: &[Agent] = &[
             let root = dirs.var("CODEX_HOME").map_or_else(|| dirs.home.join(".codex"), PathBuf::from);
             vec![root.join("sessions"), root.join("archived_sessions")]
         },
+        in_project: |_| Vec::new(),
         formats: &[&crate::codex::transcript::Transcript],
     },
     Agent {
@@ -59,6 +63,7 @@ pub static AGENTS: &[Agent] = &[
             let root = dirs.var("COPILOT_HOME").map_or_else(|| dirs.home.join(".copilot"), PathBuf::from);
             vec![root.join("session-state")]
         },
+        in_project: |_| Vec::new(),
         formats: &[&crate::copilot::transcript::Transcript],
     },
     Agent {
@@ -67,6 +72,7 @@ pub static AGENTS: &[Agent] = &[
         name: "Gemini CLI",
         executable: "gemini",
         sessions: |dirs| vec![dirs.home.join(".gemini/tmp")],
+        in_project: |_| Vec::new(),
         formats: &[&crate::gemini::transcript::Transcript, &crate::gemini::transcript::Document],
     },
     Agent {
@@ -75,6 +81,7 @@ pub static AGENTS: &[Agent] = &[
         name: "opencode",
         executable: "opencode",
         sessions: |dirs| vec![dirs.data().join("opencode/opencode.db")],
+        in_project: |_| Vec::new(),
         formats: &[&crate::opencode::transcript::Database, &crate::opencode::transcript::Export],
     },
     Agent {
@@ -83,6 +90,7 @@ pub static AGENTS: &[Agent] = &[
         name: "Qwen Code",
         executable: "qwen",
         sessions: |dirs| vec![dirs.home.join(".qwen/projects")],
+        in_project: |_| Vec::new(),
         formats: &[&crate::qwen::transcript::Transcript],
     },
     Agent {
@@ -91,6 +99,7 @@ pub static AGENTS: &[Agent] = &[
         name: "Cursor",
         executable: "cursor-agent",
         sessions: |_| Vec::new(),
+        in_project: |_| Vec::new(),
         formats: &[],
     },
     Agent {
@@ -99,6 +108,7 @@ pub static AGENTS: &[Agent] = &[
         name: "aider",
         executable: "aider",
         sessions: |_| Vec::new(),
+        in_project: |_| Vec::new(),
         formats: &[],
     },
     Agent {
@@ -107,6 +117,7 @@ pub static AGENTS: &[Agent] = &[
         name: "pi",
         executable: "pi",
         sessions: |dirs| vec![dirs.home.join(".pi/agent/sessions")],
+        in_project: |_| Vec::new(),
         formats: &[&crate::pi::transcript::Transcript],
     },
 ];

@@ -6,6 +6,7 @@
 
 mod items;
 mod lines;
+pub(crate) mod marks;
 mod teller;
 
 use std::borrow::Cow;
@@ -45,6 +46,12 @@ pub trait Format: Sync + fmt::Debug {
     /// What a line means, for files that are read while they grow; `None` for what is no lines.
     fn lines(&self, _path: &Path) -> Option<Box<dyn Dialect + Send>> {
         None
+    }
+
+    /// Hashes of ids that stand at the beginning of a file. A file that copies another (a fork, a
+    /// resumed session, a checkpoint) shares some with it.
+    fn marks(&self, path: &Path, _head: &[u8]) -> Vec<u64> {
+        marks::of_name(self.agent(), path).into_iter().collect()
     }
 
     /// Tells the file's events to `sink`. Only what keeps the file from being read at all is an

@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     /// Say that a finding is fine: it never counts again in that session.
     Allow(allow::AllowArgs),
+    /// Replay the sessions you already had: what they cost, where they went in circles.
+    Audit(audit::AuditArgs),
     /// Show and change the configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),

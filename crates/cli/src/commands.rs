@@ -1,6 +1,7 @@
 //! One file per command: its arguments and what it does.
 
 pub(crate) mod allow;
+pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod decide;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Incidents(args) => incidents::run(&context, &args),
         Command::Explain(args) => explain::run(&context, &args),
         Command::Allow(args) => allow::run(&context, &args),
+        Command::Audit(args) => audit::run(&context, &args),
         Command::Config(command) => config::run(&context, &command),
         Command::Trust(args) => trust::run(&context, &args),
         Command::Doctor(args) => doctor::run(&context, &args),

@@ -6,6 +6,7 @@
 
 mod args;
 mod backend;
+mod bar;
 mod commands;
 mod context;
 mod error;

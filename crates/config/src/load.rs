@@ -32,6 +32,7 @@ pub struct Loader<'p> {
     places: &'p Places,
     env: &'p Env,
     folder: Option<PathBuf>,
+    file: Option<PathBuf>,
     flags: Vec<(String, String, String)>,
     strictness: Strictness,
 }
@@ -64,13 +65,20 @@ pub(crate) fn built_in_table() -> Table {
 
 impl<'p> Loader<'p> {
     pub fn new(places: &'p Places, env: &'p Env) -> Self {
-        Self { places, env, folder: None, flags: Vec::new(), strictness: Strictness::Strict }
+        Self { places, env, folder: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }
     }
 
     /// Also looks for a project's file from this folder upwards.
     #[must_use]
     pub fn from_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
+        self
+    }
+
+    /// Reads this file in place of the user's.
+    #[must_use]
+    pub fn from_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.file = Some(file.into());
         self
     }
 
@@ -108,13 +116,14 @@ impl<'p> Loader<'p> {
     }
 
     fn user_layer(&self) -> Result<Option<Result<Layer, Vec<Problem>>>, ConfigError> {
-        let path = self.places.config_file();
+        let path = self.file.as_deref().unwrap_or(self.places.config_file());
         match std::fs::read_to_string(path) {
             Ok(text) => {
                 let layer = Layer::parse(Source::User(path.to_path_buf()), text);
                 Ok(Some(layer.map_err(|problem| vec![*problem])))
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            // Nobody must have a file of their own; one that was named must be there.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.file.is_none() => Ok(None),
             Err(source) if self.strictness == Strictness::Strict => {
                 Err(ConfigError::Read { path: path.to_path_buf(), source })
             }

@@ -26,7 +26,7 @@ use self::pending::{Because, Call, Pending};
 use self::record::{Block, Content, Record};
 use super::{ID, sub_agent_key};
 use crate::json::{Text, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, read_lines};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, marks, read_lines};
 
 /// The format.
 #[derive(Debug)]
@@ -48,6 +48,12 @@ impl Format for Transcript {
 
     fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
         Some(Box::new(Reader::new(path)))
+    }
+
+    fn marks(&self, path: &Path, head: &[u8]) -> Vec<u64> {
+        let mut marks = marks::of_fields(head, &["uuid", "tool_use_id"]);
+        marks.extend(marks::of_name(ID, path));
+        marks
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {

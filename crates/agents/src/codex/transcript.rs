@@ -26,7 +26,7 @@ use self::prompt::Said;
 use self::record::{Action, Completed, Item, Line, Message, Meta, Tokens, Turn, UsageRecord};
 use super::{ID, output, tools};
 use crate::json::{text_of, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, marks, read_lines};
 
 /// The format.
 #[derive(Debug)]
@@ -50,6 +50,12 @@ impl Format for Transcript {
 
     fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
         Some(Box::new(Reader { transcript: path.to_string_lossy().into_owned(), ..Reader::default() }))
+    }
+
+    fn marks(&self, path: &Path, head: &[u8]) -> Vec<u64> {
+        let mut marks = marks::of_fields(head, &["call_id"]);
+        marks.extend(marks::of_name(ID, path));
+        marks
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {

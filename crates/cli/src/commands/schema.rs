@@ -32,6 +32,8 @@ enum Shape {
     Finding,
     /// An incident as webhooks carry it.
     Alert,
+    /// A line of `audit --json`.
+    Audit,
 }
 
 impl Shape {
@@ -43,6 +45,7 @@ impl Shape {
             Self::Session => schemars::schema_for!(SessionView).to_value(),
             Self::Incident => schemars::schema_for!(IncidentView).to_value(),
             Self::Finding => schemars::schema_for!(Finding).to_value(),
+            Self::Audit => schemars::schema_for!(belay_audit::report::Line).to_value(),
             Self::Alert => schemars::schema_for!(Incident).to_value(),
         }
     }

@@ -1,0 +1,292 @@
+//! One family of files: events into sessions, steps into loops.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use belay_agents::transcript::ReadError;
+use belay_agents::{Sink, Tally};
+use belay_core::event::Body;
+use belay_core::prices::PriceRow;
+use belay_core::{Digest, Effect, Event, Rules, Rung, Session, SessionKey};
+use jiff::tz::TimeZone;
+
+use crate::find::Source;
+use crate::ledger::Ledger;
+use crate::loops::{Alarm, Clock, Tracker};
+use crate::run::{Progress, Variant};
+use crate::session::{Judged, SessionReport};
+
+/// Sessions of one file that may be open at a time; beyond that the one that rested longest is put aside.
+const LIVE: usize = 32;
+
+/// What a replay needs to know.
+#[derive(Debug)]
+pub struct Settings<'a> {
+    /// The rules to judge by, one set or two to compare.
+    pub variants: &'a [Variant],
+    /// Prices that win over the built-in table.
+    pub prices: &'a [PriceRow],
+    /// Days begin at midnight here.
+    pub zone: TimeZone,
+    /// Whether single notices are kept, or only counted.
+    pub keep_notices: bool,
+}
+
+/// What came out of one file.
+#[derive(Debug)]
+pub struct FileReport {
+    /// Which file.
+    pub path: PathBuf,
+    /// What was read and what was damaged.
+    pub result: Result<Tally, ReadError>,
+}
+
+/// Replays a family; its sessions in the order they began, and what became of its files.
+pub fn replay(
+    family: &[Source],
+    settings: &Settings<'_>,
+    progress: &Progress,
+) -> (Vec<SessionReport>, Vec<FileReport>) {
+    let mut replay = Replay {
+        settings,
+        progress,
+        live: Vec::new(),
+        done: Vec::new(),
+        told: (family.len() > 1).then(HashSet::new),
+        new: Vec::new(),
+        file: PathBuf::new(),
+    };
+    let mut files = Vec::new();
+    for source in family {
+        replay.file.clone_from(&source.path);
+        let result = source.format.read(&source.path, &mut replay);
+        replay.close_file();
+        files.push(FileReport { path: source.path.clone(), result });
+    }
+    let mut sessions = replay.done;
+    // What is left of a mere copy has nothing of its own.
+    sessions.retain(|report| report.counters.calls + report.counters.answers + report.counters.human_turns > 0);
+    sessions.sort_by(|a, b| (a.started_at, &a.key).cmp(&(b.started_at, &b.key)));
+    name_by_file(&mut sessions);
+    (sessions, files)
+}
+
+/// A file that holds one conversation gives it its name; of several, each has its own.
+fn name_by_file(sessions: &mut [SessionReport]) {
+    let of = |report: &SessionReport| report.files.first().cloned().unwrap_or_default();
+    let roots = |file: &Path, all: &[SessionReport]| {
+        all.iter().filter(|report| report.parent.is_none() && of(report) == file).count()
+    };
+    let owns: Vec<bool> = sessions
+        .iter()
+        .map(|report| {
+            let file = of(report);
+            let others = sessions.iter().filter(|other| of(other) == file).count();
+            match report.parent {
+                None => roots(&file, sessions) == 1,
+                Some(_) => others == 1,
+            }
+        })
+        .collect();
+    for (report, own) in sessions.iter_mut().zip(owns) {
+        report.own_file = own;
+    }
+}
+
+struct Replay<'a> {
+    settings: &'a Settings<'a>,
+    progress: &'a Progress,
+    live: Vec<Live<'a>>,
+    done: Vec<SessionReport>,
+    /// Facts told by earlier files of the family; `None` when there are no others.
+    told: Option<HashSet<u64>>,
+    /// Facts told by this file.
+    new: Vec<u64>,
+    file: PathBuf,
+}
+
+impl<'a> Replay<'a> {
+    fn close_file(&mut self) {
+        for live in self.live.drain(..) {
+            settle(&mut self.done, live.report());
+        }
+        let new = std::mem::take(&mut self.new);
+        if let Some(told) = &mut self.told {
+            told.extend(new);
+        }
+    }
+
+    fn session(&mut self, event: &Event) -> &mut Live<'a> {
+        // The session of the last event stands last, and is nearly always the one.
+        let at = self.live.iter().rposition(|live| live.key == event.session);
+        let live = match at {
+            Some(at) => self.live.remove(at),
+            None => {
+                if self.live.len() == LIVE {
+                    let rested = self.live.remove(0);
+                    settle(&mut self.done, rested.report());
+                }
+                Live::new(event, &self.file, self.settings)
+            }
+        };
+        self.live.push(live);
+        let last = self.live.len() - 1;
+        &mut self.live[last]
+    }
+}
+
+impl Sink for Replay<'_> {
+    fn event(&mut self, event: Event) {
+        if let Some(told) = &self.told
+            && let Some(fact) = fact(&event)
+        {
+            if told.contains(&fact) {
+                return;
+            }
+            self.new.push(fact);
+        }
+        self.session(&event).apply(&event);
+    }
+
+    fn progress(&mut self, bytes: u64) {
+        self.progress.read(bytes);
+    }
+}
+
+fn settle(done: &mut Vec<SessionReport>, report: SessionReport) {
+    match done.iter_mut().find(|known| known.key == report.key) {
+        Some(known) => known.absorb(report),
+        None => done.push(report),
+    }
+}
+
+/// What makes an event the copy of one in another file, where that can be told.
+fn fact(event: &Event) -> Option<u64> {
+    let native = match &event.body {
+        Body::ToolCalled(call) => call.call.is_some(),
+        Body::ToolReturned(result) => result.call.is_some(),
+        Body::ModelAnswered(answer) => answer.response.is_some(),
+        Body::Learned(_) => true,
+        Body::Prompt(prompt) if event.at.is_known() => {
+            return Some(Digest::of(format!("prompt:{}:{}", event.at.millis(), prompt.text)).0);
+        }
+        _ => false,
+    };
+    native.then(|| Digest::of(event.identity()).0)
+}
+
+/// A session that is being replayed.
+struct Live<'a> {
+    key: SessionKey,
+    file: PathBuf,
+    ledger: Ledger,
+    minds: Vec<Mind>,
+    prices: &'a [PriceRow],
+    keep_notices: bool,
+}
+
+/// The session under one set of rules.
+struct Mind {
+    session: Session,
+    rules: Arc<Rules>,
+    tracker: Tracker,
+    judged: Judged,
+}
+
+impl<'a> Live<'a> {
+    fn new(event: &Event, file: &Path, settings: &Settings<'a>) -> Self {
+        let folder = event.cwd.as_deref().map(Path::new);
+        let mind = |variant: &Variant| Mind {
+            session: Session::new(event.session.clone()),
+            rules: (variant.rules)(folder),
+            tracker: Tracker::default(),
+            judged: Judged::default(),
+        };
+        Self {
+            key: event.session.clone(),
+            file: file.to_owned(),
+            ledger: Ledger::new(settings.zone.clone()),
+            minds: settings.variants.iter().map(mind).collect(),
+            prices: settings.prices,
+            keep_notices: settings.keep_notices,
+        }
+    }
+
+    fn apply(&mut self, event: &Event) {
+        let before = self.minds[0].session.counters.events;
+        let mut effects: Vec<Vec<Effect>> = Vec::with_capacity(self.minds.len());
+        for mind in &mut self.minds {
+            effects.push(mind.session.apply(event, &mind.rules));
+        }
+        if self.minds[0].session.counters.events != before {
+            self.count(event);
+        }
+        for (mind, effects) in self.minds.iter_mut().zip(effects) {
+            for effect in effects {
+                mind.note(effect, &self.ledger, self.keep_notices);
+            }
+            let session = &mind.session;
+            let clock = Clock { at: session.clock.at, calls: session.clock.since.calls };
+            mind.tracker.after(session.counters.calls.saturating_sub(1), clock, &self.ledger.spent);
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        self.ledger.at(event.at);
+        match &event.body {
+            Body::ToolCalled(_) => self.ledger.call(event.at),
+            Body::ModelAnswered(answer) => {
+                if let Some(usage) = &answer.usage {
+                    self.ledger.answer(event.at, answer.model.as_deref(), usage, answer.cost_micros, self.prices);
+                }
+            }
+            Body::Learned(fact) => {
+                if let Some(usage) = &fact.usage {
+                    self.ledger.answer(event.at, fact.model.as_deref(), usage, None, self.prices);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn report(self) -> SessionReport {
+        let Self { key, file, ledger, minds, .. } = self;
+        let mut judged = Vec::with_capacity(minds.len());
+        let mut sessions = Vec::with_capacity(minds.len());
+        for mind in minds {
+            judged.push(Judged { loops: mind.tracker.loops, ..mind.judged });
+            sessions.push(mind.session);
+        }
+        let session = sessions.swap_remove(0);
+        SessionReport {
+            own_file: false,
+            parent: session.parent,
+            files: vec![file],
+            project: session.facts.project.or(session.facts.cwd),
+            started_at: session.facts.started_at,
+            last_at: session.facts.last_at,
+            counters: session.counters,
+            spent: ledger.spent,
+            models: ledger.models,
+            days: ledger.days,
+            judged,
+            key,
+        }
+    }
+}
+
+impl Mind {
+    fn note(&mut self, effect: Effect, ledger: &Ledger, keep_notices: bool) {
+        let Effect::Intervened(step) = effect else { return };
+        if step.rung == Rung::Notice {
+            self.judged.noticed += 1;
+            if keep_notices {
+                self.judged.notices.push(Alarm { rung: step.rung, finding: step.finding });
+            }
+            return;
+        }
+        self.tracker.step(&step, &ledger.spent);
+        self.judged.alarms.push(Alarm { rung: step.rung, finding: step.finding });
+    }
+}

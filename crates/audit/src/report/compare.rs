@@ -1,0 +1,91 @@
+//! Two sets of rules side by side over the same history.
+
+use std::fmt::Write as _;
+
+use super::words::{count, money, tokens};
+use crate::session::{Judged, SessionReport};
+use crate::totals::Totals;
+
+/// How many sessions that are judged differently are named.
+const NAMED: usize = 10;
+
+/// A session that two sets of rules judge differently.
+#[derive(Clone, Debug)]
+struct Difference {
+    name: String,
+    sentences: [Option<String>; 2],
+    calls: [Option<u64>; 2],
+}
+
+/// The sessions two sets of rules judge differently; a few by name, all by number.
+#[derive(Clone, Debug, Default)]
+pub struct Differences {
+    named: Vec<Difference>,
+    only: [u64; 2],
+    earlier: [u64; 2],
+}
+
+impl Differences {
+    /// Takes a session in.
+    pub fn session(&mut self, name: String, report: &SessionReport) {
+        let [a, b] = report.judged.as_slice() else { return };
+        let first = |judged: &Judged| judged.alarms.iter().map(|alarm| alarm.finding.call).min();
+        let calls = [first(a), first(b)];
+        match calls {
+            [Some(_), None] => self.only[0] += 1,
+            [None, Some(_)] => self.only[1] += 1,
+            [Some(one), Some(other)] if one < other => self.earlier[0] += 1,
+            [Some(one), Some(other)] if one > other => self.earlier[1] += 1,
+            _ => return,
+        }
+        let sentence = |judged: &Judged| judged.alarms.first().map(|alarm| alarm.finding.sentence.clone());
+        // One-sided alarms tell most about a change of rules.
+        let one_sided = calls[0].is_none() || calls[1].is_none();
+        if self.named.len() < NAMED && (one_sided || self.named.len() < NAMED / 2) {
+            self.named.push(Difference { name, sentences: [sentence(a), sentence(b)], calls });
+        }
+    }
+}
+
+/// The comparison as text.
+pub fn compare(names: [&str; 2], totals: [&Totals; 2], differences: &Differences) -> String {
+    let mut out = String::new();
+    let [a, b] = names;
+    let width = a.chars().count().max(b.chars().count()).max(12);
+    let _ = writeln!(out, "{:<28} {a:>width$}  {b:>width$}", "");
+    let mut row = |name: &str, value: &dyn Fn(&Totals) -> String| {
+        let _ = writeln!(out, "  {name:<26} {:>width$}  {:>width$}", value(totals[0]), value(totals[1]));
+    };
+    row("loops", &|t| count(t.steps.loops));
+    row("sessions with a loop", &|t| count(t.steps.looping));
+    row("sessions nudged", &|t| count(t.steps.nudged));
+    row("sessions paused", &|t| count(t.steps.paused));
+    row("notices", &|t| count(t.steps.notices));
+    row("saved after a nudge", &|t| money(t.steps.after_nudge.cost_micros));
+    row("  tokens", &|t| tokens(t.steps.after_nudge.usage.total()));
+    row("  calls", &|t| count(t.steps.after_nudge.calls));
+    row("saved after a pause", &|t| money(t.steps.after_pause.cost_micros));
+    let mut patterns: Vec<&String> = totals[0].patterns.keys().chain(totals[1].patterns.keys()).collect();
+    patterns.sort();
+    patterns.dedup();
+    for pattern in patterns {
+        row(pattern, &|t| count(t.patterns.get(pattern).copied().unwrap_or(0)));
+    }
+    out.push('\n');
+    let _ = writeln!(
+        out,
+        "Steps in only by {a}: {}; only by {b}: {}; earlier by {a}: {}; earlier by {b}: {}.",
+        differences.only[0], differences.only[1], differences.earlier[0], differences.earlier[1]
+    );
+    for difference in &differences.named {
+        let _ = writeln!(out, "\n  {}", difference.name);
+        for (at, name) in names.iter().enumerate() {
+            let what = match (&difference.sentences[at], difference.calls[at]) {
+                (Some(sentence), Some(call)) => format!("call {call}: {sentence}"),
+                _ => "silent".to_owned(),
+            };
+            let _ = writeln!(out, "    {name}: {what}");
+        }
+    }
+    out
+}

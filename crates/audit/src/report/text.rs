@@ -1,0 +1,282 @@
+//! The report on a terminal.
+
+use std::fmt::Write as _;
+
+use belay_agents::AGENTS;
+use belay_core::effect::Spent;
+use belay_core::prices::Prices;
+use jiff::tz::TimeZone;
+
+use super::names::{project, short};
+use super::words::{bytes, count, day, many, money, percent, time, tokens};
+use crate::totals::{Group, Totals, Worst};
+
+/// Rows of a table of projects, models or days.
+const ROWS: usize = 10;
+
+/// Loops named one by one.
+const NAMED: usize = 10;
+
+/// The whole report.
+pub fn text(totals: &Totals, zone: &TimeZone) -> String {
+    let mut out = String::new();
+    let all = totals.sessions + totals.sub_agents;
+    if all == 0 {
+        out.push_str("No session was found, so there is nothing to report.\n");
+        damage(&mut out, totals);
+        return out;
+    }
+    head(&mut out, totals, zone);
+    loops(&mut out, totals);
+    worst(&mut out, totals, zone);
+    let agents = totals.agents.iter().map(|(id, group)| (agent_name(id).to_owned(), *group)).collect();
+    table(&mut out, "By agent", agents, Order::Cost);
+    table(
+        &mut out,
+        "By model",
+        totals.models.iter().map(|(name, group)| (name.clone(), *group)).collect(),
+        Order::Cost,
+    );
+    let projects = totals.projects.iter().map(|(path, group)| (project(Some(path)).to_owned(), *group)).collect();
+    table(&mut out, "By project", projects, Order::Cost);
+    let days = totals.days.iter().map(|(date, group)| (date.to_string(), *group)).collect();
+    table(&mut out, "By day", days, Order::Latest);
+    damage(&mut out, totals);
+    out
+}
+
+/// The agent's name for people.
+pub(super) fn agent_name(id: &str) -> &str {
+    AGENTS.iter().find(|agent| agent.id == id).map_or(id, |agent| agent.name)
+}
+
+fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
+    let subs = match totals.sub_agents {
+        0 => String::new(),
+        number => format!(" and {}", many(number, "sub-agent")),
+    };
+    let names: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
+    let _ = write!(out, "{}{subs} of {}", many(totals.sessions, "session"), names.join(", "));
+    if totals.from.is_known() {
+        let _ = write!(out, ", {} to {}", day(totals.from, zone), day(totals.to, zone));
+    }
+    out.push_str("\n\n");
+    let usage = totals.usage();
+    let rows = [
+        ("tool calls", count(totals.spent.calls)),
+        ("human turns", count(totals.human_turns)),
+        (
+            "tokens",
+            format!(
+                "{} ({} fresh input, {} cache writes, {} cache reads, {} output)",
+                tokens(usage.total()),
+                tokens(usage.input),
+                tokens(usage.cache_write),
+                tokens(usage.cache_read),
+                tokens(usage.output)
+            ),
+        ),
+        ("money", format!("{} at list prices of {}", money(totals.spent.cost_micros), Prices::built_in().as_of)),
+    ];
+    for (name, value) in rows {
+        let _ = writeln!(out, "  {name:<12} {value}");
+    }
+    if !totals.unpriced.is_empty() {
+        let mut names: Vec<&str> = totals.unpriced.keys().map(String::as_str).take(4).collect();
+        if totals.unpriced.len() > names.len() {
+            names.push("...");
+        }
+        let _ = writeln!(
+            out,
+            "  {:<12} {} without a known price, tokens only: {}",
+            "",
+            tokens(totals.unpriced_tokens()) + " tokens",
+            names.join(", ")
+        );
+    }
+}
+
+fn loops(out: &mut String, totals: &Totals) {
+    let steps = &totals.steps;
+    let all = totals.sessions + totals.sub_agents;
+    out.push('\n');
+    if steps.loops == 0 {
+        let noted = match steps.notices {
+            0 => String::new(),
+            1 => " One repetition was noted; nothing would have been done about it.".to_owned(),
+            number => format!(" {} repetitions were noted; nothing would have been done about them.", count(number)),
+        };
+        let _ = writeln!(out, "No loops.{noted}");
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "{} in {} of {} sessions ({})",
+        many(steps.loops, "loop"),
+        count(steps.looping),
+        count(all),
+        percent(steps.looping, all)
+    );
+    let _ = writeln!(
+        out,
+        "  nudged       {}, the agent reads what it repeats and what to try",
+        many(steps.nudged, "session")
+    );
+    let _ = writeln!(out, "  paused       {}, the agent waits for a person", many(steps.paused, "session"));
+    let _ = writeln!(out, "  saved        {} after the first nudge, if it is heeded", spent(&steps.after_nudge));
+    let _ = writeln!(out, "               {} after the first pause, for sure", spent(&steps.after_pause));
+    let mut patterns: Vec<(&String, &u64)> = totals.patterns.iter().collect();
+    patterns.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    let patterns: Vec<String> = patterns.iter().map(|(name, number)| format!("{name} {number}")).collect();
+    let _ = writeln!(out, "  patterns     {}", patterns.join(", "));
+    out.push_str(
+        "\n\"Saved\" is what was spent in a loop after the step that would have stopped it, until the session\n\
+         moved again: a sign of progress, a person's turn, or its end.\n",
+    );
+}
+
+fn spent(spent: &Spent) -> String {
+    let mut text = many(spent.calls, "call");
+    if spent.usage.total() > 0 {
+        let _ = write!(text, ", {} tokens", tokens(spent.usage.total()));
+    }
+    if spent.cost_micros > 0 {
+        let _ = write!(text, ", {}", money(spent.cost_micros));
+    }
+    if spent.millis > 0 {
+        let _ = write!(text, ", {}", time(spent.millis));
+    }
+    text
+}
+
+fn worst(out: &mut String, totals: &Totals, zone: &TimeZone) {
+    if totals.worst.is_empty() {
+        return;
+    }
+    let title = if totals.worst.len() > NAMED { "The ten worst" } else { "All of them, worst first" };
+    let _ = writeln!(out, "\n{title}");
+    for (at, worst) in totals.worst.iter().take(NAMED).enumerate() {
+        let _ = writeln!(out, "  {:>2}. {}", at + 1, whose(worst, zone));
+        let _ = writeln!(out, "      {}", worst.repeated.sentence);
+        let _ = writeln!(out, "      {}", when(worst));
+    }
+}
+
+/// Which session, of whom.
+fn whose(worst: &Worst, zone: &TimeZone) -> String {
+    let parent = match &worst.parent {
+        Some(parent) => format!(", sub-agent of {}", short(parent)),
+        None => String::new(),
+    };
+    let project = worst.project.as_deref().map_or(String::new(), |path| format!(" in {}", project(Some(path))));
+    let began = match worst.started_at.is_known() {
+        true => format!(", {}", day(worst.started_at, zone)),
+        false => String::new(),
+    };
+    format!("{} {}{parent}{project}{began}", agent_name(&worst.session.agent), short(&worst.session))
+}
+
+/// When it would have been stopped and what it cost after that.
+pub(super) fn when(worst: &Worst) -> String {
+    let one = &worst.repeated;
+    let mut steps = Vec::new();
+    if let Some(step) = one.nudge {
+        steps.push(format!("nudge at call {}", step.call));
+    }
+    if let Some(step) = one.pause {
+        steps.push(format!("pause at call {}", step.call));
+    }
+    let mut text = steps.join(", ");
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let _ = write!(text, "; it went on to call {} of {}", one.to_call, worst.calls);
+    if one.after_nudge.calls > 0 {
+        let _ = write!(text, ", {} more", spent(&one.after_nudge));
+    }
+    text + "."
+}
+
+enum Order {
+    /// Most expensive first.
+    Cost,
+    /// Newest first.
+    Latest,
+}
+
+fn table(out: &mut String, title: &str, rows: Vec<(String, Group)>, order: Order) {
+    if rows.is_empty() {
+        return;
+    }
+    let mut rows = merged(rows);
+    match order {
+        Order::Cost => rows.sort_by(|a, b| {
+            (b.1.cost_micros, b.1.tokens, b.1.calls).cmp(&(a.1.cost_micros, a.1.tokens, a.1.calls)).then(a.0.cmp(&b.0))
+        }),
+        Order::Latest => rows.sort_by(|a, b| b.0.cmp(&a.0)),
+    }
+    let more = rows.len().saturating_sub(ROWS);
+    rows.truncate(ROWS);
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).clamp(20, 40);
+    let _ = writeln!(out, "\n{title:<width$}   sessions     calls    tokens       money  loops    saved");
+    for (name, group) in rows {
+        let name: String = name.chars().take(width).collect();
+        let saved = if group.loops == 0 { "-".to_owned() } else { money(group.saved_micros) };
+        let _ = writeln!(
+            out,
+            "  {name:<width$} {:>8} {:>9} {:>9} {:>11} {:>6} {saved:>8}",
+            count(group.sessions),
+            count(group.calls),
+            tokens(group.tokens),
+            money(group.cost_micros),
+            count(group.loops),
+        );
+    }
+    if more > 0 {
+        let _ = writeln!(out, "  and {more} more");
+    }
+}
+
+/// Rows of the same name are one row: two folders may have one name.
+fn merged(rows: Vec<(String, Group)>) -> Vec<(String, Group)> {
+    let mut merged: Vec<(String, Group)> = Vec::new();
+    for (name, group) in rows {
+        match merged.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => sum.add(&group),
+            None => merged.push((name, group)),
+        }
+    }
+    merged
+}
+
+fn damage(out: &mut String, totals: &Totals) {
+    let _ = write!(out, "\nRead {}, {}", many(totals.files, "file"), bytes(totals.tally.bytes));
+    if totals.left_out > 0 {
+        let _ = write!(out, "; {} left out as asked", many(totals.left_out, "session"));
+    }
+    out.push_str(".\n");
+    if totals.damaged_files == 0 {
+        return;
+    }
+    let lines = match totals.tally.damaged() {
+        0 => String::new(),
+        number => format!(", {} passed over", many(number, "line")),
+    };
+    let _ = writeln!(out, "{} could not be read whole{lines}:", many(totals.damaged_files, "file"));
+    for damage in &totals.damaged {
+        let why = match &damage.failed {
+            Some(why) => why.clone(),
+            None => {
+                let places: Vec<String> =
+                    damage.places.iter().take(3).map(|(line, flaw)| format!("line {line} is {flaw}")).collect();
+                let rest = damage.lines.saturating_sub(places.len() as u64);
+                let rest = if rest == 0 { String::new() } else { format!(", and {rest} more") };
+                format!("{}{rest}", places.join(", "))
+            }
+        };
+        let _ = writeln!(out, "  {}: {why}", damage.path.display());
+    }
+    if totals.damaged_files > totals.damaged.len() as u64 {
+        let _ = writeln!(out, "  and {} more", totals.damaged_files - totals.damaged.len() as u64);
+    }
+}

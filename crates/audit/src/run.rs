@@ -1,0 +1,167 @@
+//! Families of files side by side, their sessions in one order.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+use belay_core::{Rules, Time};
+
+use crate::family::families;
+use crate::find::Source;
+use crate::replay::{FileReport, Settings, replay};
+use crate::session::SessionReport;
+
+/// The rules for a session that works in a folder.
+pub type RulesFor = dyn Fn(Option<&Path>) -> Arc<Rules> + Send + Sync;
+
+/// A set of rules to judge by.
+pub struct Variant {
+    /// What it is called in a comparison.
+    pub name: String,
+    /// The rules.
+    pub rules: Box<RulesFor>,
+}
+
+impl Variant {
+    /// The same rules for every session.
+    pub fn fixed(name: impl Into<String>, rules: Rules) -> Self {
+        let rules = Arc::new(rules);
+        Self { name: name.into(), rules: Box::new(move |_| Arc::clone(&rules)) }
+    }
+}
+
+impl fmt::Debug for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Variant").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// How far a run has come; may be read while it runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    read: AtomicU64,
+    sessions: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn read(&self, bytes: u64) {
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes read so far.
+    pub fn bytes(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Sessions replayed so far.
+    pub fn sessions(&self) -> u64 {
+        self.sessions.load(Ordering::Relaxed)
+    }
+}
+
+/// Which sessions count.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Active since then.
+    pub since: Option<Time>,
+    /// Of projects whose folder or name holds this.
+    pub project: Option<String>,
+}
+
+impl Filter {
+    /// Whether a session counts.
+    pub fn lets(&self, report: &SessionReport) -> bool {
+        let recent = self.since.is_none_or(|since| report.last_at >= since);
+        let wanted = |part: &str| {
+            let part = part.trim_end_matches(['/', '\\']);
+            report.project.as_deref().is_some_and(|project| {
+                project == part
+                    || project.strip_prefix(part).is_some_and(|rest| rest.starts_with(['/', '\\']))
+                    || !part.contains(['/', '\\'])
+                        && project.rsplit(['/', '\\']).next().is_some_and(|name| name == part)
+            })
+        };
+        recent && self.project.as_deref().is_none_or(wanted)
+    }
+}
+
+/// What a run tells, in order: the sessions of a family, then its files.
+#[derive(Debug)]
+pub enum Told {
+    /// A session, complete.
+    Session(Box<SessionReport>),
+    /// A file, read to its end or as far as it goes.
+    File(FileReport),
+}
+
+/// Families that may be ahead of the one that is due: bounds what waits in memory.
+const AHEAD: usize = 256;
+
+/// Replays all sources on so many threads and tells the outcome on the calling one, in an order
+/// that depends on the files only.
+pub fn run(
+    sources: Vec<Source>,
+    settings: &Settings<'_>,
+    threads: Option<NonZero<usize>>,
+    progress: &Progress,
+    mut tell: impl FnMut(Told),
+) {
+    let families = families(sources);
+    let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    let threads = threads.min(families.len()).max(1);
+    let next = AtomicUsize::new(0);
+    let due = Due::default();
+    thread::scope(|scope| {
+        let (send, receive) = mpsc::channel();
+        for _ in 0..threads {
+            let send = send.clone();
+            let (families, next, due) = (&families, &next, &due);
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(family) = families.get(at) else { break };
+                    due.wait_until(at.saturating_sub(AHEAD));
+                    if send.send((at, replay(family, settings, progress))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        let mut waiting = BTreeMap::new();
+        let mut turn = 0;
+        for (at, outcome) in receive {
+            waiting.insert(at, outcome);
+            while let Some((sessions, files)) = waiting.remove(&turn) {
+                progress.sessions.fetch_add(sessions.len() as u64, Ordering::Relaxed);
+                sessions.into_iter().for_each(|session| tell(Told::Session(Box::new(session))));
+                files.into_iter().for_each(|file| tell(Told::File(file)));
+                turn += 1;
+                due.now(turn);
+            }
+        }
+    });
+}
+
+/// Whose turn it is to be told.
+#[derive(Debug, Default)]
+struct Due {
+    turn: Mutex<usize>,
+    changed: std::sync::Condvar,
+}
+
+impl Due {
+    fn now(&self, turn: usize) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+        self.changed.notify_all();
+    }
+
+    fn wait_until(&self, turn: usize) {
+        let now = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_while(now, |now| *now < turn).unwrap_or_else(PoisonError::into_inner));
+    }
+}

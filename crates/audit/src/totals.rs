@@ -1,0 +1,299 @@
+//! Sums over sessions, and the loops worth a person's look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use belay_agents::Tally;
+use belay_agents::transcript::Flaw;
+use belay_core::effect::{Evidence, Spent};
+use belay_core::event::Usage;
+use belay_core::{SessionKey, Time};
+use jiff::civil::Date;
+
+use crate::ledger::add;
+use crate::loops::Loop;
+use crate::replay::FileReport;
+use crate::session::SessionReport;
+
+/// How many loops are kept by name.
+pub const WORST: usize = 200;
+
+/// How many damaged files are named.
+const NAMED_FILES: usize = 20;
+
+/// Everything a report says, for one set of rules.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Sessions, sub-agents not counted.
+    pub sessions: u64,
+    /// Sub-agents.
+    pub sub_agents: u64,
+    /// Sessions and sub-agents with at least one call.
+    pub working: u64,
+    /// Prompts by people.
+    pub human_turns: u64,
+    /// First event of all.
+    pub from: Time,
+    /// Last event of all.
+    pub to: Time,
+    /// What it cost.
+    pub spent: Spent,
+    /// Models whose price is not known, with their tokens.
+    pub unpriced: BTreeMap<String, u64>,
+    /// What the rules would have done.
+    pub steps: Steps,
+    /// By agent.
+    pub agents: BTreeMap<String, Group>,
+    /// By model.
+    pub models: BTreeMap<String, Group>,
+    /// By project.
+    pub projects: BTreeMap<String, Group>,
+    /// By day.
+    pub days: BTreeMap<Date, Group>,
+    /// By pattern: how many loops.
+    pub patterns: BTreeMap<String, u64>,
+    /// Loops that cost the most after the first step against them, worst first.
+    pub worst: Vec<Worst>,
+    /// Files read.
+    pub files: u64,
+    /// What was read and what was damaged.
+    pub tally: Tally,
+    /// Files with damage, the first few by name.
+    pub damaged: Vec<Damage>,
+    /// How many files have damage.
+    pub damaged_files: u64,
+    /// Sessions that were left out by a filter.
+    pub left_out: u64,
+}
+
+/// What the rules would have done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps {
+    /// Loops.
+    pub loops: u64,
+    /// Sessions with a loop.
+    pub looping: u64,
+    /// Sessions that would have been nudged.
+    pub nudged: u64,
+    /// Sessions that would have been paused.
+    pub paused: u64,
+    /// Things that would only have been recorded.
+    pub notices: u64,
+    /// Spent in loops after the first nudge.
+    pub after_nudge: Spent,
+    /// Spent in loops after the first pause.
+    pub after_pause: Spent,
+}
+
+/// Sums of one row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Sessions and sub-agents.
+    pub sessions: u64,
+    /// Tool calls.
+    pub calls: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Millionths of a US dollar.
+    pub cost_micros: u64,
+    /// Loops.
+    pub loops: u64,
+    /// Millionths of a US dollar spent in loops after the first nudge.
+    pub saved_micros: u64,
+    /// Tokens spent in loops after the first nudge.
+    pub saved_tokens: u64,
+}
+
+/// A loop and whose it is.
+#[derive(Clone, Debug)]
+pub struct Worst {
+    /// The session.
+    pub session: SessionKey,
+    /// For a sub-agent: its parent.
+    pub parent: Option<SessionKey>,
+    /// Its file.
+    pub file: PathBuf,
+    /// Its project.
+    pub project: Option<String>,
+    /// Calls in the whole session.
+    pub calls: u64,
+    /// When the session began.
+    pub started_at: Time,
+    /// The loop.
+    pub repeated: Loop,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A file that could not be read whole.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// Which.
+    pub path: PathBuf,
+    /// What is wrong: how many lines, and the first of them.
+    pub lines: u64,
+    /// The first damaged places.
+    pub places: Vec<(u64, Flaw)>,
+    /// It could not be read at all.
+    pub failed: Option<String>,
+}
+
+impl Totals {
+    /// Counts one session; `variant` says by which set of rules.
+    pub fn session(&mut self, report: &SessionReport, variant: usize) {
+        match report.parent {
+            Some(_) => self.sub_agents += 1,
+            None => self.sessions += 1,
+        }
+        self.working += u64::from(report.counters.calls > 0);
+        self.human_turns += report.counters.human_turns;
+        if report.started_at.is_known() && (!self.from.is_known() || report.started_at < self.from) {
+            self.from = report.started_at;
+        }
+        self.to = self.to.max(report.last_at);
+        add(&mut self.spent, &report.spent);
+        let Some(judged) = report.judged.get(variant) else { return };
+        let (after_nudge, after_pause) = judged.saved();
+        self.steps.loops += judged.loops.len() as u64;
+        self.steps.looping += u64::from(!judged.loops.is_empty());
+        self.steps.nudged += u64::from(judged.loops.iter().any(|one| one.nudge.is_some()));
+        self.steps.paused += u64::from(judged.loops.iter().any(|one| one.pause.is_some()));
+        self.steps.notices += judged.noticed;
+        add(&mut self.steps.after_nudge, &after_nudge);
+        add(&mut self.steps.after_pause, &after_pause);
+        let group = Group {
+            sessions: 1,
+            calls: report.counters.calls,
+            tokens: report.spent.usage.total(),
+            cost_micros: report.spent.cost_micros,
+            loops: judged.loops.len() as u64,
+            saved_micros: after_nudge.cost_micros,
+            saved_tokens: after_nudge.usage.total(),
+        };
+        self.agents.entry(report.key.agent.clone()).or_default().add(&group);
+        let project = report.project.as_deref().unwrap_or("unknown project");
+        self.projects.entry(project.to_owned()).or_default().add(&group);
+        self.models(report, &group);
+        self.days(report, &group);
+        self.loops(report, variant);
+    }
+
+    /// Loops and calls go to the model most tokens went to; tokens and money to each its own.
+    fn models(&mut self, report: &SessionReport, group: &Group) {
+        let main = report.main_model();
+        for spend in &report.models {
+            let own = Group { tokens: spend.usage.total(), cost_micros: spend.cost_micros, ..*group };
+            let part = Group { tokens: own.tokens, cost_micros: own.cost_micros, sessions: 1, ..Group::default() };
+            let whole = main == Some(spend.model.as_str());
+            self.models.entry(spend.model.clone()).or_default().add(if whole { &own } else { &part });
+            if !spend.priced {
+                *self.unpriced.entry(spend.model.clone()).or_default() += spend.usage.total();
+            }
+        }
+    }
+
+    /// A session counts on each day it was active; its loops on the day it began.
+    fn days(&mut self, report: &SessionReport, group: &Group) {
+        for (at, (date, spend)) in report.days.iter().enumerate() {
+            let rest = if at == 0 { *group } else { Group::default() };
+            self.days.entry(*date).or_default().add(&Group {
+                sessions: 1,
+                calls: spend.calls,
+                tokens: spend.tokens,
+                cost_micros: spend.cost_micros,
+                ..rest
+            });
+        }
+    }
+
+    fn loops(&mut self, report: &SessionReport, variant: usize) {
+        let Some(judged) = report.judged.get(variant) else { return };
+        for one in &judged.loops {
+            *self.patterns.entry(one.pattern.clone()).or_default() += 1;
+            let inside = |alarm: &&crate::loops::Alarm| (one.from_call..=one.to_call).contains(&alarm.finding.call);
+            let evidence = judged.alarms.iter().rfind(inside).map(|alarm| alarm.finding.evidence.clone());
+            self.worst.push(Worst {
+                session: report.key.clone(),
+                parent: report.parent.clone(),
+                file: report.files.first().cloned().unwrap_or_default(),
+                project: report.project.clone(),
+                calls: report.counters.calls,
+                started_at: report.started_at,
+                repeated: one.clone(),
+                evidence: evidence.unwrap_or_default(),
+            });
+        }
+        if self.worst.len() > 2 * WORST {
+            self.rank();
+        }
+    }
+
+    fn rank(&mut self) {
+        let weight = |worst: &Worst| {
+            let after = &worst.repeated.after_nudge;
+            (after.cost_micros, after.usage.total(), after.calls, worst.repeated.to_call - worst.repeated.from_call)
+        };
+        self.worst.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.session.cmp(&b.session)));
+        self.worst.truncate(WORST);
+    }
+
+    /// Counts one file.
+    pub fn file(&mut self, file: &FileReport) {
+        self.files += 1;
+        let damage = match &file.result {
+            Ok(tally) => {
+                self.tally.add(tally);
+                (tally.damaged() > 0).then(|| Damage {
+                    path: file.path.clone(),
+                    lines: tally.damaged(),
+                    places: tally.places.clone(),
+                    failed: None,
+                })
+            }
+            Err(error) => {
+                let why = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+                let why: Vec<String> = why.map(ToString::to_string).collect();
+                let failed = Some(why.join(": "));
+                Some(Damage { path: file.path.clone(), lines: 0, places: Vec::new(), failed })
+            }
+        };
+        if let Some(damage) = damage {
+            self.damaged_files += 1;
+            if self.damaged.len() < NAMED_FILES {
+                self.damaged.push(damage);
+            }
+        }
+    }
+
+    /// Everything is in: the worst loops stand first.
+    pub fn finish(&mut self) {
+        self.rank();
+    }
+
+    /// Names of the agents.
+    pub fn agent_names(&self) -> BTreeSet<&str> {
+        self.agents.keys().map(String::as_str).collect()
+    }
+
+    /// Tokens whose price is not known.
+    pub fn unpriced_tokens(&self) -> u64 {
+        self.unpriced.values().sum()
+    }
+
+    /// All tokens.
+    pub fn usage(&self) -> &Usage {
+        &self.spent.usage
+    }
+}
+
+impl Group {
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.sessions += more.sessions;
+        self.calls += more.calls;
+        self.tokens += more.tokens;
+        self.cost_micros += more.cost_micros;
+        self.loops += more.loops;
+        self.saved_micros += more.saved_micros;
+        self.saved_tokens += more.saved_tokens;
+    }
+}

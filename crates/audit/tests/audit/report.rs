@@ -1,0 +1,171 @@
+//! What the report says.
+
+use std::path::Path;
+
+use belay_audit::{Filter, Variant};
+use belay_core::{Rules, Time};
+use jiff::tz::TimeZone;
+
+use super::history::History;
+use super::{audit, audit_with};
+
+/// A healthy session, one that is stuck, and one whose sub-agent is.
+fn months(folder: &Path) {
+    let mut healthy = History::new(1, "shop");
+    healthy.prompt("Look around").works(12).says("All fine.").prompt("And the docs").works(4).says("Done.");
+    healthy.write(folder);
+    let mut stuck = History::new(2, "shop");
+    stuck.prompt("Install it").works(2).stuck(9).works(1).says("It works now.").write(folder);
+    let mut parent = History::new(3, "blog");
+    parent.prompt("Ask somebody").works(1).says("They are on it.").write(folder);
+    parent.sub_agent("a1b2c3").prompt("Install it").works(1).stuck(5).says("I give up.").write(folder);
+}
+
+#[test]
+fn the_report_tells_what_was_spent_and_where_it_went_round() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let audited = audit(&[folder.path()]);
+    let total = audited.of("total")[0];
+    assert_eq!((total["sessions"].as_u64(), total["sub_agents"].as_u64()), (Some(3), Some(1)));
+    assert_eq!((total["calls"].as_u64(), total["human_turns"].as_u64()), (Some(35), Some(4)));
+    assert_eq!(total["looping_sessions"], 2);
+    let text = audited.text(folder.path());
+    assert!(text.contains("Claude Code a1b2c3, sub-agent of 00000003 in blog"), "{text}");
+    assert!(text.contains("Claude Code 00000002 in shop"), "{text}");
+}
+
+#[test]
+fn alarms_come_before_their_session_and_the_total_last() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let audited = audit(&[folder.path()]);
+    assert_eq!(audited.lines.last().map(|line| &line["type"]), Some(&"total".into()));
+    assert_eq!(audited.of("session").len(), 4);
+    let place = |kind: &str| {
+        let of = |line: &serde_json::Value| line["type"] == kind && line["session"] == "agent-a1b2c3.jsonl";
+        audited.lines.iter().position(of).expect("a line")
+    };
+    assert!(place("alarm") < place("session"));
+    let alarm = &audited.lines[place("alarm")];
+    assert_eq!((alarm["call"].as_u64(), alarm["from_call"].as_u64()), (Some(3), Some(1)));
+    assert_eq!(alarm["evidence"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn a_sub_agent_counts_its_own_calls_and_names_its_parent() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let audited = audit(&[folder.path()]);
+    let alarm =
+        audited.of("alarm").into_iter().find(|line| line["parent"].is_string()).expect("the sub-agent is stuck");
+    assert_eq!(alarm["session"], "agent-a1b2c3.jsonl");
+    assert_eq!(alarm["parent"], "00000003-0000-4000-8000-000000000000");
+    assert_eq!(alarm["from_call"], 1, "calls are counted from 0 for itself: one read, then the loop");
+}
+
+#[test]
+fn what_a_loop_cost_ends_with_progress_or_a_person() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut history = History::new(1, "shop");
+    history.prompt("Install it").stuck(5).prompt("use yarn").works(20);
+    history.write(folder.path());
+    let audited = audit(&[folder.path()]);
+    let session = audited.of("session")[0];
+    let alarm = audited.of("alarm")[0];
+    assert_eq!(session["loops"], 1);
+    let after = 4 - alarm["call"].as_u64().expect("a number");
+    assert_eq!(session["saved"]["after_nudge"]["calls"], after, "the twenty calls after the prompt are no part of it");
+}
+
+#[test]
+fn a_fork_is_counted_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut original = History::new(1, "shop");
+    original.prompt("Install it").works(1).stuck(4);
+    original.write(folder.path());
+    let mut fork = original.fork(2);
+    fork.works(3).says("Done.");
+    fork.write(folder.path());
+    let audited = audit(&[folder.path()]);
+    let total = audited.of("total")[0];
+    assert_eq!(total["calls"], 1 + 4 + 3);
+    assert_eq!(total["loops"], 1);
+    assert_eq!(total["human_turns"], 1);
+    assert_eq!(total["sessions"], 2, "the fork has a life of its own");
+    let copy = tempfile::tempdir().expect("a temporary folder");
+    original.write(copy.path());
+    let total = audit(&[folder.path(), copy.path()]).of("total")[0].clone();
+    assert_eq!((total["calls"].as_u64(), total["sessions"].as_u64()), (Some(8), Some(2)), "a mere copy adds nothing");
+}
+
+#[test]
+fn filters_leave_sessions_out_and_say_so() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let variants = [Variant::fixed("default", Rules::default())];
+    let only = |filter: Filter| {
+        let audited = audit_with(&[folder.path()], filter, &variants);
+        let total = audited.of("total")[0].clone();
+        (total["sessions"].as_u64().unwrap_or(0), total["left_out"].as_u64().unwrap_or(0))
+    };
+    assert_eq!(only(Filter { project: Some("blog".into()), ..Filter::default() }), (1, 2));
+    assert_eq!(only(Filter { project: Some("/home/user/shop".into()), ..Filter::default() }), (2, 2));
+    assert_eq!(only(Filter { project: Some("/home/user/sho".into()), ..Filter::default() }), (0, 4));
+    let late = Time::parse("2026-04-01T00:00:00Z");
+    assert_eq!(only(Filter { since: late, ..Filter::default() }), (0, 4));
+}
+
+#[test]
+fn two_sets_of_rules_are_compared_on_the_same_history() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let mut patient = Rules::default();
+    patient.ladder.nudge_at = 7;
+    patient.ladder.nudge_weak_at = 7;
+    patient.ladder.pause_at = 12;
+    let variants = [Variant::fixed("default", Rules::default()), Variant::fixed("patient", patient)];
+    let audited = audit_with(&[folder.path()], Filter::default(), &variants);
+    let text = audited.text(folder.path());
+    assert!(text.contains("earlier by default: 2; earlier by patient: 0."), "{text}");
+    let configs: Vec<&str> = audited.of("total").iter().filter_map(|line| line["config"].as_str()).collect();
+    assert_eq!(configs, ["default", "patient"]);
+}
+
+#[test]
+fn the_page_stands_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let mut hostile = History::new(4, "<b>shop");
+    hostile.prompt("x");
+    for _ in 0..4 {
+        hostile.bash("echo '<img src=x onerror=alert(1)>'", "Exit code 1\n<script>alert(1)</script>");
+    }
+    hostile.write(folder.path());
+    let page = audit(&[folder.path()]).report.html(&TimeZone::UTC);
+    for reference in ["http://", "https://", "<script", "<img", "<link", "url(", "@import"] {
+        assert!(!page.contains(reference), "{reference} is no part of a page that stands alone");
+    }
+    assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    assert!(page.contains("prefers-color-scheme: dark"));
+    assert_eq!(page.matches("<svg").count(), 2);
+    assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
+}
+
+#[test]
+fn every_line_fits_the_schema_we_publish() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let schema = schemars::schema_for!(belay_audit::report::Line).to_value();
+    let shapes = schema["oneOf"].as_array().expect("one shape for each type");
+    for line in &audit(&[folder.path()]).lines {
+        let shape = shapes.iter().find(|shape| shape["properties"]["type"]["const"] == line["type"]);
+        let mut shape = shape.unwrap_or_else(|| panic!("{} is not in the schema", line["type"])).clone();
+        if let Some(name) = shape["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/")) {
+            shape = schema["$defs"][name].clone();
+        }
+        for field in shape["required"].as_array().into_iter().flatten().filter_map(|field| field.as_str()) {
+            assert!(line.get(field).is_some(), "{} has no {field}", line["type"]);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! How the report reads. Made of hand-made sessions, so that it changes only when its words do.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use belay_agents::Tally;
+use belay_agents::transcript::Flaw;
+use belay_audit::replay::FileReport;
+use belay_audit::report::{Differences, Names, compare, html, lines, text, total};
+use belay_audit::session::DaySpend;
+use belay_audit::{Alarm, Judged, Loop, ModelSpend, SessionReport, Step, Totals, Variant};
+use belay_core::effect::{Evidence, Spent};
+use belay_core::event::Usage;
+use belay_core::session::Counters;
+use belay_core::{Finding, Rules, Rung, SessionKey, Time};
+use jiff::civil::date;
+use jiff::tz::TimeZone;
+
+/// Prices are looked up now and then; the report's words do not depend on when.
+fn undated(text: &str) -> String {
+    text.replace(&belay_core::prices::Prices::built_in().as_of, "[date]")
+}
+
+const BEGIN: i64 = 1_772_352_000_000; // 2026-03-01T08:00:00Z
+
+fn usage(scale: u64) -> Usage {
+    Usage { input: 100 * scale, output: 2_000 * scale, cache_read: 500_000 * scale, cache_write: 10_000 * scale }
+}
+
+fn spent(calls: u64, scale: u64) -> Spent {
+    Spent { calls, usage: usage(scale), cost_micros: 363_000 * scale, millis: 90_000 * scale }
+}
+
+fn session(agent: &str, id: &str, project: &str, model: &str, judged: Judged) -> SessionReport {
+    let spend = DaySpend { calls: 40, tokens: usage(3).total(), cost_micros: 1_089_000 };
+    SessionReport {
+        key: SessionKey::new(agent, id),
+        parent: None,
+        files: vec![PathBuf::from(format!("/home/user/sessions/{id}.jsonl"))],
+        own_file: true,
+        project: Some(format!("/home/user/{project}")),
+        started_at: Time::from_millis(BEGIN),
+        last_at: Time::from_millis(BEGIN + 3_600_000),
+        counters: Counters { calls: 40, answers: 38, errors: 4, human_turns: 3, ..Counters::default() },
+        spent: spent(40, 3),
+        models: vec![ModelSpend {
+            model: model.to_owned(),
+            usage: usage(3),
+            cost_micros: 1_089_000,
+            priced: model != "house-model",
+        }],
+        days: BTreeMap::from([(date(2026, 3, 1), spend)]),
+        judged: vec![judged],
+    }
+}
+
+fn stuck(pause: bool) -> Judged {
+    let finding = Finding {
+        id: "fnd-0000000001".into(),
+        pattern: "exact_repeat".into(),
+        count: 3,
+        sentence: "The same call failed 3 times with the same error: `npm install`.".into(),
+        unchanged: "npm error code ERESOLVE".into(),
+        progress_would_be: "another error".into(),
+        evidence: vec![Evidence {
+            call: 12,
+            id: Some("toolu_1".into()),
+            what: "npm install".into(),
+            outcome: "npm error code ERESOLVE <tree>".into(),
+            at: Time::from_millis(BEGIN + 60_000),
+        }],
+        from_call: 10,
+        call: 12,
+        action: Default::default(),
+        outcome: Default::default(),
+        spent: Spent::default(),
+        at: Time::from_millis(BEGIN + 60_000),
+    };
+    let step = |call| Step { call, spent: Spent::default() };
+    Judged {
+        loops: vec![Loop {
+            pattern: finding.pattern.clone(),
+            sentence: finding.sentence.clone(),
+            from_call: 10,
+            to_call: 31,
+            nudge: Some(step(12)),
+            pause: pause.then(|| step(15)),
+            after_nudge: spent(19, 1),
+            after_pause: if pause { spent(16, 1) } else { Spent::default() },
+            rung: if pause { Rung::Pause } else { Rung::Nudge },
+        }],
+        alarms: vec![Alarm { rung: Rung::Nudge, finding }],
+        notices: Vec::new(),
+        noticed: 2,
+    }
+}
+
+fn sessions() -> Vec<SessionReport> {
+    let healthy = Judged { noticed: 1, ..Judged::default() };
+    let mut sub = session("claude-code", "parent/a1b2c3", "shop", "claude-opus-4-5-20251101", stuck(true));
+    sub.parent = Some(SessionKey::new("claude-code", "00000003-0000-4000-8000-000000000000"));
+    let mut late = session("codex", "t-2", "blog", "house-model", stuck(false));
+    late.last_at = Time::from_millis(BEGIN + 200_000_000);
+    vec![session("codex", "t-1", "shop", "gpt-5.5", healthy), sub, late]
+}
+
+fn totals() -> Totals {
+    let mut totals = Totals::default();
+    sessions().iter().for_each(|report| totals.session(report, 0));
+    totals.file(&FileReport {
+        path: "/home/user/sessions/torn.jsonl".into(),
+        result: Ok(Tally {
+            bytes: 1_234_567,
+            lines: 900,
+            broken: 5,
+            too_long: 1,
+            places: vec![(3, Flaw::Broken), (40, Flaw::TooLong), (41, Flaw::Broken), (99, Flaw::Broken)],
+            ..Tally::default()
+        }),
+    });
+    totals.finish();
+    totals
+}
+
+#[test]
+fn the_report_for_people() {
+    insta::assert_snapshot!(undated(&text(&totals(), &TimeZone::UTC)));
+}
+
+#[test]
+fn the_report_when_nothing_went_round() {
+    let mut totals = Totals::default();
+    totals.session(&sessions()[0], 0);
+    totals.finish();
+    insta::assert_snapshot!(undated(&text(&totals, &TimeZone::UTC)));
+}
+
+#[test]
+fn the_lines_for_programs() {
+    let variants = [Variant::fixed("yours", Rules::default())];
+    let mut all = lines(&sessions()[1], Names::Files, &variants);
+    all.push(total(&totals(), &variants, 0));
+    let shown: Vec<String> = all.iter().map(|line| serde_json::to_string_pretty(line).expect("JSON")).collect();
+    insta::assert_snapshot!(undated(&shown.join("\n")));
+}
+
+#[test]
+fn the_page() {
+    let page = html(&totals(), &TimeZone::UTC);
+    let (_, body) = page.split_once("</style>").expect("a style");
+    insta::assert_snapshot!(undated(body));
+}
+
+#[test]
+fn the_comparison() {
+    let mut differences = Differences::default();
+    let (mut a, mut b) = (Totals::default(), Totals::default());
+    for mut report in sessions() {
+        report.judged.push(Judged::default());
+        a.session(&report, 0);
+        b.session(&report, 1);
+        differences.session(Names::Ids.of(&report), &report);
+    }
+    insta::assert_snapshot!(compare(["strict", "lax"], [&a, &b], &differences));
+}

@@ -1,0 +1,203 @@
+//! `belay audit`: what Belay would have seen and done in the sessions you already had.
+
+use std::fs;
+use std::io::{self, BufWriter};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use belay_agents::UserDirs;
+use belay_audit::find::Only;
+use belay_audit::replay::Settings;
+use belay_audit::report::Names;
+use belay_audit::{Collector, Filter, Found, Progress, Variant, Where, find};
+use belay_config::{Env, Loader, Problem, Rulesets};
+use belay_core::{Rules, Time};
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use super::Ended;
+use crate::bar;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::people;
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// Session files and folders; without any, everything your agents have written.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Read the files as this format instead of finding it out.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    /// Only sessions active since then: a date, a time, or how long ago (7d, 12h).
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only sessions of this project, by folder or by name.
+    #[arg(long, value_name = "DIR")]
+    project: Option<String>,
+    /// Only this agent, by any of its names.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Judge by the rules of this file instead of your own configuration.
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    config: Option<PathBuf>,
+    /// Judge by two files (or `default`) and show what differs.
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    compare: Vec<PathBuf>,
+    /// Also write the report as one page that needs nothing else.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Use this many threads instead of one for each core.
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum FormatName {
+    /// One JSON line per call, result and text.
+    Toolcalls,
+}
+
+pub(crate) fn run(context: &Context, args: &AuditArgs) -> Ended {
+    let since = args.since.as_deref().map(|text| moment(text, people::now())).transpose()?;
+    let found = look(context, args, since)?;
+    let variants = variants(context, args)?;
+    let zone = TimeZone::system();
+    let settings = Settings { variants: &variants, prices: &[], zone: zone.clone(), keep_notices: context.out.json };
+    let filter = Filter { since, project: args.project.as_deref().map(folder) };
+    let names = if args.paths.is_empty() { Names::Ids } else { Names::Files };
+    let out = context.out.json.then(|| BufWriter::new(io::stdout()));
+    let mut collector = Collector::new(&variants, filter, names, out);
+    let progress = Progress::default();
+    let bytes = found.sources.iter().map(|source| source.bytes).sum();
+    let show = !context.out.json && !context.global.quiet;
+    bar::during(
+        show,
+        bytes,
+        || (progress.bytes(), format!("{} sessions", progress.sessions())),
+        || {
+            belay_audit::run(found.sources, &settings, args.jobs, &progress, |told| collector.take(told));
+        },
+    );
+    let report = collector.finish()?;
+    if !context.out.json {
+        context.out.line(report.text(&zone).trim_end())?;
+    }
+    if let Some(path) = &args.html {
+        write_page(path, &report.html(&zone))?;
+        context.out.say(format!("The page is in {}.", path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// Finds the files, and says what is wrong with those that were named.
+fn look(context: &Context, args: &AuditArgs, since: Option<Time>) -> Result<Found, CommandError> {
+    let agent = match args.agent.as_deref() {
+        Some(name) => Some(belay_agents::agent(name).ok_or_else(|| {
+            let known: Vec<&str> = belay_agents::AGENTS.iter().map(|agent| agent.id).collect();
+            CommandError::usage(format!("there is no agent `{name}`")).hint(format!("known are {}", known.join(", ")))
+        })?),
+        None => None,
+    };
+    let only = Only {
+        agent: agent.map(|agent| agent.id),
+        format: args.format.map(|FormatName::Toolcalls| "toolcalls"),
+        since: since.map(|at| std::time::UNIX_EPOCH + Duration::from_millis(at.millis().try_into().unwrap_or(0))),
+    };
+    let place = match args.paths.is_empty() {
+        false => Where::Paths(args.paths.clone()),
+        true => {
+            let dirs = UserDirs::of_user().ok_or_else(|| {
+                CommandError::new("your home folder cannot be found").hint("name the session files to look at")
+            })?;
+            Where::User { dirs, here: std::env::current_dir()? }
+        }
+    };
+    let found = find(&place, only);
+    for problem in &found.problems {
+        context.out.warn(&problem.to_string(), None);
+    }
+    if found.sources.is_empty() && !args.paths.is_empty() {
+        return Err(CommandError::new("none of what was named is a session file").hint(
+            "Belay reads the session files of Claude Code, Codex, Gemini CLI, Copilot CLI, opencode, Qwen Code, pi and \
+             aider, and tool-call JSONL",
+        ));
+    }
+    Ok(found)
+}
+
+/// Rules to judge by: the user's own by default, those of a file, or those of two.
+fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<Variant>, CommandError> {
+    let of_file = |path: &PathBuf| {
+        if path.as_os_str() == "default" {
+            return Ok(Variant::fixed("default", Rules::default()));
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let env = Env::default();
+        let loaded = Loader::new(&context.places, &env).from_file(path).load()?;
+        Ok::<_, CommandError>(Variant::fixed(name, loaded.config.detect))
+    };
+    if let [a, b] = args.compare.as_slice() {
+        let mut both = [of_file(a)?, of_file(b)?];
+        if both[0].name == both[1].name {
+            for (variant, path) in both.iter_mut().zip([a, b]) {
+                variant.name = path.to_string_lossy().into_owned();
+            }
+        }
+        return Ok(both.into());
+    }
+    if let Some(path) = &args.config {
+        return Ok(vec![of_file(path)?]);
+    }
+    let out = context.out;
+    let notice = Box::new(move |problem: &Problem| out.warn(&problem.to_string(), problem.hint.as_deref()));
+    let sets = Rulesets::new(context.places.clone(), context.env.clone(), context.flags()?, notice);
+    Ok(vec![Variant { name: "yours".to_owned(), rules: Box::new(move |folder| sets.for_folder(folder)) }])
+}
+
+/// The page appears whole or not at all.
+fn write_page(path: &Path, page: &str) -> Result<(), CommandError> {
+    let fail =
+        |error: io::Error| CommandError::new(format!("the page cannot be written to {}", path.display())).cause(error);
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(fail)?;
+    }
+    belay_config::atomic::write(path, page.as_bytes(), belay_config::atomic::Mode::Keep).map_err(fail)
+}
+
+/// `.` and other relative folders become whole ones; a bare name stays a name.
+fn folder(text: &str) -> String {
+    let path = Path::new(text);
+    let named = path.components().count() == 1 && !matches!(text, "." | "..") && !text.ends_with('/');
+    match fs::canonicalize(path) {
+        Ok(real) if !named => real.to_string_lossy().into_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+/// `2026-01-31`, `2026-01-31T12:00:00Z`, `7d`, `12h`, `30m`.
+fn moment(text: &str, now: Time) -> Result<Time, CommandError> {
+    let ago = || {
+        let (number, unit) = text.split_at(text.len().checked_sub(1)?);
+        let number: u64 = number.parse().ok()?;
+        let seconds = match unit {
+            "m" => 60,
+            "h" => 3_600,
+            "d" => 86_400,
+            "w" => 604_800,
+            _ => return None,
+        };
+        Some(now - Duration::from_secs(number.checked_mul(seconds)?))
+    };
+    let day = || {
+        let date: jiff::civil::Date = text.parse().ok()?;
+        let start = date.to_zoned(TimeZone::system()).ok()?;
+        Some(Time::from_millis(start.timestamp().as_millisecond()))
+    };
+    ago().or_else(day).or_else(|| Time::parse(text)).ok_or_else(|| {
+        CommandError::usage(format!("--since {text}: this is no time"))
+            .hint("write a date (2026-01-31), a time (2026-01-31T12:00:00Z), or how long ago (7d, 12h, 30m)")
+    })
+}
