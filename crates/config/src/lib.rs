@@ -47,7 +47,7 @@ pub use edit::{Edit, EditError};
 pub use env::Env;
 pub use key::Key;
 pub use layer::{Layer, Source};
-pub use load::{Loaded, Loader, Strictness};
+pub use load::{Loaded, Loader, Strictness, built_in_text};
 pub use model::{Config, Hooks, Log, LogLevel, Notify, Serve, StoreLimits, Webhook, WebhookFormat};
 pub use places::{PlaceError, Places};
 pub use problem::{ConfigError, Position, Problem};

@@ -63,6 +63,19 @@ pub(crate) fn built_in_table() -> Table {
     BUILT_IN.clone()
 }
 
+/// The built-in document with its comments, as one would write it.
+pub fn built_in_text() -> String {
+    let mut text = format!("{}\n[detect]\n", include_str!("default.toml"));
+    for line in belay_core::rules::DEFAULT_RULES.lines() {
+        // A heading inside the rules is a heading below `detect`.
+        match line.strip_prefix("[[").map(|rest| ("[[", rest)).or_else(|| Some(("[", line.strip_prefix('[')?))) {
+            Some((bracket, rest)) => text.push_str(&format!("{bracket}detect.{rest}\n")),
+            None => text.push_str(&format!("{line}\n")),
+        }
+    }
+    text
+}
+
 impl<'p> Loader<'p> {
     pub fn new(places: &'p Places, env: &'p Env) -> Self {
         Self { places, env, folder: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }

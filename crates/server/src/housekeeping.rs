@@ -1,10 +1,12 @@
-//! What has to be done now and then: time passes for sessions that may stall, old history goes,
-//! a broken store is tried again, and an idle process leaves.
+//! What has to be done now and then: time passes for sessions that may stall or whose cooldown is
+//! over, old history goes, a broken store is tried again, and an idle process leaves.
+//!
+//! A tick that changes nothing leaves no trace in the log, so it may be sent freely.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use belay_core::{Body, Event, SessionKey, Source, Time};
+use belay_core::{Body, Event, SessionKey, Source, State, Time};
 use belay_store::{Retention, SessionQuery};
 
 use crate::resident::Shared;
@@ -71,7 +73,7 @@ impl Ticks {
         let now = now();
         let Ok(store) = shared.readers.get() else { return };
         let query = SessionQuery {
-            states: vec!["active".to_owned()],
+            states: vec!["active".to_owned(), "paused".to_owned()],
             since: Some(now - LONG_QUIET),
             limit: ROUND,
             ..SessionQuery::default()
@@ -89,19 +91,17 @@ impl Ticks {
             let last_at = row.card.facts.last_at;
             let quiet = now.since(last_at);
             let before = self.told.get(&row.key).filter(|(at, _)| *at == last_at).map(|(_, quiet)| *quiet);
-            if quiet < QUIET {
-                continue;
-            }
-            match before {
-                // Each next word comes when it has been quiet for half as long again: a log of a
-                // long silence stays short.
-                Some(before) if quiet < before + before / 2 => {
-                    told.insert(row.key, (last_at, before));
-                }
-                _ => {
-                    told.insert(row.key.clone(), (last_at, quiet));
-                    due.push(Event::new(uuid::Uuid::now_v7(), row.key, Source::Timer, now, Body::Tick));
-                }
+            let is_due = match row.state.holding() {
+                State::Paused { until, .. } => until.is_some_and(|until| until <= now),
+                // The longer the silence, the less often it is looked at: one that has lasted an hour
+                // is not told a minute more exactly.
+                _ => quiet >= QUIET && before.is_none_or(|before| quiet >= before + before / 8),
+            };
+            if is_due {
+                told.insert(row.key.clone(), (last_at, quiet));
+                due.push(Event::new(uuid::Uuid::now_v7(), row.key, Source::Timer, now, Body::Tick));
+            } else if let Some(before) = before {
+                told.insert(row.key, (last_at, before));
             }
         }
         self.told = told;

@@ -82,3 +82,6 @@ impl Write for LogFile {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

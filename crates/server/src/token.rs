@@ -53,3 +53,6 @@ impl Token {
         own.len() == offered.len() && own.iter().zip(offered).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -224,3 +224,6 @@ impl Commits {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,6 +41,8 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         project: bool,
     },
+    /// Print the built-in configuration with its comments.
+    Default,
     /// Where the files are.
     Path,
     /// What a key means, what each layer says, and what a project may do with it.
@@ -56,6 +58,10 @@ pub(crate) fn run(context: &Context, command: &ConfigCommand) -> Ended {
         ConfigCommand::Get { key } => get(context, key),
         ConfigCommand::Set { key, value, project } => set(context, key, Some(value), *project),
         ConfigCommand::Unset { key, project } => set(context, key, None, *project),
+        ConfigCommand::Default => {
+            context.out.line(belay_config::built_in_text().trim_end())?;
+            Ok(Exit::Done)
+        }
         ConfigCommand::Path => path(context),
         ConfigCommand::Explain { key } => explain(context, key),
     }

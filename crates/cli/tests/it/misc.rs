@@ -11,12 +11,24 @@ fn help_names_every_command_and_the_exit_codes() {
         assert!(line.split_whitespace().count() > 2, "{line:?} says what the command is for");
     }
     insta::assert_snapshot!(help.out.split("Exit status:").nth(1).unwrap(), @r"
-    0  done; also a second `serve`, and `stop` when nothing runs
-    1  not done: the message says why and what to do
-    2  the command line was not understood
-    3  some of the input was refused (`events post`), the rest is done
+
+      0  done; also a second `serve`, and `stop` when nothing runs
+      1  not done: the message says why and what to do
+      2  the command line was not understood
+      3  some of the input was refused (`events post`), the rest is done
     ");
     assert_eq!(World::new().run(&[]).code, Some(2), "without a command the help is an answer to a mistake");
+}
+
+#[test]
+fn every_command_has_its_shape_in_the_reference() {
+    let reference = include_str!("../../../../docs/reference/json.md");
+    let help = World::new().run(&["--help"]).out;
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    for name in commands.lines().filter_map(|line| line.split_whitespace().next()) {
+        let only_text = ["help", "completions", "man"].contains(&name);
+        assert!(only_text || reference.contains(&format!("`{name}")), "{name} is missing in docs/reference/json.md");
+    }
 }
 
 #[test]

@@ -216,6 +216,21 @@ fn a_clock_that_jumps_neither_lifts_a_pause_nor_hides_a_session() {
 }
 
 #[test]
+fn time_lifts_a_cooldown_and_takes_old_history_away() {
+    let world = World::new();
+    world.run_with(&["events", "post"], &lines(&[call("e1", "old", "ls"), call("e2", "held", "ls")]));
+    world.run(&["pause", "held"]);
+    world.run(&["resume", "held", "--cooldown", "1s"]);
+    let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms", "--set", "store.keep_bytes=1B"]);
+    eventually("the old session to go", || (world.run(&["show", "old"]).code == Some(1)).then_some(()));
+    eventually("the cooldown to end without an event of the agent", || {
+        (world.run(&["show", "held", "--json"]).json()["session"]["state"] == "active").then_some(())
+    });
+    let incidents = world.run(&["incidents", "--json"]).json();
+    assert_eq!(incidents["incidents"], serde_json::json!([]), "its incident is closed");
+}
+
+#[test]
 fn a_log_can_be_followed() {
     let world = World::new();
     let _serve = Serve::start(&world);

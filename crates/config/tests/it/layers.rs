@@ -16,6 +16,15 @@ fn built_in_values_stand_alone() {
 }
 
 #[test]
+fn the_built_in_text_says_what_counts() {
+    let world = World::new();
+    world.user_config(&belay_config::built_in_text());
+    let (written, built_in) = (world.load().unwrap(), World::new().load().unwrap());
+    assert_eq!(written.config, built_in.config);
+    assert!(written.entries().iter().all(|entry| entry.source.word() == "user"), "every value stands in it");
+}
+
+#[test]
 fn each_layer_lies_over_the_one_below() {
     let world = World::new().var("BELAY_LOG", "debug");
     let user = world.user_config("[serve]\nlisten = \"127.0.0.1:1111\"\nhttp = false\n\n[log]\nlevel = \"warn\"\n");

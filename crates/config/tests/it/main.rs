@@ -7,5 +7,6 @@ mod layers;
 mod places;
 mod projects;
 mod reference;
+mod rulesets;
 mod units;
 mod world;

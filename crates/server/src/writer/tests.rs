@@ -1,0 +1,81 @@
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+
+use belay_core::event::Note;
+use belay_core::{Body, Excerpt, SessionKey, Source, Time};
+use belay_engine::Options;
+use belay_store::{OpenOptions, SqliteStore};
+
+use super::*;
+
+fn writer(folder: &tempfile::TempDir) -> Writer {
+    let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
+    Writer::new(Engine::new(Box::new(store), Options::default()))
+}
+
+fn event(session: &str, id: String) -> Event {
+    let body = Body::Note(Note { text: Excerpt::new("x") });
+    Event::new(id, SessionKey::new("codex", session), Source::Api, Time::from_millis(1), body)
+}
+
+#[test]
+fn everybody_gets_their_own_answers_and_commits_are_shared() {
+    const CALLERS: usize = 16;
+    const EACH: usize = 50;
+    let folder = tempfile::tempdir().unwrap();
+    let writer = writer(&folder);
+    let start = Barrier::new(CALLERS);
+    let numbers: Vec<u64> = std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..CALLERS)
+            .map(|caller| {
+                let (writer, start) = (&writer, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    (0..EACH)
+                        .map(|n| {
+                            let answers = writer.observe(vec![event("all", format!("{caller}-{n}"))]);
+                            answers.into_iter().next().unwrap().unwrap().seq.unwrap()
+                        })
+                        .collect::<Vec<u64>>()
+                })
+            })
+            .collect();
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+    });
+    let distinct: BTreeSet<u64> = numbers.iter().copied().collect();
+    assert_eq!(distinct, (1..=(CALLERS * EACH) as u64).collect(), "each event has a number of its own");
+    let commits = writer.with_engine(|engine| engine.metrics().commits);
+    assert!(commits < (CALLERS * EACH) as u64, "{commits} commits for {} events", CALLERS * EACH);
+    assert_eq!(writer.queued(), 0);
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_events_with_refusals_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = writer(&folder);
+    let answers = writer.observe(vec![event("a", "1".into()), event("a", String::new()), event("a", "1".into())]);
+    assert_eq!(answers[0].as_ref().unwrap().seq, Some(1));
+    assert!(matches!(answers[1], Err(WriteError::Engine(EngineError::Refused { field: "id", .. }))));
+    assert!(answers[2].as_ref().unwrap().decision.duplicate);
+    assert!(writer.observe(Vec::new()).is_empty());
+}
+
+#[test]
+fn more_events_than_the_queue_holds_are_taken_when_nobody_else_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = writer(&folder);
+    let events = (0..QUEUE + 10).map(|n| event("a", n.to_string())).collect();
+    assert!(writer.observe(events).into_iter().all(|answer| answer.is_ok_and(|answer| answer.committed)));
+}
+
+#[test]
+fn followers_are_woken_by_a_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = writer(&folder);
+    let before = writer.commits().wait(u64::MAX, Duration::ZERO);
+    std::thread::scope(|scope| {
+        let follower = scope.spawn(|| writer.commits().wait(before, Duration::from_secs(60)));
+        writer.observe(vec![event("a", "1".into())]);
+        assert!(follower.join().unwrap() > before);
+    });
+}
