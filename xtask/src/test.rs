@@ -101,6 +101,7 @@ fn integration() -> Result<Tally, String> {
 
 /// The real agent CLIs against the scripted model. A CLI that is not there skips its tests.
 fn agents() -> Result<Tally, String> {
+    install::debian(&["git"]);
     for (name, found) in agents::ensure_agents() {
         match found {
             Ok(program) => println!("{name}: {}", program.display()),

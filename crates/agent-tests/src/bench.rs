@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::installed::{Agent, cache_folder};
+use crate::installed::{Agent, cache_folder, search_path};
 
 /// Lives in the cache folder rather than in `/tmp`: some CLIs distrust folders that others may write to.
 /// With `BELAY_TEST_KEEP=1` it stays behind for a look.
@@ -68,6 +68,21 @@ impl Workbench {
 
     pub fn write(&self, file: &str, content: &str) -> io::Result<()> {
         put(&self.work().join(file), content)
+    }
+
+    /// A command in the project that sees nothing of the machine but this home and the programs of the system, and
+    /// reaches nothing but loopback.
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.current_dir(self.work()).stdin(Stdio::null());
+        command.env_clear().env("PATH", search_path()).env("HOME", self.home());
+        command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        // Whatever a program looks for on the network is refused at once instead of timing out.
+        for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+            command.env(proxy, "http://127.0.0.1:9");
+        }
+        command.env("NO_PROXY", "127.0.0.1,localhost").env("no_proxy", "127.0.0.1,localhost");
+        command
     }
 
     /// Writes the configuration of a CLI into the home, unless it is there already.

@@ -83,6 +83,21 @@ impl Agent {
     }
 }
 
+/// The `belay` under test: `$BELAY_BIN`, else the one built beside the running test.
+pub fn belay_program() -> io::Result<PathBuf> {
+    if let Some(program) = std::env::var_os("BELAY_BIN") {
+        return Ok(program.into());
+    }
+    let test = std::env::current_exe()?;
+    let folder = test.parent().and_then(Path::parent).unwrap_or(&test);
+    let program = folder.join(format!("belay{}", std::env::consts::EXE_SUFFIX));
+    if program.exists() {
+        return Ok(program);
+    }
+    let problem = format!("{} is not there; `cargo build --bins` makes it", program.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, problem))
+}
+
 /// The system's own folders and the one with `node`, which several CLIs are started by.
 pub(crate) fn search_path() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -32,7 +32,7 @@ pub mod stories;
 mod transcript;
 
 pub use bench::Workbench;
-pub use installed::{Agent, cache_folder};
+pub use installed::{Agent, belay_program, cache_folder};
 pub use recipe::Recipe;
 pub use run::{Finished, Run, Running};
 pub use transcript::Transcript;

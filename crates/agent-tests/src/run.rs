@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -76,21 +76,15 @@ impl<'a> Run<'a> {
     /// The command as it will be run, for tests that start it by other means (a terminal, `belay run`).
     pub fn command(&self) -> Command {
         let recipe = self.agent.recipe;
-        let mut command = Command::new(&self.agent.program);
+        let mut command = self.bench.command(&self.agent.program);
         let args = if self.session.is_some() { recipe.resume } else { recipe.start };
         command.args(args.iter().map(|arg| self.fill(arg))).args(&self.args);
-        let folders = self.path_first.iter().map(|folder| folder.display().to_string());
-        let path = folders.chain([search_path()]).collect::<Vec<_>>().join(":");
-        command.env_clear().env("PATH", path).env("HOME", self.bench.home());
-        command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
-        // Loopback only: whatever else a CLI looks for on the network is refused at once instead of timing out.
-        for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
-            command.env(proxy, "http://127.0.0.1:9");
+        if !self.path_first.is_empty() {
+            let folders = self.path_first.iter().map(|folder| folder.display().to_string());
+            command.env("PATH", folders.chain([search_path()]).collect::<Vec<_>>().join(":"));
         }
-        command.env("NO_PROXY", "127.0.0.1,localhost").env("no_proxy", "127.0.0.1,localhost");
         command.envs(recipe.env.iter().map(|(name, value)| (name, self.fill(value))));
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.current_dir(self.bench.work()).stdin(Stdio::null());
         command
     }
 

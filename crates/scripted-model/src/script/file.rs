@@ -1,4 +1,17 @@
 //! Scripts as TOML or JSON. A turn names exactly one reply; unknown keys and mixed replies are errors that say which.
+//!
+//! | key | the turn |
+//! |---|---|
+//! | `text` | says this and ends the agent's turn |
+//! | `chant = { word, times }` | says one word over and over |
+//! | `shell`, `read`, `write = { path, content }`, `edit = { path, old, new }`, `patch` | calls a tool |
+//! | `call = { name, args, namespace }` | calls a tool by its own name |
+//! | `calls = [{ shell = ".." }, ..]` | calls several tools at once |
+//! | `error = { status, message or body, headers }` | answers with an HTTP error, or with any bytes |
+//! | `stream_error = { code, message }` | begins a stream and fails in it |
+//!
+//! `say` puts words before a call; `repeat` plays a turn again; `usage = { input, output, cached }` sets token counts;
+//! `delay_ms`, `piece_delay_ms`, `split`, `hold_after`, `drop_after` are the fields of [`Pace`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,6 +48,26 @@ impl Script {
             .map_err(|source| ScriptError::InFile { path: path.to_owned(), source: Box::new(source) })
     }
 
+    /// ```
+    /// use belay_scripted_model::Script;
+    ///
+    /// let script = Script::from_toml(
+    ///     r#"
+    ///     otherwise = { text = "Enough." }
+    ///
+    ///     [[turn]]
+    ///     say = "I run the tests."
+    ///     shell = "cargo test"
+    ///     repeat = 5
+    ///
+    ///     [[turn]]
+    ///     error = { status = 429, message = "slow down", headers = { retry-after = "2" } }
+    ///     "#,
+    /// )?;
+    /// # let built = Script::new().otherwise("Enough.").shell("cargo test").saying("I run the tests.").repeat(5);
+    /// # assert_eq!(script, built.error(429, "slow down").header("retry-after", "2"));
+    /// # Ok::<(), belay_scripted_model::ScriptError>(())
+    /// ```
     pub fn from_toml(text: &str) -> Result<Self, ScriptError> {
         toml::from_str::<ScriptFile>(text)?.into_script()
     }

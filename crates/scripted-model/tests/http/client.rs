@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Reply {
     pub(crate) status: u16,
