@@ -81,7 +81,8 @@ pub trait Transaction {
     /// Names the session that started this one. Returns `false` when it would become its own ancestor.
     fn adopt(&mut self, child: SessionId, parent: SessionId) -> Result<bool>;
 
-    /// Appends to the log; `false` when the session has an event of that identity.
+    /// Appends to the log; `false` when the session has an event of that identity. The event is the session's once
+    /// [`Transaction::save`] has followed.
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool>;
     /// Writes the row of a session whose version was `from`.
     fn save(&mut self, session: SessionId, from: u64, to: u64, state: &State, card: &Card) -> Result<()>;

@@ -134,7 +134,9 @@ fn the_row_is_the_authority_on_the_state() {
 fn events_remember_the_rules_they_were_applied_under() {
     let folder = Folder::new();
     let strict = Arc::new(Rules::default());
-    let dry = Arc::new(Rules { dry_run: true, ..Rules::default() });
+    let mut dry = Rules::default();
+    dry.dry_run = true;
+    let dry = Arc::new(dry);
     let (for_p, otherwise) = (Arc::clone(&dry), Arc::clone(&strict));
     let rules = move |project: Option<&str>| {
         if project == Some("/p") { Arc::clone(&for_p) } else { Arc::clone(&otherwise) }

@@ -39,6 +39,7 @@ pub fn an_identity_counts_once_per_session(fixture: &impl Fixture) {
         let a = transaction.head(&key("a")).unwrap().unwrap();
         assert!(!append(transaction, &a, 3, "a-1"), "the same fact twice");
         assert!(append(transaction, &a, 3, "a-3"));
+        transaction.save(a.id, 2, 3, &State::Active, &card(1)).unwrap();
         let b = transaction.head(&key("b")).unwrap().unwrap();
         assert!(append(transaction, &b, 2, "a-1"), "another session may know the same id");
     });

@@ -14,29 +14,49 @@ const PAGES: u64 = 256;
 
 pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Time) -> Result<Pruned> {
     let mut pruned = Pruned::default();
-    if let Some(session) = store.explain(candidate(&store.conn, retention, now))? {
-        (pruned.events, pruned.sessions) = store.explain(slice(&store.conn, session))?;
-        pruned.more = true;
+    let conn = &store.conn;
+    match store.explain(clear(conn))? {
+        Some(events) => {
+            pruned.events = events;
+            pruned.more = true;
+        }
+        // Only when all graves are empty is it known how much room there is.
+        None => {
+            if let Some(session) = store.explain(candidate(conn, retention, now))? {
+                store.explain(bury(conn, session))?;
+                pruned.sessions = 1;
+                pruned.more = true;
+            }
+        }
     }
-    pruned.more |= store.explain(leftovers(&store.conn, now - retention.max_age, now))? == SLICE;
-    let (freed, left) = store.explain(vacuum(&store.conn))?;
+    pruned.more |= store.explain(leftovers(conn, now - retention.max_age, now))? == SLICE;
+    let (freed, left) = store.explain(vacuum(conn))?;
     pruned.freed = freed;
     pruned.more |= left;
     Ok(pruned)
 }
 
-fn slice(conn: &Connection, session: i64) -> rusqlite::Result<(u64, u64)> {
+/// The session is gone at once, with all that belongs to it; its events, which may be many, go bit by bit.
+fn bury(conn: &Connection, session: i64) -> rusqlite::Result<()> {
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
+    transaction.prepare_cached("INSERT INTO graves (session) VALUES (?1)")?.execute([session])?;
+    transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session])?;
+    transaction.commit()
+}
+
+/// Takes a slice of what lies in the graves; `None` when there are none.
+fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
+    let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
+    let grave = transaction.prepare_cached("SELECT min(session) FROM graves")?.query_row([], |row| row.get(0))?;
+    let Some(session): Option<i64> = grave else { return Ok(None) };
     let events = transaction
-        .prepare_cached(
-            "DELETE FROM events WHERE ord IN (SELECT ord FROM events WHERE session = ?1 ORDER BY seq LIMIT ?2)",
-        )?
+        .prepare_cached("DELETE FROM events WHERE ord IN (SELECT ord FROM events WHERE session = ?1 LIMIT ?2)")?
         .execute(params![session, SLICE])? as u64;
-    // The last slice takes the session with it.
-    let gone =
-        events < SLICE && transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session])? == 1;
+    if events < SLICE {
+        transaction.prepare_cached("DELETE FROM graves WHERE session = ?1")?.execute([session])?;
+    }
     transaction.commit()?;
-    Ok((events, u64::from(gone)))
+    Ok(Some(events))
 }
 
 /// Messages that were sent or given up long ago, and tombstones that have expired.

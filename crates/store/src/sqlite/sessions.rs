@@ -118,6 +118,12 @@ pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<V
     Ok((sql, values))
 }
 
+pub(super) fn id(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionId>> {
+    conn.prepare_cached("SELECT id FROM sessions WHERE agent = ?1 AND native_id = ?2")?
+        .query_row([&key.agent, &key.id], |row| row.get(0).map(SessionId))
+        .optional()
+}
+
 pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<Head>> {
     conn.prepare_cached(
         "SELECT id, parent, version, snapshot, state_json FROM sessions WHERE agent = ?1 AND native_id = ?2",

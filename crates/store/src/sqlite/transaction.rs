@@ -1,5 +1,6 @@
 //! The write lock and what is done under it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use belay_core::effect::Spent;
@@ -20,6 +21,8 @@ const MAX_DEPTH: usize = 32;
 pub(super) struct SqliteTransaction<'a> {
     store: &'a SqliteStore,
     open: bool,
+    /// Last events appended here, for sessions that have not been saved yet.
+    tips: HashMap<SessionId, i64>,
 }
 
 impl<'a> SqliteTransaction<'a> {
@@ -37,7 +40,7 @@ impl<'a> SqliteTransaction<'a> {
         }
         // The lock comes first: what is read afterwards cannot be overtaken.
         store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
-        Ok(Self { store, open: true })
+        Ok(Self { store, open: true, tips: HashMap::new() })
     }
 
     fn conn(&self) -> &'a Connection {
@@ -120,11 +123,13 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
+        let tip = self.tips.get(&session).copied();
         let added = self.run(
             self.conn()
                 .prepare_cached(
-                    "INSERT INTO events (session, seq, identity, at, kind, rules, json)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (session, identity) DO NOTHING",
+                    "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
+                     VALUES (?1, ?2, coalesce(?8, (SELECT tip FROM sessions WHERE id = ?1)), ?3, ?4, ?5, ?6, ?7)
+                     ON CONFLICT (session, identity) DO NOTHING",
                 )
                 .and_then(|mut s| {
                     s.execute(params![
@@ -134,31 +139,41 @@ impl Transaction for SqliteTransaction<'_> {
                         event.at.millis(),
                         event.kind,
                         event.rules.0.cast_signed(),
-                        event.json
+                        event.json,
+                        tip
                     ])
                 }),
         )?;
+        if added == 1 {
+            self.tips.insert(session, self.conn().last_insert_rowid());
+        }
         Ok(added == 1)
     }
 
     fn save(&mut self, session: SessionId, from: u64, to: u64, state: &State, card: &Card) -> Result<()> {
         let held = state.is_paused() || state.is_killed();
+        let tip = self.tips.remove(&session);
         let saved = self.run((|| {
+            let last_at = card.facts.last_at.millis();
+            // The index of times is touched once a second at most: it is for sorting.
+            self.conn()
+                .prepare_cached("UPDATE sessions SET last_at = ?2 WHERE id = ?1 AND last_at + 1000 <= ?2")?
+                .execute([session.0, last_at])?;
             self.conn()
                 .prepare_cached(
-                    "UPDATE sessions SET version = ?3, state = ?4, held = ?5, state_json = ?6, project = ?7,
-                            last_at = max(last_at, ?8), calls = ?9, tokens = ?10, cost_micros = ?11, card_json = ?12
+                    "UPDATE sessions SET version = ?3, tip = coalesce(?4, tip), state = ?5, held = ?6,
+                            state_json = ?7, project = ?8, calls = ?9, tokens = ?10, cost_micros = ?11, card_json = ?12
                      WHERE id = ?1 AND version = ?2",
                 )?
                 .execute(params![
                     session.0,
                     from,
                     to,
+                    tip,
                     state.word(),
                     held,
                     to_json(state)?,
                     card.facts.project,
-                    card.facts.last_at.millis(),
                     clamp(card.counters.calls),
                     clamp(card.spent.usage.total()),
                     clamp(card.spent.cost_micros),

@@ -7,11 +7,12 @@ CREATE TABLE sessions (
     parent       INTEGER REFERENCES sessions (id) ON DELETE SET NULL,
     version      INTEGER NOT NULL DEFAULT 0,        -- number of the last event
     snapshot     INTEGER NOT NULL DEFAULT 0,        -- event number of the newest snapshot
+    tip          INTEGER,                           -- the last event's place in the log
     state        TEXT    NOT NULL DEFAULT 'active', -- the word, for searching
     held         INTEGER NOT NULL DEFAULT 0,        -- paused or killed, archived or not
     state_json   TEXT    NOT NULL DEFAULT '{"state":"active"}', -- the authority
     project      TEXT,
-    last_at      INTEGER NOT NULL DEFAULT 0,
+    last_at      INTEGER NOT NULL DEFAULT 0,        -- for sorting; may be a second behind
     calls        INTEGER NOT NULL DEFAULT 0,
     tokens       INTEGER NOT NULL DEFAULT 0,
     cost_micros  INTEGER NOT NULL DEFAULT 0,
@@ -25,10 +26,14 @@ CREATE INDEX sessions_native ON sessions (native_id, agent);
 CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_held ON sessions (last_at, id) WHERE held = 1;
 
+-- The log of all sessions in the order of arrival. The events of one session are chained by `prev`, newest first:
+-- a session is read from its end, and an index for that would cost a page more with every event. Events outlive
+-- their session until they are cleaned up, see `graves`.
 CREATE TABLE events (
     ord      INTEGER PRIMARY KEY,
-    session  INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    session  INTEGER NOT NULL,
     seq      INTEGER NOT NULL,
+    prev     INTEGER,
     identity INTEGER NOT NULL,
     at       INTEGER NOT NULL,
     kind     TEXT    NOT NULL,
@@ -36,7 +41,11 @@ CREATE TABLE events (
     json     TEXT    NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX events_identity ON events (session, identity);
-CREATE UNIQUE INDEX events_seq ON events (session, seq);
+
+-- Sessions that are gone, and whose events have still to go.
+CREATE TABLE graves (
+    session INTEGER PRIMARY KEY
+) STRICT;
 
 CREATE TABLE snapshots (
     id      INTEGER PRIMARY KEY,
