@@ -27,6 +27,15 @@ impl Digest {
         Self(hasher.digest())
     }
 
+    /// Digest of pieces as if they stood in one text: equal to [`Digest::of`] of the whole.
+    pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut hasher = Xxh3::new();
+        for piece in pieces {
+            hasher.update(piece.as_bytes());
+        }
+        Self(hasher.digest())
+    }
+
     pub fn parse(hex: &str) -> Option<Self> {
         (hex.len() == 16).then(|| u64::from_str_radix(hex, 16).ok().map(Self)).flatten()
     }

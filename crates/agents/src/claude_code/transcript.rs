@@ -6,6 +6,7 @@
 //! very old versions inline. `progress` lines repeat what sub-agents say and are passed.
 
 pub(crate) mod author;
+mod details;
 mod edit;
 mod pending;
 mod record;
@@ -22,6 +23,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use self::author::{Marks, Said};
+use self::details::Details;
 use self::pending::{Because, Call, Pending};
 use self::record::{Block, Content, Record};
 use super::{ID, sub_agent_key};
@@ -94,6 +96,9 @@ impl Signature<'_> {
 /// How many sub-agents are kept in mind.
 const CHAINS: usize = 64;
 
+/// What the buffer for cut lines keeps.
+const BUFFER: usize = 256 * 1024;
+
 /// State of one file.
 struct Reader {
     /// The file's own session: the conversation, or the sub-agent.
@@ -112,6 +117,8 @@ struct Reader {
     launched: VecDeque<SubAgent>,
     /// Inline sub-agents: latest line of each, and its session.
     chains: VecDeque<(String, SessionKey)>,
+    /// The line at hand without its details.
+    buffer: String,
 }
 
 impl Reader {
@@ -128,6 +135,7 @@ impl Reader {
             pending: Pending::default(),
             launched: VecDeque::new(),
             chains: VecDeque::new(),
+            buffer: String::new(),
         };
         if let Some(agent) = stem.strip_prefix("agent-") {
             reader.agent = Some(agent.to_owned());
@@ -205,7 +213,7 @@ impl Reader {
         Some(session)
     }
 
-    fn user(&mut self, record: Record<'_>, teller: &mut Teller<'_>) {
+    fn user(&mut self, record: Record<'_>, details: Details<'_>, teller: &mut Teller<'_>) {
         let origin = record.origin.and_then(|raw| serde_json::from_str::<Origin<'_>>(raw.get()).ok());
         let marks = Marks {
             sub_agent: teller.parent.is_some(),
@@ -221,8 +229,10 @@ impl Reader {
                     match &*block.kind {
                         "tool_result" => {
                             self.pending.complete(Because::GoesOn, teller);
-                            let denied = record.tool_denial_kind.some().is_some();
-                            self.answer(block, record.tool_use_result, denied, teller);
+                            // Nothing that went well was denied.
+                            let denied =
+                                block.is_error.0 && (record.tool_denial_kind.some().is_some() || details.deny());
+                            self.answer(block, details, denied, teller);
                         }
                         "text" => self.prompt(&block.text, marks, teller),
                         _ => {}
@@ -249,7 +259,7 @@ impl Reader {
         self.compacted = false;
     }
 
-    fn answer(&mut self, block: Block<'_>, details: Option<&RawValue>, denied: bool, teller: &mut Teller<'_>) {
+    fn answer(&mut self, block: Block<'_>, details: Details<'_>, denied: bool, teller: &mut Teller<'_>) {
         let call = self.pending.answered(&block.tool_use_id);
         let kind = call.as_ref().map(|call| call.kind);
         let text = block.content.into_text();
@@ -257,13 +267,17 @@ impl Reader {
         let id = block.tool_use_id.owned();
         let ok = ending.status == belay_core::Status::Ok;
         teller.tell(Body::ToolReturned(ToolReturned::new(id.clone(), Some(ending.status), ending.exit_code, &text)));
-        match (kind, details) {
-            (Some(ToolKind::Edit | ToolKind::Write), Some(details)) if ok => {
-                if let Some(change) = edit::change(id, details) {
+        match kind {
+            Some(ToolKind::Edit | ToolKind::Write) if ok => {
+                if let Some(change) = details.read().and_then(|details| edit::change(id, details)) {
                     teller.tell(Body::FileChanged(change));
                 }
             }
-            (Some(ToolKind::SubAgent), Some(details)) => self.sub_agent(call, details, teller),
+            Some(ToolKind::SubAgent) => {
+                if let Some(details) = details.read() {
+                    self.sub_agent(call, details, teller);
+                }
+            }
             _ => {}
         }
     }
@@ -301,15 +315,33 @@ impl Dialect for Reader {
         if system::is_of_no_interest(line) {
             return Ok(());
         }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let result = match details::cut(line, &mut buffer) {
+            Some((head, rest)) => self.record(head, Details::Unread(rest), teller),
+            None => self.record(line, Details::None, teller),
+        };
+        buffer.shrink_to(BUFFER);
+        self.buffer = buffer;
+        result
+    }
+
+    fn end(&mut self, teller: &mut Teller<'_>) {
+        self.pending.complete(Because::TurnOver, teller);
+    }
+}
+
+impl Reader {
+    fn record(&mut self, line: &str, details: Details<'_>, teller: &mut Teller<'_>) -> Result<(), Flaw> {
         let record: Record<'_> = match serde_json::from_str(line) {
             Ok(record) => record,
             Err(_) if well_formed(line) => return Err(Flaw::Unknown),
             Err(_) => return Err(Flaw::Broken),
         };
+        let details = record.tool_use_result.map_or(details, Details::Read);
         match &*record.kind {
             "user" => {
                 self.place(&record, teller);
-                self.user(record, teller);
+                self.user(record, details, teller);
             }
             "assistant" => {
                 self.place(&record, teller);
@@ -342,10 +374,6 @@ impl Dialect for Reader {
             _ => return Err(Flaw::Unknown),
         }
         Ok(())
-    }
-
-    fn end(&mut self, teller: &mut Teller<'_>) {
-        self.pending.complete(Because::TurnOver, teller);
     }
 }
 

@@ -32,7 +32,7 @@ fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn a_truncated_file_is_read_up_to_the_cut(which in any::<prop::sample::Index>(), cut in 0.0..1.0f64) {

@@ -58,11 +58,7 @@ fn edited(original: &str, old: &str, new: &str, all: bool) -> Option<Digest> {
         return Some(Digest::of(original.replace(old, new)));
     }
     let at = memchr::memmem::find(original.as_bytes(), old.as_bytes())?;
-    let mut content = String::with_capacity(original.len() + new.len());
-    content.push_str(&original[..at]);
-    content.push_str(new);
-    content.push_str(&original[at + old.len()..]);
-    Some(Digest::of(content))
+    Some(Digest::of_pieces([&original[..at], new, &original[at + old.len()..]]))
 }
 
 #[cfg(test)]

@@ -1,0 +1,80 @@
+//! `toolUseResult`: what a tool answered, a second time and in more detail. It is often half of a
+//! file and seldom needed, so a line is cut before it, and it is read only on demand.
+
+use memchr::memmem;
+use serde_json::value::RawValue;
+
+const NAME: &str = ",\"toolUseResult\":";
+
+/// The details of an answer, read or not.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Details<'a> {
+    /// There are none.
+    None,
+    /// They were read with the line.
+    Read(&'a RawValue),
+    /// The rest of the line: the value, then further fields.
+    Unread(&'a str),
+}
+
+impl<'a> Details<'a> {
+    pub(super) fn read(self) -> Option<&'a RawValue> {
+        match self {
+            Self::None => None,
+            Self::Read(value) => Some(value),
+            Self::Unread(rest) => {
+                serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>().next().and_then(Result::ok)
+            }
+        }
+    }
+
+    /// Whether a field that names a denial follows the details.
+    pub(super) fn deny(self) -> bool {
+        match self {
+            Self::Unread(rest) => memmem::find(rest.as_bytes(), b",\"toolDenialKind\":\"").is_some(),
+            Self::None | Self::Read(_) => false,
+        }
+    }
+}
+
+/// Cuts a line before its details: the line without them, built in `buffer`, and the rest.
+///
+/// Inside a text the name's quotes would be escaped, so what is found is a field. Whether the rest
+/// is well formed is not looked at, only whether the line ends as a whole one does.
+pub(super) fn cut<'l, 'b>(line: &'l str, buffer: &'b mut String) -> Option<(&'b str, &'l str)> {
+    let at = memmem::find(line.as_bytes(), NAME.as_bytes())?;
+    let (head, rest) = (&line[..at], &line[at + NAME.len()..]);
+    // Fields stand in no promised order; a line whose parts come later must be read whole.
+    let has = |name: &str| memmem::rfind(head.as_bytes(), name.as_bytes()).is_some();
+    if !line.ends_with('}') || !has("\"timestamp\":") || !has("\"uuid\":") || !has("\"message\":") {
+        return None;
+    }
+    buffer.clear();
+    buffer.push_str(head);
+    buffer.push('}');
+    Some((buffer, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_and_its_details_are_still_there() {
+        let line = r#"{"message":{"a":"x"},"uuid":"u","timestamp":"t","toolUseResult":{"b":[1]},"toolDenialKind":"user-rejected"}"#;
+        let mut buffer = String::new();
+        let (head, rest) = cut(line, &mut buffer).expect("cut");
+        assert_eq!(head, r#"{"message":{"a":"x"},"uuid":"u","timestamp":"t"}"#);
+        let details = Details::Unread(rest);
+        assert_eq!(details.read().map(RawValue::get), Some(r#"{"b":[1]}"#));
+        assert!(details.deny());
+    }
+
+    #[test]
+    fn a_line_that_only_talks_about_details_stays_whole() {
+        let mut buffer = String::new();
+        assert!(cut(r#"{"message":"say ,\"toolUseResult\": x"}"#, &mut buffer).is_none());
+        assert!(cut(r#"{"uuid":"u","timestamp":"t","toolUseResult":{},"message":{}}"#, &mut buffer).is_none());
+        assert!(cut(r#"{"message":{},"uuid":"u","timestamp":"t","toolUseResult":{"torn":"#, &mut buffer).is_none());
+    }
+}
