@@ -18,9 +18,10 @@
 //! | [`table`] | agents by id and alias, with executable, session folders and formats |
 //! | [`hook`] | what an agent's hooks say and want to hear |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
-//! | [`claude_code`], [`codex`], [`copilot`], [`gemini`], [`opencode`], [`qwen`], [`pi`] | one agent each |
+//! | [`aider`], [`claude_code`], [`codex`], [`copilot`], [`gemini`], [`opencode`], [`qwen`], [`pi`] | one agent each |
 //! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
 
+pub mod aider;
 pub mod claude_code;
 pub mod codex;
 pub mod copilot;

@@ -107,9 +107,9 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["aider-chat"],
         name: "aider",
         executable: "aider",
-        sessions: |_| Vec::new(),
-        in_project: |_| Vec::new(),
-        formats: &[],
+        sessions: |dirs| vec![dirs.home.join(crate::aider::HISTORY)],
+        in_project: |here| here.ancestors().map(|folder| folder.join(crate::aider::HISTORY)).collect(),
+        formats: &[&crate::aider::transcript::Transcript],
     },
     Agent {
         id: "pi",

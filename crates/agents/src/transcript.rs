@@ -4,6 +4,7 @@
 //! [`Dialect`] (what one line means) under [`read_lines`] (splitting, bounds, damage). The dialect
 //! speaks through a [`Teller`], which knows whose events they are and mints their ids.
 
+mod bound;
 mod items;
 mod lines;
 pub(crate) mod marks;

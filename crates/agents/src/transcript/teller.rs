@@ -5,6 +5,7 @@ use belay_core::event::{Body, Event, ModelAnswered, Source, ToolCalled};
 use belay_core::{SessionKey, Time};
 
 use super::Sink;
+use super::bound::bound;
 
 /// Speaks for one session at a time.
 pub struct Teller<'a> {
@@ -63,6 +64,7 @@ impl<'a> Teller<'a> {
         event.parent.clone_from(&self.parent);
         event.batch.clone_from(&self.batch);
         event.cwd.clone_from(&self.cwd);
+        bound(&mut event);
         self.sink.event(event);
     }
 

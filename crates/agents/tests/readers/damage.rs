@@ -25,14 +25,24 @@ fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
     std::fs::write(&path, bytes).expect("written");
     let mut events = 0;
     // A file may be damaged so far that it cannot be opened (a database); that is an error, not a panic.
-    let _ = format.read(&path, &mut |_| events += 1);
+    let _ = format.read(&path, &mut |event: belay_core::Event| {
+        events += 1;
+        let size = serde_json::to_vec(&event).expect("an event serialises").len();
+        assert!(size < 32 * 1024, "an event is small whatever the file holds, this one has {size} bytes");
+    });
     // Nor may looking at it for recognition.
     let _ = belay_agents::recognise(&path);
     events
 }
 
+/// Well formed, but not what anybody expects.
+fn values() -> Vec<String> {
+    let odd = ["null", "[]", "{}", "-1", "1e99", "\"\"", "true", "[[{}]]", "\"\\ud800\""];
+    odd.iter().map(|value| (*value).to_owned()).chain([format!("\"{}\"", "x".repeat(100_000))]).collect()
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn a_truncated_file_is_read_up_to_the_cut(which in any::<prop::sample::Index>(), cut in 0.0..1.0f64) {
@@ -63,7 +73,7 @@ proptest! {
         which in any::<prop::sample::Index>(),
         from in any::<prop::sample::Index>(),
         to in any::<prop::sample::Index>(),
-        value in prop::sample::select(vec!["null", "[]", "{}", "-1", "1e99", "\"\"", "true", "[[{}]]", "\"\\ud800\""]),
+        value in prop::sample::select(values()),
     ) {
         // Replaces one JSON value of the file by another: well formed, but not what is expected there.
         let files = fixtures();
@@ -77,7 +87,7 @@ proptest! {
             let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
             if let Some(Ok(_)) = stream.next() {
                 let end = start + stream.byte_offset();
-                text.replace_range(start..end, value);
+                text.replace_range(start..end, &value);
             }
         }
         read_damaged(path, text.as_bytes());

@@ -1,0 +1,242 @@
+//! aider's chat history: headings begin chats, `####` lines are what the user typed, `>` lines what
+//! aider itself says, everything else the model's answer. There are no tool calls: edits stand in
+//! the answers, and aider tells which it applied.
+
+use std::path::Path;
+
+use belay_core::event::{
+    Author, Body, ChangeKind, Committed, FileChanged, ModelAnswered, ModelFailed, Note, Prompt, SessionStarted,
+    TurnEnded, Usage,
+};
+use belay_core::{Excerpt, SessionKey, Time};
+
+use super::{HISTORY, ID};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, read_lines};
+
+/// The format.
+#[derive(Debug)]
+pub struct Transcript;
+
+const CHAT: &str = "# aider chat started at ";
+
+impl Format for Transcript {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn recognises(&self, path: &Path, head: &[u8]) -> bool {
+        let named = path.file_name().is_some_and(|name| name == HISTORY);
+        let markdown = path.extension().is_some_and(|ext| ext == "md");
+        let begins = memchr::memmem::find(&head[..head.len().min(256)], CHAT.as_bytes()).is_some();
+        markdown && (named || begins)
+    }
+
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
+        let mut teller = Teller::new(SessionKey::new(ID, "unnamed"), sink);
+        read_lines(path, &mut Reader::new(path), &mut teller)
+    }
+}
+
+/// How much of one prompt or answer is kept to be told.
+const SAID_BYTES: usize = 256 * 1024;
+
+struct Reader {
+    transcript: String,
+    project: Option<String>,
+    /// The project's name: two projects may have chats of the same second.
+    name: String,
+    chat: Option<String>,
+    model: Option<String>,
+    prompt: String,
+    said: String,
+    answered: bool,
+    number: u32,
+}
+
+impl Reader {
+    fn new(path: &Path) -> Self {
+        let project = path.parent().map(|folder| folder.to_string_lossy().into_owned());
+        Self {
+            name: path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned(),
+            transcript: path.to_string_lossy().into_owned(),
+            project: project.filter(|folder| !folder.is_empty()),
+            chat: None,
+            model: None,
+            prompt: String::new(),
+            said: String::new(),
+            answered: false,
+            number: 0,
+        }
+    }
+
+    fn begin(&mut self, started: &str, teller: &mut Teller<'_>) {
+        self.end_turn(teller);
+        let started = started.trim();
+        teller.at = Time::parse(started).unwrap_or(Time::UNKNOWN);
+        teller.session = SessionKey::new(ID, format!("{}-{}", started.replace(' ', "T"), self.name));
+        teller.cwd.clone_from(&self.project);
+        self.chat = Some(started.to_owned());
+        self.model = None;
+        self.number = 0;
+        teller.tell(Body::SessionStarted(SessionStarted {
+            project: self.project.clone(),
+            transcript: Some(self.transcript.clone()),
+            ..SessionStarted::default()
+        }));
+    }
+
+    /// The user has typed all there is.
+    fn prompted(&mut self, teller: &mut Teller<'_>) {
+        if !self.prompt.is_empty() {
+            let text = std::mem::take(&mut self.prompt);
+            teller.tell(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(text.trim()) }));
+        }
+    }
+
+    /// The model has said all there is; `cost` is what aider reports about it.
+    fn answer(&mut self, cost: Option<(Usage, Option<u64>)>, teller: &mut Teller<'_>) {
+        self.prompted(teller);
+        let said = std::mem::take(&mut self.said);
+        if said.trim().is_empty() && cost.is_none() {
+            return;
+        }
+        self.number += 1;
+        self.answered = true;
+        teller.tell(Body::ModelAnswered(ModelAnswered {
+            response: Some(format!("{}#{}", teller.session.id, self.number)),
+            model: self.model.clone(),
+            usage: cost.map(|(usage, _)| usage),
+            cost_micros: cost.and_then(|(_, micros)| micros),
+            text: Excerpt::new(said.trim()),
+            ..ModelAnswered::default()
+        }));
+    }
+
+    fn end_turn(&mut self, teller: &mut Teller<'_>) {
+        self.answer(None, teller);
+        if std::mem::take(&mut self.answered) {
+            teller.tell(Body::TurnEnded(TurnEnded::default()));
+        }
+    }
+
+    /// What aider says about itself.
+    fn remark(&mut self, remark: &str, teller: &mut Teller<'_>) {
+        if let Some(cost) = cost(remark) {
+            self.answer(Some(cost), teller);
+            return;
+        }
+        let model = remark.strip_prefix("Main model: ").or(remark.strip_prefix("Model: "));
+        if let Some(model) = model {
+            let name = model.split(" with ").next().unwrap_or(model).split(',').next().unwrap_or(model).trim();
+            self.model = Some(name.to_owned());
+        } else if let Some(path) = remark.strip_prefix("Applied edit to ") {
+            self.answer(None, teller);
+            teller.tell(Body::FileChanged(FileChanged {
+                path: path.to_owned(),
+                change: ChangeKind::Modified,
+                before: None,
+                after: None,
+                added: None,
+                removed: None,
+                call: None,
+            }));
+        } else if let Some((sha, _)) = remark.strip_prefix("Commit ").and_then(|rest| rest.split_once(' ')) {
+            if sha.len() >= 7 && sha.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                teller.tell(Body::Committed(Committed { sha: sha.to_owned(), files: None }));
+            }
+        } else if remark.starts_with("litellm.") {
+            self.answer(None, teller);
+            let message = Excerpt::bounded(remark, 512);
+            teller.tell(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+        } else if remark.contains("failed to match") || remark.contains("did not conform to the edit format") {
+            self.answer(None, teller);
+            teller.tell(Body::Note(Note { text: Excerpt::bounded(remark, 512) }));
+        }
+    }
+}
+
+impl Dialect for Reader {
+    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+        if let Some(started) = line.strip_prefix(CHAT) {
+            self.begin(started, teller);
+            return Ok(());
+        }
+        if self.chat.is_none() {
+            return Err(if line.contains('\0') { Flaw::Broken } else { Flaw::Unknown });
+        }
+        if let Some(typed) = line.strip_prefix("####") {
+            if self.prompt.is_empty() {
+                self.end_turn(teller);
+            }
+            add(&mut self.prompt, typed.trim());
+        } else if let Some(remark) = line.strip_prefix('>') {
+            self.prompted(teller);
+            self.remark(remark.trim(), teller);
+        } else {
+            self.prompted(teller);
+            add(&mut self.said, line);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, teller: &mut Teller<'_>) {
+        if self.chat.is_some() {
+            self.end_turn(teller);
+        }
+    }
+}
+
+fn add(text: &mut String, line: &str) {
+    let room = SAID_BYTES.saturating_sub(text.len());
+    if !text.is_empty() && room > 0 {
+        text.push('\n');
+    }
+    text.push_str(&line[..line.floor_char_boundary(room)]);
+}
+
+/// `Tokens: 5.2k sent, 1.1k cache hit, 310 received. Cost: $0.02 message, $0.09 session.`
+fn cost(remark: &str) -> Option<(Usage, Option<u64>)> {
+    let counts = remark.strip_prefix("Tokens: ")?;
+    let (counts, money) = counts.split_once(". Cost: ").unwrap_or((counts.trim_end_matches('.'), ""));
+    let mut usage = Usage::default();
+    for count in counts.split(", ") {
+        let (number, what) = count.split_once(' ')?;
+        let number = tokens(number)?;
+        match what.trim_end_matches('.') {
+            "sent" => usage.input = number,
+            "received" => usage.output = number,
+            "cache hit" => usage.cache_read = number,
+            "cache write" => usage.cache_write = number,
+            _ => {}
+        }
+    }
+    let dollars = money.split(" message").next().and_then(|text| text.strip_prefix('$')?.parse::<f64>().ok());
+    Some((usage, dollars.filter(|dollars| *dollars >= 0.0).map(|dollars| (dollars * 1e6).round() as u64)))
+}
+
+/// `594`, `5.2k`, `1.3M`
+fn tokens(text: &str) -> Option<u64> {
+    let (number, scale) = match (text.strip_suffix('k'), text.strip_suffix('M')) {
+        (Some(number), _) => (number, 1e3),
+        (_, Some(number)) => (number, 1e6),
+        _ => (text, 1.0),
+    };
+    let number: f64 = number.replace(',', "").parse().ok()?;
+    (number >= 0.0).then_some((number * scale) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_answer_cost_is_read_from_aiders_own_words() {
+        let of = |text| cost(text).map(|(usage, micros)| (usage.input, usage.cache_read, usage.output, micros));
+        assert_eq!(of("Tokens: 594 sent, 20 received."), Some((594, 0, 20, None)));
+        assert_eq!(
+            of("Tokens: 5.2k sent, 1.1k cache hit, 310 received. Cost: $0.02 message, $0.09 session."),
+            Some((5_200, 1_100, 310, Some(20_000)))
+        );
+        assert_eq!(of("Tokens are scarce"), None);
+    }
+}
