@@ -3,6 +3,7 @@
 mod audit;
 mod transcripts;
 
+<<<<<<< HEAD
 /// A bench: its name, what it measures, and what prints its table, given its own options.
 struct Bench {
     name: &'static str,
@@ -15,6 +16,14 @@ const BENCHES: &[Bench] = &[Bench {
     what: "replaying a history, beside tools that only add it up  [--size 1GB]",
     run: audit::run,
 }];
+=======
+/// A bench: its name, what it measures, and the arguments of the cargo call that prints its table.
+const BENCHES: &[(&str, &str, &[&str])] = &[(
+    "core",
+    "events per second through Session::apply, all patterns on",
+    &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"],
+)];
+>>>>>>> 3276a50 (Properties of sessions, a bench of apply, and a bounded snapshot)
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     let known = || BENCHES.iter().map(|bench| format!("  {:<10} {}\n", bench.name, bench.what)).collect::<String>();

@@ -4,6 +4,7 @@
 mod finding;
 mod track;
 
+use track::Limits;
 pub use track::{Pending, Track, Tracks};
 
 use std::borrow::Cow;
@@ -52,8 +53,9 @@ impl By {
 impl Session {
     /// Asks every pattern that listens to this occasion, and takes the one step that is due.
     pub(crate) fn examine(&mut self, occasion: Occasion, rules: &Rules, effects: &mut Vec<Effect>) {
-        let view = View { session: self, focus: occasion.focus, asked: occasion.asked };
+        let view = View::new(self, occasion.focus, occasion.asked);
         let mut best: Option<Case> = None;
+        let mut going_on = Vec::new();
         let mut consider = |case: Case| {
             if best.as_ref().is_none_or(|so_far| case.rung > so_far.rung) {
                 best = Some(case);
@@ -73,17 +75,22 @@ impl Session {
                 continue;
             }
             let Some(rung) = ladder.rung(claim.count, claim.strength) else { continue };
-            if let Some(rung) = self.due(pattern.name, &claim, rung, rules) {
+            going_on.extend(self.tracks().mark(pattern.name, &claim));
+            if let Some(rung) = self.due(pattern.name, &claim, rung, ladder.pause_at != 0, rules) {
                 consider(Case { rung, claim, by: By::Pattern(pattern) });
             }
         }
         if occasion.trigger == Trigger::Answered {
             for (at, pattern) in rules.custom.iter().enumerate() {
                 let Some(claim) = custom::look(&view, at, pattern, &rules.matches()[at]) else { continue };
-                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, rules) {
+                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, true, rules) {
                     consider(Case { rung, claim, by: By::Custom(at) });
                 }
             }
+        }
+        if !going_on.is_empty() {
+            let call = self.window().get(occasion.focus).map_or(0, |call| call.ordinal);
+            self.tracks_mut().goes_on(&going_on, call);
         }
         if let Some(case) = best {
             self.intervene(case, occasion, rules, effects);
@@ -91,14 +98,18 @@ impl Session {
     }
 
     /// The step that is due now, given what was done about this before.
-    fn due(&self, name: &str, claim: &Claim, rung: Rung, rules: &Rules) -> Option<Rung> {
+    fn due(&self, name: &str, claim: &Claim, rung: Rung, may_pause: bool, rules: &Rules) -> Option<Rung> {
         let fine = rules.allow.pair(claim.action, claim.outcome) || self.tracks().allows(claim);
-        if fine { None } else { self.tracks().step(rules.max_nudges, name, claim, rung) }
+        if fine {
+            None
+        } else {
+            self.tracks().step(Limits { max_nudges: rules.max_nudges, may_pause }, name, claim, rung)
+        }
     }
 
     fn intervene(&mut self, case: Case, occasion: Occasion, rules: &Rules, effects: &mut Vec<Effect>) {
         let Case { rung, claim, by } = case;
-        let view = View { session: self, focus: occasion.focus, asked: occasion.asked };
+        let view = View::new(self, occasion.focus, occasion.asked);
         let name = by.name(rules);
         let words = match by {
             By::Pattern(pattern) => (pattern.say)(&view, &claim),

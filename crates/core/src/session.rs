@@ -24,7 +24,7 @@ mod timers;
 mod window;
 
 pub use asks::Asks;
-pub use call::{Answer, Call, Mark, Mileage, Traits};
+pub use call::{Answer, Call, Mark, Traits};
 pub use contents::Contents;
 pub use identities::{Identities, REMEMBERED};
 pub use meter::Meter;

@@ -2,7 +2,11 @@
 //! about no nudge and no pause; every file under `scenarios/stuck` says which pattern speaks first, at
 //! which call, and how hard.
 
-#![expect(clippy::disallowed_methods, reason = "the test reads its scenarios, core does not")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "the test reads its scenarios and may panic, core does not"
+)]
 
 mod script;
 

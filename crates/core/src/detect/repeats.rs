@@ -3,12 +3,11 @@
 use super::view::{Tally, can_circle};
 use super::{Strength, View};
 use crate::action::ToolKind;
-use crate::rules::PatternRule;
-use crate::session::{Call, Traits};
+use crate::session::{Call, Traits, WINDOW};
 
 /// Occurrences of the call in focus that were answered alike, with nothing new changed in between.
 #[derive(Debug)]
-pub(super) struct Repeats<'a> {
+pub(crate) struct Repeats<'a> {
     /// The newest occurrence that was answered.
     pub answered: &'a Call,
     pub tally: Tally,
@@ -21,20 +20,20 @@ pub(super) struct Repeats<'a> {
 }
 
 impl<'a> Repeats<'a> {
-    pub(super) fn of(view: &View<'a>, rule: &PatternRule) -> Option<Self> {
+    pub(super) fn of(view: &View<'a>) -> Option<Self> {
         let call = view.call()?;
         if !can_circle(call) || call.is(Traits::NEW_PAIR) {
             return None;
         }
         // Asked for again and not answered yet: it would be answered as last time.
         let waiting = view.asked && call.answer.is_none();
-        let answered = if waiting { view.earlier(rule.window).find(|other| other.same_action(call))? } else { call };
+        let answered = if waiting { view.earlier(WINDOW).find(|other| other.same_action(call))? } else { call };
         if waiting && (answered.answer.is_none() || !can_circle(answered)) {
             return None;
         }
         let mut found = Self { answered, tally: Tally::of(call), between: 0, sights_lately: 0, sights: 0 };
         let (mut others, mut sights) = (0, 0);
-        for other in view.earlier(rule.window) {
+        for other in view.earlier(WINDOW) {
             if other.same_action(call) {
                 if !other.same_answer(answered) {
                     break;

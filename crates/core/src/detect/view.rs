@@ -1,5 +1,8 @@
 //! What a pattern may look at.
 
+use std::cell::OnceCell;
+
+use super::repeats::Repeats;
 use super::{Claim, Matcher, Strength};
 use crate::action::ToolKind;
 use crate::digest::Digest;
@@ -7,7 +10,7 @@ use crate::outcome::Status;
 use crate::session::{Call, Session, Traits};
 
 /// A session, seen from one of its calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct View<'a> {
     /// The session.
     pub session: &'a Session,
@@ -15,9 +18,20 @@ pub struct View<'a> {
     pub focus: usize,
     /// The call was just asked for; its answer is not there yet.
     pub asked: bool,
+    /// Occurrences of the call in focus: several patterns ask for them.
+    repeats: OnceCell<Option<Repeats<'a>>>,
 }
 
 impl<'a> View<'a> {
+    pub(crate) fn new(session: &'a Session, focus: usize, asked: bool) -> Self {
+        Self { session, focus, asked, repeats: OnceCell::new() }
+    }
+
+    /// Occurrences of the call in focus, if there is more than one.
+    pub(crate) fn repeats(&self) -> Option<&Repeats<'a>> {
+        self.repeats.get_or_init(|| Repeats::of(self)).as_ref()
+    }
+
     /// The call that gave occasion to look.
     pub fn call(&self) -> Option<&'a Call> {
         self.session.window().get(self.focus)
@@ -28,10 +42,11 @@ impl<'a> View<'a> {
     pub fn earlier(&self, reach: usize) -> impl Iterator<Item = &'a Call> + use<'a> {
         let window = self.session.window();
         let since = window.since();
-        let start = self.focus.saturating_sub(reach);
-        (start..self.focus)
+        let calls = window.calls();
+        let focus = self.focus.min(calls.len());
+        calls
+            .range(focus.saturating_sub(reach)..focus)
             .rev()
-            .filter_map(move |at| window.get(at))
             .take_while(move |call| call.ordinal >= since)
             .filter(|call| !call.is_neutral())
     }

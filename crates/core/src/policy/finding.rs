@@ -17,14 +17,12 @@ pub(super) fn make(view: &View<'_>, name: &str, claim: &Claim, words: &Words, oc
     let find = |ordinal: &u64| calls.iter().find(|call| call.ordinal == *ordinal);
     let evidence: Vec<Evidence> = claim.calls.iter().filter_map(find).map(evidence).collect();
     let began = find(&claim.first).or_else(|| calls.front());
-    let spent = match began {
-        Some(began) => Spent {
-            calls: call.saturating_sub(claim.first) + 1,
-            usage: session.spent.usage.less(&began.mileage.usage),
-            cost_micros: session.spent.cost_micros.saturating_sub(began.mileage.cost_micros),
-            millis: u64::try_from(occasion.at.since(began.at).as_millis()).unwrap_or(u64::MAX),
-        },
-        None => session.clock.since,
+    let (usage, cost_micros) = session.meter().since(claim.first, &session.spent);
+    let spent = Spent {
+        calls: call.saturating_sub(claim.first) + 1,
+        usage,
+        cost_micros,
+        millis: began.map_or(0, |began| u64::try_from(occasion.at.since(began.at).as_millis()).unwrap_or(u64::MAX)),
     };
     Finding {
         id: id(view, name, claim),

@@ -10,11 +10,11 @@ use crate::effect::{Finding, Rung};
 use crate::session::{Call, Mark};
 
 /// How many findings are remembered.
-const KEPT: usize = 32;
+const KEPT: usize = 24;
 /// How many nudges can be due at once.
 const DUE: usize = 4;
 /// How many pairs a person can call fine.
-const FINE: usize = 32;
+const FINE: usize = 16;
 /// A nudge whose call does not come within so many calls has lost its occasion.
 const PATIENCE: u64 = 20;
 /// What a nudge about one thing leaves to another: so many occurrences after it.
@@ -31,8 +31,9 @@ pub struct Track {
     /// Highest step taken.
     rung: Rung,
     nudges: u32,
-    /// Call at which the last step was taken, and the count then.
+    /// Call at which it was last seen.
     last: u64,
+    /// Count when the last step was taken.
     count: u32,
 }
 
@@ -47,6 +48,15 @@ pub struct Pending {
     pub(super) outlives_edits: bool,
     /// The call that brought it about.
     pub(crate) call: u64,
+}
+
+/// How far a pattern may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// So many nudges, then a pause.
+    pub max_nudges: u32,
+    /// Or no pause at all.
+    pub may_pause: bool,
 }
 
 /// All findings and due nudges of a session.
@@ -78,7 +88,7 @@ impl Tracks {
     }
 
     /// The step to take now, given what was done before; `None` when there is nothing new to do.
-    pub(super) fn step(&self, max_nudges: u32, name: &str, claim: &Claim, rung: Rung) -> Option<Rung> {
+    pub(super) fn step(&self, limits: Limits, name: &str, claim: &Claim, rung: Rung) -> Option<Rung> {
         let Some(track) = self.find(name, claim) else {
             return Some(if self.is_answered(claim) { Rung::Notice } else { rung });
         };
@@ -89,7 +99,7 @@ impl Tracks {
             return None;
         }
         match rung {
-            Rung::Nudge if track.nudges >= max_nudges => Some(Rung::Pause),
+            Rung::Nudge if track.nudges >= limits.max_nudges => limits.may_pause.then_some(Rung::Pause),
             other => Some(other),
         }
     }
@@ -101,6 +111,18 @@ impl Tracks {
                 && claim.calls.iter().filter(|call| **call > told).count() < FRESH
                 && !claim.calls.is_empty()
         })
+    }
+
+    /// It goes on, whether or not there is something to do about it.
+    pub(super) fn goes_on(&mut self, going_on: &[Mark], call: u64) {
+        for track in self.tracks.iter_mut().filter(|track| going_on.contains(&track.mark)) {
+            track.last = track.last.max(call);
+        }
+    }
+
+    /// The mark of a claim's history, if it has one.
+    pub(super) fn mark(&self, name: &str, claim: &Claim) -> Option<Mark> {
+        self.find(name, claim).map(|track| track.mark)
     }
 
     /// A step was taken. Tells whether the finding is a new one.
@@ -118,6 +140,8 @@ impl Tracks {
             track.count = claim.count;
             return false;
         }
+        // The same thing begins anew: what was done about it then is history.
+        self.tracks.retain(|track| track.mark != mark);
         if self.tracks.len() == KEPT {
             self.tracks.pop_front();
         }

@@ -47,7 +47,7 @@ fn a_custom_pattern_is_refused_with_the_place_and_the_reason() {
     ");
     insta::assert_snapshot!(with(custom(&good.replace("no_force_push", "no force push"))).unwrap_err(), @"custom.name: `no force push` must be letters, digits, `_` and `-`");
     insta::assert_snapshot!(with(CustomPattern { threshold: 0, ..custom(good) }).unwrap_err(), @"custom.no_force_push.threshold: must be at least 1");
-    insta::assert_snapshot!(with(CustomPattern { window: 1000, ..custom(good) }).unwrap_err(), @"custom.no_force_push.window: must be 1 to 96");
+    insta::assert_snapshot!(with(CustomPattern { window: 1000, ..custom(good) }).unwrap_err(), @"custom.no_force_push.window: must be 1 to 64");
     insta::assert_snapshot!(with(CustomPattern { intervention: crate::Rung::Kill, ..custom(good) }).unwrap_err(), @"custom.no_force_push.intervention: must be notice, nudge or pause; only a person kills a session");
     insta::assert_snapshot!(with(CustomPattern { command: None, ..custom(good) }).unwrap_err(), @"custom.no_force_push: matches every call; say which by kinds, tools, command, path, outcome or status");
     let twice = Rules { custom: vec![custom(good), custom(good)], ..Rules::default() };

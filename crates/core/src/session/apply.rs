@@ -6,6 +6,7 @@ use crate::detect::Trigger;
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
 use crate::event::{Author, Body, Event, TaskPhase};
+use crate::excerpt::floor;
 use crate::outcome::Status;
 use crate::rules::Rules;
 use crate::time::Time;
@@ -56,24 +57,17 @@ impl Session {
                 facts.last_at = facts.last_at.max(event.at);
             }
         }
-        if let Some(cwd) = &event.cwd {
-            facts.cwd = Some(cwd.clone());
-        }
+        keep(&mut facts.cwd, event.cwd.as_deref(), PATH_BYTES);
         if self.parent.is_none() {
             self.parent.clone_from(&event.parent);
         }
         let model = match &event.body {
             Body::SessionStarted(start) => {
-                let keep = |slot: &mut Option<String>, new: &Option<String>| {
-                    if new.is_some() {
-                        slot.clone_from(new);
-                    }
-                };
-                keep(&mut facts.project, &start.project);
-                keep(&mut facts.branch, &start.branch);
-                keep(&mut facts.task, &start.task);
-                keep(&mut facts.transcript, &start.transcript);
-                keep(&mut facts.agent_version, &start.agent_version);
+                keep(&mut facts.project, start.project.as_deref(), PATH_BYTES);
+                keep(&mut facts.transcript, start.transcript.as_deref(), PATH_BYTES);
+                keep(&mut facts.branch, start.branch.as_deref(), NAME_BYTES);
+                keep(&mut facts.task, start.task.as_deref(), NAME_BYTES);
+                keep(&mut facts.agent_version, start.agent_version.as_deref(), NAME_BYTES);
                 facts.pid = start.pid.or(facts.pid);
                 &start.model
             }
@@ -82,9 +76,7 @@ impl Session {
             Body::Learned(fact) => &fact.model,
             _ => &None,
         };
-        if model.is_some() {
-            facts.model.clone_from(model);
-        }
+        keep(&mut facts.model, model.as_deref(), NAME_BYTES);
     }
 
     fn count(&mut self, event: &Event, rules: &Rules) {
@@ -133,7 +125,11 @@ impl Session {
                 }
             }
             Body::Waiting(wait) => {
-                self.waiting = Some(Wait { since: event.at, until: wait.until, what: wait.what.as_str().to_owned() });
+                self.waiting = Some(Wait {
+                    since: event.at,
+                    until: wait.until,
+                    what: floor(wait.what.as_str(), NAME_BYTES).to_owned(),
+                });
             }
             Body::WaitEnded(_) => {
                 self.waiting = None;
@@ -222,6 +218,18 @@ impl Session {
     /// The verdict on an event that was just applied.
     pub fn verdict(&self, event: &Event) -> Verdict {
         if asks(event) { self.answer_again(Digest::of(event.identity())) } else { Verdict::Go }
+    }
+}
+
+/// Longest path and longest other name kept of what sensors tell about a session.
+const PATH_BYTES: usize = 512;
+const NAME_BYTES: usize = 200;
+
+/// Keeps what is new, cut to a bound; most events tell what is known already.
+fn keep(slot: &mut Option<String>, new: Option<&str>, bytes: usize) {
+    let new = new.map(|new| floor(new, bytes));
+    if new.is_some() && slot.as_deref() != new {
+        *slot = new.map(str::to_owned);
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, ToolKind};
 use crate::digest::Digest;
-use crate::event::{ToolCalled, ToolReturned, Usage};
+use crate::event::{ToolCalled, ToolReturned};
 use crate::outcome::Status;
 use crate::sketch;
 use crate::time::Time;
@@ -138,8 +138,6 @@ pub struct Call {
     /// Custom patterns that match so far, one bit each.
     pub custom: u32,
     pub at: Time,
-    /// What the session had spent when it was made.
-    pub mileage: Mileage,
     /// The agent's id of the call, when it is short enough to be worth keeping.
     pub id: Option<Box<str>>,
     /// Digest of that id, whatever its length.
@@ -147,13 +145,6 @@ pub struct Call {
     /// What was done, in a few redacted words.
     pub what: Box<str>,
     pub answer: Option<Answer>,
-}
-
-/// What a session has spent up to some point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mileage {
-    pub usage: Usage,
-    pub cost_micros: u64,
 }
 
 /// What a call led to.
@@ -177,9 +168,9 @@ pub struct Answer {
 /// From here on two messages say the same.
 const MESSAGES_ALIKE: f32 = 0.9;
 /// Longest id kept for evidence.
-const ID_BYTES: usize = 48;
+const ID_BYTES: usize = 40;
 /// How many bytes `what` and `brief` may take in a snapshot.
-const WORDS_BYTES: usize = 80;
+const WORDS_BYTES: usize = 72;
 
 impl Call {
     pub(crate) fn new(ordinal: u64, batch: u32, at: Time, called: &ToolCalled) -> Self {
@@ -209,7 +200,6 @@ impl Call {
             traits,
             custom: 0,
             at,
-            mileage: Mileage::default(),
             id: called.call.as_deref().filter(|id| id.len() <= ID_BYTES).map(Box::from),
             id_mark: called.call.as_ref().map(Digest::of).into(),
             what: few_words(called.input.as_str()),
@@ -218,15 +208,7 @@ impl Call {
     }
 
     /// Something that no tool call told of.
-    pub(crate) fn observed(
-        ordinal: u64,
-        batch: u32,
-        kind: ToolKind,
-        key: Digest,
-        at: Time,
-        what: Box<str>,
-        mileage: Mileage,
-    ) -> Self {
+    pub(crate) fn observed(ordinal: u64, batch: u32, kind: ToolKind, key: Digest, at: Time, what: Box<str>) -> Self {
         Self {
             ordinal,
             batch,
@@ -243,7 +225,6 @@ impl Call {
             traits: Traits::OBSERVED,
             custom: 0,
             at,
-            mileage,
             id: None,
             id_mark: Mark::NONE,
             what,
@@ -375,10 +356,9 @@ pub(crate) fn few_words(text: &str) -> Box<str> {
 
 /// The compact form in a snapshot: rows without field names.
 mod row {
-    use super::{Answer, Call, Mark, Mileage, Traits};
+    use super::{Answer, Call, Mark, Traits};
     use crate::action::ToolKind;
     use crate::digest::Digest;
-    use crate::event::Usage;
     use crate::outcome::Status;
     use crate::time::Time;
     use serde::{Deserialize, Serialize};
@@ -389,7 +369,7 @@ mod row {
     pub(super) struct CallRow(
         (u64, u32, ToolKind, Mark, Digest),
         [Mark; 6],
-        (Digest, Traits, u32, i64, [u64; 5]),
+        (Digest, Traits, u32, i64),
         (Option<Box<str>>, Mark, Box<str>),
         Option<AnswerRow>,
     );
@@ -399,10 +379,7 @@ mod row {
             Self(
                 (call.ordinal, call.batch, call.kind, call.tool, call.key),
                 [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
-                (call.sketch, call.traits, call.custom, call.at.millis(), {
-                    let Mileage { usage: used, cost_micros } = call.mileage;
-                    [used.input, used.output, used.cache_read, used.cache_write, cost_micros]
-                }),
+                (call.sketch, call.traits, call.custom, call.at.millis()),
                 (call.id, call.id_mark, call.what),
                 call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.brief)),
             )
@@ -414,7 +391,7 @@ mod row {
             let CallRow(
                 (ordinal, batch, kind, tool, key),
                 [place, shape, skeleton, target, before, after],
-                (sketch, traits, custom, at, [input, output, cache_read, cache_write, cost_micros]),
+                (sketch, traits, custom, at),
                 (id, id_mark, what),
                 answer,
             ) = row;
@@ -428,7 +405,6 @@ mod row {
                 brief,
             });
             let at = Time::from_millis(at);
-            let mileage = Mileage { usage: Usage { input, output, cache_read, cache_write }, cost_micros };
             Self {
                 ordinal,
                 batch,
@@ -445,7 +421,6 @@ mod row {
                 traits,
                 custom,
                 at,
-                mileage,
                 id,
                 id_mark,
                 what,

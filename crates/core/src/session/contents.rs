@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::call::Mark;
 
 /// How many contents are remembered over all files.
-const KEPT: usize = 64;
+const KEPT: usize = 48;
 
 /// The last contents of files, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Contents(VecDeque<Content>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "(Mark, Mark, bool, u64)", into = "(Mark, Mark, bool, u64)")]
 struct Content {
     path: Mark,
     content: Mark,
@@ -21,6 +22,18 @@ struct Content {
     back: bool,
     /// The call it was seen after.
     call: u64,
+}
+
+impl From<(Mark, Mark, bool, u64)> for Content {
+    fn from((path, content, back, call): (Mark, Mark, bool, u64)) -> Self {
+        Self { path, content, back, call }
+    }
+}
+
+impl From<Content> for (Mark, Mark, bool, u64) {
+    fn from(Content { path, content, back, call }: Content) -> Self {
+        (path, content, back, call)
+    }
 }
 
 impl Contents {

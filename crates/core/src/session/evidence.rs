@@ -1,6 +1,6 @@
 //! What detectors rest on: calls with their answers, and what is new about them.
 
-use super::call::{Call, Mark, Mileage, Traits};
+use super::call::{Call, Mark, Traits};
 use super::talk::Voice;
 use super::{ProgressClock, Session};
 use crate::action::ToolKind;
@@ -18,9 +18,8 @@ const BARE_BYTES: u32 = 4;
 impl Session {
     pub(super) fn tool_called(&mut self, event: &Event, called: &ToolCalled, rules: &Rules, effects: &mut Vec<Effect>) {
         let ordinal = self.counters.calls - 1;
-        let mileage = Mileage { usage: self.spent.usage, cost_micros: self.spent.cost_micros };
+        self.meter.mark(ordinal, &self.spent);
         let call = self.window.push(ordinal, event.batch.as_deref(), event.at, called);
-        call.mileage = mileage;
         call.traits.set(Traits::ALLOWED, rules.allow.allows(called));
         // Who declared a wait may look afterwards how it went.
         if std::mem::take(&mut self.waited) {

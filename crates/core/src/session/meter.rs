@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Mark;
 use crate::digest::Digest;
+use crate::effect::Spent;
 use crate::event::Usage;
 use crate::prices::{PriceRow, Tariff};
 use crate::time::Time;
@@ -15,6 +16,8 @@ use crate::time::Time;
 const TARIFFS: usize = 4;
 /// Minutes over which the speed of spending is measured.
 const MINUTES: i64 = 5;
+/// For how many calls it is known what had been spent when they were made.
+const MILES: usize = 24;
 const MINUTE_MILLIS: i64 = 60_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -26,6 +29,8 @@ pub struct Meter {
     minutes: VecDeque<(i64, u64)>,
     /// Day, tokens, money.
     today: (i64, u64, u64),
+    /// What had been spent when the last calls were made: ordinal, tokens by kind, money.
+    miles: VecDeque<(u64, [u64; 4], u64)>,
     /// Tokens in the model's window at the latest answer, and how many it takes.
     pub fill: (u64, u64),
 }
@@ -52,6 +57,24 @@ impl Meter {
     pub(super) fn filled(&mut self, model: Option<&str>, usage: &Usage, own: &[PriceRow]) {
         let window = model.and_then(|model| self.tariff(model, own)).map_or(0, |tariff| tariff.window);
         self.fill = (usage.context(), window);
+    }
+
+    /// A call is made.
+    pub(super) fn mark(&mut self, call: u64, spent: &Spent) {
+        if self.miles.len() == MILES {
+            self.miles.pop_front();
+        }
+        let Usage { input, output, cache_read, cache_write } = spent.usage;
+        self.miles.push_back((call, [input, output, cache_read, cache_write], spent.cost_micros));
+    }
+
+    /// What has been spent since a call was made; at least that, when it was long ago.
+    pub fn since(&self, call: u64, spent: &Spent) -> (Usage, u64) {
+        let then = self.miles.iter().rev().find(|(made, ..)| *made <= call).or_else(|| self.miles.front());
+        let Some((_, [input, output, cache_read, cache_write], cost)) = then.copied() else {
+            return (spent.usage, spent.cost_micros);
+        };
+        (spent.usage.less(&Usage { input, output, cache_read, cache_write }), spent.cost_micros.saturating_sub(cost))
     }
 
     fn tariff(&mut self, model: &str, own: &[PriceRow]) -> Option<Tariff> {

@@ -2,7 +2,7 @@
 //! call; what does not (a file watcher's, a test reporter's) stands in the window on its own.
 
 use super::Session;
-use super::call::{Answer, Call, Mark, Mileage, Traits, few_words};
+use super::call::{Answer, Call, Mark, Traits, few_words};
 use super::evidence::{mix, occasion};
 use crate::action::ToolKind;
 use crate::detect::Trigger;
@@ -44,7 +44,6 @@ impl Session {
             Some(_) => {}
             None => {
                 let (batch_at, what) = (event.at, few_words(&change.path));
-                let mileage = self.mileage();
                 let key = Digest(mix(10, path.0, content.0).0);
                 self.window.observe(|batch| Call {
                     traits: Traits::MUTATES.and(Traits::OBSERVED).and(if new {
@@ -54,7 +53,7 @@ impl Session {
                     }),
                     answer: Some(Answer::bare(Status::Ok)),
                     target,
-                    ..Call::observed(latest, batch, ToolKind::Edit, key, batch_at, what, mileage)
+                    ..Call::observed(latest, batch, ToolKind::Edit, key, batch_at, what)
                 });
             }
         }
@@ -101,7 +100,7 @@ impl Session {
             (false, Some(first)) => few_words(&format!("{} failed, among them {first}", check.failed.unwrap_or(1))),
             (false, None) => few_words("failed"),
         };
-        let (at, mileage) = (event.at, self.mileage());
+        let at = event.at;
         self.window.observe(|batch| Call {
             traits: Traits::CHECK.and(Traits::OBSERVED).and(if ok { Traits::PASSED } else { Traits::default() }),
             answer: Some(Answer {
@@ -112,14 +111,10 @@ impl Session {
                 brief,
                 ..Answer::bare(if ok { Status::Ok } else { Status::Error })
             }),
-            ..Call::observed(latest, batch, ToolKind::Shell, key, at, what, mileage)
+            ..Call::observed(latest, batch, ToolKind::Shell, key, at, what)
         });
         let newest = self.newest();
         self.settle(newest);
         self.examine(occasion(Trigger::Answered, newest, event), rules, effects);
-    }
-
-    fn mileage(&self) -> Mileage {
-        Mileage { usage: self.spent.usage, cost_micros: self.spent.cost_micros }
     }
 }

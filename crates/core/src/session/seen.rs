@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 
 /// How many marks are kept exactly.
-const EXACT: usize = 192;
-/// Words of one filter: 16 Kibit.
-const WORDS: usize = 256;
+const EXACT: usize = 128;
+/// Words of one filter: 12 Kibit.
+const WORDS: usize = 192;
 /// How many marks one filter takes before it would answer "seen" too often (about 1 in 100).
-const CAPACITY: u32 = 1_600;
+const CAPACITY: u32 = 1_200;
 /// Bits set per mark.
 const PROBES: u32 = 6;
 

@@ -10,7 +10,7 @@ use crate::event::{ToolCalled, ToolReturned};
 use crate::time::Time;
 
 /// How many calls detectors can look back on.
-pub const WINDOW: usize = 96;
+pub const WINDOW: usize = 64;
 
 /// The last calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

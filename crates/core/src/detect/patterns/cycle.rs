@@ -20,12 +20,14 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     if !can_circle(call) || call.is(Traits::NEW_PAIR) {
         return None;
     }
+    // A round ends where the one before did: only distances at which this very step was met before.
+    let mut met = view.earlier(LONGEST).enumerate().filter(|(_, other)| same_step(call, other)).map(|(at, _)| at + 1);
+    let nearest = met.next()?;
     let calls: Vec<&Call> = std::iter::once(call).chain(view.earlier(rule.window)).collect();
+    let periods = std::iter::once(nearest).chain(met).filter(|period| *period >= 2);
+    // Of several readings the one with most rounds: the shortest period.
     let (period, rounds) =
-        (2..=LONGEST).filter_map(|period| Some((period, rounds(&calls, period)?))).max_by_key(|found| {
-            // Of several readings the one with most rounds: the shortest period.
-            found.1
-        })?;
+        periods.filter_map(|period| Some((period, rounds(&calls, period)?))).max_by_key(|(_, rounds)| *rounds)?;
     let mut tally = Tally::of(call);
     for round in 1..rounds {
         tally.add(calls[round * period]);

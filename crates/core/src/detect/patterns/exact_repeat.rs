@@ -1,7 +1,6 @@
 //! The same call, answered the same way, again and again with nothing in between.
 
 use super::{Pattern, Trigger};
-use crate::detect::repeats::Repeats;
 use crate::detect::view::{Tally, can_circle};
 use crate::detect::words::{outcome_of, times, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
@@ -18,11 +17,11 @@ pub(super) static PATTERN: Pattern = Pattern {
 };
 
 fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
-    same_answer(view, rule).or_else(|| same_cause(view, rule))
+    same_answer(view).or_else(|| same_cause(view, rule))
 }
 
-fn same_answer(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
-    let repeats = Repeats::of(view, rule)?;
+fn same_answer(view: &View<'_>) -> Option<Claim> {
+    let repeats = view.repeats()?;
     let call = repeats.answered;
     let claim = || repeats.tally.claim(repeats.strength(), Matcher::Key(call.key), call.key, call.outcome());
     (repeats.between == 0).then(claim)

@@ -1,7 +1,6 @@
 //! The same call, answered the same way, with other calls in between but nothing changed by them.
 
 use super::{Pattern, Trigger};
-use crate::detect::repeats::Repeats;
 use crate::detect::words::{outcome_of, times, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::rules::PatternRule;
@@ -15,8 +14,8 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
-    let repeats = Repeats::of(view, rule)?;
+fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
+    let repeats = view.repeats()?;
     if repeats.between == 0 {
         return None;
     }

@@ -1,0 +1,322 @@
+//! What must hold for every session, whatever happens in it.
+
+use belay_core::event::*;
+use belay_core::session::MAX_SESSION_BYTES;
+use belay_core::{Body, Digest, Effect, Event, Excerpt, Rules, Session, SessionKey, Source, Status, Time};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// Something that happens, from a small world so that repeats are common.
+#[derive(Clone, Debug)]
+enum Happening {
+    Call { tool: usize, input: usize, batch: Option<u8> },
+    Result { back: usize, output: usize, status: usize, with_id: bool },
+    Prompt { by: Author, text: usize },
+    Said { text: usize, tokens: u64, chanting: bool },
+    Asked { text: usize },
+    File { path: usize, content: usize },
+    Check { ok: bool, failing: usize },
+    Decision(OperatorDecision),
+    Other(usize),
+    Tick { minutes: i64 },
+}
+
+const TOOLS: &[&str] =
+    &["Bash", "Read", "Edit", "Write", "Grep", "TodoWrite", "mcp__x__y", "finish", "Task", "BashOutput"];
+const OUTPUTS: &[&str] =
+    &["ok", "", "error: no such file", "FAILED a::b - assert 1 == 2\n1 failed in 0.1s", "12 passed in 0.2s", "text"];
+const STATUSES: &[Option<Status>] = &[
+    None,
+    Some(Status::Error),
+    Some(Status::Ok),
+    Some(Status::Refused),
+    Some(Status::TimedOut),
+    Some(Status::Running),
+];
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let author = prop_oneof![Just(Author::Person), Just(Author::Continuation), Just(Author::Agent)];
+    let decision = prop_oneof![
+        Just(OperatorDecision::Pause),
+        Just(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: true }),
+        Just(OperatorDecision::Resume { cooldown_secs: Some(60), plan: None, require_plan: false, reset: false }),
+        Just(OperatorDecision::Reset),
+        Just(OperatorDecision::Acknowledge),
+        Just(OperatorDecision::Allow { finding: "fnd-0".into() }),
+        Just(OperatorDecision::Budget { tokens: Some(5_000), cost_micros: None }),
+    ];
+    prop_oneof![
+        8 => (0..TOOLS.len(), 0..4usize, proptest::option::of(0..3u8))
+            .prop_map(|(tool, input, batch)| Happening::Call { tool, input, batch }),
+        8 => (0..4usize, 0..OUTPUTS.len(), 0..STATUSES.len(), any::<bool>())
+            .prop_map(|(back, output, status, with_id)| Happening::Result { back, output, status, with_id }),
+        1 => (author, 0..3usize).prop_map(|(by, text)| Happening::Prompt { by, text }),
+        2 => (0..3usize, 0..4_000u64, any::<bool>()).prop_map(|(text, tokens, chanting)| Happening::Said { text, tokens, chanting }),
+        1 => (0..3usize).prop_map(|text| Happening::Asked { text }),
+        1 => (0..3usize, 0..3usize).prop_map(|(path, content)| Happening::File { path, content }),
+        1 => (any::<bool>(), 0..3usize).prop_map(|(ok, failing)| Happening::Check { ok, failing }),
+        1 => decision.prop_map(Happening::Decision),
+        1 => (0..6usize).prop_map(Happening::Other),
+        1 => (0..30i64).prop_map(|minutes| Happening::Tick { minutes }),
+    ]
+}
+
+fn key() -> SessionKey {
+    SessionKey::new("test", "s1")
+}
+
+/// Turns happenings into events with ids and times.
+fn tell(happenings: &[Happening]) -> Vec<Event> {
+    let mut now = 1_767_225_600_000;
+    let mut calls: Vec<String> = Vec::new();
+    let texts =
+        ["please go on with the work until every test passes", "c", "another long instruction about other things"];
+    let mut events = Vec::new();
+    for (at, happening) in happenings.iter().enumerate() {
+        now += 7_000;
+        let mut batch_name = None;
+        let body = match happening {
+            Happening::Call { tool, input, batch } => {
+                let id = format!("call-{at}");
+                calls.push(id.clone());
+                batch_name = batch.map(|batch| format!("batch-{batch}"));
+                let name = TOOLS[*tool];
+                let input = json!({"command": format!("do {input}"), "file_path": format!("f{input}"), "old_string": "a", "new_string": format!("b{input}")});
+                Body::ToolCalled(ToolCalled::new(Some(id), None, name, &input))
+            }
+            Happening::Result { back, output, status, with_id } => {
+                let id = calls.len().checked_sub(1 + back).map(|at| calls[at].clone()).filter(|_| *with_id);
+                Body::ToolReturned(ToolReturned::new(id, STATUSES[*status], None, OUTPUTS[*output]))
+            }
+            Happening::Prompt { by, text } => Body::Prompt(Prompt { by: *by, text: Excerpt::new(texts[*text]) }),
+            Happening::Said { text, tokens, chanting } => Body::ModelAnswered(ModelAnswered {
+                text: Excerpt::new(texts[*text]),
+                usage: Some(Usage { input: *tokens, output: *tokens, cache_read: 100 * tokens, cache_write: 0 }),
+                model: Some("claude-sonnet-4-5".into()),
+                chanting: *chanting,
+                ..ModelAnswered::default()
+            }),
+            Happening::Asked { text } => {
+                Body::ModelAsked(ModelAsked { tail: Some(TextSketch::of(texts[*text])), ..ModelAsked::default() })
+            }
+            Happening::File { path, content } => Body::FileChanged(FileChanged {
+                path: format!("f{path}"),
+                change: ChangeKind::Modified,
+                before: None,
+                after: Some(Digest::of(content.to_le_bytes())),
+                added: None,
+                removed: None,
+                call: calls.last().cloned(),
+            }),
+            Happening::Check { ok, failing } => Body::CheckRan(CheckRan {
+                check: CheckKind::Test,
+                ok: Some(*ok),
+                command: Excerpt::new("pytest"),
+                passed: None,
+                failed: None,
+                failing: (!ok).then(|| format!("t{failing}")).into_iter().collect(),
+                failure: None,
+                call: None,
+            }),
+            Happening::Decision(decision) => {
+                Body::Operator(Operator { decision: decision.clone(), note: Excerpt::default(), by: None })
+            }
+            Happening::Other(which) => match which {
+                0 => Body::TurnEnded(TurnEnded::default()),
+                1 => Body::Compacted(Compacted::default()),
+                2 => Body::Waiting(Waiting::default()),
+                3 => Body::WaitEnded(WaitEnded::default()),
+                4 => Body::ModelFailed(ModelFailed::default()),
+                _ => Body::SubAgentStarted(SubAgent { child: SessionKey::new("test", format!("c{at}")), role: None }),
+            },
+            Happening::Tick { minutes } => {
+                now += minutes * 60_000;
+                Body::Tick
+            }
+        };
+        let mut event = Event::new(format!("e{at}"), key(), Source::Hook, Time::from_millis(now), body);
+        event.batch = batch_name;
+        events.push(event);
+    }
+    events
+}
+
+fn run(session: &mut Session, events: &[Event], rules: &Rules) -> Vec<Effect> {
+    events.iter().flat_map(|event| session.apply(event, rules)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_event_seen_before_changes_nothing(happenings in proptest::collection::vec(happening(), 1..120)) {
+        let rules = Rules::default();
+        let mut session = Session::new(key());
+        for event in tell(&happenings) {
+            session.apply(&event, &rules);
+            let before = session.clone();
+            let verdict = session.verdict(&event);
+            prop_assert_eq!(session.apply(&event, &rules), vec![]);
+            prop_assert_eq!(&session, &before);
+            prop_assert_eq!(session.verdict(&event), verdict);
+        }
+    }
+
+    #[test]
+    fn a_log_replays_to_the_same_session_and_effects(
+        happenings in proptest::collection::vec(happening(), 1..200),
+        cut in 0.0..1.0f64,
+    ) {
+        let rules = Rules::default();
+        let events = tell(&happenings);
+        let mut straight = Session::new(key());
+        let effects = run(&mut straight, &events, &rules);
+
+        // The same from a snapshot taken somewhere, and from events that went over the wire.
+        let cut = (events.len() as f64 * cut) as usize;
+        let mut half = Session::new(key());
+        let mut replayed = run(&mut half, &events[..cut], &rules);
+        let mut half: Session = serde_json::from_slice(&serde_json::to_vec(&half).unwrap()).unwrap();
+        let wired: Vec<Event> = events[cut..].iter().map(|event| Event::from_json(&serde_json::to_vec(event).unwrap()).unwrap()).collect();
+        replayed.extend(run(&mut half, &wired, &rules));
+        prop_assert_eq!(half, straight);
+        prop_assert_eq!(replayed, effects);
+    }
+
+    #[test]
+    fn a_session_stays_small(happenings in proptest::collection::vec(happening(), 400..700)) {
+        let rules = Rules::default();
+        let mut session = Session::new(key());
+        run(&mut session, &tell(&happenings), &rules);
+        let bytes = serde_json::to_vec(&session).unwrap().len();
+        prop_assert!(bytes <= MAX_SESSION_BYTES, "{bytes} bytes");
+    }
+
+    #[test]
+    fn dry_run_records_and_does_nothing(happenings in proptest::collection::vec(happening(), 1..200)) {
+        let mut rules = Rules::default();
+        rules.dry_run = true;
+        let mut session = Session::new(key());
+        for event in tell(&happenings) {
+            let person = matches!(event.body, Body::Operator(_));
+            let paused = session.state.is_paused();
+            for effect in session.apply(&event, &rules) {
+                if let Effect::Intervened(step) = effect {
+                    prop_assert!(step.dry_run);
+                }
+            }
+            prop_assert!(person || paused || !session.state.is_paused(), "paused by {event:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_results_within_a_batch_makes_no_difference(order in Just(vec![0usize, 1, 2, 3]).prop_shuffle()) {
+        let rules = Rules::default();
+        let found = |order: &[usize]| {
+            let mut session = Session::new(key());
+            let mut patterns = Vec::new();
+            for round in 0..4 {
+                let mut events = Vec::new();
+                for call in 0..4 {
+                    let called = ToolCalled::new(Some(format!("{round}-{call}")), None, "Bash", &json!({"command": format!("make part{call}")}));
+                    let mut event = Event::new(format!("c{round}-{call}"), key(), Source::Hook, Time::UNKNOWN, Body::ToolCalled(called));
+                    event.batch = Some(format!("b{round}"));
+                    events.push(event);
+                }
+                for call in order {
+                    let returned = ToolReturned::new(Some(format!("{round}-{call}")), Some(Status::Error), Some(2), "make: *** No rule");
+                    events.push(Event::new(format!("r{round}-{call}"), key(), Source::Hook, Time::UNKNOWN, Body::ToolReturned(returned)));
+                }
+                for effect in run(&mut session, &events, &rules) {
+                    if let Effect::Intervened(step) = effect {
+                        patterns.push((round, step.rung));
+                    }
+                }
+            }
+            patterns.sort();
+            patterns.dedup();
+            patterns
+        };
+        prop_assert_eq!(found(&order), found(&[0, 1, 2, 3]));
+    }
+}
+
+/// The worst that can be told: everything as long as it may be, and full of what must be escaped.
+#[test]
+fn a_session_stays_small_at_the_bound() {
+    let rules = Rules::default();
+    let mut session = Session::new(SessionKey::new("a".repeat(512), "b".repeat(512)));
+    let nasty = "\"\\\u{1}\u{fffd}".repeat(120);
+    let start = SessionStarted {
+        project: Some("\"".repeat(9_000)),
+        branch: Some("\"".repeat(9_000)),
+        task: Some("\"".repeat(9_000)),
+        transcript: Some("\"".repeat(9_000)),
+        agent_version: Some("\"".repeat(9_000)),
+        ..SessionStarted::default()
+    };
+    session.apply(
+        &Event::new("start", session.key.clone(), Source::Hook, Time::UNKNOWN, Body::SessionStarted(start)),
+        &rules,
+    );
+    for n in 0..1_200u64 {
+        let at = Time::from_millis(1_767_225_600_000 + i64::try_from(n).unwrap() * 1_000);
+        let key = session.key.clone();
+        let tell = |id: &str, body| {
+            let mut event = Event::new(format!("{id}{n}"), key.clone(), Source::Hook, at, body);
+            event.cwd = Some("/".repeat(512));
+            event.batch = Some(format!("{nasty}{n}"));
+            event
+        };
+        let id = format!("{:0>40}", n);
+        // Every third call repeats, so that findings, nudges and tracks pile up, too.
+        let input = json!({"command": format!("{nasty}{}", n / 3), "file_path": nasty});
+        let name = ["Bash", "Edit", "mcp__a__b"][(n / 3 % 3) as usize];
+        let usage = Usage {
+            input: u64::MAX / 8_000,
+            output: u64::MAX / 8_000,
+            cache_read: u64::MAX / 8_000,
+            cache_write: u64::MAX / 8_000,
+        };
+        for event in [
+            tell("c", Body::ToolCalled(ToolCalled::new(Some(id.clone()), None, name, &input))),
+            tell(
+                "r",
+                Body::ToolReturned(ToolReturned::new(
+                    Some(id.clone()),
+                    Some(Status::Error),
+                    Some(1),
+                    &format!("error: {nasty} {}", n / 3),
+                )),
+            ),
+            tell(
+                "s",
+                Body::ModelAnswered(ModelAnswered {
+                    text: Excerpt::new(&format!("{nasty} {n}")),
+                    usage: Some(usage),
+                    model: Some(format!("model-{n}-{}", "x".repeat(400))),
+                    ..ModelAnswered::default()
+                }),
+            ),
+            tell(
+                "f",
+                Body::FileChanged(FileChanged {
+                    path: nasty.clone(),
+                    change: ChangeKind::Modified,
+                    before: None,
+                    after: Some(Digest(n % 7)),
+                    added: None,
+                    removed: None,
+                    call: Some(id.clone()),
+                }),
+            ),
+            tell("a", Body::ModelAsked(ModelAsked { tail: Some(TextSketch::of(&nasty)), ..ModelAsked::default() })),
+        ] {
+            session.apply(&event, &rules);
+        }
+        if n % 200 == 0 || n == 1_199 {
+            let bytes = serde_json::to_vec(&session).unwrap().len();
+            assert!(bytes <= MAX_SESSION_BYTES, "{bytes} bytes after {n} calls");
+        }
+    }
+}
