@@ -3,7 +3,8 @@
 mod audit;
 mod transcripts;
 
-<<<<<<< HEAD
+use crate::shell;
+
 /// A bench: its name, what it measures, and what prints its table, given its own options.
 struct Bench {
     name: &'static str,
@@ -11,19 +12,20 @@ struct Bench {
     run: fn(&[String]) -> Result<bool, String>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "audit",
-    what: "replaying a history, beside tools that only add it up  [--size 1GB]",
-    run: audit::run,
-}];
-=======
-/// A bench: its name, what it measures, and the arguments of the cargo call that prints its table.
-const BENCHES: &[(&str, &str, &[&str])] = &[(
-    "core",
-    "events per second through Session::apply, all patterns on",
-    &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"],
-)];
->>>>>>> 3276a50 (Properties of sessions, a bench of apply, and a bounded snapshot)
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "audit",
+        what: "replaying a history, beside tools that only add it up  [--size 1GB]",
+        run: audit::run,
+    },
+    Bench {
+        name: "core",
+        what: "events per second through Session::apply, all patterns on",
+        run: |_| shell::run(&mut shell::cargo(CORE)),
+    },
+];
+
+const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     let known = || BENCHES.iter().map(|bench| format!("  {:<10} {}\n", bench.name, bench.what)).collect::<String>();
