@@ -40,6 +40,7 @@ pub mod event;
 pub mod excerpt;
 pub mod glob;
 pub mod key;
+mod literals;
 pub mod outcome;
 pub mod policy;
 pub mod prices;

@@ -10,7 +10,9 @@ mod causes;
 mod checks;
 mod family;
 mod normalise;
+mod phrases;
 mod signs;
+mod survey;
 mod unwrap;
 
 #[cfg(test)]
@@ -51,7 +53,7 @@ pub enum Status {
 pub struct Outcome {
     /// Digest of the normalised text, its wrapper taken off.
     pub digest: Digest,
-    /// Simhash of the normalised text's words, for outputs that are nearly equal.
+    /// Simhash of the words of the normalised text's ends, for outputs that are nearly equal.
     pub sketch: Digest,
     /// Length of the text in bytes, its wrapper taken off.
     pub len: u32,
@@ -95,6 +97,9 @@ pub struct Outcome {
     pub acknowledged: bool,
 }
 
+/// So much of a text is sketched, from both ends.
+const SKETCHED: usize = 2048;
+
 /// Of longer outputs only the ends are read: head and tail.
 const HEAD: usize = 32 * 1024;
 const TAIL: usize = 16 * 1024;
@@ -113,15 +118,16 @@ impl Outcome {
         let says_error = unwrapped.error || signs.error;
         // A program that exits well may print what it likes.
         let failed = exit_code.map_or(says_error, |code| code != 0);
-        let checks = checks::read(&text);
-        let family = family::read(&text, says_error);
+        let survey = survey::survey(&text);
+        let checks = checks::read(&text, survey.readers);
+        let family = family::read(&text, &survey.lines, says_error);
         let failure = match &checks {
             Some(report) if report.checks.failed > 0 => Some(report.failure()),
             _ => family.as_ref().map(|family| family.message),
         };
         Self {
             digest: Digest::of(&text),
-            sketch: simhash(&text),
+            sketch: simhash(&brief(&text, SKETCHED)),
             len,
             exit_code,
             failed: failed && !running,

@@ -1,9 +1,9 @@
 //! What a secret looks like, and cutting it out.
 //!
 //! [`rules`] is one table: each row has a name, the literals a secret of that kind begins with or is
-//! announced by, and how far it reaches. All literals together form one automaton that passes over
-//! clean text about as fast as it can be read; only where a literal stands does anyone look closer.
-//! There are no regular expressions: nothing has to be compiled when a hook starts a process.
+//! announced by, and how far it reaches. One pass looks for all literals; only where one stands does
+//! anyone look closer. There are no regular expressions: nothing has to be compiled when a hook starts
+//! a process.
 //!
 //! A secret becomes `[redacted:kind]`. What is left says what was there, and a second pass changes
 //! nothing. In doubt we cut when a *name* says that its value is secret and the value is a literal;
@@ -20,11 +20,10 @@ mod tests;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, MatchKind};
-
+use crate::literals::{Hit, Literals};
 use rules::{RULES, Rule};
 
-/// How a cut is marked. The automaton knows it too, so that marks are never looked into.
+/// How a cut is marked. It is one of the literals, so that marks are never looked into.
 const MARK: &str = "[redacted:";
 
 /// Longest name of a kind, with its closing bracket.
@@ -71,19 +70,24 @@ impl Place<'_> {
     }
 }
 
-/// The automaton over all literals; the pattern's number tells the rule.
+/// All literals; a literal's number tells the rule.
 struct Matcher {
-    automaton: AhoCorasick,
+    literals: Literals,
     owners: Vec<Option<&'static Rule>>,
 }
 
 impl Matcher {
+    /// The rule a literal belongs to; none for a mark.
+    fn rule(&self, hit: Hit) -> Option<&'static Rule> {
+        self.owners.get(hit.number).copied().flatten()
+    }
+
     /// The value of some setting may be a token of a kind we know better.
     fn sharpen(&self, text: &str, cut: Cut) -> Cut {
-        let inside = Input::new(text).range(cut.start..cut.end).anchored(Anchored::No);
-        let better = self.automaton.find(inside).filter(|hit| hit.start() == cut.start).and_then(|hit| {
-            let rule = self.owners.get(hit.pattern().as_usize()).copied().flatten()?;
-            rule.token_end(text, hit.start(), hit.end()).filter(|end| *end == cut.end).map(|_| rule.kind)
+        let hit = self.literals.find(&text[..cut.end], cut.start).filter(|hit| hit.start == cut.start);
+        let better = hit.and_then(|hit| {
+            let rule = self.rule(hit)?;
+            rule.token_end(text, hit.start, hit.end).filter(|end| *end == cut.end).map(|_| rule.kind)
         });
         Cut { kind: better.unwrap_or(cut.kind), ..cut }
     }
@@ -98,14 +102,7 @@ static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
             owners.push(Some(rule));
         }
     }
-    #[expect(clippy::expect_used, reason = "the table is fixed and a test builds it")]
-    let automaton = AhoCorasick::builder()
-        .match_kind(MatchKind::LeftmostLongest)
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(&literals)
-        .expect("the literals make an automaton");
-    Matcher { automaton, owners }
+    Matcher { literals: Literals::in_any_case(literals), owners }
 });
 
 /// Replaces every secret in `text` by a mark that says what kind it was. Idempotent.
@@ -114,12 +111,12 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
     let mut at = 0;
-    while let Some(hit) = matcher.automaton.find(Input::new(text).range(at..).anchored(Anchored::No)) {
-        let Some(rule) = matcher.owners.get(hit.pattern().as_usize()).copied().flatten() else {
-            at = mark_end(text, hit.end());
+    while let Some(hit) = matcher.literals.find(text, at) {
+        let Some(rule) = matcher.rule(hit) else {
+            at = mark_end(text, hit.end);
             continue;
         };
-        let place = Place { text, start: hit.start(), end: hit.end(), floor: copied, done: &out };
+        let place = Place { text, start: hit.start, end: hit.end, floor: copied, done: &out };
         match rule.find(&place).map(|cut| matcher.sharpen(text, cut)) {
             Some(cut) => {
                 out.push_str(&text[copied..cut.start]);
@@ -130,7 +127,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
                 at = cut.end;
             }
             // Another rule's literal may begin inside this one.
-            None => at = next_char(text, hit.start()),
+            None => at = next_char(text, hit.start),
         }
     }
     if copied == 0 && out.is_empty() {

@@ -7,7 +7,6 @@
 use crate::digest::Digest;
 use crate::event::TextSketch;
 use crate::outcome::normalise;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// How alike two simhashes say their texts are: the estimated cosine, 0 for unrelated texts.
 pub fn similarity(a: Digest, b: Digest) -> f32 {
@@ -17,49 +16,126 @@ pub fn similarity(a: Digest, b: Digest) -> f32 {
 
 /// Simhash of the word pairs of a text.
 pub fn simhash(text: &str) -> Digest {
-    let mut bits = [0i32; 64];
+    let mut votes = Votes::default();
     let mut previous = 0u64;
-    words(text, |word| {
-        let hash = xxh3_64(word.as_bytes());
+    words(text, |hash| {
         // The word alone keeps one-word texts comparable; the pair keeps order.
-        add(&mut bits, hash);
-        add(&mut bits, hash.rotate_left(17) ^ previous);
-        previous = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        votes.add(hash);
+        votes.add(hash.rotate_left(17) ^ previous);
+        previous = hash.wrapping_mul(SPREAD);
     });
-    let mut hash = 0;
-    for (i, weight) in bits.iter().enumerate() {
-        if *weight > 0 {
-            hash |= 1 << i;
+    Digest(votes.majority())
+}
+
+/// Counts, for each of 64 bits, how many hashes had it set. The counters stand upright: plane `i` holds
+/// bit `i` of all 64 of them, and hashes are added eight at a time (carry-save), so that one costs a few
+/// operations instead of 64.
+#[derive(Default)]
+struct Votes {
+    planes: [u64; 32],
+    waiting: [u64; 8],
+    cast: usize,
+}
+
+impl Votes {
+    fn add(&mut self, hash: u64) {
+        self.waiting[self.cast % 8] = hash;
+        self.cast += 1;
+        if self.cast.is_multiple_of(8) {
+            self.count();
         }
     }
-    Digest(hash)
-}
 
-fn add(bits: &mut [i32; 64], hash: u64) {
-    for (i, bit) in bits.iter_mut().enumerate() {
-        *bit += ((hash >> i & 1) as i32) * 2 - 1;
+    /// Adds what waits; what does not wait any more must be zero.
+    fn count(&mut self) {
+        /// Sum and carry of three bits, 64 times.
+        fn three(a: u64, b: u64, c: u64) -> (u64, u64) {
+            (a ^ b ^ c, (a & b) | ((a ^ b) & c))
+        }
+        let [a, b, c, d, e, f, g, h] = self.waiting;
+        let (one, two_a) = three(self.planes[0], a, b);
+        let (one, two_b) = three(one, c, d);
+        let (one, two_c) = three(one, e, f);
+        let (one, two_d) = three(one, g, h);
+        let (two, four_a) = three(self.planes[1], two_a, two_b);
+        let (two, four_b) = three(two, two_c, two_d);
+        let (four, eight) = three(self.planes[2], four_a, four_b);
+        (self.planes[0], self.planes[1], self.planes[2]) = (one, two, four);
+        let mut carry = eight;
+        for plane in &mut self.planes[3..] {
+            if carry == 0 {
+                break;
+            }
+            (*plane, carry) = (*plane ^ carry, *plane & carry);
+        }
+        self.waiting = [0; 8];
+    }
+
+    /// The bits that more than half of the hashes had: all 64 counters are compared at once, from their
+    /// highest plane down.
+    fn majority(mut self) -> u64 {
+        self.count();
+        let half = self.cast / 2;
+        let (mut more, mut equal) = (0, u64::MAX);
+        for (i, plane) in self.planes.iter().enumerate().rev() {
+            let bit = if half >> i & 1 == 1 { u64::MAX } else { 0 };
+            more |= equal & plane & !bit;
+            equal &= !(plane ^ bit);
+        }
+        more
     }
 }
 
-/// Calls `each` for every word; punctuation separates and is itself dropped.
-fn words(text: &str, mut each: impl FnMut(&str)) {
-    let mut start = None;
-    for (at, c) in text.char_indices() {
-        let alone = is_ideographic(c);
-        if c.is_alphanumeric() && !alone || c == '_' {
-            start.get_or_insert(at);
+/// Calls `each` with the hash of every word; punctuation separates and is itself dropped.
+fn words(text: &str, mut each: impl FnMut(u64)) {
+    let mut rest = text.as_bytes();
+    let mut hash = SEED;
+    while let [b, after @ ..] = rest {
+        if WORD[usize::from(*b)] {
+            // One round of FNV per byte.
+            hash = (hash ^ u64::from(*b)).wrapping_mul(PRIME);
+            rest = after;
             continue;
         }
-        if let Some(from) = start.take() {
-            each(&text[from..at]);
+        let c = if b.is_ascii() { None } else { text[text.len() - rest.len()..].chars().next() };
+        let len = c.map_or(1, char::len_utf8);
+        let alone = c.is_some_and(is_ideographic);
+        let part = alone || c.is_some_and(char::is_alphanumeric);
+        if hash != SEED && (!part || alone) {
+            each(mix(std::mem::replace(&mut hash, SEED)));
+        }
+        if part {
+            hash = rest[..len].iter().fold(hash, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(PRIME));
         }
         if alone {
-            each(&text[at..at + c.len_utf8()]);
+            each(mix(std::mem::replace(&mut hash, SEED)));
         }
+        rest = &rest[len..];
     }
-    if let Some(from) = start {
-        each(&text[from..]);
+    if hash != SEED {
+        each(mix(hash));
     }
+}
+
+/// Bytes of ASCII words.
+static WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 128 {
+        table[b] = (b as u8).is_ascii_alphanumeric() || b as u8 == b'_';
+        b += 1;
+    }
+    table
+};
+
+const SEED: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Makes every bit of a hash depend on all of it.
+fn mix(hash: u64) -> u64 {
+    let hash = (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ hash >> 32
 }
 
 /// Scripts written without spaces between words.

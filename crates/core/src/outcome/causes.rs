@@ -1,9 +1,14 @@
 //! Well-known causes of failure under the many words tools have for them, as data.
 
+use std::sync::LazyLock;
+
+use super::phrases::Phrases;
+
 /// The cause a message names, in our words, when it is one of those every tool words differently.
 pub(super) fn known(message: &str) -> Option<&'static str> {
-    let lower = message.to_lowercase();
-    CAUSES.iter().find(|(_, signs)| signs.iter().any(|sign| lower.contains(sign))).map(|(cause, _)| *cause)
+    static SIGNS: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(CAUSES.iter().map(|(_, signs)| *signs)));
+    // Where several causes are named, the earlier row says more.
+    CAUSES.get(SIGNS.scan(message).trailing_zeros() as usize).map(|(cause, _)| *cause)
 }
 
 const CAUSES: &[(&str, &[&str])] = &[

@@ -96,22 +96,30 @@ impl Report {
 
 type Reader = fn(&str) -> Option<Report>;
 
-const READERS: &[Reader] = &[
-    pytest::read,
-    unittest::read,
-    cargo::read,
-    go::read,
-    jest::read,
-    junit::read,
-    dotnet::read,
-    rspec::read,
-    ctest::read,
-    diagnostics::read,
+/// The readers, and what a text must hold for one to be asked.
+#[rustfmt::skip]
+const READERS: &[(Reader, &[&str])] = &[
+    (pytest::read, &[" passed", " failed", " error in ", " errors in ", "no tests ran", " skipped in ", " deselected in ", " xfailed"]),
+    (unittest::read, &["Ran "]),
+    (cargo::read, &["test result: ", " run: "]),
+    (go::read, &["--- FAIL: ", "--- PASS: ", "ok  \t", "ok \t", "FAIL\t"]),
+    (jest::read, &["Tests: ", "Tests  ", "Test Suites: ", "Test Files  ", " passing", "# pass"]),
+    (junit::read, &["Tests run: ", "tests completed", "test completed", " FAILED", "Failing tests: "]),
+    (dotnet::read, &["Total:", "Total tests: "]),
+    (rspec::read, &[" example", " assertion"]),
+    (ctest::read, &["tests passed, ", "[  PASSED  ]"]),
+    (diagnostics::read, diagnostics::SIGNS),
 ];
 
-/// The report in a normalised output, if there is one.
-pub(super) fn read(text: &str) -> Option<Report> {
-    READERS.iter().find_map(|reader| reader(text)).map(Report::finish)
+/// What readers must find in a text to be asked, with their numbers.
+pub(super) fn signs() -> impl Iterator<Item = (usize, &'static str)> {
+    READERS.iter().enumerate().flat_map(|(reader, (_, signs))| signs.iter().map(move |sign| (reader, *sign)))
+}
+
+/// The report in a normalised output, if one of the readers asked finds one.
+pub(super) fn read(text: &str, asked: u32) -> Option<Report> {
+    let readers = READERS.iter().enumerate().filter(|(reader, _)| asked & (1 << reader) != 0);
+    readers.filter_map(|(_, (reader, _))| reader(text)).next().map(Report::finish)
 }
 
 /// The number right before a word: `3 failed` in a summary.

@@ -21,8 +21,8 @@ pub(super) struct Family {
 const CAUSE_BYTES: usize = 96;
 
 /// `at_start`: the call itself said that it failed, so the beginning is the message.
-pub(super) fn read(text: &str, at_start: bool) -> Option<Family> {
-    let found = decisive(text);
+pub(super) fn read(text: &str, lines: &[usize], at_start: bool) -> Option<Family> {
+    let found = decisive(text, lines);
     let message = match found {
         // A trace or a compiler's complaint says more than how the tool began.
         Some((weight, line)) if weight >= STRONG || !at_start => line,
@@ -60,28 +60,34 @@ fn opening(text: &str) -> Option<&str> {
 /// From this weight on a line is what went wrong, whatever else is said.
 const STRONG: u8 = 5;
 
-/// The line that says what went wrong, and how sure that is.
-fn decisive(text: &str) -> Option<(u8, &str)> {
+/// The line that says what went wrong, and how sure that is. `lines` are where to look.
+fn decisive<'a>(text: &'a str, lines: &[usize]) -> Option<(u8, &'a str)> {
     let mut best: Option<(u8, &str)> = None;
-    let mut in_trace = false;
-    for line in text.lines() {
-        let (weight, last_wins) = if line.ends_with("Traceback (most recent call last):") {
-            in_trace = true;
-            continue;
-        } else if in_trace && !line.is_empty() && !line.starts_with([' ', '\t']) {
-            // The frames are indented; the first line that is not is the exception, whatever its name.
-            in_trace = false;
-            (6, true)
-        } else if let Some(rank) = rank(line) {
-            rank
-        } else {
-            continue;
-        };
+    let mut consider = |weight: u8, last_wins: bool, line: &'a str| {
         if best.is_none_or(|(held, _)| weight > held || (weight == held && last_wins)) {
             best = Some((weight, line));
         }
+    };
+    for &start in lines {
+        let rest = &text[start..];
+        let line = rest.lines().next().unwrap_or_default();
+        if line.ends_with("Traceback (most recent call last):") {
+            // The frames are indented; the first line that is not is the exception, whatever its name.
+            if let Some(exception) =
+                rest.lines().skip(1).find(|line| !line.is_empty() && !line.starts_with([' ', '\t']))
+            {
+                consider(6, true, exception);
+            }
+        } else if let Some((weight, last_wins)) = rank(line) {
+            consider(weight, last_wins, line);
+        }
     }
     best.map(|(weight, line)| (weight, strip_label(line)))
+}
+
+/// No line that `rank` knows is without one of these.
+pub(super) fn signs() -> impl Iterator<Item = &'static str> {
+    LINES.iter().chain(UNIX).copied()
 }
 
 /// How decisive a line is, and whether of two equal ones the last counts.
@@ -141,6 +147,30 @@ fn rank(line: &str) -> Option<(u8, bool)> {
     }
     None
 }
+
+const LINES: &[&str] = &[
+    "Traceback",
+    "Error",
+    "Exception",
+    "Warning",
+    "Exit",
+    "Interrupt",
+    "Failure",
+    "Fault",
+    "Panic",
+    "NotFound",
+    "DoesNotExist",
+    "Caused by: ",
+    "panic",
+    "fatal",
+    "Fatal",
+    "FATAL",
+    "error",
+    "ERROR",
+    "ERR!",
+    "bash: ",
+    "sh: ",
+];
 
 const UNIX: &[&str] = &[
     "No such file or directory",

@@ -1,6 +1,11 @@
 //! Short phrases by which tools and harnesses say what became of a call. Data, with care about where
 //! a phrase must stand: the same words inside a file somebody reads mean nothing.
 
+use std::sync::LazyLock;
+
+use super::phrases::Phrases;
+use crate::excerpt::{ceil, floor};
+
 /// What the phrases say.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Signs {
@@ -17,35 +22,59 @@ const BRIEF: usize = 1200;
 
 pub(super) fn read(text: &str) -> Signs {
     let text = text.trim();
-    let brief = if text.len() <= BRIEF { text.to_lowercase() } else { String::new() };
-    let head = crate::excerpt::floor(text, 400).to_lowercase();
-    let tail = crate::excerpt::ceil(text, text.len().saturating_sub(400)).to_lowercase();
-    let any = |hay: &str, needles: &[&str]| needles.iter().any(|needle| hay.contains(needle));
-    let refused = any(&brief, REFUSED);
-    let error = error_label(text).is_some()
-        || (!brief.is_empty() && (starts(&head, ERROR_STARTS) || any(&brief, ERROR_FIELDS)));
+    let brief = text.len() <= BRIEF;
+    // Of a long text only the ends are a harness's own words.
+    let (head, tail) = if brief {
+        let all = PHRASES.scan(text);
+        (all, all)
+    } else {
+        (PHRASES.scan(floor(text, END)), PHRASES.scan(ceil(text, text.len() - END)))
+    };
+    let has = |mask: u32, group: Group| mask & (1 << group as u8) != 0;
+    let said = |group: Group| brief && has(head, group);
+    let refused = said(Group::Refused);
+    let error = error_label(text).is_some() || (brief && (starts(text, ERROR_STARTS) || said(Group::ErrorField)));
     // Long outputs are cut off with a word at the end, or announced at the start.
-    let timed_out = !refused
-        && (any(&tail, TIMED_OUT)
-            || ((!brief.is_empty() || error || head.contains("command")) && any(&head, TIMED_OUT)));
+    let announced = has(head, Group::TimedOut) && (brief || error || floor(text, END).contains("command"));
     Signs {
         error,
         refused,
-        timed_out,
-        outage: any(&brief, OUTAGE) || (!brief.is_empty() && OUTAGE_CODES.iter().any(|code| text.contains(code))),
-        empty: text.is_empty() || (text.len() <= 300 && (any(&brief, EMPTY) || NOTHING.contains(&brief.as_str()))),
-        acknowledged: text.len() <= 400 && any(&brief, ACKNOWLEDGED),
+        timed_out: !refused && (has(tail, Group::TimedOut) || announced),
+        outage: said(Group::Outage) || (brief && OUTAGE_CODES.iter().any(|code| text.contains(code))),
+        empty: text.is_empty()
+            || (text.len() <= 300
+                && (said(Group::Empty) || NOTHING.iter().any(|word| text.eq_ignore_ascii_case(word)))),
+        acknowledged: text.len() <= 400 && said(Group::Acknowledged),
     }
 }
 
+/// How much of a long text's ends is read.
+const END: usize = 400;
+
+#[derive(Clone, Copy)]
+enum Group {
+    Refused,
+    Outage,
+    Empty,
+    Acknowledged,
+    ErrorField,
+    TimedOut,
+}
+
+static PHRASES: LazyLock<Phrases> =
+    LazyLock::new(|| Phrases::new([REFUSED, OUTAGE, EMPTY, ACKNOWLEDGED, ERROR_FIELDS, TIMED_OUT]));
+
 fn starts(text: &str, needles: &[&str]) -> bool {
-    needles.iter().any(|needle| text.starts_with(needle))
+    let starts = |needle: &&str| {
+        text.as_bytes().get(..needle.len()).is_some_and(|head| head.eq_ignore_ascii_case(needle.as_bytes()))
+    };
+    needles.iter().any(|needle| starts(needle))
 }
 
 /// Where `Error:` stands when a text begins with it, perhaps after a few plain words that introduce
 /// it (`Tool x returned: Error: ...`). A place in a file (`a.py:12: Error:`) introduces nothing.
 pub(super) fn error_label(text: &str) -> Option<usize> {
-    let head = crate::excerpt::floor(text, 200);
+    let head = floor(text, 200);
     let at = ["Error:", "ERROR:", "error:", "[error]", "[ERROR]"].iter().filter_map(|label| head.find(label)).min()?;
     let before = head[..at].trim();
     let introduced = before.is_empty()

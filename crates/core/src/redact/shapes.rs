@@ -47,7 +47,7 @@ pub(super) fn telegram(place: &Place<'_>) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     let digits = bytes[floor..start].iter().rev().take_while(|b| b.is_ascii_digit()).count();
     let run = Charset::Dashed.run(&bytes[end..]);
-    ((8..=10).contains(&digits) && (32..=34).contains(&run)).then_some((start - digits, end + run))
+    ((8..=10).contains(&digits) && run >= 32).then_some((start - digits, end + run))
 }
 
 /// Everything up to the end of the value that follows the literal.

@@ -30,7 +30,9 @@ impl Charset {
 
     /// How many of the bytes from the start are of this set.
     pub(super) fn run(self, bytes: &[u8]) -> usize {
-        bytes.iter().take_while(|b| self.contains(**b)).count()
+        let run = bytes.iter().take_while(|b| self.contains(**b)).count();
+        // A private key that follows without a gap is not part of it.
+        memchr::memmem::find(&bytes[..run], b"-----BEGIN").unwrap_or(run)
     }
 }
 

@@ -2,6 +2,23 @@
 
 use super::Report;
 
+/// Without one of these there is nothing to read. Linters that name neither have Python before them.
+pub(super) const SIGNS: &[&str] = &[
+    "error",
+    ".py:",
+    "All checks passed!",
+    "no issues found",
+    "Found 0 errors",
+    "0 errors",
+    "Finished ",
+    "10.00/10",
+    "All done!",
+    "All matched files",
+    "Build succeeded",
+    "BUILD SUCCESS",
+    "0 issues.",
+];
+
 pub(super) fn read(text: &str) -> Option<Report> {
     let mut report = Report::default();
     let mut clean = false;

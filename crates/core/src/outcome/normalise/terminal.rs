@@ -1,13 +1,8 @@
 //! What a terminal would have shown: escape sequences, carriage returns and backspaces resolved.
 
-use memchr::memchr3;
-
-/// The line as seen on a screen. `scratch` is reused from line to line.
+/// A line with control bytes as seen on a screen. `scratch` is reused from line to line.
 pub(super) fn clean<'a>(raw: &'a str, scratch: &'a mut String) -> &'a str {
     let raw = raw.trim_end_matches('\r');
-    if memchr3(0x1b, b'\r', 0x08, raw.as_bytes()).is_none() && !raw.bytes().any(is_silent) {
-        return raw;
-    }
     scratch.clear();
     let bytes = raw.as_bytes();
     let mut at = 0;
