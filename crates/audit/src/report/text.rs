@@ -22,7 +22,10 @@ pub fn text(totals: &Totals, zone: &TimeZone) -> String {
     let mut out = String::new();
     let all = totals.sessions + totals.sub_agents;
     if all == 0 {
-        out.push_str("No session was found, so there is nothing to report.\n");
+        out.push_str(
+            "No session was found, so there is nothing to report.\n\
+             Without a path, Belay looks where your agents keep their sessions; with one, it looks there.\n",
+        );
         damage(&mut out, totals);
         return out;
     }

@@ -1,0 +1,113 @@
+//! `belay audit`: the history people already have.
+
+use crate::world::World;
+
+/// A Claude Code session that is stuck on one command.
+fn stuck() -> String {
+    let mut lines = vec![
+        r#"{"type":"user","isSidechain":false,"uuid":"u0","timestamp":"2026-03-01T08:00:00.000Z","sessionId":"s","cwd":"/home/ada/shop","version":"2.1.200","message":{"role":"user","content":"Install it"}}"#.to_owned(),
+    ];
+    for n in 0..6 {
+        lines.push(format!(r#"{{"type":"assistant","isSidechain":false,"uuid":"a{n}","timestamp":"2026-03-01T08:0{n}:10.000Z","sessionId":"s","cwd":"/home/ada/shop","message":{{"id":"msg_{n}","role":"assistant","model":"claude-opus-4-5","content":[{{"type":"tool_use","id":"toolu_{n}","name":"Bash","input":{{"command":"npm install"}}}}],"usage":{{"input_tokens":10,"output_tokens":200,"cache_read_input_tokens":50000}}}}}}"#));
+        lines.push(format!(r#"{{"type":"user","isSidechain":false,"uuid":"r{n}","timestamp":"2026-03-01T08:0{n}:20.000Z","sessionId":"s","cwd":"/home/ada/shop","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_{n}","is_error":true,"content":"Exit code 1\nnpm error code ERESOLVE"}}]}}}}"#));
+    }
+    lines.join("\n") + "\n"
+}
+
+const FILE: &str = "home/.claude/projects/-home-ada-shop/11111111-0000-4000-8000-000000000000.jsonl";
+
+#[test]
+fn without_a_path_it_looks_where_agents_keep_their_sessions() {
+    let world = World::new();
+    let nothing = world.run(&["audit"]);
+    assert_eq!(nothing.code, Some(0));
+    assert!(nothing.out.contains("No session was found"), "{nothing:?}");
+    world.write(FILE, &stuck());
+    let said = world.run(&["audit"]);
+    assert!(said.out.starts_with("1 session of Claude Code, 2026-03-01 to 2026-03-01"), "{said:?}");
+    assert!(said.out.contains("1 loop in 1 of 1 sessions"), "{said:?}");
+    assert!(said.out.contains("Claude Code 11111111 in shop"), "{said:?}");
+    assert!(!world.state().exists(), "looking makes no files");
+}
+
+#[test]
+fn json_is_one_object_a_line_named_by_file_where_a_file_was_named() {
+    let world = World::new();
+    let file = world.write(FILE, &stuck());
+    let file = file.to_str().unwrap();
+    let parse = |said: &str| -> Vec<serde_json::Value> {
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let named = parse(&world.run(&["audit", file, "--json"]).out);
+    let alarm = named.iter().find(|line| line["type"] == "alarm").unwrap();
+    assert_eq!(alarm["session"], "11111111-0000-4000-8000-000000000000.jsonl");
+    assert_eq!((alarm["call"].as_u64(), alarm["from_call"].as_u64()), (Some(2), Some(0)));
+    assert!(matches!(alarm["action"].as_str(), Some("nudge" | "pause")));
+    assert_eq!(named.last().unwrap()["type"], "total");
+    let found = parse(&world.run(&["audit", "--json"]).out);
+    let session = found.iter().find(|line| line["type"] == "session").unwrap();
+    assert_eq!(session["session"], "11111111-0000-4000-8000-000000000000");
+}
+
+#[test]
+fn filters_narrow_what_counts() {
+    let world = World::new();
+    world.write(FILE, &stuck());
+    let sessions = |args: &[&str]| {
+        let said = world.run(&[&["audit", "--json"], args].concat());
+        let total: serde_json::Value = serde_json::from_str(said.out.lines().last().unwrap()).unwrap();
+        total["sessions"].as_u64()
+    };
+    assert_eq!(sessions(&["--project", "shop"]), Some(1));
+    assert_eq!(sessions(&["--project", "blog"]), Some(0));
+    assert_eq!(sessions(&["--agent", "claude"]), Some(1));
+    assert_eq!(sessions(&["--agent", "codex"]), Some(0));
+    assert_eq!(sessions(&["--since", "2026-02-01"]), Some(1));
+    assert_eq!(sessions(&["--since", "2026-03-02"]), Some(0));
+}
+
+#[test]
+fn other_rules_can_be_tried_and_compared() {
+    let world = World::new();
+    world.write(FILE, &stuck());
+    let patient = world.write(
+        "patient.toml",
+        "[detect.ladder]\nnudge_at = 50\nnudge_weak_at = 50\nnudge_faint_at = 50\npause_at = 60\n",
+    );
+    let patient = patient.to_str().unwrap();
+    let said = world.run(&["audit", "--config", patient]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = world.run(&["audit", "--compare", "default", patient]);
+    assert!(said.out.contains("default") && said.out.contains("patient"), "{said:?}");
+    let broken = world.write("broken.toml", "[detect]\nmax_nudge = 3\n");
+    let said = world.run(&["audit", "--config", broken.to_str().unwrap()]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.err.contains("max_nudge"), "{said:?}");
+    let said = world.run(&["audit", "--config", "missing.toml"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+}
+
+#[test]
+fn the_page_is_written_beside_the_report() {
+    let world = World::new();
+    world.write(FILE, &stuck());
+    let page = world.path("reports/march.html");
+    let said = world.run(&["audit", "--html", page.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.err.contains("march.html"), "{said:?}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+}
+
+#[test]
+fn what_cannot_be_used_is_said_and_what_to_do() {
+    let world = World::new();
+    let notes = world.write("notes.json", "{}");
+    let notes = notes.to_str().unwrap().to_owned();
+    let told = [
+        world.tell(&["audit", &notes]),
+        world.tell(&["audit", "--since", "yesterday"]),
+        world.tell(&["audit", "--agent", "clippy"]),
+    ];
+    insta::assert_snapshot!(told.join("\n"));
+}
