@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use belay_core::Event;
+use belay_core::{Body, Event};
 use belay_engine::EngineError;
 use belay_store::{EventQuery, Order, StoreError};
 use serde::Serialize;
@@ -108,14 +108,33 @@ fn observe(shared: &Shared, with: Option<&RawValue>) -> Result<ObserveAnswers, R
     let json = with.map_or("{}", RawValue::get);
     let raw: ObserveRaw<'_> =
         serde_json::from_str(json).map_err(|e| Refusal::new(Code::BadRequest, e.to_string()).field("with"))?;
-    Ok(ObserveAnswers { answers: observe_all(shared, raw.events.iter().map(|event| event.get().as_bytes())) })
+    // Only the owner can open the socket.
+    let events = raw.events.iter().map(|event| event.get().as_bytes());
+    Ok(ObserveAnswers { answers: observe_all(shared, events, Caller::Owner) })
+}
+
+/// On whose word events are taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// Proved to be the person this Belay works for: may also post decisions.
+    Owner,
+    /// Anything on this machine, maybe the agent itself: may tell what happened, not decide.
+    Anyone,
 }
 
 /// Takes events in; each is answered, whatever becomes of the others.
-pub(crate) fn observe_all<'e>(shared: &Shared, events: impl Iterator<Item = &'e [u8]>) -> Vec<EventAnswer> {
+pub(crate) fn observe_all<'e>(
+    shared: &Shared,
+    events: impl Iterator<Item = &'e [u8]>,
+    caller: Caller,
+) -> Vec<EventAnswer> {
     let mut good = Vec::new();
     let read: Vec<Option<Refusal>> = events
         .map(|json| match Event::from_json(json) {
+            Ok(event) if caller == Caller::Anyone && matches!(event.body, Body::Operator(_)) => {
+                let problem = "a decision needs the token: send authorization: Bearer TOKEN";
+                Some(Refusal::new(Code::Refused, problem).field("kind").hint("belay status --token shows the token"))
+            }
             Ok(event) => {
                 good.push(canonical(event));
                 None

@@ -60,6 +60,25 @@ fn the_api_reads_what_the_commands_read() {
 }
 
 #[test]
+fn a_posted_event_is_no_way_around_the_token() {
+    let world = World::new();
+    let serve = Serve::start(&world);
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    world.run(&["pause", "abc"]);
+    let token = world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
+    let resume = |headers: &str| {
+        let headers = format!("content-type: application/json\r\n{headers}");
+        let event = r#"{"id":"r1","session":{"agent":"claude-code","id":"abc"},"kind":"operator","decision":"resume"}"#;
+        body(&serve.http(&post("/api/v1/events", &headers, event)))
+    };
+    let refused = resume("");
+    assert_eq!(refused["answers"][0]["error"]["field"], "kind", "{refused}");
+    assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"][0]["state"], "paused");
+    resume(&format!("authorization: Bearer {token}\r\n"));
+    assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"][0]["state"], "active");
+}
+
+#[test]
 fn decisions_need_the_token() {
     let world = World::new();
     let serve = Serve::start(&world);

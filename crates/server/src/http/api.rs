@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::border::ApiError;
 use super::{blocking, guard};
-use crate::ops;
+use crate::ops::{self, Caller};
 use crate::protocol::Decide;
 use crate::resident::Shared;
 use crate::view::{EventView, IncidentView, SessionView};
@@ -164,6 +164,7 @@ pub(super) async fn post_events(
     body: Result<Bytes, BytesRejection>,
 ) -> Answer {
     let body = json_body(&headers, body)?;
+    let caller = if guard::authorize(&shared.token, &headers).is_ok() { Caller::Owner } else { Caller::Anyone };
     let answers = blocking(&shared, move |shared| {
         let many: Vec<&RawValue>;
         let events: Vec<&[u8]> = if body.trim_ascii_start().starts_with(b"[") {
@@ -173,7 +174,7 @@ pub(super) async fn post_events(
         } else {
             vec![&body]
         };
-        Ok(ops::observe_all(shared, events.into_iter()))
+        Ok(ops::observe_all(shared, events.into_iter(), caller))
     })
     .await?;
     Ok(Json(json!({ "answers": answers })).into_response())
