@@ -112,7 +112,8 @@ impl Outcome {
         let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
         let exit_code = exit_code.or(unwrapped.exit_code);
         let text = normalise(&ends(body));
-        let mut signs = signs::read(&text);
+        let told = unwrapped.error || exit_code.is_some_and(|code| code != 0);
+        let mut signs = signs::read(&text, told);
         signs.timed_out |= exit_code == Some(124);
         let running = unwrapped.running && exit_code.is_none();
         let says_error = unwrapped.error || signs.error;

@@ -106,7 +106,7 @@ const READERS: &[(Reader, &[&str])] = &[
     (jest::read, &["Tests: ", "Tests  ", "Test Suites: ", "Test Files  ", " passing", "# pass"]),
     (junit::read, &["Tests run: ", "tests completed", "test completed", " FAILED", "Failing tests: "]),
     (dotnet::read, &["Total:", "Total tests: "]),
-    (rspec::read, &[" example", " assertion"]),
+    (rspec::read, &[" example", " assertion", "Assertions: "]),
     (ctest::read, &["tests passed, ", "[  PASSED  ]"]),
     (diagnostics::read, diagnostics::SIGNS),
 ];

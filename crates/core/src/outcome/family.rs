@@ -20,21 +20,28 @@ pub(super) struct Family {
 /// Longest cause we keep.
 const CAUSE_BYTES: usize = 96;
 
-/// `at_start`: the call itself said that it failed, so the beginning is the message.
+/// `lines` are where errors may be named. `at_start`: the call itself said that it failed, so the
+/// beginning is the message.
 pub(super) fn read(text: &str, lines: &[usize], at_start: bool) -> Option<Family> {
-    let found = decisive(text, lines);
-    let message = match found {
+    let message = match decisive(text, lines) {
         // A trace or a compiler's complaint says more than how the tool began.
         Some((weight, line)) if weight >= STRONG || !at_start => line,
         _ if at_start => opening(text)?,
-        _ => return None,
+        // Tools have sentences of their own for what went wrong.
+        _ => {
+            let said = super::signs::opening(text);
+            return causes::known(said).map(|cause| family(cause.to_owned(), said));
+        }
     };
     // The sign of a well-known cause may stand after a long quotation.
     let around = if at_start { text } else { message };
-    let cause = causes::known(message)
-        .or_else(|| causes::known(&super::brief(around, 4096)))
-        .map_or_else(|| general(message), str::to_owned);
-    (!cause.is_empty()).then(|| Family { cause, message: Digest::of(without_places(message)) })
+    let known = causes::known(message).or_else(|| causes::known(&super::brief(around, 4096)));
+    let cause = known.map_or_else(|| general(message), str::to_owned);
+    (!cause.is_empty()).then(|| family(cause, message))
+}
+
+fn family(cause: String, message: &str) -> Family {
+    Family { cause, message: Digest::of(without_places(message)) }
 }
 
 /// What a tool says first when it fails.

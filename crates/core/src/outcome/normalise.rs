@@ -178,7 +178,7 @@ fn survey(line: &str) -> u8 {
         digit |= b.wrapping_sub(b'0') < 10;
         wide |= b >= 0x80;
     }
-    u8::from(control) * CONTROL | u8::from(digit) * DIGIT | u8::from(wide) * WIDE
+    (u8::from(control) * CONTROL) | (u8::from(digit) * DIGIT) | (u8::from(wide) * WIDE)
 }
 
 /// End of the run of word bytes at `at`, and the union of their classes.

@@ -20,36 +20,65 @@ pub(super) struct Signs {
 /// A harness speaks briefly; longer texts are what a tool brought.
 const BRIEF: usize = 1200;
 
-pub(super) fn read(text: &str) -> Signs {
+/// Reads the signs. `failed`: the exit code or a wrapper has told that already, so that every word counts.
+pub(super) fn read(text: &str, failed: bool) -> Signs {
     let text = text.trim();
     let brief = text.len() <= BRIEF;
-    // Of a long text only the ends are a harness's own words.
-    let (head, tail) = if brief {
+    let error = error_label(text).is_some() || (brief && starts(text, ERROR_STARTS));
+    let (opening, closing) = if brief && (failed || error) {
         let all = PHRASES.scan(text);
         (all, all)
     } else {
-        (PHRASES.scan(floor(text, END)), PHRASES.scan(ceil(text, text.len() - END)))
+        (PHRASES.scan(opening(text)), PHRASES.scan(closing(text)))
     };
-    let has = |mask: u32, group: Group| mask & (1 << group as u8) != 0;
-    let said = |group: Group| brief && has(head, group);
-    let refused = said(Group::Refused);
-    let error = error_label(text).is_some() || (brief && (starts(text, ERROR_STARTS) || said(Group::ErrorField)));
-    // Long outputs are cut off with a word at the end, or announced at the start.
-    let announced = has(head, Group::TimedOut) && (brief || error || floor(text, END).contains("command"));
+    let first = |group: Group| opening & (1 << group as u8) != 0;
+    let either = |group: Group| (opening | closing) & (1 << group as u8) != 0;
+    let refused = brief && first(Group::Refused);
     Signs {
-        error,
+        error: error || (brief && PHRASES.scan(text) & (1 << Group::ErrorField as u8) != 0),
         refused,
-        timed_out: !refused && (has(tail, Group::TimedOut) || announced),
-        outage: said(Group::Outage) || (brief && OUTAGE_CODES.iter().any(|code| text.contains(code))),
+        timed_out: !refused && either(Group::TimedOut),
+        outage: !is_local(text)
+            && (either(Group::Outage)
+                || (brief && (failed || error) && OUTAGE_CODES.iter().any(|code| text.contains(code)))),
         empty: text.is_empty()
             || (text.len() <= 300
-                && (said(Group::Empty) || NOTHING.iter().any(|word| text.eq_ignore_ascii_case(word)))),
-        acknowledged: text.len() <= 400 && said(Group::Acknowledged),
+                && (first(Group::Empty) || NOTHING.iter().any(|word| text.eq_ignore_ascii_case(word)))),
+        acknowledged: text.len() <= 400 && first(Group::Acknowledged),
     }
 }
 
-/// How much of a long text's ends is read.
-const END: usize = 400;
+/// What does not answer on this machine is the work at hand, not the world outside.
+fn is_local(text: &str) -> bool {
+    let ends = [floor(text, BRIEF), ceil(text, text.len().saturating_sub(BRIEF))];
+    ends.iter().any(|end| ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"].iter().any(|host| end.contains(host)))
+}
+
+/// How much of a line is read.
+const LINE: usize = 400;
+
+/// The first lines, when a harness may be speaking.
+pub(super) fn opening(text: &str) -> &str {
+    let head = floor(text, LINE);
+    let end = memchr::memchr_iter(b'\n', head.as_bytes()).nth(2).unwrap_or(head.len());
+    if is_said(head) { &head[..end] } else { "" }
+}
+
+/// The last line, when a harness may be speaking.
+fn closing(text: &str) -> &str {
+    let tail = ceil(text, text.len().saturating_sub(LINE));
+    let line = tail.rsplit('\n').next().unwrap_or(tail);
+    if is_said(line) { line } else { "" }
+}
+
+/// Whether a line is somebody's sentence rather than a line of a file: no indentation, no line number, no
+/// `file:12:` before it, no sign that code, a comment or a list begins with.
+fn is_said(line: &str) -> bool {
+    let line = line.lines().next().unwrap_or_default();
+    let first_word = line.split([' ', '\t']).next().unwrap_or_default();
+    let numbered = first_word.split(':').nth(1).is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()));
+    line.starts_with(|c: char| c.is_alphabetic() || matches!(c, '[' | '<' | '(' | '\u{26a0}' | '\u{274c}')) && !numbered
+}
 
 #[derive(Clone, Copy)]
 enum Group {
@@ -68,7 +97,7 @@ fn starts(text: &str, needles: &[&str]) -> bool {
     let starts = |needle: &&str| {
         text.as_bytes().get(..needle.len()).is_some_and(|head| head.eq_ignore_ascii_case(needle.as_bytes()))
     };
-    needles.iter().any(|needle| starts(needle))
+    needles.iter().any(starts)
 }
 
 /// Where `Error:` stands when a text begins with it, perhaps after a few plain words that introduce
@@ -215,7 +244,8 @@ const OUTAGE: &[&str] = &[
     "bad gateway",
     "504 gateway",
     "gateway timeout",
-    "internal server error",
+    "500 internal server error",
+    "internal_server_error",
     "status code 429",
     "status code 500",
     "status code 502",

@@ -125,7 +125,7 @@ fn header<'a>(body: &'a str, facts: &mut Unwrapped<'_>) -> Option<&'a str> {
             return None;
         }
         if after.is_empty() {
-            return Some("");
+            return (facts.exit_code.is_some() || facts.running).then_some("");
         }
         rest = after;
     }
