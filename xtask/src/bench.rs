@@ -23,9 +23,15 @@ const BENCHES: &[Bench] = &[
         what: "events per second through Session::apply, all patterns on",
         run: |_| shell::run(&mut shell::cargo(CORE)),
     },
+    Bench {
+        name: "socket",
+        what: "an event through the resident process, beside bare SQLite; 100,000 sessions  [SESSIONS]",
+        run: |sessions| shell::run(shell::cargo(SOCKET).args(sessions)),
+    },
 ];
 
 const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
+const SOCKET: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "socket", "--"];
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     let known = || BENCHES.iter().map(|bench| format!("  {:<10} {}\n", bench.name, bench.what)).collect::<String>();
