@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use crate::digest::Digest;
 use crate::event::CheckKind;
+use crate::outcome::brief;
 use crate::sketch;
 use input::Input;
 
@@ -160,6 +161,17 @@ impl Action {
     pub fn similarity(&self, other: &Self) -> f32 {
         sketch::similarity(self.sketch, other.sketch)
     }
+}
+
+/// Of longer texts only the ends are sketched and reduced to skeletons; keys are of the whole.
+const SKETCHED: usize = 16 * 1024;
+
+fn sketch_of(text: &str) -> Digest {
+    sketch::simhash(&brief(text, SKETCHED))
+}
+
+fn skeleton_of(text: &str) -> String {
+    input::skeleton(&brief(text, SKETCHED))
 }
 
 /// Joins what makes a fingerprint; `kind` and `name` keep tools apart.

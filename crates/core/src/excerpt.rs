@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::redact::redact;
+
 /// How much of one text is kept. The full text stays in the agent's own transcript.
 pub const EXCERPT_BYTES: usize = 2048;
 
@@ -23,18 +25,15 @@ impl Excerpt {
     /// As [`Excerpt::new`] with a tighter bound.
     pub fn bounded(text: &str, limit: usize) -> Self {
         let limit = limit.min(EXCERPT_BYTES);
-        if text.len() <= limit {
-            return Self(crate::redact::redact(text).into_owned());
+        // What is cut off need not be searched for secrets, but for a little beyond the cuts: a secret
+        // and the name before it are seen whole when the lines are. A private key has many lines.
+        let head = line_end(text, limit);
+        let tail = line_start(text, text.len().saturating_sub(limit));
+        if tail <= head || memchr::memmem::find(text.as_bytes(), b"PRIVATE KEY").is_some() {
+            return Self(shorten(&redact(text), limit));
         }
-        // Redact a little beyond the cut, so that a secret across the edge is seen whole.
-        const MARGIN: usize = 512;
-        let head_len = limit * 2 / 3;
-        let tail_len = limit - head_len - CUT.len().min(limit - head_len);
-        let head = crate::redact::redact(floor(text, (head_len + MARGIN).min(text.len())));
-        let tail = crate::redact::redact(ceil(text, text.len().saturating_sub(tail_len + MARGIN)));
-        let head = floor(&head, head_len);
-        let tail = ceil(&tail, tail.len().saturating_sub(tail_len));
-        Self(format!("{head}{CUT}{tail}"))
+        let (head, tail) = (redact(&text[..head]), redact(&text[tail..]));
+        Self(join(&head, &tail, limit))
     }
 
     pub fn as_str(&self) -> &str {
@@ -48,6 +47,37 @@ impl Excerpt {
 
 /// Stands where text was left out.
 const CUT: &str = "\n[...]\n";
+
+/// Lines longer than this are cut anywhere.
+const LONGEST_LINE: usize = 4096;
+
+/// Head and tail of a text that is longer than the limit.
+fn shorten(text: &str, limit: usize) -> String {
+    if text.len() <= limit { text.to_owned() } else { join(text, text, limit) }
+}
+
+/// The beginning of one text and the end of another, two thirds to one.
+fn join(head: &str, tail: &str, limit: usize) -> String {
+    let head_room = limit * 2 / 3;
+    match (limit - head_room).checked_sub(CUT.len()) {
+        Some(room) => format!("{}{CUT}{}", floor(head, head_room), ceil(tail, tail.len().saturating_sub(room))),
+        // No room for both.
+        None => floor(head, limit).to_owned(),
+    }
+}
+
+/// The end of the line at `at`.
+fn line_end(text: &str, at: usize) -> usize {
+    let from = at.min(text.len());
+    let to = (from + LONGEST_LINE).min(text.len());
+    text.floor_char_boundary(memchr::memchr(b'\n', &text.as_bytes()[from..to]).map_or(to, |end| from + end))
+}
+
+/// The start of the line at `at`.
+fn line_start(text: &str, at: usize) -> usize {
+    let from = at.saturating_sub(LONGEST_LINE);
+    text.ceil_char_boundary(memchr::memrchr(b'\n', &text.as_bytes()[from..at]).map_or(from, |start| from + start + 1))
+}
 
 /// The longest prefix of at most `at` bytes that ends on a character.
 pub(crate) fn floor(text: &str, at: usize) -> &str {
@@ -83,3 +113,6 @@ impl<'de> Deserialize<'de> for Excerpt {
         Ok(Self::new(&text))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -171,7 +171,7 @@ fn ends(text: &str) -> Cow<'_, str> {
 }
 
 /// At most `limit` bytes of both ends of a text.
-fn brief(text: &str, limit: usize) -> Cow<'_, str> {
+pub(crate) fn brief(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
     }

@@ -159,3 +159,6 @@ impl TextSketch {
         if self.digest == other.digest { 1.0 } else { similarity(self.simhash, other.simhash) }
     }
 }
+
+#[cfg(test)]
+mod tests;

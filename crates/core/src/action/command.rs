@@ -7,14 +7,13 @@ mod dress;
 mod ran;
 
 use super::classify::{CODE, COMMAND};
-use super::input::{Input, canonical, skeleton, tidy_path};
+use super::input::{Input, canonical, tidy_path};
 use super::programs::{self, Does};
 use super::shell;
-use super::{Action, Print, ToolKind, names};
+use super::{Action, Print, ToolKind, names, skeleton_of, sketch_of};
 use crate::digest::Digest;
 use crate::event::CheckKind;
 use crate::outcome::steady;
-use crate::sketch::simhash;
 use dress::{drop_filters, spell, take_leading_cd, unwrap_shells};
 use ran::{Ran, writes_a_file, writes_files};
 
@@ -28,8 +27,8 @@ pub(super) fn of(name: &str, input: &Input<'_>) -> (Action, String) {
         let action = Action {
             key: print.digest("key", &[name, &text]),
             shape: print.digest("shape", &[name]),
-            skeleton: print.digest("skeleton", &[name, &skeleton(&text)]),
-            sketch: simhash(&text),
+            skeleton: print.digest("skeleton", &[name, &skeleton_of(&text)]),
+            sketch: sketch_of(&text),
             ..Action::default()
         };
         return (action, text);
@@ -43,8 +42,8 @@ pub(super) fn of(name: &str, input: &Input<'_>) -> (Action, String) {
         let action = Action {
             key: print.digest("code", &[&steady, &workdir]),
             shape: print.digest("shape", &["code"]),
-            skeleton: print.digest("skeleton", &[&skeleton(&steady)]),
-            sketch: simhash(&steady),
+            skeleton: print.digest("skeleton", &[&skeleton_of(&steady)]),
+            sketch: sketch_of(&steady),
             mutates: writes_files(&script),
             ..Action::default()
         };
@@ -55,8 +54,8 @@ pub(super) fn of(name: &str, input: &Input<'_>) -> (Action, String) {
     let action = Action {
         key: print.digest("key", &[&steady_text, &workdir]),
         shape: print.digest("shape", &[&facts.program, facts.target.as_deref().unwrap_or_default()]),
-        skeleton: print.digest("skeleton", &[&skeleton(&steady_text)]),
-        sketch: simhash(&steady_text),
+        skeleton: print.digest("skeleton", &[&skeleton_of(&steady_text)]),
+        sketch: sketch_of(&steady_text),
         target: facts.target.as_deref().map(|path| Digest::of(tidy_path(path))),
         place: facts.place.as_deref().map(|path| Digest::of(tidy_path(path))),
         look: facts

@@ -1,10 +1,9 @@
 //! Fingerprints of edits and whole-file writes.
 
 use super::classify::{CONTENT, NEW, OLD, PATCH, PATH, looks_like_patch};
-use super::input::{Input, canonical, skeleton, tidy_path};
-use super::{Action, Hunk, Print, ToolKind};
+use super::input::{Input, canonical, tidy_path};
+use super::{Action, Hunk, Print, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
-use crate::sketch::simhash;
 
 pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, String) {
     let print = Print::new(kind, name);
@@ -31,8 +30,8 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, Stri
     let action = Action {
         key: print.digest("key", &[&path, &whole]),
         shape,
-        skeleton: print.digest("skeleton", &[&path, &skeleton(&whole)]),
-        sketch: simhash(&body),
+        skeleton: print.digest("skeleton", &[&path, &skeleton_of(&whole)]),
+        sketch: sketch_of(&body),
         target: (paths.len() == 1).then(|| Digest::of(&path)),
         hunk: sides
             .as_ref()

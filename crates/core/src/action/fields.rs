@@ -1,11 +1,10 @@
 //! Fingerprints of everything that is neither a command nor an edit.
 
 use super::classify::{PATH, PATTERN, URL, is_mcp};
-use super::input::{Input, canonical, skeleton, tidy_path};
-use super::{Action, Print, ToolKind};
+use super::input::{Input, canonical, tidy_path};
+use super::{Action, Print, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
 use crate::outcome::steady;
-use crate::sketch::simhash;
 
 pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, String) {
     let print = Print::new(kind, name);
@@ -27,8 +26,8 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, Stri
     let action = Action {
         key,
         shape,
-        skeleton: print.digest("skeleton", &[path_text, &skeleton(&words)]),
-        sketch: simhash(&words),
+        skeleton: print.digest("skeleton", &[path_text, &skeleton_of(&words)]),
+        sketch: sketch_of(&words),
         target: path.as_ref().map(Digest::of),
         look: looks.then_some(key),
         poll: kind == ToolKind::Poll,

@@ -7,6 +7,7 @@
 
 use super::causes;
 use crate::digest::Digest;
+use crate::redact::redact;
 
 /// The error an output reports.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub(super) fn read(text: &str, lines: &[usize], at_start: bool) -> Option<Family
     // The sign of a well-known cause may stand after a long quotation.
     let around = if at_start { text } else { message };
     let known = causes::known(message).or_else(|| causes::known(&super::brief(around, 4096)));
-    let cause = known.map_or_else(|| general(message), str::to_owned);
+    let cause = known.map_or_else(|| general(&redact(message)), str::to_owned);
     (!cause.is_empty()).then(|| family(cause, message))
 }
 
@@ -230,7 +231,10 @@ pub(super) fn exception_name(text: &str) -> Option<&str> {
 fn strip_label(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("E ").map_or(line, str::trim_start);
-    ["Caused by: ", "npm ERR! ", "npm error "].iter().find_map(|label| line.strip_prefix(label)).unwrap_or(line)
+    ["Caused by: ", "npm ERR! ", "npm error ", "Error: "]
+        .iter()
+        .find_map(|label| line.strip_prefix(label))
+        .unwrap_or(line)
 }
 
 /// The message without the single case.

@@ -238,6 +238,12 @@ fn the_single_case_does_not_matter_but_the_message_shows() {
 }
 
 #[test]
+fn a_family_holds_no_secret() {
+    let text = concat!("Error: invalid key sk-", "ant-api03-AbCdEf0123456789AbCdEf0123456789 for this account");
+    assert_eq!(family(text), "invalid key [redacted:anthropic-key] for this account");
+}
+
+#[test]
 fn moved_lines_do_not_change_a_failure() {
     let at = |line: u32| Outcome::of(&format!("src/a.c:{line}:5: error: expected ';'\n"), Some(1));
     assert_eq!(at(3).failure, at(30).failure);

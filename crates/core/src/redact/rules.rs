@@ -113,6 +113,7 @@ pub(super) static RULES: &[Rule] = rules! {
     "azure-sas" ["sig="], Closer(shapes::signature), concat!("?sv=2024&si", "g=AbCdEf0123456789AbCdEf0123456789AbCdEf01234%3D&se=x") => "?sv=2024&sig=[redacted:azure-sas]&se=x";
     "jwt" ["eyJ"], Closer(shapes::jwt), concat!("ey", "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.AbCdEf0123456789-_AbCdEf") => "[redacted:jwt]";
     "private-key" ["-----BEGIN "], Closer(shapes::pem), concat!("-----BEGIN RSA PRIVATE", " KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----\nrest") => "[redacted:private-key]\nrest";
+    "private-key" ["-----END "], Closer(shapes::pem_end), concat!("MIIEowIBAAKCAQEA0123456789abcdef\\nAAAA\n-----END RSA PRIVATE", " KEY-----\nrest") => "[redacted:private-key]\nrest";
     "password" ["://"], Closer(shapes::userinfo), "postgres://app:s3cr3t@db.example.com/main" => "postgres://app:[redacted:password]@db.example.com/main";
     "bearer-token" ["bearer "], Closer(shapes::bearer), "curl -H 'Authorization: Bearer abc123def456ghi' x" => "curl -H 'Authorization: Bearer [redacted:bearer-token]' x";
     "authorization" ["authorization"], Closer(shapes::authorization), "Authorization: Basic dXNlcjpwYXNzd29yZA==" => "Authorization: Basic [redacted:authorization]";

@@ -89,14 +89,28 @@ pub(super) fn jwt(place: &Place<'_>) -> Option<(usize, usize)> {
 /// A private key, to its end mark or to the end of the text.
 pub(super) fn pem(place: &Place<'_>) -> Option<(usize, usize)> {
     let &Place { text, start, end, .. } = place;
-    let label_end = end + text[end..].find("-----")?;
-    let label = &text[end..label_end];
-    if label.len() > 40 || !label.ends_with("PRIVATE KEY") && !label.ends_with("PRIVATE KEY BLOCK") {
-        return None;
-    }
-    let body = label_end + 5;
-    let close = format!("-----END {label}-----");
+    let label = private_key(text, end)?;
+    let body = end + label.len() + DASHES.len();
+    let close = format!("-----END {label}{DASHES}");
     Some((start, text[body..].find(&close).map_or(text.len(), |at| body + at + close.len())))
+}
+
+/// The end of a private key whose beginning was cut off: its body goes with it.
+pub(super) fn pem_end(place: &Place<'_>) -> Option<(usize, usize)> {
+    let &Place { text, start, end, floor, .. } = place;
+    let label = private_key(text, end)?;
+    // Base64, its line breaks as they are or escaped.
+    let is_body = |b: &&u8| Charset::Base64.contains(**b) || matches!(**b, b'\n' | b'\r' | b'\\');
+    let body = text.as_bytes()[floor..start].iter().rev().take_while(is_body).count();
+    Some((start - body, end + label.len() + DASHES.len()))
+}
+
+const DASHES: &str = "-----";
+
+/// The label at `at`, when it is a private key's.
+fn private_key(text: &str, at: usize) -> Option<&str> {
+    let label = &text[at..at + text[at..].find(DASHES)?];
+    (label.len() <= 40 && (label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK"))).then_some(label)
 }
 
 /// `scheme://user:password@host`, `https://token@host`.

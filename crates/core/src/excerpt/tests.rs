@@ -1,0 +1,63 @@
+//! Bounded, clean, and the same when read again.
+
+use proptest::prelude::*;
+
+use super::{EXCERPT_BYTES, Excerpt};
+
+const TOKEN: &str = concat!("ghp", "_AbCdEf0123456789AbCdEf0123456789abcd");
+
+#[test]
+fn short_texts_stay_and_long_ones_keep_their_ends() {
+    assert_eq!(Excerpt::new("hello").as_str(), "hello");
+    let long = format!("first\n{}last", "middle\n".repeat(2000));
+    let excerpt = Excerpt::new(&long);
+    assert!(excerpt.as_str().starts_with("first\n") && excerpt.as_str().ends_with("last"));
+    assert!(excerpt.as_str().contains("\n[...]\n"));
+    assert!(excerpt.as_str().len() <= EXCERPT_BYTES);
+    assert!(Excerpt::bounded(&long, 100).as_str().len() <= 100);
+}
+
+#[test]
+fn a_secret_across_the_cut_is_seen_whole() {
+    for before in 0..80 {
+        let head = "x".repeat(EXCERPT_BYTES * 2 / 3 - before);
+        let text = format!("{head} {TOKEN}\n{}", "y\n".repeat(5000));
+        assert!(!Excerpt::new(&text).as_str().contains("ghp_A"), "head, {before}");
+        let text = format!("{}\nGITHUB_TOKEN={TOKEN} {}", "y\n".repeat(5000), "x".repeat(600 + before));
+        assert!(!Excerpt::new(&text).as_str().contains("abcd x"), "tail, {before}");
+    }
+}
+
+#[test]
+fn the_middle_of_a_private_key_does_not_show() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n".repeat(100);
+    for text in [
+        format!("-----BEGIN PRIVATE{} KEY-----\n{body}-----END PRIVATE KEY-----\n", ""),
+        format!("-----BEGIN PRIVATE{} KEY-----\n{body}", ""),
+        format!("{body}-----END PRIVATE{} KEY-----\n", ""),
+    ] {
+        assert!(!Excerpt::new(&text).as_str().contains("MIIEvQ"), "{}", Excerpt::new(&text));
+    }
+}
+
+#[test]
+fn marks_do_not_make_it_longer_than_the_bound() {
+    let text = "DB_PASSWORD=x\n".repeat(140);
+    assert!(text.len() < EXCERPT_BYTES);
+    assert!(Excerpt::new(&text).as_str().len() <= EXCERPT_BYTES);
+}
+
+#[test]
+fn reading_redacts_too() {
+    let excerpt: Excerpt = serde_json::from_str(&format!("\"key {TOKEN}\"")).unwrap();
+    assert_eq!(excerpt.as_str(), "key [redacted:github-token]");
+}
+
+proptest! {
+    #[test]
+    fn bounded_and_the_same_when_read_again(text in "(\\PC{0,40}|\n|password=[a-z0-9]{1,12} |é){0,200}", limit in 16..EXCERPT_BYTES) {
+        let excerpt = Excerpt::bounded(&text, limit);
+        prop_assert!(excerpt.as_str().len() <= limit);
+        prop_assert_eq!(Excerpt::new(excerpt.as_str()), excerpt);
+    }
+}
