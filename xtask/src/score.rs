@@ -1,7 +1,7 @@
 //! `cargo xtask score PATH`: how well the detector does on labelled sessions.
 //!
 //! PATH is a folder with `*-labels.tsv`, `*-sessions.tar.gz` (or an unpacked folder of sessions) and
-//! `score.py`. The sessions are replayed through core; the scorer compares the alarms with the labels.
+//! `score.py`. `belay audit` replays the sessions; the scorer compares the alarms with the labels.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn unpack(corpus: &Path, work: &Path) -> Result<PathBuf, String> {
 
 fn replay(sessions: &Path, alarms: &Path) -> Result<(), String> {
     let out = File::create(alarms).map_err(|e| format!("cannot write {}: {e}", alarms.display()))?;
-    let mut command = shell::cargo(&["run", "--quiet", "-p", "belay-agents", "--example", "alarms", "--"]);
+    let mut command = shell::cargo(&["run", "--quiet", "-p", "belayer", "--", "audit", "--json"]);
     let ok = shell::run(command.arg(sessions).stdout(out))?;
     if ok { Ok(()) } else { Err("the sessions could not be replayed".to_owned()) }
 }

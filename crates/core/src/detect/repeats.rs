@@ -13,10 +13,12 @@ pub(crate) struct Repeats<'a> {
     pub tally: Tally,
     /// Other calls in between.
     pub between: u32,
-    /// How often something new came to light since the last occurrence before.
+    /// How often something new came to light, or a check passed, since the last occurrence before.
     pub sights_lately: u32,
     /// How often something new came to light since the first occurrence.
     pub sights: u32,
+    /// Commands of unknown effect since the last occurrence before: they may have changed something.
+    pub efforts_lately: u32,
 }
 
 impl<'a> Repeats<'a> {
@@ -31,8 +33,9 @@ impl<'a> Repeats<'a> {
         if waiting && (answered.answer.is_none() || !can_circle(answered)) {
             return None;
         }
-        let mut found = Self { answered, tally: Tally::of(call), between: 0, sights_lately: 0, sights: 0 };
-        let (mut others, mut sights) = (0, 0);
+        let mut found =
+            Self { answered, tally: Tally::of(call), between: 0, sights_lately: 0, sights: 0, efforts_lately: 0 };
+        let (mut others, mut sights, mut efforts) = (0, 0, 0);
         for other in view.earlier(WINDOW) {
             if other.same_action(call) {
                 if !other.same_answer(answered) {
@@ -40,6 +43,7 @@ impl<'a> Repeats<'a> {
                 }
                 if found.tally.count == 1 {
                     found.sights_lately = sights;
+                    found.efforts_lately = efforts;
                 }
                 found.tally.add(other);
                 found.between += std::mem::take(&mut others);
@@ -48,7 +52,8 @@ impl<'a> Repeats<'a> {
                 break;
             } else {
                 others += 1;
-                sights += u32::from(other.is(Traits::NEW_SIGHT));
+                sights += u32::from(other.is(Traits::NEW_SIGHT) || other.is(Traits::PASSED));
+                efforts += u32::from(is_effort(other));
             }
         }
         (found.tally.count > 1).then_some(found)
@@ -67,10 +72,18 @@ impl<'a> Repeats<'a> {
             // Checks are run again to be sure, often after changes nobody told us of.
             _ if call.is(Traits::PASSED) => Strength::Faint,
             // Nobody answered, or with next to nothing: that proves little.
-            _ if call.answer.is_none() || call.is(Traits::BARE) => Strength::Weak,
-            ToolKind::Shell | ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Search => Strength::Strong,
+            ToolKind::Shell | ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Search => {
+                if call.says_little() { Strength::Weak } else { Strength::Strong }
+            }
             // A tool we know nothing about may well do something each time.
+            _ if call.says_little() => Strength::Faint,
             _ => Strength::Weak,
         }
     }
+}
+
+/// A command that worked, was not run before, and does more than look.
+fn is_effort(call: &Call) -> bool {
+    let looks = call.is(Traits::LOOKS) || call.is(Traits::POLL);
+    call.kind == ToolKind::Shell && call.succeeded() && call.is(Traits::NEW_PAIR) && !looks
 }

@@ -11,7 +11,7 @@ use crate::time::Time;
 
 /// Half of a digest: enough to tell equal from different among the calls of one window. Zero stands
 /// for "none".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Mark(u32);
 
@@ -281,6 +281,17 @@ impl Call {
     /// Digest of what came back; zero when nothing did.
     pub fn outcome(&self) -> Digest {
         self.answer.as_ref().map_or(Digest(0), |answer| answer.digest)
+    }
+
+    /// What came back tells next to nothing: nobody answered, an empty text, or a tool we know nothing about
+    /// ("Clicked.", "Scrolled down.") that may well have done something.
+    pub fn says_little(&self) -> bool {
+        let known = matches!(
+            self.kind,
+            ToolKind::Shell | ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Search | ToolKind::Fetch
+        );
+        let Some(answer) = &self.answer else { return true };
+        self.is(Traits::BARE) || !known && self.succeeded() && !answer.brief.ends_with('…')
     }
 
     /// It changes a file through the agent's own editing tools.

@@ -54,14 +54,15 @@ impl Contents {
     }
 
     /// The calls after which the file that was changed last came back to an earlier content, oldest
-    /// first, since a given call; empty unless the last change was such a return.
-    pub fn returns(&self, since: u64) -> Vec<u64> {
-        let Some(latest) = self.0.back().filter(|latest| latest.back) else { return Vec::new() };
-        self.0
-            .iter()
-            .filter(|seen| seen.path == latest.path && seen.back && seen.call >= since)
-            .map(|seen| seen.call)
-            .collect()
+    /// first, since a given call, and to how many different contents it came back; nothing unless the
+    /// last change was such a return.
+    pub fn returns(&self, since: u64) -> (Vec<u64>, usize) {
+        let Some(latest) = self.0.back().filter(|latest| latest.back) else { return (Vec::new(), 0) };
+        let back = |seen: &&Content| seen.path == latest.path && seen.back && seen.call >= since;
+        let mut contents: Vec<Mark> = self.0.iter().filter(back).map(|seen| seen.content).collect();
+        contents.sort_unstable();
+        contents.dedup();
+        (self.0.iter().filter(back).map(|seen| seen.call).collect(), contents.len())
     }
 
     /// The file that was changed last.

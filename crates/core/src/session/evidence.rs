@@ -171,6 +171,7 @@ impl Session {
                 self.wipe();
             }
             Voice::Machine => self.answer_turn(event),
+            Voice::News => {}
         }
     }
 

@@ -9,7 +9,7 @@ use crate::event::{Author, ModelAnswered, Prompt, TextSketch};
 
 /// A prompt repeated word for word that is at least so long was not typed by a person: harnesses
 /// repeat themselves, people who say "c" ten times do not write a paragraph ten times.
-const CANNED_BYTES: usize = 40;
+const CANNED_BYTES: usize = 160;
 /// How many prompts are remembered.
 const PROMPTS: usize = 8;
 /// How many answers are remembered.
@@ -26,6 +26,8 @@ pub(super) enum Voice {
     Person,
     /// A harness that makes the agent go on.
     Machine,
+    /// News: a notification, a schedule. It asks for an answer, but says nothing about the work.
+    News,
 }
 
 /// What was said lately.
@@ -55,10 +57,16 @@ impl Talk {
         }
         let voice = match prompt.by {
             Author::Person | Author::Agent if !(repeated && text.len() >= CANNED_BYTES) => Voice::Person,
+            Author::System => Voice::News,
             _ => Voice::Machine,
         };
         match voice {
             Voice::Person => self.wipe(),
+            Voice::News => {
+                self.said.clear();
+                self.idle_answers = 0;
+                self.open = None;
+            }
             // Told to go on: the claim was not accepted.
             Voice::Machine => self.refuse(),
         }

@@ -11,7 +11,7 @@
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `person: TEXT`, `machine: TEXT` | a prompt, typed or made by a harness that continues |
+//! | `person: TEXT`, `machine: TEXT`, `news: TEXT` | a prompt: typed, by a harness that continues, a notification |
 //! | `says: TEXT`, `chants: TEXT` | the model answers without a tool; degenerately |
 //! | `uses N [MODEL]` | an answer that cost N thousand tokens of context |
 //! | `Tool: INPUT` | a tool call; INPUT is a command or JSON |
@@ -81,7 +81,7 @@ fn block(lines: &mut Vec<&str>) -> Vec<Step> {
 }
 
 fn is_call(line: &str) -> bool {
-    let words = ["person", "machine", "says", "chants", "asks"];
+    let words = ["person", "machine", "news", "says", "chants", "asks"];
     line.split_once(':').is_some_and(|(head, _)| {
         !words.contains(&head) && !head.is_empty() && head.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
     })
@@ -202,6 +202,7 @@ impl Writer {
             let body = match word {
                 "person" => Body::Prompt(Prompt { by: Author::Person, text: excerpt(text) }),
                 "machine" => Body::Prompt(Prompt { by: Author::Continuation, text: excerpt(text) }),
+                "news" => Body::Prompt(Prompt { by: Author::System, text: excerpt(text) }),
                 "says" => said(false),
                 "chants" => said(true),
                 "asks" => Body::ModelAsked(ModelAsked { tail: Some(TextSketch::of(text)), ..ModelAsked::default() }),

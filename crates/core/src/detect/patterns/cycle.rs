@@ -34,7 +34,12 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     }
     // The whole round stands for the action, whichever step it was noticed at.
     let round = calls[..period].iter().fold((0, 0), |(keys, ends), c| (keys ^ c.key.0, ends ^ c.outcome().0));
-    Some(tally.claim(Strength::Strong, Matcher::Key(call.key), Digest(round.0), Digest(round.1)))
+    // Checks are gone through again to be sure.
+    let green =
+        calls[..period].iter().any(|call| call.is(Traits::PASSED)) && !calls[..period].iter().any(|call| call.failed());
+    let strength =
+        if green || calls[..period].iter().all(|call| call.says_little()) { Strength::Faint } else { Strength::Strong };
+    Some(tally.claim(strength, Matcher::Key(call.key), Digest(round.0), Digest(round.1)))
 }
 
 /// How many whole rounds of this period end with the newest call; `None` below two.

@@ -17,13 +17,14 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
     let contents = view.session.contents();
-    let calls = contents.returns(view.session.window().since());
+    let (calls, states) = contents.returns(view.session.window().since());
     let first = *calls.first()?;
     let file = contents.latest();
     Some(Claim {
         // The content it came back to was there once before.
         count: u32::try_from(calls.len()).unwrap_or(u32::MAX).saturating_add(1),
-        strength: Strength::Strong,
+        // One state that is gone back to may be a base to try things from; two are a swing.
+        strength: if states > 1 { Strength::Strong } else { Strength::Faint },
         action: Digest::of(file.bits().to_le_bytes()),
         outcome: Digest::of("content came back"),
         first,

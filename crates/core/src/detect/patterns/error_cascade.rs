@@ -5,6 +5,7 @@ use crate::detect::view::{Tally, can_circle};
 use crate::detect::words::{outcome_of, times};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
+use crate::outcome::Status;
 use crate::rules::PatternRule;
 use crate::session::Traits;
 
@@ -19,7 +20,8 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if !call.failed() || !can_circle(call) || call.is(Traits::BARE) {
+    // What is refused waits for a person; what fails outside is an outage.
+    if !call.failed() || call.status() == Some(Status::Refused) || !can_circle(call) || call.is(Traits::BARE) {
         return None;
     }
     let mut tally = Tally::of(call);
@@ -28,7 +30,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
         if !other.failed() {
             break;
         }
-        if other.is(Traits::OUTAGE) {
+        if other.is(Traits::OUTAGE) || other.status() == Some(Status::Refused) {
             continue;
         }
         tally.add(other);

@@ -21,6 +21,7 @@ fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
     }
     let call = repeats.answered;
     let strength = match repeats.strength() {
+        Strength::Strong if repeats.efforts_lately > 0 => Strength::Weak,
         Strength::Strong if call.failed() && repeats.sights <= 4 => Strength::Strong,
         Strength::Strong if repeats.sights_lately == 0 && repeats.sights <= 2 => Strength::Strong,
         Strength::Strong if call.failed() || repeats.sights <= 2 => Strength::Weak,

@@ -20,7 +20,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
     // Edits that fail have a pattern of their own, and a change that was accepted is work, however alike the next one looks.
     let accepted = call.succeeded() && (call.is(Traits::MUTATES) || call.is(Traits::PASSED));
-    if !can_circle(call) || !call.skeleton.is_some() || call.is(Traits::BARE) || accepted || call.edits() {
+    if !can_circle(call) || !call.skeleton.is_some() || call.says_little() || accepted || call.edits() {
         return None;
     }
     let mut tally = Tally::of(call);

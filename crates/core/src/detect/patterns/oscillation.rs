@@ -1,4 +1,4 @@
-//! Putting text in, taking it out, putting it in again.
+//! The same edits of a file over again: put in, taken out, put in.
 
 use super::{Pattern, Trigger};
 use crate::detect::view::Tally;
@@ -24,35 +24,29 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     }
     let edits: Vec<&Call> =
         view.earlier(rule.window).filter(|other| changes(other) && other.target == call.target).collect();
-    let returns =
-        |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.same_action(before) || undoes(edit, before));
-    if !returns(0, call) {
+    // Breaking something on purpose and mending it again is how tests are tested; doing it over is not.
+    let again = |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.same_action(before));
+    if !again(0, call) {
         return None;
     }
     let mut tally = Tally::of(call);
     let mut oldest = call;
     for (at, edit) in edits.iter().enumerate() {
-        if returns(at + 1, edit) {
+        if again(at + 1, edit) {
             tally.add(edit);
             oldest = edit;
         }
     }
     // The first of all is the one that was gone back to.
-    if let Some(first) = edits.iter().rev().find(|edit| oldest.same_action(edit) || undoes(oldest, edit)) {
+    if let Some(first) = edits.iter().rev().find(|edit| oldest.same_action(edit)) {
         tally.add(first);
     }
-    let action = call.target_digest();
-    Some(tally.claim(Strength::Weak, Matcher::Target(call.target), action, Digest::of("there and back")))
+    let there_and_back = Digest::of("there and back");
+    Some(tally.claim(Strength::Weak, Matcher::Target(call.target), call.target_digest(), there_and_back))
 }
 
 fn changes(call: &Call) -> bool {
     call.edits() && call.succeeded()
-}
-
-/// What one put in, the other took out, and the other way round.
-fn undoes(later: &Call, earlier: &Call) -> bool {
-    let known = later.before.is_some() && earlier.before.is_some();
-    known && later.before == earlier.after && later.after == earlier.before && later.before != later.after
 }
 
 fn say(view: &View<'_>, claim: &Claim) -> Words {

@@ -25,9 +25,8 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut tally = Tally::of(call);
     for other in view.earlier(rule.window) {
         match other.status() {
-            Some(Status::Refused) if other.outcome() == call.outcome() || other.family().same(call.family()) => {
-                tally.add(other)
-            }
+            // A person who refuses says why, in other words each time; a wall does not.
+            Some(Status::Refused) if other.outcome() == call.outcome() => tally.add(other),
             // The same tool was let through in between: there is no wall.
             Some(Status::Ok) if other.tool == call.tool => break,
             _ => {}

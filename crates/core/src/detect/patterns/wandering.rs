@@ -29,7 +29,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
             break;
         }
         seen += 1;
-        if !other.is(Traits::NEW_PAIR) {
+        if !other.is(Traits::NEW_PAIR) && !other.is(Traits::PASSED) && !other.says_little() {
             tally.add(other);
         }
     }
