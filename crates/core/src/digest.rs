@@ -36,6 +36,15 @@ impl Digest {
         Self(hasher.digest())
     }
 
+    /// The 16 hex digits.
+    fn hex(self) -> [u8; 16] {
+        let mut hex = [0; 16];
+        for (at, digit) in hex.iter_mut().enumerate() {
+            *digit = b"0123456789abcdef"[(self.0 >> (60 - 4 * at)) as usize & 15];
+        }
+        hex
+    }
+
     pub fn parse(hex: &str) -> Option<Self> {
         (hex.len() == 16).then(|| u64::from_str_radix(hex, 16).ok().map(Self)).flatten()
     }
@@ -43,7 +52,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        f.write_str(str::from_utf8(&self.hex()).unwrap_or_default())
     }
 }
 
@@ -55,7 +64,8 @@ impl fmt::Debug for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        // A session holds hundreds of them: no formatting machinery.
+        serializer.serialize_str(str::from_utf8(&self.hex()).unwrap_or_default())
     }
 }
 

@@ -14,6 +14,7 @@ mod conversation;
 pub mod lwep;
 mod model;
 mod person;
+mod quick;
 #[cfg(test)]
 mod tests;
 mod tool;

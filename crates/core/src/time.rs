@@ -1,5 +1,8 @@
 //! UTC time of an event, in whole milliseconds. Core never asks what time it is.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -34,6 +37,29 @@ impl Time {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// `2026-01-31T12:00:00.000Z`; `None` outside the years 0 to 9999.
+    fn rfc3339(self) -> Option<[u8; 24]> {
+        let day = self.0.div_euclid(86_400_000);
+        let (year, month, date) = civil(day);
+        let year = u64::try_from(year).ok().filter(|year| *year <= 9999)?;
+        let millis = self.0.rem_euclid(86_400_000).cast_unsigned();
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let mut put = |at: usize, width: usize, mut number: u64| {
+            for digit in text[at..at + width].iter_mut().rev() {
+                *digit = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        };
+        put(0, 4, year);
+        put(5, 2, month);
+        put(8, 2, date);
+        put(11, 2, millis / 3_600_000);
+        put(14, 2, millis / 60_000 % 60);
+        put(17, 2, millis / 1000 % 60);
+        put(20, 3, millis % 1000);
+        Some(text)
+    }
+
     /// Reads RFC 3339, with or without a zone (then UTC), with a `T` or a blank.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -53,6 +79,21 @@ impl Time {
     }
 }
 
+/// Year, month and day of a day counted from 1970, in the Gregorian calendar: eras of 400 years, years that begin in
+/// March.
+fn civil(day: i64) -> (i64, u64, u64) {
+    let day = day + 719_468;
+    let era = day.div_euclid(146_097);
+    let of_era = day.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month.cast_unsigned(), date.cast_unsigned())
+}
+
 impl Add<Duration> for Time {
     type Output = Self;
     fn add(self, duration: Duration) -> Self {
@@ -69,9 +110,11 @@ impl Sub<Duration> for Time {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match jiff::Timestamp::from_millisecond(self.0) {
-            Ok(stamp) => write!(f, "{stamp:.3}"),
-            Err(_) => write!(f, "{}ms", self.0),
+        // Every event and every snapshot holds times: no formatting machinery for the usual ones.
+        match (self.rfc3339(), jiff::Timestamp::from_millisecond(self.0)) {
+            (Some(text), _) => f.write_str(str::from_utf8(&text).unwrap_or_default()),
+            (None, Ok(stamp)) => write!(f, "{stamp:.3}"),
+            (None, Err(_)) => write!(f, "{}ms", self.0),
         }
     }
 }
@@ -84,7 +127,10 @@ impl fmt::Debug for Time {
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self.rfc3339() {
+            Some(text) => serializer.serialize_str(str::from_utf8(&text).unwrap_or_default()),
+            None => serializer.collect_str(self),
+        }
     }
 }
 

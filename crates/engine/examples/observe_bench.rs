@@ -50,17 +50,20 @@ fn engine(path: &Path) -> Outcome<Engine> {
     Ok(Engine::new(Box::new(SqliteStore::open(path, OpenOptions::default())?), Options::default()))
 }
 
-const OUTPUT: &str = "error[E0308]: mismatched types\n  --> src/main.rs:12:5\n   |\n12 |     parse(input)\n   |     \
-                      ^^^^^^^^^^^^ expected `Config`, found `Result<Config, Error>`\n   |\n   = note: expected struct\n";
-
-/// A call or its result, as a hook tells them.
+/// A call or its result, as a hook tells them: work that moves, one part after another.
 fn event(session: usize, n: usize) -> Event {
-    let call = Some(format!("toolu_{session}_{}", n / 2));
+    let step = n / 2;
+    let call = Some(format!("toolu_{session}_{step}"));
     let body = if n.is_multiple_of(2) {
-        let input = serde_json::json!({ "command": format!("cargo test --package parser case_{n}") });
+        let input = serde_json::json!({ "command": format!("cargo check --package part_{step}") });
         Body::ToolCalled(ToolCalled::new(call, Some(ToolKind::Shell), "Bash", &input))
     } else {
-        Body::ToolReturned(ToolReturned::new(call, None, Some(101), OUTPUT))
+        let output = format!(
+            "    Checking part_{step} v0.1.0 (/home/user/project/part_{step})\nwarning: unused variable: `value_{step}`\n  \
+             --> part_{step}/src/lib.rs:12:9\n   |\n12 |     let value_{step} = parse(input);\n   |         ^^^^^\n   |\n   \
+             = note: `#[warn(unused_variables)]` on by default\n\n    Finished `dev` profile in 0.4{step}s\n"
+        );
+        Body::ToolReturned(ToolReturned::new(call, None, Some(0), &output))
     };
     let key = SessionKey::new("claude-code", format!("0b1c2d3e-{session:012}"));
     Event::new(format!("e-{session}-{n}"), key, Source::Hook, Time::from_millis(1_790_000_000_000 + n as i64), body)

@@ -1,5 +1,6 @@
 //! The schema as its users meet it.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::lwep::{LWEP_KINDS, LwepEvent};
@@ -56,6 +57,73 @@ fn whole_inputs_leave_only_an_excerpt() {
     assert!(stored.len() < 4096, "{} bytes", stored.len());
     let again = Event::from_json(&stored).unwrap();
     assert_eq!(again, event, "a stored event reads back as it was");
+}
+
+/// Well-formed and odd events of every kind that is read the quick way, as JSON.
+fn wire_events() -> impl Strategy<Value = Value> {
+    let text =
+        prop_oneof![Just(json!("a text")), Just(json!("")), Just(json!(7)), Just(json!(null)), Just(json!("\u{1}\"é"))];
+    let field = prop_oneof![
+        Just("id"),
+        Just("v"),
+        Just("at"),
+        Just("source"),
+        Just("parent"),
+        Just("batch"),
+        Just("cwd"),
+        Just("call"),
+        Just("tool"),
+        Just("input"),
+        Just("output"),
+        Just("status"),
+        Just("exit_code"),
+        Just("usage"),
+        Just("text"),
+        Just("path"),
+        Just("change"),
+        Just("model"),
+        Just("by"),
+        Just("project"),
+        Just("session"),
+        Just("unheard_of"),
+    ];
+    let value = prop_oneof![
+        4 => text,
+        1 => Just(json!(1)),
+        1 => Just(json!({"agent": "codex", "id": "p"})),
+        1 => Just(json!({"command": "cargo test", "kind": "shell", "name": "Bash"})),
+        1 => Just(json!("2026-01-31T12:00:00Z")),
+        1 => Just(json!({"input": 3, "output": 4})),
+    ];
+    let more = prop::collection::vec((field, value), 0..5);
+    (prop::sample::select(KINDS), more).prop_map(|(kind, more)| {
+        let mut event = json!({"id": "e", "session": {"agent": "codex", "id": "s"}, "kind": kind, "call": "c",
+                               "tool": "bash", "path": "a.rs", "check": "test", "sha": "1"});
+        more.into_iter().for_each(|(field, value)| event[field] = value);
+        event
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_quick_way_reads_what_the_thorough_way_reads(event in wire_events()) {
+        let json = serde_json::to_vec(&event).unwrap();
+        if let Some(quick) = super::quick::read(&json) {
+            prop_assert_eq!(Ok(quick), Event::from_value(event));
+        }
+    }
+}
+
+#[test]
+fn the_usual_events_are_read_the_quick_way() {
+    for event in [
+        called(json!({"command": "ls"})),
+        json!({"id": "e2", "session": {"agent": "codex", "id": "s"}, "kind": "tool_returned", "call": "c1", "output": "x"}),
+        json!({"id": "e3", "session": {"agent": "codex", "id": "s"}, "kind": "model_answered", "usage": {"input": 1}}),
+    ] {
+        let stored = serde_json::to_vec(&Event::from_value(event).unwrap()).unwrap();
+        assert!(super::quick::read(&stored).is_some(), "{}", String::from_utf8_lossy(&stored));
+    }
 }
 
 #[test]
