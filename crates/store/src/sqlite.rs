@@ -3,6 +3,7 @@
 //! One connection per [`SqliteStore`]; open another for another thread. Connections are made in [`open`] only, so
 //! that every one has the same settings.
 
+mod card;
 mod events;
 mod fault;
 mod migrate;

@@ -6,7 +6,7 @@ use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde::de::DeserializeOwned;
 
-use super::events;
+use super::{card, events};
 use crate::session::{Cursor, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
 
 const COLUMNS: &str = "s.id, s.agent, s.native_id, p.agent, p.native_id, s.version, s.state_json, s.beneath_json, \
@@ -16,7 +16,11 @@ const FROM: &str = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent";
 /// A JSON column as its type.
 pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_str(text).map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(e)))
+    serde_json::from_str(text).map_err(|e| unreadable(column, e))
+}
+
+fn unreadable(column: usize, error: serde_json::Error) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
 }
 
 /// A value as a JSON column.
@@ -47,7 +51,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(SessionRow, Time)> {
         version: row.get(5)?,
         state: json(row, 6)?,
         beneath: beneath(row, 7)?,
-        card: json(row, 8)?,
+        card: card::unpack(row.get_ref(8)?.as_str()?).map_err(|e| unreadable(8, e))?,
     };
     Ok((session, Time::from_millis(row.get(9)?)))
 }

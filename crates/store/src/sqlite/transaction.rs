@@ -8,7 +8,7 @@ use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::sessions::{self, to_json};
-use super::{SqliteStore, outbox, records};
+use super::{SqliteStore, card, outbox, records};
 use crate::api::{Durability, Transaction};
 use crate::error::{Result, StoreError};
 use crate::outbox::{Message, NewMessage};
@@ -18,11 +18,19 @@ use crate::session::{Card, Head, SessionId, Snapshot, Stored};
 /// How far up the family tree costs are carried.
 const MAX_DEPTH: usize = 32;
 
+/// The parts of a row that a new event builds on.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// The last event, saved or not.
+    tip: Option<i64>,
+    last_at: i64,
+}
+
 pub(super) struct SqliteTransaction<'a> {
     store: &'a SqliteStore,
     open: bool,
-    /// Last events appended here, for sessions that have not been saved yet.
-    tips: HashMap<SessionId, i64>,
+    /// What is known of the rows looked at here.
+    seen: HashMap<SessionId, Seen>,
 }
 
 impl<'a> SqliteTransaction<'a> {
@@ -40,7 +48,15 @@ impl<'a> SqliteTransaction<'a> {
         }
         // The lock comes first: what is read afterwards cannot be overtaken.
         store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
-        Ok(Self { store, open: true, tips: HashMap::new() })
+        Ok(Self { store, open: true, seen: HashMap::new() })
+    }
+
+    /// The row's parts a new event builds on.
+    fn seen(&mut self, session: SessionId) -> Result<Seen> {
+        if !self.seen.contains_key(&session) {
+            self.version(session)?;
+        }
+        Ok(self.seen.get(&session).copied().unwrap_or(Seen { tip: None, last_at: i64::MIN }))
     }
 
     fn conn(&self) -> &'a Connection {
@@ -89,11 +105,14 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn version(&mut self, session: SessionId) -> Result<Option<u64>> {
-        self.run(
-            self.conn()
-                .prepare_cached("SELECT version FROM sessions WHERE id = ?1")
-                .and_then(|mut s| s.query_row([session.0], |row| row.get(0)).optional()),
-        )
+        let found =
+            self.run(self.conn().prepare_cached("SELECT version, tip, last_at FROM sessions WHERE id = ?1").and_then(
+                |mut s| s.query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional(),
+            ))?;
+        Ok(found.map(|(version, tip, last_at)| {
+            self.seen.insert(session, Seen { tip, last_at });
+            version
+        }))
     }
 
     fn load(&mut self, head: Head, format: u16) -> Result<Stored> {
@@ -123,45 +142,47 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
-        let tip = self.tips.get(&session).copied();
+        let seen = self.seen(session)?;
         let added = self.run(
             self.conn()
                 .prepare_cached(
                     "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-                     VALUES (?1, ?2, coalesce(?8, (SELECT tip FROM sessions WHERE id = ?1)), ?3, ?4, ?5, ?6, ?7)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                      ON CONFLICT (session, identity) DO NOTHING",
                 )
                 .and_then(|mut s| {
                     s.execute(params![
                         session.0,
                         event.seq,
+                        seen.tip,
                         event.identity.0.cast_signed(),
                         event.at.millis(),
                         event.kind,
                         event.rules.0.cast_signed(),
-                        event.json,
-                        tip
+                        event.json
                     ])
                 }),
         )?;
         if added == 1 {
-            self.tips.insert(session, self.conn().last_insert_rowid());
+            self.seen.insert(session, Seen { tip: Some(self.conn().last_insert_rowid()), ..seen });
         }
         Ok(added == 1)
     }
 
     fn save(&mut self, session: SessionId, from: u64, to: u64, state: &State, card: &Card) -> Result<()> {
         let held = state.is_paused() || state.is_killed();
-        let tip = self.tips.remove(&session);
+        let Seen { tip, last_at } = self.seen(session)?;
         let saved = self.run((|| {
-            let last_at = card.facts.last_at.millis();
             // The index of times is touched once a second at most: it is for sorting.
-            self.conn()
-                .prepare_cached("UPDATE sessions SET last_at = ?2 WHERE id = ?1 AND last_at + 1000 <= ?2")?
-                .execute([session.0, last_at])?;
+            let heard_of = card.facts.last_at.millis();
+            if heard_of >= last_at.saturating_add(1000) {
+                self.conn()
+                    .prepare_cached("UPDATE sessions SET last_at = ?2 WHERE id = ?1")?
+                    .execute([session.0, heard_of])?;
+            }
             self.conn()
                 .prepare_cached(
-                    "UPDATE sessions SET version = ?3, tip = coalesce(?4, tip), state = ?5, held = ?6,
+                    "UPDATE sessions SET version = ?3, tip = ?4, state = ?5, held = ?6,
                             state_json = ?7, project = ?8, calls = ?9, tokens = ?10, cost_micros = ?11, card_json = ?12
                      WHERE id = ?1 AND version = ?2",
                 )?
@@ -177,7 +198,7 @@ impl Transaction for SqliteTransaction<'_> {
                     clamp(card.counters.calls),
                     clamp(card.spent.usage.total()),
                     clamp(card.spent.cost_micros),
-                    to_json(card)?
+                    card::pack(card)?
                 ])
         })())?;
         if saved == 1 { Ok(()) } else { Err(StoreError::Conflict(session.0)) }

@@ -17,7 +17,7 @@ CREATE TABLE sessions (
     tokens       INTEGER NOT NULL DEFAULT 0,
     cost_micros  INTEGER NOT NULL DEFAULT 0,
     beneath_json TEXT,                              -- what sub-agents have cost
-    card_json    TEXT    NOT NULL DEFAULT '{}',
+    card_json    TEXT    NOT NULL DEFAULT '{}',    -- the rest, packed
     UNIQUE (agent, native_id)
 ) STRICT;
 -- Newest first; state and agent ride along so that filtering needs no second look.
