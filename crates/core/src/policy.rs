@@ -10,7 +10,8 @@ pub use track::{Pending, Track, Tracks};
 use std::borrow::Cow;
 
 use crate::detect::patterns::PATTERNS;
-use crate::detect::{Claim, Matcher, Pattern, Strength, Trigger, View, custom};
+use crate::detect::{Claim, Matcher, Pattern, Trigger, View, custom};
+use crate::digest::Digest;
 use crate::effect::{Effect, Finding, Incident, Intervention, Rung};
 use crate::rules::Rules;
 use crate::session::{Gate, Session, State};
@@ -63,27 +64,26 @@ impl Session {
         };
         for pattern in PATTERNS.iter().filter(|pattern| pattern.trigger == occasion.trigger) {
             let rule = (pattern.rule)(&rules.patterns);
-            if !rule.enabled {
+            if !rule.enabled || occasion.asked && !pattern.ahead {
                 continue;
             }
             let Some(claim) = (pattern.look)(&view, rule) else { continue };
             let ladder = rules.ladder.of(rule);
             // What is only asked for may still end differently: early on it proves nothing.
-            if occasion.asked && claim.strength < Strength::Strong && claim.count < ladder.nudge_weak_at
-                || occasion.asked && occasion.trigger == Trigger::Answered && claim.count < rules.ladder.nudge_weak_at
-            {
+            let early = occasion.trigger == Trigger::Answered && claim.count < ladder.nudge_weak_at;
+            if occasion.asked && early {
                 continue;
             }
             let Some(rung) = ladder.rung(claim.count, claim.strength) else { continue };
             going_on.extend(self.tracks().mark(pattern.name, &claim));
-            if let Some(rung) = self.due(pattern.name, &claim, rung, ladder.pause_at != 0, rules) {
+            if let Some(rung) = self.due(pattern.name, &claim, rung, ladder.pause_at != 0, &view, rules) {
                 consider(Case { rung, claim, by: By::Pattern(pattern) });
             }
         }
         if occasion.trigger == Trigger::Answered {
             for (at, pattern) in rules.custom.iter().enumerate() {
                 let Some(claim) = custom::look(&view, at, pattern, &rules.matches()[at]) else { continue };
-                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, true, rules) {
+                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, true, &view, rules) {
                     consider(Case { rung, claim, by: By::Custom(at) });
                 }
             }
@@ -98,13 +98,27 @@ impl Session {
     }
 
     /// The step that is due now, given what was done about this before.
-    fn due(&self, name: &str, claim: &Claim, rung: Rung, may_pause: bool, rules: &Rules) -> Option<Rung> {
-        let fine = rules.allow.pair(claim.action, claim.outcome) || self.tracks().allows(claim);
-        if fine {
-            None
-        } else {
-            self.tracks().step(Limits { max_nudges: rules.max_nudges, may_pause }, name, claim, rung)
+    fn due(
+        &self,
+        name: &str,
+        claim: &Claim,
+        rung: Rung,
+        may_pause: bool,
+        view: &View<'_>,
+        rules: &Rules,
+    ) -> Option<Rung> {
+        if self.is_fine(claim.action, claim.outcome, rules) {
+            return None;
         }
+        // What is claimed about the session as a whole rests on no call.
+        let focus = view.call().filter(|_| !claim.calls.is_empty()).map(|call| (call.key, call.outcome()));
+        let limits = Limits { max_nudges: rules.max_nudges, may_pause };
+        self.tracks().step(limits, name, claim, rung, focus)
+    }
+
+    /// Whether a person or a rule said that this pair is fine.
+    pub(crate) fn is_fine(&self, action: Digest, outcome: Digest, rules: &Rules) -> bool {
+        self.tracks().allows(action, outcome) || rules.allow.pair(action, outcome)
     }
 
     fn intervene(&mut self, case: Case, occasion: Occasion, rules: &Rules, effects: &mut Vec<Effect>) {

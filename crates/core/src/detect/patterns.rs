@@ -60,6 +60,8 @@ pub struct Pattern {
     pub name: &'static str,
     /// When it is asked.
     pub trigger: Trigger,
+    /// It can be told when a call is asked for, before its answer.
+    pub ahead: bool,
     /// An edit in between does not end it: its nudge stays due.
     pub outlives_edits: bool,
     /// Its section of the rules.

@@ -80,7 +80,9 @@ pub(crate) fn what_of(view: &View<'_>) -> String {
 
 /// What the call in focus led to, in a few words.
 pub(crate) fn outcome_of(view: &View<'_>) -> String {
-    match view.call().and_then(|call| call.answer.as_ref()) {
+    // A call that was only asked for is told with the answer it had before.
+    let answered = || view.repeats().and_then(|repeats| repeats.answered.answer.as_ref());
+    match view.call().and_then(|call| call.answer.as_ref()).or_else(answered) {
         Some(answer) if answer.brief.is_empty() => "no output".to_owned(),
         Some(answer) => answer.brief.to_string(),
         None => "no answer".to_owned(),

@@ -88,7 +88,17 @@ impl Tracks {
     }
 
     /// The step to take now, given what was done before; `None` when there is nothing new to do.
-    pub(super) fn step(&self, limits: Limits, name: &str, claim: &Claim, rung: Rung) -> Option<Rung> {
+    pub(super) fn step(
+        &self,
+        limits: Limits,
+        name: &str,
+        claim: &Claim,
+        rung: Rung,
+        focus: Option<(Digest, Digest)>,
+    ) -> Option<Rung> {
+        if focus.is_some_and(|pair| self.is_dealt_with(mark(name, claim), pair)) {
+            return None;
+        }
         let Some(track) = self.find(name, claim) else {
             return Some(if self.is_answered(claim) { Rung::Notice } else { rung });
         };
@@ -102,6 +112,12 @@ impl Tracks {
             Rung::Nudge if track.nudges >= limits.max_nudges => limits.may_pause.then_some(Rung::Pause),
             other => Some(other),
         }
+    }
+
+    /// The agent was already told about this very pair of action and outcome, by another name.
+    fn is_dealt_with(&self, mine: Mark, pair: (Digest, Digest)) -> bool {
+        let told = |track: &Track| track.rung >= Rung::Nudge && (track.action, track.outcome) == pair;
+        self.tracks.iter().any(|track| track.mark != mine && told(track))
     }
 
     /// A nudge answers its evidence: whoever else rests on the same calls waits for new ones.
@@ -189,9 +205,9 @@ impl Tracks {
         self.due.retain(|due| due.outlives_edits);
     }
 
-    /// A person said that a finding is fine. Tells whether we know it.
-    pub(crate) fn allow(&mut self, id: &str) -> bool {
-        let Some(track) = self.tracks.iter().rev().find(|track| track.id == id) else { return false };
+    /// A person said that a finding is fine. Tells its pair, if we know it.
+    pub(crate) fn allow(&mut self, id: &str) -> Option<(Digest, Digest)> {
+        let track = self.tracks.iter().rev().find(|track| track.id == id)?;
         let pair = (track.action, track.outcome);
         self.due.retain(|due| due.finding != id);
         if !self.fine.contains(&pair) {
@@ -200,12 +216,12 @@ impl Tracks {
             }
             self.fine.push(pair);
         }
-        true
+        Some(pair)
     }
 
     /// Whether a person said that this is fine.
-    pub(super) fn allows(&self, claim: &Claim) -> bool {
-        self.fine.contains(&(claim.action, claim.outcome))
+    pub(crate) fn allows(&self, action: Digest, outcome: Digest) -> bool {
+        self.fine.contains(&(action, outcome))
     }
 
     /// A person spoke or the slate was wiped. What was called fine stays fine.

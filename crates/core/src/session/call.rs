@@ -202,7 +202,10 @@ impl Call {
             at,
             id: called.call.as_deref().filter(|id| id.len() <= ID_BYTES).map(Box::from),
             id_mark: called.call.as_ref().map(Digest::of).into(),
-            what: few_words(called.input.as_str()),
+            what: match kind {
+                ToolKind::Shell => few_words(called.input.as_str()),
+                _ => few_words(&format!("{} {}", called.tool.name, called.input.as_str())),
+            },
             answer: None,
         }
     }

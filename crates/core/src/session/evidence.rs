@@ -30,7 +30,7 @@ impl Session {
         }
         self.busy_calls += u64::from(!call.is_neutral() && !call.is(Traits::POLL));
         for at in self.window.left_behind() {
-            self.settle(at);
+            self.settle(at, rules);
             self.examine(occasion(Trigger::Answered, at, event), rules, effects);
         }
         let newest = self.newest();
@@ -45,24 +45,20 @@ impl Session {
             due = self.window.get(newest).and_then(|call| self.tracks.take_due(call));
         }
         if let Some(due) = due {
-            self.deny(newest, due, event, rules, effects);
+            self.deny(newest, due, event);
         }
     }
 
     /// Answers a call with a nudge. Being held back is an occurrence, too: it would have ended as before.
-    fn deny(&mut self, at: usize, due: Pending, event: &Event, rules: &Rules, effects: &mut Vec<Effect>) {
-        let as_before =
-            self.window.calls().iter().find(|call| call.ordinal == due.call).and_then(|call| call.answer.clone());
+    fn deny(&mut self, at: usize, due: Pending, event: &Event) {
         let repeats = matches!(due.matcher, Matcher::Key(_) | Matcher::Target(_) | Matcher::Tool(_));
-        self.remember_answer(
-            Digest::of(event.identity()),
-            Verdict::Nudge { finding: due.finding, message: due.message },
-        );
-        let Some(call) = self.window.get_mut(at) else { return };
-        call.traits.set(Traits::DENIED, true);
-        if repeats && as_before.is_some() && call.ordinal != due.call {
+        let mut before = self.window.calls().range(..at).rev().filter(|call| due.matcher.fits(call));
+        let as_before = before.find_map(|call| call.answer.clone()).filter(|_| repeats);
+        let verdict = Verdict::Nudge { finding: due.finding, message: due.message };
+        self.remember_answer(Digest::of(event.identity()), verdict);
+        if let Some(call) = self.window.get_mut(at) {
+            call.traits.set(Traits::DENIED, true);
             call.answer = as_before;
-            self.examine(occasion(Trigger::Answered, at, event), rules, effects);
         }
     }
 
@@ -75,7 +71,7 @@ impl Session {
     ) {
         let Some(at) = self.window.attach(returned) else { return };
         let outage = self.judge(at, returned, rules);
-        self.settle(at);
+        self.settle(at, rules);
         let since = self.window.get(at).map(|call| (call.kind, event.at.since(call.at)));
         if let Some((kind, since)) = since {
             self.pace.took(
@@ -124,7 +120,7 @@ impl Session {
     }
 
     /// Finds out what is new about a call that was answered, or will not be any more.
-    pub(super) fn settle(&mut self, at: usize) {
+    pub(super) fn settle(&mut self, at: usize, rules: &Rules) {
         let Some(call) = self.window.get(at) else { return };
         let (ok, outcome, key) = (call.succeeded(), call.outcome(), call.key);
         let bare = call.answer.is_none() || call.is(Traits::BARE);
@@ -132,6 +128,8 @@ impl Session {
         let answer = call.answer.as_ref();
         let (family, failing) = answer.map_or((Mark::NONE, Mark::NONE), |answer| (answer.family, answer.failing));
         let mut traits = call.traits;
+        let fine = traits.has(Traits::ALLOWED) || self.is_fine(key, outcome, rules);
+        traits.set(Traits::ALLOWED, fine);
         let mut news = |role: u64, a: u64, b: u64| self.seen.insert(mix(role, a, b));
         // After a compaction the agent must look again; what it tried and what failed is not forgiven.
         let memory = if ok && call.is(Traits::LOOKS) { self.counters.compactions << 8 } else { 0 };

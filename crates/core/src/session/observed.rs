@@ -114,7 +114,7 @@ impl Session {
             ..Call::observed(latest, batch, ToolKind::Shell, key, at, what)
         });
         let newest = self.newest();
-        self.settle(newest);
+        self.settle(newest, rules);
         self.examine(occasion(Trigger::Answered, newest, event), rules, effects);
     }
 }

@@ -44,7 +44,9 @@ impl Session {
                 self.budget.cost_micros = cost_micros.or(self.budget.cost_micros);
             }
             OperatorDecision::Allow { finding } => {
-                self.tracks_mut().allow(finding);
+                if let Some((action, outcome)) = self.tracks_mut().allow(finding) {
+                    self.window.allow(action, outcome);
+                }
             }
             OperatorDecision::Note => {}
         }

@@ -6,8 +6,15 @@ use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
-pub(super) static PATTERN: Pattern =
-    Pattern { name: "budget", trigger: Trigger::Spent, outlives_edits: true, rule: |rules| &rules.budget, look, say };
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "budget",
+    trigger: Trigger::Spent,
+    ahead: false,
+    outlives_edits: true,
+    rule: |rules| &rules.budget,
+    look,
+    say,
+};
 
 /// Counts percent of the budget that is used up most.
 fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {

@@ -6,8 +6,15 @@ use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
-pub(super) static PATTERN: Pattern =
-    Pattern { name: "burn", trigger: Trigger::Spent, outlives_edits: false, rule: |rules| &rules.burn, look, say };
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "burn",
+    trigger: Trigger::Spent,
+    ahead: false,
+    outlives_edits: false,
+    rule: |rules| &rules.burn,
+    look,
+    say,
+};
 
 /// Counts percent of the nearest limit. Polls and plans are not what is meant by working.
 fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {

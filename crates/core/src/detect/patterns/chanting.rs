@@ -9,6 +9,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "chanting",
     trigger: Trigger::Said,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.chanting,
     look,
@@ -22,7 +23,10 @@ fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
 
 fn say(_: &View<'_>, claim: &Claim) -> Words {
     Words {
-        sentence: format!("The model's output fell into repeating the same words, {} so far.", times(claim.count)),
+        sentence: match claim.count {
+            1 => "The model's output fell into repeating the same words.".to_owned(),
+            n => format!("The model's output fell into repeating the same words, {} so far.", times(n)),
+        },
         unchanged: "the same words over and over".to_owned(),
         progress: "an answer that says something once",
         tips: &[

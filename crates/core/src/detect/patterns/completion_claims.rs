@@ -9,6 +9,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "completion_claims",
     trigger: Trigger::Claimed,
+    ahead: true,
     outlives_edits: false,
     rule: |rules| &rules.completion_claims,
     look,

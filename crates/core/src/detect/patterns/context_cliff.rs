@@ -8,6 +8,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "context_cliff",
     trigger: Trigger::Spent,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.context_cliff,
     look,

@@ -9,8 +9,15 @@ use crate::digest::Digest;
 use crate::rules::PatternRule;
 use crate::session::{Call, Traits};
 
-pub(super) static PATTERN: Pattern =
-    Pattern { name: "cycle", trigger: Trigger::Answered, outlives_edits: false, rule: |rules| &rules.cycle, look, say };
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "cycle",
+    trigger: Trigger::Answered,
+    ahead: false,
+    outlives_edits: false,
+    rule: |rules| &rules.cycle,
+    look,
+    say,
+};
 
 /// Longest round looked for.
 const LONGEST: usize = 8;

@@ -3,7 +3,7 @@
 use super::{Pattern, Trigger};
 use crate::action::ToolKind;
 use crate::detect::view::Tally;
-use crate::detect::words::{outcome_of, times, what_of};
+use crate::detect::words::{outcome_of, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::outcome::Status;
@@ -12,6 +12,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "dead_shell",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.dead_shell,
     look,
@@ -37,7 +38,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
 fn say(view: &View<'_>, claim: &Claim) -> Words {
     let what = what_of(view);
     Words {
-        sentence: format!("{} commands in a row did not come back in time; last: {what}", times(claim.count)),
+        sentence: format!("{} commands in a row did not come back in time; last: {what}", claim.count),
         unchanged: outcome_of(view),
         progress: "a command that comes back",
         tips: &[

@@ -9,6 +9,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "edit_undo",
     trigger: Trigger::Changed,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.edit_undo,
     look,

@@ -2,7 +2,7 @@
 
 use super::{Pattern, Trigger};
 use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, times};
+use crate::detect::words::outcome_of;
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::outcome::Status;
@@ -12,6 +12,7 @@ use crate::session::Traits;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "error_cascade",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.error_cascade,
     look,
@@ -52,7 +53,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
 
 fn say(view: &View<'_>, claim: &Claim) -> Words {
     Words {
-        sentence: format!("{} calls in a row failed, nothing worked in between.", times(claim.count)),
+        sentence: format!("{} calls in a row failed, and nothing worked in between.", claim.count),
         unchanged: outcome_of(view),
         progress: "any call that succeeds",
         tips: &[

@@ -10,6 +10,7 @@ use crate::session::Traits;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "exact_repeat",
     trigger: Trigger::Answered,
+    ahead: true,
     outlives_edits: false,
     rule: |rules| &rules.exact_repeat,
     look,

@@ -11,6 +11,7 @@ use crate::session::{Call, Traits};
 pub(super) static PATTERN: Pattern = Pattern {
     name: "failing_edits",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.failing_edits,
     look,

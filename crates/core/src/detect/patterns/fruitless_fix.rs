@@ -11,6 +11,7 @@ use crate::session::{Call, Traits};
 pub(super) static PATTERN: Pattern = Pattern {
     name: "fruitless_fix",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.fruitless_fix,
     look,
@@ -54,7 +55,10 @@ fn unchanged(a: &Call, b: &Call) -> bool {
 fn say(view: &View<'_>, claim: &Claim) -> Words {
     let what = what_of(view);
     Words {
-        sentence: format!("{} changes were tried, and this still ends the same way: {what}", times(claim.count)),
+        sentence: format!(
+            "This ended the same way {}, although things were changed in between: {what}",
+            times(claim.count)
+        ),
         unchanged: outcome_of(view),
         progress: "fewer or other failures, or another error",
         tips: &[

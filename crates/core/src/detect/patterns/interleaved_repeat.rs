@@ -8,6 +8,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "interleaved_repeat",
     trigger: Trigger::Answered,
+    ahead: true,
     outlives_edits: false,
     rule: |rules| &rules.interleaved_repeat,
     look,

@@ -9,6 +9,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "monologue",
     trigger: Trigger::Said,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.monologue,
     look,

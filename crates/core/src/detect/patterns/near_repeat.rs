@@ -10,6 +10,7 @@ use crate::session::Traits;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "near_repeat",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.near_repeat,
     look,

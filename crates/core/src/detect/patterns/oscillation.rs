@@ -2,7 +2,7 @@
 
 use super::{Pattern, Trigger};
 use crate::detect::view::Tally;
-use crate::detect::words::{times, what_of};
+use crate::detect::words::what_of;
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
@@ -11,6 +11,7 @@ use crate::session::Call;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "oscillation",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.oscillation,
     look,
@@ -52,8 +53,8 @@ fn changes(call: &Call) -> bool {
 fn say(view: &View<'_>, claim: &Claim) -> Words {
     let what = what_of(view);
     Words {
-        sentence: format!("The same text was put in and taken out again, {} so far: {what}", times(claim.count)),
-        unchanged: "the file is back where it was".to_owned(),
+        sentence: format!("The same edits of one file were made over again, {} so far; last: {what}", claim.count),
+        unchanged: "the file goes back and forth between the same states".to_owned(),
         progress: "content the file has not had before",
         tips: &[
             "Neither state is right: say what each of the two breaks, and look for a third.",

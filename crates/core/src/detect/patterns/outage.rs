@@ -6,8 +6,15 @@ use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
-pub(super) static PATTERN: Pattern =
-    Pattern { name: "outage", trigger: Trigger::Outage, outlives_edits: true, rule: |rules| &rules.outage, look, say };
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "outage",
+    trigger: Trigger::Outage,
+    ahead: false,
+    outlives_edits: true,
+    rule: |rules| &rules.outage,
+    look,
+    say,
+};
 
 fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
     let count = view.session.pace().outages;

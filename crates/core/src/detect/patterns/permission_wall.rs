@@ -11,6 +11,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "permission_wall",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.permission_wall,
     look,

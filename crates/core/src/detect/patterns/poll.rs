@@ -8,8 +8,15 @@ use crate::outcome::Status;
 use crate::rules::PatternRule;
 use crate::session::Traits;
 
-pub(super) static PATTERN: Pattern =
-    Pattern { name: "poll", trigger: Trigger::Answered, outlives_edits: true, rule: |rules| &rules.poll, look, say };
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "poll",
+    trigger: Trigger::Answered,
+    ahead: false,
+    outlives_edits: true,
+    rule: |rules| &rules.poll,
+    look,
+    say,
+};
 
 fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;

@@ -11,6 +11,7 @@ use crate::session::Traits;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "read_only_wandering",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.read_only_wandering,
     look,

@@ -9,6 +9,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "repeated_strategy",
     trigger: Trigger::Asked,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.repeated_strategy,
     look,

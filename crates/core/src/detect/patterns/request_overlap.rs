@@ -9,6 +9,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "request_overlap",
     trigger: Trigger::Asked,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.request_overlap,
     look,

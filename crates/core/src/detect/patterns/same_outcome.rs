@@ -2,7 +2,7 @@
 
 use super::{Pattern, Trigger};
 use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, times, what_of};
+use crate::detect::words::{outcome_of, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::outcome::Status;
 use crate::rules::PatternRule;
@@ -11,6 +11,7 @@ use crate::session::Traits;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "same_outcome",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.same_outcome,
     look,
@@ -39,7 +40,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
 fn say(view: &View<'_>, claim: &Claim) -> Words {
     let what = what_of(view);
     Words {
-        sentence: format!("{} different tries ended in the same failure; last: {what}", times(claim.count)),
+        sentence: format!("{} different tries ended in the same failure; last: {what}", claim.count),
         unchanged: outcome_of(view),
         progress: "a result that differs from the last ones",
         tips: &[

@@ -3,7 +3,7 @@
 use super::{Pattern, Trigger};
 use crate::action::ToolKind;
 use crate::detect::view::Tally;
-use crate::detect::words::{outcome_of, times, what_of};
+use crate::detect::words::{outcome_of, what_of};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
@@ -13,6 +13,7 @@ use crate::sketch;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "search_spiral",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.search_spiral,
     look,
@@ -44,7 +45,7 @@ fn in_vain(call: &Call) -> bool {
 fn say(view: &View<'_>, claim: &Claim) -> Words {
     let what = what_of(view);
     Words {
-        sentence: format!("{} searches for much the same thing found nothing; last: {what}", times(claim.count)),
+        sentence: format!("{} searches for much the same thing found nothing; last: {what}", claim.count),
         unchanged: outcome_of(view),
         progress: "a search that finds something new",
         tips: &[

@@ -6,8 +6,15 @@ use crate::detect::{Claim, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
-pub(super) static PATTERN: Pattern =
-    Pattern { name: "spin", trigger: Trigger::Said, outlives_edits: false, rule: |rules| &rules.spin, look, say };
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "spin",
+    trigger: Trigger::Said,
+    ahead: false,
+    outlives_edits: false,
+    rule: |rules| &rules.spin,
+    look,
+    say,
+};
 
 fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
     let count = view.session.talk().idle_answers;

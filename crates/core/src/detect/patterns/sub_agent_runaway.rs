@@ -8,6 +8,7 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "sub_agent_runaway",
     trigger: Trigger::Branched,
+    ahead: false,
     outlives_edits: true,
     rule: |rules| &rules.sub_agent_runaway,
     look,

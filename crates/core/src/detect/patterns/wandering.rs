@@ -2,7 +2,6 @@
 
 use super::{Pattern, Trigger};
 use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, times};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
@@ -11,6 +10,7 @@ use crate::session::Traits;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "wandering",
     trigger: Trigger::Answered,
+    ahead: false,
     outlives_edits: false,
     rule: |rules| &rules.wandering,
     look,
@@ -37,13 +37,13 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     enough.then(|| tally.claim(Strength::Weak, Matcher::Any, Digest::of("wandering"), Digest(0)))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
+fn say(_: &View<'_>, claim: &Claim) -> Words {
     Words {
         sentence: format!(
             "{} of the last calls only went over what was known already, and nothing was changed.",
-            times(claim.count)
+            claim.count
         ),
-        unchanged: outcome_of(view),
+        unchanged: "what is known".to_owned(),
         progress: "a file or range not looked at before, or a change to the project",
         tips: &[
             "Say in two sentences what you know and what exactly is missing.",
