@@ -117,7 +117,7 @@ impl Writer {
         let mut event = Event::new(id, key, source, Time::from_millis(self.now), body);
         event.parent = (self.session != "main").then(|| SessionKey::new("script", "main"));
         self.events.push(event);
-        self.events.last_mut().unwrap()
+        self.events.last_mut().expect("an event was told")
     }
 
     fn steps(&mut self, steps: &[Step], rounds: &[u32]) {
