@@ -33,9 +33,6 @@ const REQUESTS: usize = 10_000;
 const DECISION_EVERY: usize = 50;
 const LISTS: usize = 30;
 
-const OUTPUT: &str = "error[E0308]: mismatched types\n  --> src/main.rs:12:5\n   |\n12 |     parse(input)\n   |     \
-                      ^^^^^^^^^^^^ expected `Config`, found `Result<Config, Error>`\n   |\n   = note: expected struct\n";
-
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     match args.first().map(String::as_str) {
@@ -86,14 +83,20 @@ fn places(home: &Path) -> Places {
     Places::find(&Env::default(), Some(home)).unwrap()
 }
 
-/// A call or its result, as a hook tells them.
+/// A call or its result, as a hook tells them: work that moves, one part after another.
 fn event(session: usize, n: usize) -> Event {
-    let call = Some(format!("toolu_{session}_{}", n / 2));
+    let step = n / 2;
+    let call = Some(format!("toolu_{session}_{step}"));
     let body = if n.is_multiple_of(2) {
-        let input = serde_json::json!({ "command": format!("cargo test --package parser case_{n}") });
+        let input = serde_json::json!({ "command": format!("cargo check --package part_{step}") });
         Body::ToolCalled(ToolCalled::new(call, Some(ToolKind::Shell), "Bash", &input))
     } else {
-        Body::ToolReturned(ToolReturned::new(call, None, Some(i32::from(!n.is_multiple_of(3))), OUTPUT))
+        let output = format!(
+            "    Checking part_{step} v0.1.0 (/home/user/project/part_{step})\nwarning: unused variable: `value_{step}`\n  \
+             --> part_{step}/src/lib.rs:12:9\n   |\n12 |     let value_{step} = parse(input);\n   |         ^^^^^\n   |\n   \
+             = note: `#[warn(unused_variables)]` on by default\n\n    Finished `dev` profile in 0.4{step}s\n"
+        );
+        Body::ToolReturned(ToolReturned::new(call, None, Some(0), &output))
     };
     let key = SessionKey::new("claude-code", format!("0b1c2d3e-{session:012}"));
     Event::new(format!("e-{session}-{n}"), key, Source::Hook, Time::from_millis(1_790_000_000_000 + n as i64), body)
