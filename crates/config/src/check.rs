@@ -1,5 +1,7 @@
 //! Finding every mistake of a layer. Slow and thorough: it runs only when there is a mistake.
 
+mod remaining;
+
 use serde_path_to_error::Segment;
 use toml::{Table, Value};
 
@@ -10,24 +12,23 @@ use crate::locate::{self, Step};
 use crate::model::Config;
 use crate::problem::Problem;
 use crate::schema::{self, Node};
+use remaining::Remaining;
 
 /// What is wrong with a layer laid over `below`. Empty when nothing is.
 pub(crate) fn layer(below: &Table, layer: &Layer) -> Vec<Problem> {
     let schema = schema::json_schema();
     let mut problems = Vec::new();
-    let mut table = layer.table.clone();
+    let mut remaining = Remaining::new(layer.table.clone());
     let mut unknown = Vec::new();
     unknown_in_table(Node::root(&schema), &layer.table, &mut Vec::new(), &mut unknown);
     for (path, hint) in unknown {
-        let key = name_key(&path);
-        problems.push(problem(layer, &path, format!("unknown key `{key}`"), hint));
-        key.take(&mut table);
+        problems.push(problem(layer, &path, format!("unknown key `{}`", spell(&path)), hint));
+        remaining.take(&path);
     }
-    // One mistake hides the next: take it out and look again, as long as there is something to take out.
-    while let Some((path, what)) = first_mistake(below, &table) {
-        let key = longest_present(&table, &path);
-        problems.push(problem(layer, &path, format!("`{}`: {what}", name_key(&path)), None));
-        if key.and_then(|key| key.take(&mut table)).is_none() {
+    while let Some((path, what)) = first_mistake(below, &remaining.table) {
+        let path = remaining.in_file(path);
+        problems.push(problem(layer, &path, format!("`{}`: {what}", spell(&path)), None));
+        if !remaining.take(&path) {
             break;
         }
     }
@@ -36,6 +37,8 @@ pub(crate) fn layer(below: &Table, layer: &Layer) -> Vec<Problem> {
 }
 
 fn problem(layer: &Layer, path: &[Step], what: String, hint: Option<String>) -> Problem {
+    // Libraries draw pictures of the mistake; here it is one line of a list.
+    let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
     let position = layer.text.as_deref().and_then(|text| locate::position(text, path));
     Problem { source: layer.source.clone(), position, key: Some(name_key(path)), what, hint }
 }
@@ -49,25 +52,56 @@ fn name_key(path: &[Step]) -> Key {
     names.collect()
 }
 
-/// The longest beginning of `path` that is set in `table`.
-fn longest_present(table: &Table, path: &[Step]) -> Option<Key> {
-    let key = name_key(path);
-    (1..=key.parts().len())
-        .rev()
-        .map(|len| key.parts()[..len].iter().cloned().collect::<Key>())
-        .find(|key| key.look_up(table).is_some())
+/// A whole path for people: `detect.custom[2].command`.
+fn spell(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Index(index) => text.push_str(&format!("[{}]", index + 1)),
+            Step::Name(name) => {
+                text.push_str(if text.is_empty() { "" } else { "." });
+                text.push_str(&[name].into_iter().collect::<Key>().to_string());
+            }
+        }
+    }
+    text
+}
+
+/// The typed configuration, if nothing is wrong with it.
+pub(crate) fn typed(table: &Table) -> Option<Config> {
+    let config = Value::Table(table.clone()).try_into::<Config>().ok()?;
+    config.detect.check().is_ok().then_some(config)
 }
 
 fn first_mistake(below: &Table, table: &Table) -> Option<(Vec<Step>, String)> {
     let mut merged = below.clone();
     overlay(&mut merged, table);
-    let error = serde_path_to_error::deserialize::<_, Config>(Value::Table(merged)).err()?;
+    let error = match serde_path_to_error::deserialize::<_, Config>(Value::Table(merged)) {
+        Ok(config) => return config.detect.check().err().map(|error| (rule_path(&config, &error.at), error.problem)),
+        Err(error) => error,
+    };
     let path = error.path().iter().filter_map(|segment| match segment {
         Segment::Seq { index } => Some(Step::Index(*index)),
         Segment::Map { key } => Some(Step::Name(key.clone())),
         Segment::Enum { .. } | Segment::Unknown => None,
     });
     Some((path.collect(), error.inner().message().trim().to_owned()))
+}
+
+/// Rules name a pattern of one's own by its name; files by its place in the list.
+fn rule_path(config: &Config, at: &str) -> Vec<Step> {
+    let mut path = vec![Step::Name("detect".to_owned())];
+    let mut parts = at.split('.').map(str::to_owned);
+    if let Some(first) = parts.next() {
+        let is_list = first == "custom";
+        path.push(Step::Name(first));
+        if is_list && let Some(name) = parts.next() {
+            let index = config.detect.custom.iter().position(|pattern| pattern.name == name);
+            path.extend(index.map(Step::Index));
+        }
+    }
+    path.extend(parts.map(Step::Name));
+    path
 }
 
 type Unknown = (Vec<Step>, Option<String>);

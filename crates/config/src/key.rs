@@ -33,6 +33,12 @@ impl Key {
         folders.iter().try_fold(table, |table, part| table.get(part)?.as_table())?.get(last)
     }
 
+    /// The value under this key, to be changed.
+    pub(crate) fn look_up_mut<'t>(&self, table: &'t mut toml::Table) -> Option<&'t mut toml::Value> {
+        let (last, folders) = self.0.split_last()?;
+        folders.iter().try_fold(table, |table, part| table.get_mut(part)?.as_table_mut())?.get_mut(last)
+    }
+
     /// Puts a value under this key, making the tables on the way. `false` when a plain value stands in the way.
     pub fn put(&self, table: &mut toml::Table, value: toml::Value) -> bool {
         let Some((last, folders)) = self.0.split_last() else { return false };

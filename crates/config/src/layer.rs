@@ -79,16 +79,38 @@ impl Layer {
     }
 }
 
-/// Lays `upper` over `lower`: tables merge, anything else replaces.
+/// Lists that add up over the layers instead of replacing each other.
+const ADD_UP: &[&[&str]] =
+    &[&["detect", "allow", "actions"], &["detect", "allow", "pairs"], &["detect", "custom"], &["detect", "prices"]];
+
+/// Whether the layers' values of this key add up.
+pub(crate) fn adds_up(key: &Key) -> bool {
+    ADD_UP.iter().any(|path| key.parts().iter().map(String::as_str).eq(path.iter().copied()))
+}
+
+/// Lays `upper` over `lower`: tables merge, some lists add up, anything else replaces.
 pub(crate) fn overlay(lower: &mut Table, upper: &Table) {
-    for (name, value) in upper {
-        match (lower.get_mut(name), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
-            _ => {
-                lower.insert(name.clone(), value.clone());
+    fn lay(path: &Key, lower: &mut Table, upper: &Table) {
+        for (name, value) in upper {
+            let key = path.child(name);
+            match (lower.get_mut(name), value) {
+                (Some(Value::Table(below)), Value::Table(above)) => lay(&key, below, above),
+                (Some(Value::Array(below)), Value::Array(above)) if adds_up(&key) => add(below, above),
+                _ => {
+                    lower.insert(name.clone(), value.clone());
+                }
             }
         }
     }
+    lay(&Key::default(), lower, upper);
+}
+
+/// What is above comes first and takes the place of what has the same name below.
+fn add(below: &mut Vec<Value>, above: &[Value]) {
+    let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
+    let replaced = |old: &Value| above.iter().any(|new| new == old || (name(new).is_some() && name(new) == name(old)));
+    below.retain(|old| !replaced(old));
+    below.splice(0..0, above.iter().cloned());
 }
 
 /// Every value that is no table, with its key. An empty table is a value: it says "nothing".

@@ -13,7 +13,8 @@
 //! 4. `BELAY_*` environment variables ([`env::REGISTRY`])
 //! 5. `--set KEY=VALUE` and other flags
 //!
-//! A layer is a plain table; tables merge key by key, anything else replaces what was below. The
+//! A layer is a plain table; tables merge key by key, allow-lists, patterns and prices add up, anything
+//! else replaces what was below. The
 //! merged table becomes a typed [`Config`]. Only when that fails, or when somebody asks where a
 //! value comes from, are the files read again with positions: the common case stays quick enough
 //! for a hook.

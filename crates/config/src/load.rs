@@ -226,9 +226,9 @@ impl Stack {
         let checked = layer.and_then(|layer| {
             let mut merged = self.merged.clone();
             overlay(&mut merged, &layer.table);
-            match Value::Table(merged.clone()).try_into::<Config>() {
-                Ok(_) => Ok((layer, merged)),
-                Err(_) => Err(check::layer(&self.merged, &layer)),
+            match check::typed(&merged) {
+                Some(_) => Ok((layer, merged)),
+                None => Err(check::layer(&self.merged, &layer)),
             }
         });
         match checked {
@@ -245,13 +245,13 @@ impl Stack {
         if !self.problems.is_empty() {
             return Err(ConfigError::Invalid(self.problems));
         }
-        match Value::Table(self.merged.clone()).try_into::<Config>() {
-            Ok(config) => Ok(Loaded { config, notes: self.notes, project, layers: self.layers, merged: self.merged }),
-            Err(error) => Err(ConfigError::Invalid(vec![Problem {
+        match check::typed(&self.merged) {
+            Some(config) => Ok(Loaded { config, notes: self.notes, project, layers: self.layers, merged: self.merged }),
+            None => Err(ConfigError::Invalid(vec![Problem {
                 source: Source::BuiltIn,
                 position: None,
                 key: None,
-                what: error.message().to_owned(),
+                what: "the built-in configuration is wrong".to_owned(),
                 hint: Some("this is a fault of Belay; please report it".to_owned()),
             }])),
         }

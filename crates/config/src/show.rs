@@ -4,7 +4,7 @@ use toml::Value;
 
 use crate::env::REGISTRY;
 use crate::key::Key;
-use crate::layer::{Layer, Source, leaves};
+use crate::layer::{Layer, Source, adds_up, leaves};
 use crate::load::Loaded;
 use crate::locate::{self, Step};
 use crate::problem::Position;
@@ -30,8 +30,10 @@ pub struct Explained {
     pub description: Option<String>,
     /// Values it may take, if they can be counted.
     pub choices: Vec<String>,
-    /// What each layer says, lowest first; the last one counts. Empty for a section.
+    /// What each layer says, lowest first. Empty for a section.
     pub layers: Vec<Entry>,
+    /// The layers' values add up; else the last one counts.
+    pub adds_up: bool,
     /// What may stand below a section.
     pub below: Vec<Key>,
     /// The environment variable that sets it.
@@ -51,9 +53,13 @@ impl Loaded {
         key.look_up(&self.merged)
     }
 
-    /// The effective value and its origin.
+    /// The effective value and its origin; of values that add up, that of the uppermost.
     pub fn entry(&self, key: &Key) -> Option<Entry> {
-        self.layers.iter().rev().find_map(|layer| entry_in(layer, key))
+        let mut entry = self.layers.iter().rev().find_map(|layer| entry_in(layer, key))?;
+        if let Some(value) = self.get(key) {
+            entry.value = value.clone();
+        }
+        Some(entry)
     }
 
     /// `None` when there is no such key.
@@ -70,6 +76,7 @@ impl Loaded {
             description: node.description().map(str::to_owned),
             choices: node.choices(),
             layers,
+            adds_up: adds_up(key),
             below: node.names().iter().map(|name| key.child(name)).collect(),
             variable: REGISTRY.iter().find(|row| row.key == Some(key.to_string().as_str())).map(|row| row.name),
             project: match tighten::permission(key) {

@@ -227,6 +227,7 @@ fn explain(context: &Context, key: &str) -> Ended {
             "key": explained.key.to_string(),
             "description": explained.description,
             "choices": explained.choices,
+            "adds_up": explained.adds_up,
             "layers": explained.layers.iter().map(entry_json).collect::<Vec<_>>(),
             "below": explained.below.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "variable": explained.variable,
@@ -253,13 +254,16 @@ fn explanation(explained: &Explained) -> Vec<String> {
     }
     let counts = explained.layers.len();
     for (index, entry) in explained.layers.iter().enumerate() {
-        let mark = if index + 1 == counts { "  <- this counts" } else { "" };
+        let mark = if index + 1 == counts && !explained.adds_up { "  <- this counts" } else { "" };
         lines.push(format!("  {:<12} {}  ({}){mark}", entry.source.word(), value_text(&entry.value), origin(entry)));
     }
     if explained.layers.is_empty() {
         lines.push("  Not set.".to_owned());
     }
     lines.push(String::new());
+    if explained.adds_up {
+        lines.push("  What the layers say adds up.".to_owned());
+    }
     lines.extend(explained.variable.map(|name| format!("  {name} sets it for one run.")));
     lines.push(format!("  {}", explained.project));
     lines

@@ -73,6 +73,41 @@ fn every_mistake_is_named_with_its_place_and_a_suggestion() {
 }
 
 #[test]
+fn rules_are_checked_where_they_stand() {
+    let world = World::new();
+    world.user_config(
+        "[detect.allow]\nactions = [\"npm test\"]\n\n[detect.patterns.cycle]\nwindow = 0\n\n\
+         [[detect.custom]]\nname = \"fine\"\nmessage = \"no\"\ncommand = \"^git\"\n\n\
+         [[detect.custom]]\nname = \"broken\"\nmessage = \"no\"\ncommand = \"(\"\n\n\
+         [[detect.custom]]\nname = \"typo\"\nmesage = \"no\"\n",
+    );
+    insta::assert_snapshot!(world.plain(world.load().unwrap_err()), @r"
+    the configuration has 4 mistakes
+      /home/.config/belay/config.toml:2:1: `detect.allow.actions`: `npm test` names no tool; write `Bash:npm test` or `*:npm test`
+      /home/.config/belay/config.toml:5:1: `detect.patterns.cycle.window`: must be 1 to 64 calls
+      /home/.config/belay/config.toml:15:1: `detect.custom[2].command`: is no regular expression: regex parse error: ( ^ error: unclosed group
+      /home/.config/belay/config.toml:19:1: unknown key `detect.custom[3].mesage`
+    ");
+}
+
+#[test]
+fn allow_lists_and_patterns_add_up_over_the_layers() {
+    let world = World::new();
+    world.user_config(
+        "[detect.allow]\nactions = [\"Bash:a\"]\n\n[[detect.custom]]\nname = \"one\"\nmessage = \"mine\"\ncommand = \"x\"\n",
+    );
+    let flags = [
+        ("--set", "detect.allow.actions", "[\"Bash:b\", \"Bash:a\"]"),
+        ("--set", "detect.custom", "[{ name = \"one\", message = \"theirs\", command = \"x\" }]"),
+    ];
+    let loaded = world.load_as(Strictness::Strict, &flags).unwrap();
+    assert_eq!(loaded.config.detect.allow.actions, ["Bash:b", "Bash:a"]);
+    assert_eq!(loaded.config.detect.custom.len(), 1, "a pattern of the same name takes the other's place");
+    assert_eq!(loaded.config.detect.custom[0].message, "theirs");
+    assert!(loaded.explain(&key("detect.allow.actions")).unwrap().adds_up);
+}
+
+#[test]
 fn a_syntax_error_has_its_place() {
     let world = World::new();
     world.user_config("[serve]\nlisten = \n");

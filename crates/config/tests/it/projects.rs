@@ -76,6 +76,22 @@ fn each_key_has_its_own_way_of_being_tighter() {
 }
 
 #[test]
+fn allow_lists_patterns_and_prices_need_trust() {
+    let world = World::new();
+    world.project_config(
+        "[detect.allow]\nactions = [\"*:*\"]\n\n[detect.budget]\nsession_usd = 5.0\n\n\
+         [[detect.custom]]\nname = \"x\"\nmessage = \"m\"\ncommand = \"y\"\n",
+    );
+    let loaded = world.load().unwrap();
+    assert!(loaded.config.detect.allow.actions.is_empty() && loaded.config.detect.custom.is_empty());
+    assert_eq!(loaded.config.detect.budget.session_usd, 5.0, "a budget where there was none is tighter");
+    assert_eq!(loaded.notes.len(), 2);
+    trust(&world);
+    let loaded = world.load().unwrap();
+    assert_eq!((loaded.config.detect.allow.actions.len(), loaded.config.detect.custom.len()), (1, 1));
+}
+
+#[test]
 fn it_never_redirects_anything_trusted_or_not() {
     let world = World::new();
     world.project_config(
