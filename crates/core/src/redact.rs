@@ -106,7 +106,24 @@ static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
 });
 
 /// Replaces every secret in `text` by a mark that says what kind it was. Idempotent.
+///
+/// A cut can stand well behind the literal that gave it away, and another secret in between. So a
+/// text that had a secret is looked at again until nothing more is found.
 pub fn redact(text: &str) -> Cow<'_, str> {
+    const MOST_LOOKS: usize = 16;
+    let mut clean = look(text);
+    for _ in 1..MOST_LOOKS {
+        let Cow::Owned(once) = &clean else { break };
+        match look(once) {
+            Cow::Owned(twice) if twice != *once => clean = Cow::Owned(twice),
+            _ => break,
+        }
+    }
+    clean
+}
+
+/// One look from beginning to end.
+fn look(text: &str) -> Cow<'_, str> {
     let matcher = &*MATCHER;
     let mut out = String::new();
     let mut copied = 0;

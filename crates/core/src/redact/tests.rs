@@ -149,3 +149,11 @@ proptest! {
         prop_assert!(!redact(&text).contains(secret), "{}", redact(&text));
     }
 }
+
+#[test]
+fn a_secret_between_a_literal_and_its_cut_is_found_too() {
+    let text = concat!("postgres://sq0", "atp-AbCdEf0123456789AbCdEf:hunter2secret@db/x");
+    let clean = redact(text);
+    assert_eq!(clean, "postgres://[redacted:square-token]:[redacted:password]@db/x");
+    assert_eq!(redact(&clean), clean);
+}

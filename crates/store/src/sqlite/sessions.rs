@@ -71,10 +71,9 @@ pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<
     let more = rows.len() > limit(query);
     rows.truncate(limit(query));
     let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
-    let mut rows: Vec<SessionRow> = rows.into_iter().map(|(row, _)| row).collect();
     // The indexed time moves in steps of a second, to spare the index; the card knows it exactly.
-    rows.sort_by_key(|row| std::cmp::Reverse(row.card.facts.last_at));
-    Ok(Page { rows, next })
+    rows.sort_by_key(|(row, last_at)| std::cmp::Reverse(row.card.facts.last_at.max(*last_at)));
+    Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
 }
 
 fn limit(query: &SessionQuery) -> usize {
