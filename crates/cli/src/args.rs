@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// Read or feed the event log.
     #[command(subcommand)]
     Events(events::EventsCommand),
-    /// Answer an agent's hook (called by agents, installed by `belay init`).
+    /// Answer an agent's hook (called by agents).
     Hook(hook::HookArgs),
     /// Hold a session: its next call waits until a person resumes it.
     Pause(decide::PauseArgs),

@@ -32,7 +32,7 @@ Usage: belay hook <AGENT> [EVENT] [--home DIR]
           or `plugin` for whichever agent has loaded Belay's plugin
   EVENT   the event's name, for agents whose payloads do not carry it
 
-`belay init` installs the hooks.
+Agents call it: name it as the command of their hooks.
 ";
 
 /// Runs `belay hook`, with the arguments after `hook`. There is nothing to return: whatever happens,

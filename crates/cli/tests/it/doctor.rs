@@ -109,10 +109,10 @@ fn agents_are_found_with_their_versions() {
     let agents: Vec<&str> = told.lines().skip_while(|line| !line.contains("agent ")).collect();
     insta::assert_snapshot!(agents.join("\n"), @r"
     --  agent  Claude Code 2.1.325 (/bin/claude); not heard from yet
-                       mend: put it on the rope: `belay init --agent claude-code`
+                       mend: let its hooks call `belay hook claude-code`
     ok  agent  Codex 0.166.0 (/bin/codex); last heard [ago]
     --  agent  Gemini CLI version unknown (/bin/gemini); not heard from yet
-                       mend: put it on the rope: `belay init --agent gemini`
+                       mend: let its hooks call `belay hook gemini`
     -- stderr
 
     All is well.

@@ -61,8 +61,8 @@ fn render(sessions: &[SessionView], totals: &Totals, health: &HealthView) -> Str
     }
     if sessions.is_empty() {
         body.push_str(
-            "<p>No session has been seen yet. Run <code>belay init</code> to put your agents on the rope, \
-             or post an event: <code>belay events post</code>.</p>\n",
+            "<p>No session has been seen yet. Post an event with <code>belay events post</code>, or see what your \
+             agents did so far with <code>belay audit</code>.</p>\n",
         );
         return frame(&body);
     }

@@ -36,7 +36,7 @@ fn row(context: &Context, agent: &Agent, path: &std::path::Path, version: Option
     match heard(context, agent) {
         Some(when) => Row::good("agent", format!("{finding}; last heard {when}")),
         None => Row::note("agent", format!("{finding}; not heard from yet"))
-            .mend(format!("put it on the rope: `belay init --agent {}`", agent.id)),
+            .mend(format!("let its hooks call `belay hook {}`", agent.id)),
     }
 }
 
