@@ -36,7 +36,7 @@ pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     let folder = build()?;
     let mut failed = Vec::new();
     for target in &chosen {
-        if !fuzz(&folder, target, seconds)? {
+        if !fuzz(&folder, target, seconds, Way::New)? {
             failed.push(target.clone());
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn all(seconds: u32) -> Result<(u64, u64), String> {
     let folder = build()?;
     let (mut passed, mut failed) = (0, 0);
     for target in targets()? {
-        if fuzz(&folder, &target, seconds)? {
+        if fuzz(&folder, &target, seconds, Way::Same)? {
             passed += 1;
         } else {
             failed += 1;
@@ -79,9 +79,24 @@ fn build() -> Result<PathBuf, String> {
     Ok(shell::root().join("fuzz/target").join(host).join("release"))
 }
 
-fn fuzz(folder: &Path, target: &str, seconds: u32) -> Result<bool, String> {
+/// Which way through the inputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The same every time: a test must not fail by chance.
+    Same,
+    /// Another one each time, going on from what was found before.
+    New,
+}
+
+fn fuzz(folder: &Path, target: &str, seconds: u32, way: Way) -> Result<bool, String> {
     let root = shell::root();
-    let corpus = root.join("fuzz/corpus").join(target);
+    let corpus = match way {
+        Way::Same => root.join("fuzz/target/smoke").join(target),
+        Way::New => root.join("fuzz/corpus").join(target),
+    };
+    if way == Way::Same && corpus.exists() {
+        std::fs::remove_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+    }
     let artifacts = root.join("fuzz/artifacts").join(target);
     for folder in [&corpus, &artifacts] {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -87,8 +87,9 @@ fn time_of_day(bytes: &[u8], at: usize) -> Option<usize> {
             end += 1 + fraction;
         }
     }
-    // `1:22:33:44` is no time.
-    (bytes.get(end) != Some(&b':') || !bytes.get(end + 1).is_some_and(u8::is_ascii_digit)).then_some(end)
+    // `1:22:33:44` is no time, nor is it one once the last part has become a mark.
+    let goes_on = bytes.get(end + 1).is_some_and(|b| b.is_ascii_digit() || *b == b'<');
+    (bytes.get(end) != Some(&b':') || !goes_on).then_some(end)
 }
 
 /// `10:11`, only where nothing but a time can stand.

@@ -175,3 +175,9 @@ proptest! {
         prop_assert_eq!(normalise(&text), text);
     }
 }
+
+#[test]
+fn a_row_of_numbers_does_not_become_a_time_on_the_second_look() {
+    let once = normalise(">2:21:21:21d left");
+    assert_eq!(normalise(&once), once);
+}
