@@ -106,13 +106,11 @@ fn fuzz(folder: &Path, target: &str, seconds: u32, way: Way) -> Result<bool, Str
     for seeds in seeds(&root, target) {
         command.arg(seeds);
     }
-    command.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", artifacts.display())).args([
-        "-max_len=16384",
-        "-timeout=10",
-        "-rss_limit_mb=2048",
-        "-print_final_stats=1",
-        "-verbosity=0",
-    ]);
+    command
+        .arg(format!("-seed={}", u8::from(way == Way::Same)))
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .args(["-max_len=16384", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"]);
     let output = command.output().map_err(|e| format!("{target} could not be started: {e}"))?;
     let log = String::from_utf8_lossy(&output.stderr);
     let stat = |name: &str| log.lines().find_map(|l| l.strip_prefix(name)).map_or("?", str::trim).to_owned();
