@@ -24,12 +24,18 @@ const BENCHES: &[Bench] = &[
         run: |_| shell::run(&mut shell::cargo(CORE)),
     },
     Bench {
+        name: "text",
+        what: "normalising, redacting and judging outputs, in MB/s",
+        run: |_| shell::run(&mut shell::cargo(TEXT)),
+    },
+    Bench {
         name: "socket",
         what: "an event through the resident process, beside bare SQLite; 100,000 sessions  [SESSIONS]",
         run: |sessions| shell::run(shell::cargo(SOCKET).args(sessions)),
     },
 ];
 
+const TEXT: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "text_bench"];
 const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
 const SOCKET: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "socket", "--"];
 
