@@ -125,13 +125,33 @@ impl Lines<'_> {
         self.blank = 0;
         // Nothing volatile is without a digit, a temporary folder or a spinner's glyph.
         if seen & (DIGIT | WIDE) != 0 || place::has_temporary(line) {
-            cut(line, self.scope, &mut self.buffer);
+            self.settle(line);
         } else {
             self.buffer.push_str(line);
         }
         if self.buffer.len() >= PIECE {
             (self.sink)(&self.buffer);
             self.buffer.clear();
+        }
+    }
+}
+
+impl Lines<'_> {
+    /// Cuts a line until nothing more is found: a mark can make a time of what stood before it, and
+    /// a text normalised twice must be the same as once. Most lines are done at the first cut.
+    fn settle(&mut self, line: &str) {
+        const MOST_CUTS: usize = 8;
+        let floor = self.buffer.len();
+        cut(line, self.scope, &mut self.buffer);
+        if self.buffer[floor..] == *line {
+            return;
+        }
+        for _ in 1..MOST_CUTS {
+            let before = self.buffer.split_off(floor);
+            cut(&before, self.scope, &mut self.buffer);
+            if self.buffer[floor..] == before {
+                return;
+            }
         }
     }
 }
