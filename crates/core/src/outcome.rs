@@ -9,6 +9,7 @@
 mod causes;
 mod checks;
 mod family;
+mod look;
 mod normalise;
 mod phrases;
 mod signs;

@@ -266,7 +266,10 @@ impl Reader {
         let ending = result::ending(kind, &text, block.is_error.0, denied);
         let id = block.tool_use_id.owned();
         let ok = ending.status == belay_core::Status::Ok;
-        teller.tell(Body::ToolReturned(ToolReturned::new(id.clone(), Some(ending.status), ending.exit_code, &text)));
+        teller.tell(Body::ToolReturned(match kind {
+            Some(ToolKind::Read | ToolKind::Search) if ok => ToolReturned::looked(id.clone(), &text),
+            _ => ToolReturned::new(id.clone(), Some(ending.status), ending.exit_code, &text),
+        }));
         match kind {
             Some(ToolKind::Edit | ToolKind::Write) if ok => {
                 if let Some(change) = details.read().and_then(|details| edit::change(id, details)) {

@@ -128,7 +128,16 @@ impl ToolReturned {
         let status = status.unwrap_or_else(|| outcome.status(exit_code));
         Self { call, answers: None, status, exit_code, outcome, output: Excerpt::new(output), duration_ms: None }
     }
+
+    /// Condenses what a look (a file read, a search) brought that the sensor knows to have gone well.
+    pub fn looked(call: Option<String>, output: &str) -> Self {
+        let (outcome, output) = (Outcome::of_look(output), Excerpt::bounded(output, LOOK_BYTES));
+        Self { call, answers: None, status: Status::Ok, exit_code: None, outcome, output, duration_ms: None }
+    }
 }
+
+/// How much is kept of what was merely looked at; the thing itself is still there.
+const LOOK_BYTES: usize = 512;
 
 impl Event {
     /// Reads one event. A refusal names the field and nothing is taken.

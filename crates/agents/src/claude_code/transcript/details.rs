@@ -1,10 +1,15 @@
 //! `toolUseResult`: what a tool answered, a second time and in more detail. It is often half of a
 //! file and seldom needed, so a line is cut before it, and it is read only on demand.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::{self, Finder};
 use serde_json::value::RawValue;
 
-const NAME: &str = ",\"toolUseResult\":";
+static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(",\"toolUseResult\":"));
+
+/// Id and time of a line stand this near before its details.
+const NEAR: usize = 512;
 
 /// The details of an answer, read or not.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +47,13 @@ impl<'a> Details<'a> {
 /// Inside a text the name's quotes would be escaped, so what is found is a field. Whether the rest
 /// is well formed is not looked at, only whether the line ends as a whole one does.
 pub(super) fn cut<'l, 'b>(line: &'l str, buffer: &'b mut String) -> Option<(&'b str, &'l str)> {
-    let at = memmem::find(line.as_bytes(), NAME.as_bytes())?;
-    let (head, rest) = (&line[..at], &line[at + NAME.len()..]);
-    // Fields stand in no promised order; a line whose parts come later must be read whole.
-    let has = |name: &str| memmem::rfind(head.as_bytes(), name.as_bytes()).is_some();
-    if !line.ends_with('}') || !has("\"timestamp\":") || !has("\"uuid\":") || !has("\"message\":") {
+    let at = NAME.find(line.as_bytes())?;
+    let (head, rest) = (&line[..at], &line[at + NAME.needle().len()..]);
+    // Fields stand in no promised order; a line whose parts come elsewhere must be read whole.
+    let near = &head.as_bytes()[head.len().saturating_sub(NEAR)..];
+    let has = |text: &[u8], name: &str| memmem::find(text, name.as_bytes()).is_some();
+    let whole = has(near, "\"timestamp\":") && has(near, "\"uuid\":") && has(head.as_bytes(), "\"message\":");
+    if !line.ends_with('}') || !whole {
         return None;
     }
     buffer.clear();

@@ -95,10 +95,9 @@ impl Pending {
     }
 
     fn call(&mut self, block: &Block<'_>, at: Time) {
-        let input = block.input.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()).unwrap_or_default();
-        let call = ToolCalled::new(block.id.owned(), kind_of(&block.name), &block.name, &input);
+        let call = ToolCalled::new(block.id.owned(), kind_of(&block.name), &block.name, &block.input);
         let role = match call.tool.kind {
-            ToolKind::SubAgent => input.get("subagent_type").and_then(Value::as_str).map(str::to_owned),
+            ToolKind::SubAgent => block.input.get("subagent_type").and_then(Value::as_str).map(str::to_owned),
             _ => None,
         };
         if self.open.len() == OPEN_CALLS {
@@ -137,10 +136,11 @@ impl Pending {
         let Some(mark) = self.mark.clone() else { return };
         if !self.told {
             self.told = true;
+            let text = Excerpt::new(&self.said);
             let answer = ModelAnswered {
                 response: Some(self.id.clone()),
                 tool_calls: Some(u32::try_from(self.calls.len()).unwrap_or(u32::MAX)),
-                text: Excerpt::new(&self.said),
+                text: text.clone(),
                 ..self.answer.clone()
             };
             let silent = self.calls.is_empty();
@@ -149,7 +149,7 @@ impl Pending {
                 teller.tell(Body::ModelAnswered(answer));
                 self.tell_calls(teller);
                 if silent && because == Because::TurnOver {
-                    teller.tell(Body::TurnEnded(TurnEnded { text: Excerpt::new(&self.said), ..TurnEnded::default() }));
+                    teller.tell(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
                 }
             });
         }

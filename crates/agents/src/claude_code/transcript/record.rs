@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::json::{Count, Flag, Stamp, Text, nothing_else};
@@ -111,8 +112,7 @@ pub(super) struct Block<'a> {
     pub(super) id: Text<'a>,
     #[serde(borrow)]
     pub(super) name: Text<'a>,
-    #[serde(borrow)]
-    pub(super) input: Option<&'a RawValue>,
+    pub(super) input: Value,
     #[serde(borrow)]
     pub(super) tool_use_id: Text<'a>,
     pub(super) is_error: Flag,
