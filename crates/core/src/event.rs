@@ -101,6 +101,11 @@ impl Event {
         Self { v: SCHEMA_VERSION, id: id.into(), session, parent: None, source, at, batch: None, cwd: None, body }
     }
 
+    /// Whether the agent waits for an answer to this.
+    pub fn asks(&self) -> bool {
+        matches!(self.body, Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_))
+    }
+
     /// What makes this the same fact as another event of the session. Falls back to the event id.
     pub fn identity(&self) -> String {
         match self.body.native_identity() {

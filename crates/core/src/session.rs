@@ -67,6 +67,8 @@ pub struct Session {
     pub counters: Counters,
     /// What it has cost.
     pub spent: Spent,
+    /// What its sub-agents have cost, theirs included.
+    pub beneath: Spent,
     /// What it has cost since it last moved.
     pub clock: ProgressClock,
     /// Limits a person set for this session; they win over the rules.
@@ -207,6 +209,7 @@ impl Session {
             facts: Facts::default(),
             counters: Counters::default(),
             spent: Spent::default(),
+            beneath: Spent::default(),
             clock: ProgressClock::default(),
             budget: Budget::default(),
             incident: None,

@@ -1,12 +1,11 @@
 //! One transaction: some events into their sessions.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use belay_core::effect::Spent;
 use belay_core::session::SESSION_FORMAT;
-use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State};
+use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Time, Verdict};
 use belay_store::session::Card;
 use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
 
@@ -44,14 +43,21 @@ pub(crate) struct Desk<'a> {
 }
 
 /// A session in the middle of a transaction.
-struct Working {
-    held: Held,
+pub(crate) struct Working {
+    pub(crate) held: Held,
     /// Version and cost at the beginning.
     from: u64,
-    spent: Spent,
+    pub(crate) spent: Spent,
     state_changed: bool,
     /// Rules of the last event.
     rules: Option<Digest>,
+}
+
+/// The sessions of a transaction.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) working: Vec<Working>,
+    places: HashMap<SessionKey, usize>,
 }
 
 impl Desk<'_> {
@@ -63,23 +69,23 @@ impl Desk<'_> {
     ) -> Result<Attempt> {
         let mut transaction = store.begin(durability)?;
         // Sessions leave the cache for the time being: if this fails, the changed copies are gone.
-        let mut working: Vec<Working> = Vec::new();
-        let mut places: HashMap<&SessionKey, usize> = HashMap::new();
+        let mut table = Table::default();
         let mut answers = Vec::with_capacity(events.len());
+        let mut held = false;
         for event in events {
-            let place = match places.entry(&event.session) {
-                Entry::Occupied(place) => *place.get(),
-                Entry::Vacant(place) => {
-                    working.push(self.check_out(&mut *transaction, event)?);
-                    *place.insert(working.len() - 1)
-                }
-            };
-            let answer = self.take_in(&mut *transaction, &mut working[place], event)?;
-            if durability == Durability::Process && answer.decision.effects.iter().any(wants_full_sync) {
-                return Ok(Attempt::WantsFullSync);
+            let place = self.seat(&mut *transaction, &mut table, &event.session, event.at)?;
+            let mut answer = self.take_in(&mut *transaction, &mut table.working[place], event)?;
+            held |= answer.decision.effects.iter().any(holds);
+            if event.asks() && answer.decision.verdict == Verdict::Go {
+                answer.decision.verdict = self.ask_ancestors(&mut *transaction, &mut table, place)?;
             }
             answers.push(answer);
         }
+        held |= self.tell_ancestors(&mut *transaction, &mut table)?;
+        if held && durability == Durability::Process {
+            return Ok(Attempt::WantsFullSync);
+        }
+        let mut working = table.working;
         let mut changed = working.iter_mut().filter(|w| w.held.version != w.from).peekable();
         if changed.peek().is_some() {
             for w in changed {
@@ -95,8 +101,24 @@ impl Desk<'_> {
         Ok(Attempt::Committed(answers))
     }
 
-    fn check_out(&mut self, transaction: &mut dyn Transaction, event: &Event) -> Result<Working> {
-        let key = &event.session;
+    /// Where a session is on the table; it is fetched if it is not there yet.
+    pub(crate) fn seat(
+        &mut self,
+        transaction: &mut dyn Transaction,
+        table: &mut Table,
+        key: &SessionKey,
+        at: Time,
+    ) -> Result<usize> {
+        if let Some(place) = table.places.get(key) {
+            return Ok(*place);
+        }
+        let place = table.working.len();
+        table.working.push(self.check_out(transaction, key, at)?);
+        table.places.insert(key.clone(), place);
+        Ok(place)
+    }
+
+    fn check_out(&mut self, transaction: &mut dyn Transaction, key: &SessionKey, at: Time) -> Result<Working> {
         let at_hand = match self.cache.take(key) {
             Some(held) if transaction.version(held.id)? == Some(held.version) => Some(held),
             _ => None,
@@ -106,7 +128,7 @@ impl Desk<'_> {
             None => match transaction.head(key)? {
                 Some(head) => self.load(transaction, key, head)?,
                 None => {
-                    let head = transaction.create(key, event.at)?;
+                    let head = transaction.create(key, at)?;
                     Held { id: head.id, version: 0, snapshot: 0, session: Session::new(key.clone()) }
                 }
             },
@@ -121,14 +143,18 @@ impl Desk<'_> {
         load::restore(key, head, &mut lookup)
     }
 
-    fn take_in(&mut self, transaction: &mut dyn Transaction, w: &mut Working, event: &Event) -> Result<Answer> {
+    pub(crate) fn take_in(
+        &mut self,
+        transaction: &mut dyn Transaction,
+        w: &mut Working,
+        event: &Event,
+    ) -> Result<Answer> {
         let identity = Digest::of(event.identity());
         if w.held.session.has_seen(identity) {
             return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }
         let Known { rules, digest } = self.rulebook.know(self.rules.rules_for(project(&w.held.session, event)));
-        // The log keeps a tick only if something followed from it: a replay does not miss the others.
-        if matches!(event.body, Body::Tick) && w.held.session.clone().apply(event, &rules).is_empty() {
+        if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(Answer { decision: Decision::default(), seq: None });
         }
         let json = serde_json::to_string(event).map_err(|e| StoreError::Database(e.to_string()))?;
@@ -157,9 +183,6 @@ impl Desk<'_> {
         let held = &mut w.held;
         let session = &held.session;
         transaction.save(held.id, w.from, held.version, &session.state, &Card::of(session))?;
-        if session.parent.is_some() {
-            family::charge(transaction, held.id, &w.spent, &session.spent)?;
-        }
         if w.state_changed || held.version - held.snapshot >= SNAPSHOT_EVERY {
             let data = serde_json::to_string(session).map_err(|e| StoreError::Database(e.to_string()))?;
             let rules = w.rules.unwrap_or_default();
@@ -177,6 +200,11 @@ pub(crate) fn again(session: &Session, event: &Event) -> Decision {
     Decision { verdict: session.verdict(event), effects: Vec::new(), duplicate: true }
 }
 
+/// The log keeps a tick only if something follows from it: a replay does not miss the others.
+pub(crate) fn is_idle_tick(session: &Session, event: &Event, rules: &Rules) -> bool {
+    matches!(event.body, Body::Tick) && session.clone().apply(event, rules).is_empty()
+}
+
 /// Where the session works, as far as anybody said.
 pub(crate) fn project<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
     let started = match &event.body {
@@ -188,7 +216,7 @@ pub(crate) fn project<'a>(session: &'a Session, event: &'a Event) -> Option<&'a 
 }
 
 /// A pause or kill must outlive a power cut before anybody is told.
-fn wants_full_sync(effect: &Effect) -> bool {
+pub(crate) fn holds(effect: &Effect) -> bool {
     matches!(effect, Effect::StateChanged { to, .. } if is_held(to))
 }
 

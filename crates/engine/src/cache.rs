@@ -1,5 +1,8 @@
 //! Sessions at hand. A copy is good only while its version is the store's.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use belay_core::{Session, SessionKey};

@@ -160,16 +160,27 @@ impl Engine {
         note: &str,
         by: Option<&str>,
     ) -> Result<Observed, EngineError> {
-        match self.session(session) {
-            Ok(Some(_)) => {}
-            Ok(None) => return Err(StoreError::NotFound(session.to_string()).into()),
-            // Nobody can say whether it exists; the person does.
-            Err(_) if self.memory.is_some() => {}
-            Err(error) => return Err(error),
+        if !self.knows(session)? {
+            return Err(StoreError::NotFound(session.to_string()).into());
         }
         let now = self.options.clock.now();
         let body = Body::Operator(Operator { decision, note: Excerpt::new(note), by: by.map(str::to_owned) });
         self.observe(Event::new(new_id(now), session.clone(), Source::Operator, now, body))
+    }
+
+    fn knows(&self, session: &SessionKey) -> Result<bool, EngineError> {
+        if let Some(memory) = &self.memory
+            && (memory.session(session).is_some() || self.cache.peek(session).is_some())
+        {
+            return Ok(true);
+        }
+        match self.store.as_deref().map(|store| store.session(session)) {
+            Some(Ok(row)) => Ok(row.is_some()),
+            // Nobody can say whether it exists; the person does.
+            None | Some(Err(_)) if self.memory.is_some() => Ok(true),
+            None => Ok(false),
+            Some(Err(error)) => Err(error.into()),
+        }
     }
 
     /// A whole session as of its last event; `None` when nobody has seen it.

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::session::SESSION_FORMAT;
-use belay_core::{Body, Decision, Digest, Event, Incident, Rules, Session, SessionKey, Source, Time};
+use belay_core::{Body, Decision, Digest, Event, Incident, Rules, Session, SessionKey, Source, Time, Verdict};
 use belay_store::{Head, Result, Store, StoreError, Stored};
 
-use crate::batch::{again, is_held, project};
+use crate::batch::{again, is_held, is_idle_tick, project};
 use crate::cache::{Cache, Held};
+use crate::family::MAX_DEPTH;
 use crate::health::Fault;
 use crate::load::{self, Lookup};
 use crate::rulebook::{Rulebook, RulesFor};
@@ -83,8 +84,15 @@ impl Memory {
             return again(session, &event);
         }
         let rules = around.rules.rules_for(project(session, &event));
+        if is_idle_tick(session, &event, &rules) {
+            return Decision::default();
+        }
         let effects = session.apply(&event, &rules);
-        let decision = Decision { verdict: session.verdict(&event), effects, duplicate: false };
+        let mut decision = Decision { verdict: session.verdict(&event), effects, duplicate: false };
+        let parent = session.parent.clone();
+        if event.asks() && decision.verdict == Verdict::Go {
+            decision.verdict = self.ask_ancestors(around, parent);
+        }
         // A person's decision always finds room.
         if self.spool.len() < room || matches!(event.body, Body::Operator(_)) {
             self.spool.push_back(event);
@@ -92,6 +100,20 @@ impl Memory {
             self.dropped += 1;
         }
         decision
+    }
+
+    /// What the nearest ancestor that is held says to anything asked: `Go` when none is.
+    fn ask_ancestors(&mut self, around: &Surroundings<'_>, mut parent: Option<SessionKey>) -> Verdict {
+        for _ in 0..MAX_DEPTH {
+            let Some(key) = parent else { break };
+            self.refresh(around, &key);
+            let Some(overlay) = self.sessions.get(&key) else { break };
+            match overlay.session.standing() {
+                Verdict::Go => parent = overlay.session.parent.clone(),
+                held => return held,
+            }
+        }
+        Verdict::Go
     }
 
     /// Has the session in memory as the store and what waits here give it: what others decided meanwhile counts.

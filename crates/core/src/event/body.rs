@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::effect::Spent;
 
 /// The kinds of events. `kind` names the variant on the wire; the other fields stand beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +50,8 @@ pub enum Body {
     SubAgentStarted(SubAgent),
     /// A sub-agent of this session ended.
     SubAgentEnded(SubAgent),
+    /// What the sub-agents of this session have cost so far. Told by Belay itself: budgets add up to the root.
+    SubAgentsSpent(SubAgentsSpent),
     /// A named task began, moved or was completed.
     Task(Task),
     /// Something worth keeping, without meaning for detection.
@@ -85,6 +88,7 @@ impl Body {
             Self::Compacted(_) => "compacted",
             Self::SubAgentStarted(_) => "sub_agent_started",
             Self::SubAgentEnded(_) => "sub_agent_ended",
+            Self::SubAgentsSpent(_) => "sub_agents_spent",
             Self::Task(_) => "task",
             Self::Note(_) => "note",
             Self::Operator(_) => "operator",
@@ -103,6 +107,10 @@ impl Body {
             Self::ModelAnswered(answer) => answer.response.as_ref().map(|id| format!("answer:{id}")),
             Self::Committed(commit) => Some(format!("commit:{}", commit.sha)),
             Self::SubAgentStarted(sub) => Some(format!("sub-start:{}", sub.child)),
+            Self::SubAgentsSpent(told) => {
+                let Spent { calls, usage, cost_micros, .. } = told.beneath;
+                Some(format!("sub-spent:{calls}:{}:{cost_micros}", usage.total()))
+            }
             _ => None,
         }
     }

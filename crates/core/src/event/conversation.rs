@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TextSketch;
+use crate::effect::Spent;
 use crate::excerpt::Excerpt;
 use crate::key::SessionKey;
 use crate::time::Time;
@@ -141,6 +142,14 @@ pub struct Compacted {
     /// Tokens in the window before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
+}
+
+/// What sub-agents have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SubAgentsSpent {
+    /// All of them together, theirs included, since the session began.
+    pub beneath: Spent,
 }
 
 /// A sub-agent.

@@ -236,6 +236,7 @@ pub const KINDS: &[&str] = &[
     "compacted",
     "sub_agent_started",
     "sub_agent_ended",
+    "sub_agents_spent",
     "task",
     "note",
     "operator",

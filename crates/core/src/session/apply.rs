@@ -28,7 +28,7 @@ impl Session {
         if self.state != before {
             effects.push(Effect::StateChanged { from: before, to: self.state.clone() });
         }
-        if asks(event) && self.standing() != Verdict::Go {
+        if event.asks() && self.standing() != Verdict::Go {
             self.remember_answer(identity, self.standing());
         }
         effects
@@ -178,6 +178,7 @@ impl Session {
                 self.pace.outages += 1;
                 self.examine(occasion(Trigger::Outage, self.newest(), event), rules, effects);
             }
+            Body::SubAgentsSpent(told) => self.spent_beneath(event, &told.beneath, rules, effects),
             Body::SubAgentStarted(_) => self.examine(occasion(Trigger::Branched, self.newest(), event), rules, effects),
             Body::Tick => self.tick(event.at, rules, effects),
             Body::TurnEnded(_) => {
@@ -217,7 +218,7 @@ impl Session {
 
     /// The verdict on an event that was just applied.
     pub fn verdict(&self, event: &Event) -> Verdict {
-        if asks(event) { self.answer_again(Digest::of(event.identity())) } else { Verdict::Go }
+        if event.asks() { self.answer_again(Digest::of(event.identity())) } else { Verdict::Go }
     }
 }
 
@@ -231,11 +232,6 @@ fn keep(slot: &mut Option<String>, new: Option<&str>, bytes: usize) {
     if new.is_some() && slot.as_deref() != new {
         *slot = new.map(str::to_owned);
     }
-}
-
-/// Whether the agent waits for our answer to this event.
-fn asks(event: &Event) -> bool {
-    matches!(event.body, Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_))
 }
 
 /// Plans differ when their words do: case, punctuation and spacing make no new plan.

@@ -90,7 +90,7 @@ impl Meter {
         tariff
     }
 
-    fn book(&mut self, tokens: u64, cost: u64, at: Time) {
+    pub(super) fn book(&mut self, tokens: u64, cost: u64, at: Time) {
         if !at.is_known() {
             return;
         }

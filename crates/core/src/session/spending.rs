@@ -3,7 +3,7 @@
 use super::Session;
 use super::evidence::occasion;
 use crate::detect::Trigger;
-use crate::effect::Effect;
+use crate::effect::{Effect, Spent};
 use crate::event::{Event, ModelAnswered, Usage};
 use crate::rules::Rules;
 
@@ -43,10 +43,26 @@ impl Session {
         self.examine(occasion(Trigger::Spent, self.newest(), event), rules, effects);
     }
 
+    /// Sub-agents spent something: it counts here too.
+    pub(super) fn spent_beneath(&mut self, event: &Event, beneath: &Spent, rules: &Rules, effects: &mut Vec<Effect>) {
+        let tokens = beneath.usage.total().saturating_sub(self.beneath.usage.total());
+        let cost = beneath.cost_micros.saturating_sub(self.beneath.cost_micros);
+        self.meter.book(tokens, cost, event.at);
+        self.beneath = *beneath;
+        self.look_at_spending(event, rules, effects);
+    }
+
+    /// Whether there is a budget that what sub-agents cost could use up.
+    pub fn has_budget(&self, rules: &Rules) -> bool {
+        limits(&self.budget, rules).iter().any(|limit| *limit > 0)
+    }
+
     /// The budget that is used up most: percent of it, and its name.
     pub(crate) fn budget_use(&self) -> Option<(u32, &'static str)> {
         let (day_tokens, day_cost) = self.meter.today();
-        let used = [self.spent.usage.total(), self.spent.cost_micros, day_tokens, day_cost, self.meter.per_minute()];
+        let tokens = self.spent.usage.total().saturating_add(self.beneath.usage.total());
+        let cost = self.spent.cost_micros.saturating_add(self.beneath.cost_micros);
+        let used = [tokens, cost, day_tokens, day_cost, self.meter.per_minute()];
         let percent = |(at, limit): (usize, &u64)| {
             (*limit > 0).then(|| (u32::try_from(used[at].saturating_mul(100) / limit).unwrap_or(u32::MAX), NAMES[at]))
         };

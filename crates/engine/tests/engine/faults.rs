@@ -7,7 +7,7 @@ use belay_core::{State, Verdict};
 use belay_engine::{Engine, Options};
 use belay_store::{EventQuery, OpenOptions, SqliteStore, StoreError};
 
-use crate::common::{Folder, TestClock, call, key, prompt};
+use crate::common::{Folder, TestClock, call, failure, key, prompt};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -113,6 +113,25 @@ fn what_waits_in_memory_is_bounded_and_a_pause_outlives_lost_evidence() {
     assert!(engine.flush().is_good());
     assert_eq!(kept(&folder, "s").len(), 4);
     assert!(matches!(folder.store().session(&key("s")).unwrap().unwrap().state, State::Killed { .. }));
+}
+
+#[test]
+fn a_pause_found_in_memory_outlives_the_evidence_that_found_no_room() {
+    let folder = Folder::new();
+    let options = Options { spool: 3, clock: Box::new(TestClock::default()), ..Options::default() };
+    let mut engine = Engine::new(folder.store(), options);
+    let locked = lock(&folder);
+    let held = (0..200).any(|n| {
+        let asked = engine.observe(call("s", n)).unwrap();
+        engine.observe(failure("s", n)).unwrap();
+        matches!(asked.decision.verdict, Verdict::Hold { .. })
+    });
+    assert!(held && engine.health().dropped > 0);
+    drop(locked);
+    assert!(engine.flush().is_good());
+    assert!(folder.store().session(&key("s")).unwrap().unwrap().state.is_paused());
+    let notes = folder.store().notes(&key("s"), 10).unwrap();
+    assert!(notes[0].text.contains("not all events were kept"), "{notes:?}");
 }
 
 #[test]

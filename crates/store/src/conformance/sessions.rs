@@ -3,7 +3,7 @@
 use belay_core::State;
 use belay_core::effect::Spent;
 use belay_core::event::Usage;
-use belay_core::session::{Counters, Facts, Wait};
+use belay_core::session::{Budget, Counters, Facts, ProgressClock, Wait};
 
 use super::{Fixture, at, card, key, paused, seed, write};
 use crate::session::Card;
@@ -19,14 +19,42 @@ pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
         facts: Facts {
             project: Some("/home/user/ä project".to_owned()),
             model: Some("m".to_owned()),
+            cwd: Some("/home/user".to_owned()),
+            branch: Some("main".to_owned()),
+            task: Some("\"quoted\"".to_owned()),
+            transcript: Some("/t.jsonl".to_owned()),
+            agent_version: Some("1.2".to_owned()),
+            pid: Some(7),
+            started_at: at(1),
             last_at: at(20),
-            ..Facts::default()
+            ended_at: Some(at(19)),
         },
-        counters: Counters { events: 3, calls: 2, ..Counters::default() },
-        spent: Spent { calls: 2, cost_micros: u64::MAX, ..Spent::default() },
+        counters: Counters {
+            events: 3,
+            calls: 2,
+            results: 4,
+            errors: 5,
+            human_turns: 6,
+            answers: 7,
+            edits: 8,
+            failed_checks: 9,
+            passed_checks: 10,
+            findings: 11,
+            nudges: 12,
+            pauses: 13,
+            sub_agents: 14,
+            compactions: 15,
+        },
+        spent: Spent {
+            calls: 2,
+            usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 },
+            cost_micros: u64::MAX,
+            millis: 9,
+        },
+        clock: ProgressClock { at: at(3), since: Spent { calls: 1, millis: 2, ..Spent::default() } },
+        budget: Budget { tokens: Some(5), cost_micros: None },
         incident: Some("inc-1".to_owned()),
         waiting: Some(Wait { since: at(9), until: None, what: "a person".to_owned() }),
-        ..Card::default()
     };
     write(&mut *store, |transaction| {
         let head = transaction.create(&key("a"), at(20)).unwrap();

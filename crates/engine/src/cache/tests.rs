@@ -1,0 +1,26 @@
+//! What stays at hand.
+
+use super::*;
+
+fn held(id: usize) -> Held {
+    let key = SessionKey::new("codex", id.to_string());
+    Held { id: SessionId(1), version: 1, snapshot: 0, session: Session::new(key) }
+}
+
+#[test]
+fn the_sessions_used_last_stay_and_their_number_is_bounded() {
+    for capacity in [1, 2, 7, 64] {
+        let mut cache = Cache::new(capacity);
+        for id in 0..500 {
+            cache.put(held(id));
+            assert!(cache.sessions.len() <= capacity);
+            assert!(cache.peek(&held(id).session.key).is_some(), "{id} of {capacity}");
+            // One that is used again and again.
+            let favourite = cache.take(&held(0).session.key).unwrap_or_else(|| held(0));
+            cache.put(favourite);
+        }
+        let newest = (0..500).filter(|id| cache.peek(&held(*id).session.key).is_some()).count();
+        assert!(newest * 2 >= capacity, "{newest} of {capacity}: it must not let go of everything at once");
+        assert!(cache.peek(&held(0).session.key).is_some());
+    }
+}
