@@ -1,0 +1,94 @@
+//! The rounds: take what is due, tell it, note how that went.
+
+use std::time::Duration;
+
+use belay_core::Time;
+use belay_store::{Durability, Message, Result, Store};
+
+use crate::desktop;
+use crate::news::{Kind, News};
+use crate::webhook::Webhook;
+
+/// Nobody else gets a message for this long after we took it.
+const LEASE: Duration = Duration::from_secs(120);
+
+/// Messages taken at once.
+const ROUND: usize = 16;
+
+/// Pauses between tries; after the last one a message is given up.
+const AGAIN_AFTER: &[u64] = &[5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800];
+
+/// Where news goes.
+#[derive(Debug, Default)]
+pub struct Channels {
+    /// Notifications on the desktop.
+    pub desktop: bool,
+    pub webhook: Option<Webhook>,
+}
+
+/// The store as the courier needs it: taken for a moment, never while something is being sent.
+pub trait Outbox {
+    fn with_store(&mut self, work: &mut dyn FnMut(&mut dyn Store) -> Result<()>) -> Result<()>;
+}
+
+/// Tells news.
+#[derive(Debug, Default)]
+pub struct Courier {
+    channels: Channels,
+}
+
+impl Courier {
+    pub fn new(channels: Channels) -> Self {
+        Self { channels }
+    }
+
+    /// Tells what is due. Returns how many messages that were; ask again at once when it is many.
+    pub fn round(&self, outbox: &mut dyn Outbox, now: Time) -> Result<usize> {
+        let mut due = Vec::new();
+        outbox.with_store(&mut |store| {
+            let mut transaction = store.begin(Durability::Process)?;
+            due = transaction.claim(now, LEASE, ROUND)?;
+            transaction.commit()
+        })?;
+        for message in &due {
+            let told = self.tell(message, now);
+            outbox.with_store(&mut |store| {
+                let mut transaction = store.begin(Durability::Process)?;
+                match &told {
+                    Ok(()) => transaction.sent(message.id, now)?,
+                    Err(problem) => transaction.failed(message.id, problem, again_at(message, now))?,
+                }
+                transaction.commit()
+            })?;
+        }
+        Ok(due.len())
+    }
+
+    fn tell(&self, message: &Message, now: Time) -> std::result::Result<(), String> {
+        let Some(news) = News::of(message) else { return Ok(()) };
+        // Shown once: a notification hours later would only confuse.
+        let first = message.attempts <= 1;
+        if self.channels.desktop
+            && first
+            && news.kind != Kind::Updated
+            && let Err(problem) = desktop::show(&news)
+        {
+            tracing::info!(%problem, "no notification on the desktop");
+        }
+        match &self.channels.webhook {
+            Some(webhook) => webhook.post(&news, now).inspect_err(|problem| {
+                tracing::warn!(id = news.id, attempts = message.attempts, %problem, "a webhook was not delivered");
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// When a message that failed is due again; `None` to give it up.
+fn again_at(message: &Message, now: Time) -> Option<Time> {
+    let tries = usize::try_from(message.attempts.max(1)).unwrap_or(usize::MAX);
+    AGAIN_AFTER.get(tries - 1).map(|seconds| now + Duration::from_secs(*seconds))
+}
+
+#[cfg(test)]
+mod tests;

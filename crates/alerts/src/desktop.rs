@@ -1,0 +1,47 @@
+//! A notification on the desktop of whoever sits there.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::news::{Kind, News};
+
+/// A notifier that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Shows news, if there is a desktop. Tells why not, for the log.
+pub fn show(news: &News) -> Result<(), String> {
+    let mut command = command(news);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("{:?} ended with {status}", command.get_program())),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+            _ => {
+                // Ours, and it had its time.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("{:?} did not end", command.get_program()));
+            }
+        }
+    }
+}
+
+/// Texts go as arguments of their own: nothing in them is ever read as a script.
+pub fn command(news: &News) -> Command {
+    let (title, text) = (news.title(), news.text());
+    if cfg!(target_os = "macos") {
+        let mut command = Command::new("osascript");
+        command.args(["-e", "on run argv"]);
+        command.args(["-e", "display notification (item 2 of argv) with title (item 1 of argv)"]);
+        command.args(["-e", "end run", "--", &title, &text]);
+        return command;
+    }
+    let urgency =
+        if matches!(news.kind, Kind::Paused | Kind::Killed | Kind::Attention) { "critical" } else { "normal" };
+    let mut command = Command::new("notify-send");
+    command.args(["--app-name=Belay", &format!("--urgency={urgency}"), "--", &title, &text]);
+    command
+}

@@ -1,0 +1,136 @@
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use belay_core::{SessionKey, Time};
+
+use super::{Address, AddressError, Format, Webhook, WebhookError, body, key, signature};
+use crate::news::{Kind, News};
+
+fn news(kind: Kind) -> News {
+    News {
+        id: "msg_incident_opened_inc_1".into(),
+        kind,
+        session: SessionKey::new("codex", "01a1"),
+        at: Time::parse("2026-11-15T18:00:00Z").expect("a time"),
+        pattern: Some("exact_repeat".into()),
+        sentence: "The same call was made 5 times in a row: `npm test`.".into(),
+        incident: Some("inc-1".into()),
+        project: Some("/home/user/project".into()),
+    }
+}
+
+#[test]
+fn signs_as_the_specification_does() {
+    // The example of the Standard Webhooks specification.
+    let secret = key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").expect("a secret");
+    let signed = signature(&secret.0, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", r#"{"test": 2432232314}"#);
+    assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    for odd in ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_!!", "whsec_c2hvcnQ="] {
+        assert!(matches!(key(odd), Err(WebhookError::Secret)), "{odd}");
+    }
+}
+
+#[test]
+fn bodies_of_both_shapes() {
+    insta::assert_snapshot!(format!("{:#}", body(Format::Belay, &news(Kind::Paused), "box")), @r#"
+    {
+      "data": {
+        "incident": "inc-1",
+        "pattern": "exact_repeat",
+        "project": "/home/user/project",
+        "sentence": "The same call was made 5 times in a row: `npm test`.",
+        "session": {
+          "agent": "codex",
+          "id": "01a1"
+        },
+        "text": "The same call was made 5 times in a row: `npm test`. Let it go on with `belay resume codex:01a1`."
+      },
+      "timestamp": "2026-11-15T18:00:00.000Z",
+      "type": "session.paused"
+    }
+    "#);
+    insta::assert_snapshot!(format!("{:#}", body(Format::Heartbeat, &news(Kind::Paused), "box")), @r#"
+    {
+      "cwd": "/home/user/project",
+      "event": "escalation",
+      "host": "box",
+      "message": "The same call was made 5 times in a row: `npm test`. Let it go on with `belay resume codex:01a1`.",
+      "pattern": "exact-repeat",
+      "timestamp": "2026-11-15T18:00:00.000Z"
+    }
+    "#);
+}
+
+#[test]
+fn urls_that_could_lead_astray_are_refused() {
+    let refused = |url: &str| Address::parse(url).expect_err("refused");
+    assert_eq!(refused("ftp://x/"), AddressError::Scheme);
+    assert_eq!(refused("file:///etc/passwd"), AddressError::Scheme);
+    assert_eq!(refused("https://"), AddressError::Host);
+    assert_eq!(refused("https://user:pw@x/"), AddressError::Credentials);
+    assert_eq!(refused("https://x:port/"), AddressError::Port);
+    assert_eq!(refused("https://x/a b"), AddressError::Characters);
+    assert_eq!(refused("http://93.184.216.34/"), AddressError::PlainHttp);
+    for forbidden in ["http://169.254.169.254/", "https://169.254.169.254/", "https://[fe80::1]/", "https://0.0.0.0/"] {
+        let reached = Address::parse(forbidden).map_err(|e| e.to_string()).and_then(|address| address.resolve());
+        assert!(reached.is_err(), "{forbidden}");
+    }
+    for near in ["http://127.0.0.1:9/x", "http://[::1]:9/", "http://192.168.1.2/hook?key=1", "https://example.com"] {
+        assert!(Address::parse(near).is_ok(), "{near}");
+    }
+    let shown = format!("{:?}", Address::parse("https://hooks.example.com/T/secret").expect("an address"));
+    assert!(!shown.contains("secret"), "{shown}");
+}
+
+/// A receiver that answers one request; what it got.
+fn receive(answer: &'static str) -> (u16, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut got = Vec::new();
+        let mut chunk = [0; 1024];
+        while !got.ends_with(b"}") {
+            let read = stream.read(&mut chunk).expect("bytes");
+            assert_ne!(read, 0, "the request ends with its body");
+            got.extend_from_slice(&chunk[..read]);
+        }
+        stream.write_all(answer.as_bytes()).expect("an answer");
+        String::from_utf8(got).expect("text")
+    });
+    (port, served)
+}
+
+fn post_to(port: u16) -> Result<(), String> {
+    let secret = Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
+    let webhook = Webhook::new(&format!("http://127.0.0.1:{port}/in?k=v"), Format::Belay, secret, "box".into());
+    webhook.expect("a webhook").post(&news(Kind::Paused), Time::from_millis(1_614_265_330_000))
+}
+
+#[test]
+fn a_receiver_gets_what_it_can_verify() {
+    let (port, served) = receive("HTTP/1.1 204 No Content\r\n\r\n");
+    assert_eq!(post_to(port), Ok(()));
+    let got = served.join().expect("a request");
+    let (head, body) = got.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("POST /in?k=v HTTP/1.1\r\n"), "{head}");
+    let header =
+        |name: &str| head.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))).expect(name).to_owned();
+    assert_eq!(header("webhook-id"), "msg_incident_opened_inc_1");
+    assert_eq!(header("webhook-timestamp"), "1614265330");
+    let secret = key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").expect("a secret");
+    assert_eq!(header("webhook-signature"), signature(&secret.0, &header("webhook-id"), "1614265330", body));
+}
+
+#[test]
+fn failures_say_what_happened() {
+    let (port, served) = receive("HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\n\r\n");
+    insta::assert_snapshot!(post_to(port).expect_err("refused"), @"the receiver answered 302, a redirect, which is not followed");
+    served.join().expect("a request");
+    let (port, served) = receive("HTTP/1.1 503 Busy\r\n\r\n");
+    insta::assert_snapshot!(post_to(port).expect_err("refused"), @"the receiver answered 503");
+    served.join().expect("a request");
+    let (port, served) = receive("SSH-2.0-OpenSSH\r\n");
+    insta::assert_snapshot!(post_to(port).expect_err("refused"), @"this is no HTTP: invalid HTTP version");
+    served.join().expect("a request");
+}
