@@ -1,6 +1,7 @@
 //! Claude Code: session files under `~/.claude/projects`, one per conversation and sub-agent.
 
 pub(crate) mod hook;
+pub(crate) mod install;
 mod tools;
 pub mod transcript;
 

@@ -1,6 +1,7 @@
 //! Codex: rollout files under `~/.codex/sessions`, one per thread; a sub-agent is a thread.
 
 pub(crate) mod hook;
+pub(crate) mod install;
 mod output;
 mod tools;
 pub mod transcript;

@@ -1,6 +1,7 @@
 //! Copilot CLI: `events.jsonl` in one folder per session under `~/.copilot/session-state`.
 
 pub(crate) mod hook;
+pub(crate) mod install;
 mod tools;
 pub mod transcript;
 

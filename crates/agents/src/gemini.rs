@@ -1,6 +1,7 @@
 //! Gemini CLI: session files under `~/.gemini/tmp/<project>/chats`.
 
 pub(crate) mod hook;
+pub(crate) mod install;
 pub(crate) mod output;
 mod tools;
 pub mod transcript;

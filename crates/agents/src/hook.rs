@@ -23,7 +23,7 @@ use crate::transcript::Format;
 pub(crate) use claude_family::{CLAUDE, Ending, Family, Names, Powers, start_kind};
 pub use edits::Edited;
 use edits::edited_by;
-pub(crate) use payload::{Payload, as_name, text_of};
+pub(crate) use payload::{Payload, as_name, is_id, text_of};
 
 /// How one agent's hooks speak and are spoken to.
 pub trait Dialect: Sync + fmt::Debug {
@@ -131,11 +131,13 @@ pub struct Reply<'a> {
     pub verdict: &'a Verdict,
     /// Something the model should read, if this moment has a channel for it.
     pub context: Option<&'a str>,
+    /// Something the person should read, if this moment has a channel for it.
+    pub person: Option<&'a str>,
 }
 
 impl Reply<'static> {
     /// Go on.
-    pub const GO: Self = Self { verdict: &Verdict::Go, context: None };
+    pub const GO: Self = Self { verdict: &Verdict::Go, context: None, person: None };
 }
 
 impl Reply<'_> {

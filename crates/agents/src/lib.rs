@@ -28,6 +28,7 @@ pub mod copilot;
 pub mod cursor;
 pub mod gemini;
 pub mod hook;
+pub mod install;
 mod json;
 pub mod opencode;
 pub mod pi;

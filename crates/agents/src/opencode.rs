@@ -2,6 +2,7 @@
 
 mod database;
 pub(crate) mod hook;
+pub(crate) mod install;
 mod message;
 mod tools;
 pub mod transcript;

@@ -2,6 +2,7 @@
 //! which it was forked.
 
 pub(crate) mod hook;
+pub(crate) mod install;
 pub mod transcript;
 
 pub use crate::gemini::kind_of;

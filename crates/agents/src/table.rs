@@ -148,11 +148,11 @@ impl UserDirs {
         Self { home: home.into(), lookup: |_| None }
     }
 
-    fn var(&self, name: &str) -> Option<OsString> {
+    pub(crate) fn var(&self, name: &str) -> Option<OsString> {
         (self.lookup)(name).filter(|value| !value.is_empty())
     }
 
-    fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.var("XDG_CONFIG_HOME").map_or_else(|| self.home.join(".config"), PathBuf::from)
     }
 

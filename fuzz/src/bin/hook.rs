@@ -20,6 +20,6 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     }
     assert!(dialect.answer(&heard, &Reply::GO).is_empty());
     let hold = Verdict::Hold { incident: "i".into(), reason: "r".into(), until: None, plan_required: false };
-    let answer = dialect.answer(&heard, &Reply { verdict: &hold, context: Some("c") });
+    let answer = dialect.answer(&heard, &Reply { verdict: &hold, context: Some("c"), person: Some("p") });
     assert!(answer.is_empty() || serde_json::from_slice::<serde_json::Value>(&answer).is_ok());
 });

@@ -1,17 +1,20 @@
 //! Gemini CLI's hooks, as of 0.61.
 //!
 //! Calls have no id here, so an answer names the call by what was asked. `PreCompress` fires before
-//! every model request whether or not anything is condensed, and is passed.
+//! every model request whether or not anything is condensed, and is passed; so is `AfterModel`, which
+//! fires for every piece of an answer that streams in. What an answer cost stands in the session file.
 
-use belay_core::event::{
-    Author, Body, ModelAnswered, ModelAsked, PermissionAsked, Prompt, SessionEnded, SessionStarted, TurnEnded, Usage,
-};
+use std::borrow::Cow;
+
+use belay_core::event::{Author, Body, PermissionAsked, Prompt, SessionEnded, SessionStarted, TurnEnded};
 use belay_core::{Excerpt, SessionKey, Status, ToolKind};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ID, kind_of};
 use crate::hook::telling::{Telling, ToolAnswer};
-use crate::hook::{Dialect, Ending, Heard, Moment, Payload, Reply, Told, as_name, start_kind, text_of};
+use crate::hook::{Dialect, Ending, Heard, Moment, Payload, Reply, Told, is_id, start_kind, text_of};
+use crate::transcript::Format;
 
 /// The dialect.
 #[derive(Debug)]
@@ -23,7 +26,6 @@ const EVENTS: &[(&str, Moment)] = &[
     ("BeforeAgent", Moment::Prompt),
     ("AfterAgent", Moment::TurnEnd),
     ("BeforeModel", Moment::BeforeModel),
-    ("AfterModel", Moment::Aside),
     ("BeforeTool", Moment::BeforeTool),
     ("AfterTool", Moment::AfterTool),
     ("Notification", Moment::Aside),
@@ -41,9 +43,30 @@ impl Dialect for Hooks {
     fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
         compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
     }
+
+    fn transcript(&self) -> Option<&'static dyn Format> {
+        Some(&super::transcript::Transcript)
+    }
+}
+
+/// What is needed of a payload that carries the whole conversation with it.
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    session_id: Cow<'a, str>,
+    #[serde(borrow)]
+    hook_event_name: Cow<'a, str>,
 }
 
 fn understand(told: &Told<'_>) -> Option<Heard> {
+    // Told before every model request: only whose it is matters, and the rest may be megabytes.
+    if let Ok(request) = serde_json::from_slice::<Request<'_>>(told.payload)
+        && request.hook_event_name == "BeforeModel"
+        && is_id(&request.session_id)
+    {
+        let session = Some(SessionKey::new(ID, request.session_id));
+        return Some(Heard { moment: Moment::BeforeModel, event: "BeforeModel", session, ..Heard::default() });
+    }
     let payload = Payload::parse(told.payload)?;
     let said = payload.text(&["hook_event_name"]).or(told.event)?;
     let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
@@ -66,14 +89,6 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
         "AfterAgent" => {
             let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
             telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
-        }
-        "BeforeModel" => {
-            telling.tell(Body::ModelAsked(ModelAsked { model: model(&payload), ..ModelAsked::default() }));
-        }
-        "AfterModel" => {
-            if let Some(answered) = answered(&payload) {
-                telling.tell(Body::ModelAnswered(answered));
-            }
         }
         "BeforeTool" => {
             let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
@@ -106,32 +121,6 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
     Some(telling.done(event))
 }
 
-fn model(payload: &Payload) -> Option<String> {
-    payload.get("llm_request").get("model").and_then(Value::as_str).and_then(as_name)
-}
-
-/// What the model said and used. While an answer streams in, every piece of it is told; only the
-/// last one says why it ended.
-fn answered(payload: &Payload) -> Option<ModelAnswered> {
-    let response = payload.get("llm_response");
-    let stop = response.pointer("/candidates/0/finishReason")?.as_str()?;
-    let usage = response.get("usageMetadata")?;
-    let count = |field: &str| usage.get(field).and_then(Value::as_u64).unwrap_or(0);
-    let cache_read = count("cachedContentTokenCount");
-    Some(ModelAnswered {
-        model: model(payload),
-        usage: Some(Usage {
-            input: count("promptTokenCount").saturating_sub(cache_read),
-            output: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
-            cache_read,
-            cache_write: 0,
-        }),
-        stop: Some(Excerpt::bounded(stop, 64).as_str().to_owned()),
-        text: Excerpt::new(response.get("text").and_then(Value::as_str).unwrap_or_default()),
-        ..ModelAnswered::default()
-    })
-}
-
 /// How a tool ended: Gemini CLI writes the exit code into the text and calls everything a success.
 pub(crate) fn how_it_ended(_: ToolKind, text: &str, failed: bool) -> Ending {
     let line = |head: &str| text.lines().rev().find_map(|line| line.strip_prefix(head)).map(str::trim);
@@ -161,6 +150,7 @@ fn compose(heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
         }
         (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "decision": "deny", "reason": message })),
         (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => reply.remark().map(context),
+        (Moment::SessionEnd, _) => reply.person.map(|text| json!({ "systemMessage": text })),
         _ => None,
     }
 }

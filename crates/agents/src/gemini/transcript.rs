@@ -35,6 +35,10 @@ impl Format for Transcript {
             .is_ok_and(|line| line.session_id.some().is_some() && line.project_hash.some().is_some())
     }
 
+    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
+        Some(Box::new(Reader::new(path)))
+    }
+
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
         let mut teller = Teller::new(SessionKey::new(ID, stem(path)), sink);
         read_lines(path, &mut Reader::new(path), &mut teller)

@@ -167,7 +167,9 @@ impl Family {
             let response = call.value(RESPONSE);
             let kind = (self.kind_of)(name, &input);
             let text = text_of(response);
-            let rejected = call.text(&["status"]) == Some("error") || text.starts_with("<tool_use_error>");
+            // There is no flag here that would say so.
+            let rejected = call.text(&["status"]) == Some("error")
+                || ["<tool_use_error>", "PreToolUse:"].iter().any(|sign| text.starts_with(sign));
             let ending = (self.ending)(kind.unwrap_or_default(), response, &text, rejected);
             telling.called(Some(id.clone()), kind, name, &input);
             telling.returned(ToolAnswer {

@@ -44,10 +44,9 @@ impl Payload {
         self.text(keys).and_then(as_name)
     }
 
-    /// As [`Payload::text`], if it can name a session. Half the length of a key, because a
-    /// sub-agent's is made of two.
+    /// As [`Payload::text`], if it can name a session.
     pub(crate) fn id(&self, keys: &[&str]) -> Option<&str> {
-        self.text(keys).filter(|id| id.len() < MAX_ID_BYTES / 2 && !id.chars().any(char::is_control))
+        self.text(keys).filter(|id| is_id(id))
     }
 
     pub(crate) fn flag(&self, key: &str) -> bool {
@@ -83,6 +82,11 @@ impl Payload {
             _ => value.clone(),
         }
     }
+}
+
+/// Whether a text can name a session. Half the length of a key, because a sub-agent's is made of two.
+pub(crate) fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.len() < MAX_ID_BYTES / 2 && !text.chars().any(char::is_control)
 }
 
 /// The text, if it is no longer than a name may be.

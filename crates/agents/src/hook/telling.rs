@@ -1,6 +1,6 @@
 //! Builds what a dialect has heard: one session, events with ids made from the hook's own.
 
-use belay_core::event::{Body, Event, ModelAsked, Source, ToolCalled, ToolReturned};
+use belay_core::event::{Body, Event, Source, ToolCalled, ToolReturned};
 use belay_core::{Action, Digest, SessionKey, Status, Time, ToolKind, action};
 use serde_json::Value;
 
@@ -93,7 +93,6 @@ impl<'a> Telling<'a> {
     /// It is about a model request, not about what the event's name says.
     pub(crate) fn at_model(mut self, event: &'static str) -> Heard {
         self.heard.moment = Moment::BeforeModel;
-        self.tell(Body::ModelAsked(ModelAsked::default()));
         self.done(event)
     }
 

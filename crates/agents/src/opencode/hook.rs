@@ -5,8 +5,8 @@
 //! asked and so ends the run with the reason shown, `context` is added to the system prompt.
 
 use belay_core::event::{
-    Author, Body, Compacted, ModelAnswered, ModelAsked, ModelFailed, PermissionAsked, Prompt, SessionEnded,
-    SessionStarted, TurnEnded, Usage,
+    Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionAsked, Prompt, SessionEnded, SessionStarted,
+    TurnEnded, Usage,
 };
 use belay_core::{Excerpt, SessionKey, Status};
 use serde_json::{Value, json};
@@ -87,10 +87,6 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
             let text = Excerpt::new(&text_of(payload.get("parts")));
             let by = if telling.parent.is_some() { Author::Agent } else { Author::Person };
             telling.tell(Body::Prompt(Prompt { by, text }));
-        }
-        "chat.params" => {
-            let model = payload.name(&["model"]);
-            telling.tell(Body::ModelAsked(ModelAsked { model, ..ModelAsked::default() }));
         }
         "tool.execute.before" => {
             let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));

@@ -4,7 +4,7 @@
 //! not. `UserPromptSubmit` fires before every model request, with an empty prompt when there is no
 //! new one. Calls that fail validation are told of in `PostToolBatch` only.
 
-use belay_core::{SessionKey, ToolKind};
+use belay_core::{SessionKey, Status, ToolKind};
 use serde_json::Value;
 
 use super::{ID, kind_of};
@@ -46,6 +46,9 @@ impl Dialect for Hooks {
     }
 }
 
-fn ending(kind: ToolKind, _: &Value, text: &str, failed: bool) -> Ending {
+fn ending(kind: ToolKind, response: &Value, text: &str, failed: bool) -> Ending {
+    if response.get("error_type").is_some_and(|kind| kind == "execution_denied") {
+        return Ending { status: Status::Refused, exit_code: None };
+    }
     how_it_ended(kind, text, failed)
 }

@@ -30,9 +30,13 @@ fn every_recorded_payload_is_understood_and_answered() {
             writeln!(text, "{name}: {}", if answer.is_empty() { "(nothing)" } else { &answer }).expect("text");
         };
         for (name, verdict) in &verdicts() {
-            say(name, Reply { verdict, context: None });
+            say(name, Reply { verdict, context: None, person: None });
         }
-        say("context", Reply { verdict: &Verdict::Go, context: Some("CONTEXT: the session before you looped.") });
+        say("person", Reply { verdict: &Verdict::Go, context: None, person: Some("PERSON: 3 calls.") });
+        say(
+            "context",
+            Reply { verdict: &Verdict::Go, context: Some("CONTEXT: the session before you looped."), person: None },
+        );
         insta::assert_snapshot!(format!("{}__{}", recorded.agent, recorded.name), text);
     }
 }

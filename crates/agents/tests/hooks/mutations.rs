@@ -120,7 +120,12 @@ fn damaged_payloads_never_hold_an_agent_back() {
             let go = dialect.answer(&heard, &Reply::GO);
             assert!(go.is_empty(), "{agent} {} #{number}: {}", recorded.name, String::from_utf8_lossy(&go));
             for (_, verdict) in &verdicts() {
-                check(agent, heard.event, &dialect.answer(&heard, &Reply { verdict, context: Some("read this") }));
+                check(
+                    agent,
+                    heard.event,
+                    &dialect
+                        .answer(&heard, &Reply { verdict, context: Some("read this"), person: Some("and you this") }),
+                );
             }
         }
     }
@@ -133,7 +138,7 @@ fn whole_payloads_can_be_held_back_where_it_matters() {
     for recorded in recorded() {
         use belay_agents::hook::Moment::{BeforeModel, BeforeTool, Permission, Prompt};
         let heard = recorded.heard();
-        let answer = recorded.dialect().answer(&heard, &Reply { verdict: hold, context: None });
+        let answer = recorded.dialect().answer(&heard, &Reply { verdict: hold, context: None, person: None });
         let held = check(&recorded.agent, heard.event, &answer);
         let matters = matches!(heard.moment, BeforeTool | BeforeModel | Permission)
             || heard.moment == Prompt && recorded.agent != "opencode";

@@ -21,7 +21,7 @@ fn grammar(agent: &str) -> Grammar {
             ],
         },
         "gemini" => Grammar {
-            top: &["continue", "stopReason", "decision", "reason", "hookSpecificOutput"],
+            top: &["continue", "stopReason", "decision", "reason", "systemMessage", "hookSpecificOutput"],
             specific: &["hookEventName", "additionalContext"],
         },
         "copilot" => Grammar {

@@ -63,6 +63,9 @@ impl Powers {
             (Moment::SessionStart | Moment::Prompt | Moment::AfterTool | Moment::AfterBatch, _) => {
                 put("hookSpecificOutput", specific(&[("additionalContext", reply.remark()?.into())]));
             }
+            (Moment::SessionEnd, _) => {
+                put("systemMessage", reply.person?.into());
+            }
             _ => return None,
         }
         Some(answer)

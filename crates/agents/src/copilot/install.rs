@@ -1,0 +1,69 @@
+//! Copilot CLI's hook files: one of our own in `~/.copilot/hooks`, or in the project's `.github/hooks`.
+//!
+//! A hook that cannot start denies the tool, so every command steps aside where Belay is gone.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::ID;
+use crate::install::{Change, InstallError, Recipe, Scope, Setting, Trial, command};
+
+/// The recipe.
+#[derive(Debug)]
+pub(crate) struct Install;
+
+/// Seconds before Copilot goes on without an answer.
+const TIMEOUT: u32 = 10;
+
+const EVENTS: &[&str] = &[
+    "sessionStart",
+    "sessionEnd",
+    "userPromptSubmitted",
+    "preToolUse",
+    "permissionRequest",
+    "postToolUse",
+    "postToolUseFailure",
+    "errorOccurred",
+    "agentStop",
+    "preCompact",
+];
+
+fn file(setting: &Setting<'_>) -> PathBuf {
+    let user = setting.dirs.var("COPILOT_HOME").map_or_else(|| setting.dirs.home.join(".copilot"), PathBuf::from);
+    setting.below(user.join("hooks"), ".github/hooks", "belay.json")
+}
+
+impl Recipe for Install {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+        let hook = |event: &&str| {
+            let command = command(setting, ID, Some(event), true);
+            ((*event).to_owned(), json!([{ "type": "command", "bash": command, "timeoutSec": TIMEOUT }]))
+        };
+        let hooks: Map<String, Value> = EVENTS.iter().map(hook).collect();
+        let text = format!("{:#}\n", json!({ "version": 1, "hooks": hooks }));
+        Ok(setting.change(file(setting), Some(text))?.into_iter().collect())
+    }
+
+    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+        Ok(setting.change(file(setting), None)?.into_iter().collect())
+    }
+
+    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
+        Trial {
+            command: command(setting, ID, Some("sessionStart"), true),
+            payload: json!({ "sessionId": session, "source": "new" }).to_string(),
+            session: session.to_owned(),
+        }
+    }
+
+    fn note(&self, setting: &Setting<'_>) -> Option<String> {
+        (setting.scope == Scope::Project).then(|| {
+            "Copilot runs a project's hooks only in a folder you trust; with `-p` it needs --trust-folder.".to_owned()
+        })
+    }
+}

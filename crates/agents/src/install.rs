@@ -1,0 +1,149 @@
+//! How Belay's hooks get into an agent's settings, and out again.
+//!
+//! A [`Recipe`] looks at what is there and says what should be: a list of [`Change`]s that somebody
+//! else shows, confirms, backs up and writes. It never writes itself, and a recipe whose wish is
+//! already fulfilled has nothing to say.
+
+pub mod json;
+mod settings;
+mod shell;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::table::UserDirs;
+
+pub(crate) use settings::{Entry, add_entries, remove_entries};
+pub(crate) use shell::{command, quoted};
+
+/// For whom hooks are installed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything this user does.
+    #[default]
+    User,
+    /// One project, for everybody who works in it.
+    Project,
+}
+
+/// Where, for whom, and what to call.
+pub struct Setting<'a> {
+    pub dirs: &'a UserDirs,
+    pub scope: Scope,
+    /// The project's folder.
+    pub project: &'a Path,
+    /// The `belay` program: a path for a user, the bare name for a project others share.
+    pub belay: &'a str,
+    /// Reads a file; `None` when it is not there.
+    pub read: &'a dyn Fn(&Path) -> io::Result<Option<String>>,
+}
+
+impl fmt::Debug for Setting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setting").field("scope", &self.scope).field("project", &self.project).finish_non_exhaustive()
+    }
+}
+
+impl Setting<'_> {
+    /// A file below the user's or the project's folder for this agent.
+    pub(crate) fn below(&self, user: PathBuf, project: &str, file: &str) -> PathBuf {
+        match self.scope {
+            Scope::User => user.join(file),
+            Scope::Project => self.project.join(project).join(file),
+        }
+    }
+
+    pub(crate) fn text(&self, path: &Path) -> Result<Option<String>, InstallError> {
+        (self.read)(path).map_err(|source| InstallError::Read { path: path.to_owned(), source })
+    }
+
+    /// What makes `path` hold `after`; nothing when it does.
+    pub(crate) fn change(&self, path: PathBuf, after: Option<String>) -> Result<Option<Change>, InstallError> {
+        let before = self.text(&path)?;
+        Ok((before != after).then_some(Change { path, before, after }))
+    }
+}
+
+/// One file that would be written, or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub path: PathBuf,
+    /// What it holds now; `None` when it is not there.
+    pub before: Option<String>,
+    /// What it should hold; `None` to remove it.
+    pub after: Option<String>,
+}
+
+/// Why a recipe cannot say what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    #[error("{} cannot be read: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} cannot be edited: {problem}", path.display())]
+    Edit { path: PathBuf, problem: String },
+}
+
+impl InstallError {
+    pub(crate) fn edit(path: &Path, problem: impl ToString) -> Self {
+        Self::Edit { path: path.to_owned(), problem: problem.to_string() }
+    }
+}
+
+/// One hook call as the agent will make it, to see that it works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// As it stands in the settings, for a shell.
+    pub command: String,
+    /// What the agent would write to it.
+    pub payload: String,
+    /// The session in it.
+    pub session: String,
+}
+
+/// How hooks are installed in one agent.
+pub trait Recipe: Sync + fmt::Debug {
+    /// Id of the agent.
+    fn agent(&self) -> &'static str;
+
+    /// Made from documentation only: not installed unless asked for by name.
+    fn experimental(&self) -> bool {
+        false
+    }
+
+    /// What has to change for the hooks to be there.
+    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError>;
+
+    /// What has to change for them to be gone, whatever else has changed since.
+    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError>;
+
+    /// A call that the installed hooks would make at the start of a session of this name.
+    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial;
+
+    /// What the person has to know or do besides.
+    fn note(&self, _setting: &Setting<'_>) -> Option<String> {
+        None
+    }
+
+    /// Why hooks that are installed may stay silent.
+    fn silence(&self) -> &'static str {
+        "start a new session; running ones keep the hooks they began with"
+    }
+}
+
+/// Every recipe there is.
+pub static RECIPES: &[&dyn Recipe] = &[
+    &crate::claude_code::install::Install,
+    &crate::codex::install::Install,
+    &crate::copilot::install::Install,
+    &crate::gemini::install::Install,
+    &crate::opencode::install::Install,
+    &crate::qwen::install::Install,
+    &crate::cursor::install::Install,
+];
+
+/// The recipe of an agent, by id or alias.
+pub fn recipe(agent: &str) -> Option<&'static dyn Recipe> {
+    let id = crate::table::agent(agent)?.id;
+    RECIPES.iter().copied().find(|recipe| recipe.agent() == id)
+}

@@ -1,0 +1,153 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Document, JsonError};
+
+fn ours(value: &Value) -> bool {
+    value.pointer("/hooks/0/command").is_some_and(|command| command == "belay")
+}
+
+fn entry() -> Value {
+    json!({ "matcher": "", "hooks": [{ "type": "command", "command": "belay" }] })
+}
+
+fn added(text: &str) -> String {
+    let mut document = Document::new(text).expect("JSON");
+    document.append(&["hooks", "PreToolUse"], &entry()).expect("an edit");
+    document.append(&["hooks", "Stop"], &entry()).expect("an edit");
+    document.text().to_owned()
+}
+
+fn removed(text: &str) -> String {
+    let mut document = Document::new(text).expect("JSON");
+    assert_eq!(document.remove(&["hooks"], ours), Ok(2));
+    document.text().to_owned()
+}
+
+#[test]
+fn what_others_wrote_stays_as_it_is() {
+    let text = r#"{
+    // my model
+    "model": "opus",   /* for now */
+    "hooks": {
+        "Stop": [
+            { "hooks": [{ "type": "command", "command": "say done" }] },
+        ],
+    },
+    "zebra": [1, 2]
+}
+"#;
+    let edited = added(text);
+    insta::assert_snapshot!(edited, @r#"
+    {
+        // my model
+        "model": "opus",   /* for now */
+        "hooks": {
+            "Stop": [
+                { "hooks": [{ "type": "command", "command": "say done" }] },
+                {
+                    "hooks": [
+                        {
+                            "command": "belay",
+                            "type": "command"
+                        }
+                    ],
+                    "matcher": ""
+                }
+            ],
+            "PreToolUse": [
+                {
+                    "hooks": [
+                        {
+                            "command": "belay",
+                            "type": "command"
+                        }
+                    ],
+                    "matcher": ""
+                }
+            ]
+        },
+        "zebra": [1, 2]
+    }
+    "#);
+    let back = removed(&edited);
+    assert!(back.contains("say done") && !back.contains("belay"), "{back}");
+}
+
+#[test]
+fn adding_and_removing_leaves_no_trace() {
+    for text in [
+        "{}\n",
+        "{ }",
+        "{\n}\n",
+        "{\"a\":1}",
+        "{ \"a\": 1 }\n",
+        "{\n  \"a\": 1\n}\n",
+        "{\n\t\"a\": {\n\t\t\"b\": []\n\t}\n}",
+        "{\r\n  \"a\": 1\r\n}\r\n",
+    ] {
+        let back = removed(&added(text));
+        let same: Value = serde_json::from_str(&back).expect("JSON");
+        assert_eq!(same, serde_json::from_str::<Value>(text).expect("JSON"), "{text:?} became {back:?}");
+        if !text.trim_end().ends_with("{ }") && !text.starts_with("{\n}") {
+            assert_eq!(back, text);
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_is_an_empty_object() {
+    assert_eq!(Document::new("").expect("JSON").text(), "{}\n");
+    assert_eq!(Document::new(" \n").expect("JSON").get(&["hooks"]), None);
+}
+
+#[test]
+fn what_is_not_as_expected_is_not_touched() {
+    let fails = |text: &str| Document::new(text).and_then(|mut d| d.append(&["hooks", "Stop"], &entry()));
+    assert_eq!(fails(r#"{"hooks": []}"#), Err(JsonError::Shape("hooks".into())));
+    assert_eq!(fails(r#"{"hooks": {"Stop": "x"}}"#), Err(JsonError::Shape("hooks.Stop".into())));
+    assert_eq!(fails("[]"), Err(JsonError::Shape(String::new())));
+    let syntax = |text: &str| Document::new(text).expect_err("no JSON").to_string();
+    insta::assert_snapshot!(syntax("{\n  \"a\": 1\n  \"b\": 2\n}"), @"line 3: a comma is missing");
+    insta::assert_snapshot!(syntax("{\"a\": tru}"), @"line 1: this is no value");
+    insta::assert_snapshot!(syntax("{\"a\": \"x"), @"line 1: a text has no end");
+    insta::assert_snapshot!(syntax("{} {}"), @"line 1: something follows after the end");
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[ -~äé日\\n]{0,12}".prop_map(Value::from),
+    ];
+    let tree = leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-z]{1,6}", inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    });
+    prop::collection::btree_map("[a-z]{1,6}", tree, 0..5).prop_map(|m| Value::Object(m.into_iter().collect()))
+}
+
+proptest! {
+    #[test]
+    fn any_settings_file_survives_init_and_uninit(mut settings in any_json(), pretty in any::<bool>()) {
+        settings.as_object_mut().expect("an object").remove("hooks");
+        let text = if pretty { serde_json::to_string_pretty(&settings) } else { serde_json::to_string(&settings) };
+        let text = text.expect("JSON");
+        let edited = added(&text);
+        let now: Value = serde_json::from_str(&edited).expect("still JSON");
+        for (key, value) in settings.as_object().expect("an object") {
+            prop_assert_eq!(&now[key], value);
+        }
+        prop_assert_eq!(&now["hooks"]["PreToolUse"][0], &entry());
+        prop_assert_eq!(removed(&edited), text);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:/* a1\\\\\\n]{0,40}") {
+        let _ = Document::new(&text);
+    }
+}

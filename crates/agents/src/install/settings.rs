@@ -1,0 +1,74 @@
+//! Hook entries in settings files of the shape Claude Code gave them:
+//! `{"hooks": {"Event": [{"matcher": ..., "hooks": [{"type": "command", "command": ...}]}]}}`.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::json::Document;
+use super::shell::is_ours;
+use super::{Change, InstallError, Setting};
+
+/// One entry under one event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) event: &'static str,
+    pub(crate) value: Value,
+}
+
+/// What makes a settings file hold exactly these entries of ours, others untouched. `base` are
+/// members the file must have besides.
+pub(crate) fn add_entries(
+    setting: &Setting<'_>,
+    path: PathBuf,
+    agent: &str,
+    base: &[(&str, Value)],
+    entries: &[Entry],
+) -> Result<Vec<Change>, InstallError> {
+    let before = setting.text(&path)?;
+    let fail = |problem: super::json::JsonError| InstallError::edit(&path, problem);
+    let mut document = Document::new(before.as_deref().unwrap_or_default()).map_err(fail)?;
+    if before.is_some() && is_complete(&document, agent, entries) {
+        return Ok(Vec::new());
+    }
+    document.remove(&["hooks"], |entry| is_ours_entry(entry, agent)).map_err(fail)?;
+    for (key, value) in base {
+        document.set_missing(key, value).map_err(fail)?;
+    }
+    for entry in entries {
+        document.append(&["hooks", entry.event], &entry.value).map_err(fail)?;
+    }
+    let after = Some(document.text().to_owned());
+    Ok(vec![Change { path, before, after }])
+}
+
+/// What takes our entries out of a settings file.
+pub(crate) fn remove_entries(setting: &Setting<'_>, path: PathBuf, agent: &str) -> Result<Vec<Change>, InstallError> {
+    let Some(before) = setting.text(&path)? else { return Ok(Vec::new()) };
+    let fail = |problem: super::json::JsonError| InstallError::edit(&path, problem);
+    let mut document = Document::new(&before).map_err(fail)?;
+    match document.remove(&["hooks"], |entry| is_ours_entry(entry, agent)).map_err(fail)? {
+        0 => Ok(Vec::new()),
+        _ => {
+            let after = Some(document.text().to_owned());
+            Ok(vec![Change { path, before: Some(before), after }])
+        }
+    }
+}
+
+/// Our entries, each once, and none besides.
+fn is_complete(document: &Document, agent: &str, entries: &[Entry]) -> bool {
+    let Some(Value::Object(hooks)) = document.get(&["hooks"]) else { return false };
+    let all = hooks.values().filter_map(Value::as_array).flatten();
+    let ours = all.filter(|entry| is_ours_entry(entry, agent)).count();
+    let there =
+        |entry: &Entry| hooks.get(entry.event).and_then(Value::as_array).is_some_and(|all| all.contains(&entry.value));
+    ours == entries.len() && entries.iter().all(there)
+}
+
+fn is_ours_entry(entry: &Value, agent: &str) -> bool {
+    let inside = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice);
+    let commands = inside.unwrap_or(std::slice::from_ref(entry));
+    let mut commands = commands.iter().filter_map(|hook| hook.get("command")?.as_str());
+    commands.any(|command| is_ours(command, agent))
+}
