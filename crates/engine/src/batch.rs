@@ -174,7 +174,7 @@ impl Desk<'_> {
             family::link(transaction, w.held.id, &w.spent, parent, event.at)?;
         }
         w.state_changed |= effects.iter().any(|effect| matches!(effect, Effect::StateChanged { .. }));
-        effects::persist(transaction, w.held.id, event, &effects)?;
+        effects::persist(transaction, &w.held, event, &effects)?;
         let verdict = w.held.session.verdict(event);
         Ok(Answer { decision: Decision { verdict, effects, duplicate: false }, seq: Some(seq) })
     }

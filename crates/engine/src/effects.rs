@@ -1,26 +1,31 @@
 //! What follows from an event, written with it: findings, incidents, notes, and news for a person.
 
 use belay_core::{Body, Effect, Event};
-use belay_store::{NewMessage, Note, Result, SessionId, Transaction};
+use belay_store::{NewMessage, Note, Result, Transaction};
 
-pub(crate) fn persist(
-    transaction: &mut dyn Transaction,
-    session: SessionId,
-    event: &Event,
-    effects: &[Effect],
-) -> Result<()> {
+use crate::cache::Held;
+use crate::tombstone;
+
+pub(crate) fn persist(transaction: &mut dyn Transaction, held: &Held, event: &Event, effects: &[Effect]) -> Result<()> {
+    let session = held.id;
     let opened = effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_)));
     for effect in effects {
         match effect {
             Effect::Intervened(intervention) => transaction.put_finding(session, intervention)?,
             Effect::IncidentOpened(incident) | Effect::IncidentUpdated(incident) => {
                 transaction.put_incident(session, incident)?;
+                let opened = matches!(effect, Effect::IncidentOpened(_));
+                if let Some(tombstone) = tombstone::of(&held.session, incident).filter(|_| opened) {
+                    transaction.put_tombstone(&tombstone)?;
+                }
             }
             Effect::StateChanged { .. } | Effect::TellPerson { .. } => {}
         }
         if let Some((key, topic)) = news(event, effect, opened) {
-            let payload =
-                serde_json::json!({ "session": event.session, "event": event.id, "at": event.at, "news": effect });
+            let payload = serde_json::json!({
+                "session": event.session, "event": event.id, "at": event.at,
+                "project": tombstone::place(&held.session), "news": effect,
+            });
             transaction.enqueue(&NewMessage { key, topic: topic.to_owned(), payload, at: event.at })?;
         }
     }

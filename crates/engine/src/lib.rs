@@ -25,6 +25,7 @@
 //! | `batch`, `effects`, `family` | one transaction |
 //! | `load` | snapshot and tail to session |
 //! | `faults`, `memory` | writing, and decisions without a store |
+//! | `tombstone` | what the next session of a project should know |
 //! | `retention` | cleaning up |
 //! | `cache` | sessions at hand |
 //! | [`rulebook`] | which rules apply where |
@@ -44,6 +45,7 @@ mod memory;
 pub mod metrics;
 mod retention;
 pub mod rulebook;
+mod tombstone;
 
 pub use clock::{Clock, SystemClock};
 pub use engine::{Access, Engine, Observed, Opener, Options};

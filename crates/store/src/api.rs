@@ -55,8 +55,8 @@ pub trait Store: Send {
     fn outbox(&self, state: Option<MessageState>, limit: usize) -> Result<Vec<Message>>;
     fn setting(&self, key: &str) -> Result<Option<String>>;
     fn settings(&self) -> Result<Settings>;
-    /// Tombstones of a project that have not expired, newest first.
-    fn tombstones(&self, project: &str, now: Time) -> Result<Vec<Tombstone>>;
+    /// Tombstones that have not expired, newest first; of all projects without one.
+    fn tombstones(&self, project: Option<&str>, now: Time) -> Result<Vec<Tombstone>>;
     /// Sums over sessions with an event since then; over all without a time.
     fn totals(&self, since: Option<Time>) -> Result<Totals>;
     /// Tells cheaply whether anything was committed, by whomever.

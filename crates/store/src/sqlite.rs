@@ -125,7 +125,7 @@ impl Store for SqliteStore {
         self.explain(records::settings(&self.conn))
     }
 
-    fn tombstones(&self, project: &str, now: Time) -> Result<Vec<Tombstone>> {
+    fn tombstones(&self, project: Option<&str>, now: Time) -> Result<Vec<Tombstone>> {
         self.explain(records::tombstones(&self.conn, project, now))
     }
 

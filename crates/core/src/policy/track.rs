@@ -224,6 +224,11 @@ impl Tracks {
         self.fine.contains(&(action, outcome))
     }
 
+    /// The agent has read it, through whichever channel: it is not due any more.
+    pub(crate) fn delivered(&mut self, finding: &str) {
+        self.due.retain(|due| due.finding != finding);
+    }
+
     /// A person spoke or the slate was wiped. What was called fine stays fine.
     pub(crate) fn clear(&mut self) {
         *self = Self { fine: std::mem::take(&mut self.fine), ..Self::default() };

@@ -186,6 +186,7 @@ impl Session {
                 self.examine(occasion(Trigger::Claimed, self.newest(), event), rules, effects);
             }
             Body::SessionStarted(_) => self.come_back(),
+            Body::Delivered(delivered) => self.tracks_mut().delivered(&delivered.finding),
             _ => {}
         }
     }

@@ -117,9 +117,10 @@ pub fn tombstones_expire(fixture: &impl Fixture) {
         transaction.put_tombstone(&tombstone("new", 150)).unwrap();
         transaction.put_tombstone(&tombstone("new", 160)).unwrap();
     });
-    assert_eq!(store.tombstones("/p", at(100)).unwrap(), [tombstone("new", 160)], "once per session and pattern");
-    assert_eq!(store.tombstones("/p", at(160)).unwrap(), []);
-    assert_eq!(store.tombstones("/q", at(1)).unwrap(), []);
+    assert_eq!(store.tombstones(Some("/p"), at(100)).unwrap(), [tombstone("new", 160)], "once per session and pattern");
+    assert_eq!(store.tombstones(Some("/p"), at(160)).unwrap(), []);
+    assert_eq!(store.tombstones(Some("/q"), at(1)).unwrap(), []);
+    assert_eq!(store.tombstones(None, at(100)).unwrap(), [tombstone("new", 160)]);
 }
 
 pub fn settings_are_set_and_removed(fixture: &impl Fixture) {

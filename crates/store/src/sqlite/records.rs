@@ -86,10 +86,10 @@ pub(super) fn settings(conn: &Connection) -> rusqlite::Result<Settings> {
         .collect()
 }
 
-pub(super) fn tombstones(conn: &Connection, project: &str, now: Time) -> rusqlite::Result<Vec<Tombstone>> {
+pub(super) fn tombstones(conn: &Connection, project: Option<&str>, now: Time) -> rusqlite::Result<Vec<Tombstone>> {
     conn.prepare_cached(
         "SELECT agent, native_id, project, task, pattern, message, at, expires_at FROM tombstones
-         WHERE project = ?1 AND expires_at > ?2 ORDER BY at DESC, id DESC",
+         WHERE (?1 IS NULL OR project = ?1) AND expires_at > ?2 ORDER BY at DESC, id DESC",
     )?
     .query_map(params![project, now.millis()], |row| {
         Ok(Tombstone {

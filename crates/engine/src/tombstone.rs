@@ -1,0 +1,39 @@
+//! What the next session of a project should know about the one before.
+
+use std::time::Duration;
+
+use belay_core::{Finding, Incident, Rung, Session};
+use belay_store::Tombstone;
+
+/// How long the next sessions of a project are told.
+const LIFE: Duration = Duration::from_secs(7 * 86_400);
+
+/// What went in circles, or was killed. A person's own pause says nothing about the work.
+pub(crate) fn of(session: &Session, incident: &Incident) -> Option<Tombstone> {
+    let (pattern, message) = match &incident.finding {
+        Some(finding) => (finding.pattern.clone(), epitaph(finding)),
+        None if incident.rung == Rung::Kill => ("killed".to_owned(), incident.sentence.clone()),
+        None => return None,
+    };
+    Some(Tombstone {
+        session: session.key.clone(),
+        project: place(session)?.to_owned(),
+        task: session.facts.task.clone(),
+        pattern,
+        message,
+        at: incident.opened_at,
+        expires_at: incident.opened_at + LIFE,
+    })
+}
+
+fn epitaph(finding: &Finding) -> String {
+    let part = |label: &str, text: &str| if text.is_empty() { String::new() } else { format!(" {label}: {text}") };
+    let unchanged = part("Unchanged", &finding.unchanged);
+    let better = part("Progress would have been", &finding.progress_would_be);
+    format!("{}{unchanged}{better}", finding.sentence)
+}
+
+/// Where a session works.
+pub(crate) fn place(session: &Session) -> Option<&str> {
+    session.facts.project.as_deref().or(session.facts.cwd.as_deref())
+}
