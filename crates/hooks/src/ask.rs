@@ -21,6 +21,9 @@ pub struct Ask {
     /// The hook's parent process: the agent, or a shell the agent started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// The hook runs in continuous integration: nobody is there to be notified.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ci: bool,
     /// Where the hook was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,

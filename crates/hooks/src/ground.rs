@@ -14,7 +14,7 @@ use belay_core::{SessionKey, Source};
 
 use crate::ask::Ask;
 
-pub(crate) use place::project_of;
+pub use place::project_of;
 
 /// What is remembered about files and session files between two hook calls.
 #[derive(Debug, Default)]

@@ -1,12 +1,16 @@
 //! One hook call from payload to answer.
 
+use std::path::Path;
+
 use belay_agents::hook::{Dialect, Heard, Moment, Reply, Told, dialect};
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, Rung, SessionKey, Verdict};
+use belay_store::session::SessionRow;
 
 use crate::ask::{Answer, Ask};
 use crate::ground::{self, Ground};
 use crate::watch::{Observation, Watch};
+use crate::{summary, tombstones};
 
 /// What is remembered from one hook call to the next, as long as this process lives. Without it
 /// everything still works, only with more reading.
@@ -29,14 +33,16 @@ pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
         events if events.is_empty() => Vec::new(),
         events => watch.observe(events),
     };
-    let mut verdict = hardest(&observed);
+    // What is over was answered before, if it was asked about at all.
+    let over = heard.moment == Moment::AfterBatch;
+    let mut verdict = hardest(observed.iter().filter(|one| one.fresh || !over));
     let silent = observed.is_empty() && matches!(heard.moment, Moment::Permission | Moment::BeforeModel);
     if verdict == Verdict::Go && silent {
         verdict = watch.standing(&session);
     }
     let (mut context, mut delivered) = (None, None);
     match heard.moment {
-        Moment::SessionStart => context = crate::tombstones::remind(watch, &heard, ask.at),
+        Moment::SessionStart => context = tombstones::remind(watch, &heard, ask.at),
         Moment::AfterBatch if observed.iter().any(|one| one.fresh) => {
             // These calls could not be answered before they ran; this is the first chance to speak.
             if verdict == Verdict::Go {
@@ -52,7 +58,15 @@ pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
     if let Verdict::Nudge { finding, .. } = &verdict {
         delivered = Some(finding.clone());
     }
-    let reply = Reply { verdict: &verdict, context: context.as_deref() };
+    let ended = (heard.moment == Moment::SessionEnd).then(|| watch.session(&session)).flatten();
+    let summary = ended.as_ref().and_then(summary::sentence);
+    if let Some(row) = &ended {
+        tombstones::overcome(watch, row, ask.at);
+    }
+    if ask.ci && (ended.is_some() || holds(&verdict)) {
+        report(watch, &session, ended, heard.cwd.as_deref());
+    }
+    let reply = Reply { verdict: &verdict, context: context.as_deref(), person: summary.as_deref() };
     let say = dialect.answer(&heard, &reply);
     if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
         watch.observe(vec![proof(ask, &session, finding)]);
@@ -60,15 +74,27 @@ pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
     Answer { say: String::from_utf8(say).unwrap_or_default(), interrupt: interrupted(dialect, &heard, &reply, ask) }
 }
 
+fn holds(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Hold { .. } | Verdict::Stop { .. })
+}
+
+/// For programs that wait for a headless run: how it stands.
+fn report(watch: &mut dyn Watch, session: &SessionKey, row: Option<SessionRow>, cwd: Option<&str>) {
+    let (Some(row), Some(cwd)) = (row.or_else(|| watch.session(session)), cwd) else { return };
+    if let Err(error) = summary::write_result(Path::new(cwd), &row) {
+        tracing::warn!(%error, cwd, "the result of a headless run could not be written");
+    }
+}
+
 /// The hardest verdict wins: of several calls in one payload each may have been asked about.
-fn hardest(observed: &[Observation]) -> Verdict {
+fn hardest<'o>(observed: impl Iterator<Item = &'o Observation>) -> Verdict {
     let weight = |verdict: &Verdict| match verdict {
         Verdict::Go => 0,
         Verdict::Nudge { .. } => 1,
         Verdict::Hold { .. } => 2,
         Verdict::Stop { .. } => 3,
     };
-    let verdicts = observed.iter().map(|one| &one.decision.verdict);
+    let verdicts = observed.map(|one| &one.decision.verdict);
     verdicts.max_by_key(|verdict| weight(verdict)).cloned().unwrap_or_default()
 }
 

@@ -24,12 +24,16 @@
 //! | [`ground`] | facts only this machine knows |
 //! | [`thin`] | the hook process: arguments, standard input, the two ways, the answer |
 //! | [`autostart`] | starting the resident process, once and detached |
+//! | [`summary`] | what a session came to, told once at its end |
+//! | [`install`] | putting hooks into agents' settings, and taking them out again |
 
 pub mod ask;
 pub mod autostart;
 pub mod ground;
 pub mod handle;
+pub mod install;
 mod journal;
+pub mod summary;
 pub mod thin;
 mod tombstones;
 pub mod watch;
@@ -37,3 +41,9 @@ pub mod watch;
 pub use ask::{Answer, Ask};
 pub use handle::{Desk, handle};
 pub use watch::{Observation, Watch};
+
+/// The time of day.
+pub(crate) fn now() -> belay_core::Time {
+    use belay_engine::Clock;
+    belay_engine::SystemClock::default().now()
+}

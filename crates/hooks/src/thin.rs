@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use belay_config::{Env, Loader, Places, Rulesets, Strictness};
 use belay_core::Time;
-use belay_engine::{Clock, Engine, Options, SystemClock};
+use belay_engine::{Engine, Options};
 use belay_store::{OpenOptions, SqliteStore};
 
 use crate::ask::{Answer, Ask};
@@ -46,7 +46,7 @@ pub fn main(args: impl Iterator<Item = OsString>) {
         return;
     }
     let env = Env::of_process();
-    let now = SystemClock::default().now();
+    let now = crate::now();
     let Ok(places) = Places::find(&env, args.home.as_deref()) else { return };
     let log = |problem: &str| journal::note(&places.logs(), now, &args.agent, problem);
     match catch_unwind(AssertUnwindSafe(|| answer(&args, &env, &places, now, &log))) {
@@ -107,6 +107,7 @@ fn answer(args: &Args, env: &Env, places: &Places, now: Time, log: &dyn Fn(&str)
         payload,
         at: now,
         pid: parent(),
+        ci: is_ci(env),
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
     };
     #[cfg(unix)]
@@ -155,7 +156,7 @@ fn start_resident(env: &Env, places: &Places, args: &Args) {
         std::env::current_exe().and_then(|belay| crate::autostart::start(places, env, args.home.as_deref(), &belay));
     if let Err(error) = started {
         let problem = format!("the resident process could not be started: {error}");
-        journal::note(&places.logs(), SystemClock::default().now(), &args.agent, &problem);
+        journal::note(&places.logs(), crate::now(), &args.agent, &problem);
     }
 }
 
@@ -170,6 +171,11 @@ fn parent() -> Option<u32> {
 #[cfg(not(unix))]
 fn parent() -> Option<u32> {
     None
+}
+
+/// Whether nobody sits here.
+pub fn is_ci(env: &Env) -> bool {
+    env.text("CI").is_some_and(|ci| !matches!(ci, "0" | "false"))
 }
 
 fn say(bytes: &[u8]) {

@@ -1,7 +1,9 @@
-//! What the next session should know about those before it.
+//! What the next session should know about those before it, and when it need not know any more.
 
 use belay_agents::hook::Heard;
 use belay_core::Time;
+use belay_store::Tombstone;
+use belay_store::session::SessionRow;
 
 use crate::ground;
 use crate::watch::Watch;
@@ -9,22 +11,50 @@ use crate::watch::Watch;
 /// More of them would be noise.
 const SHOWN: usize = 3;
 
+/// A session that made so many calls without being stopped has got past what stopped the others.
+const OVERCOME_BY: u64 = 10;
+
 /// What to tell a session that begins; `None` when nothing happened before it.
 pub(crate) fn remind(watch: &mut dyn Watch, heard: &Heard, now: Time) -> Option<String> {
     let project = ground::project_of(heard.cwd.as_deref()?)?;
+    let task = heard.session.as_ref().and_then(|session| watch.session(session)).and_then(|row| row.card.facts.task);
     let mut stones = watch.tombstones(&project, now);
-    stones.retain(|stone| Some(&stone.session) != heard.session.as_ref());
+    stones.retain(|stone| Some(&stone.session) != heard.session.as_ref() && concerns(stone, task.as_deref()));
     stones.truncate(SHOWN);
     if stones.is_empty() {
         return None;
     }
     let mut text = String::from(
-        "Note from Belay: an earlier session in this project was stopped because it went in circles. \
-         Do not repeat what it did; look for the cause first.",
+        "Note from Belay, which watches this session: earlier work in this project was stopped because it went in \
+         circles. Do not repeat what led there; look for the cause first.",
     );
     for stone in stones {
         text.push_str("\n- ");
         text.push_str(&stone.message);
     }
     Some(text)
+}
+
+/// A stone of a named task is for that task only.
+fn concerns(stone: &Tombstone, task: Option<&str>) -> bool {
+    match (&stone.task, task) {
+        (Some(theirs), Some(ours)) => theirs == ours,
+        (Some(_), None) | (None, _) => true,
+    }
+}
+
+/// A session ends. Did it get past what stopped those before it?
+pub(crate) fn overcome(watch: &mut dyn Watch, row: &SessionRow, now: Time) {
+    let facts = &row.card.facts;
+    let stopped = row.card.counters.pauses > 0 || row.state.is_paused() || row.state.is_killed();
+    if stopped || row.card.counters.calls < OVERCOME_BY {
+        return;
+    }
+    let Some(project) = facts.project.as_deref().or(facts.cwd.as_deref()) else { return };
+    for stone in watch.tombstones(project, now) {
+        // Only what it could know of: stones from before it began.
+        if stone.at < facts.started_at && stone.session != row.key && concerns(&stone, facts.task.as_deref()) {
+            watch.put_tombstone(&Tombstone { expires_at: now, ..stone });
+        }
+    }
 }

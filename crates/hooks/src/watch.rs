@@ -2,7 +2,8 @@
 
 use belay_core::{Decision, Event, SessionKey, Time, Verdict};
 use belay_engine::Engine;
-use belay_store::Tombstone;
+use belay_store::session::SessionRow;
+use belay_store::{Durability, Store, Tombstone};
 
 /// The answer to one event.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,8 +21,14 @@ pub trait Watch {
     /// What the session's state alone says to anything the agent asks.
     fn standing(&mut self, session: &SessionKey) -> Verdict;
 
+    /// What is known of a session.
+    fn session(&mut self, session: &SessionKey) -> Option<SessionRow>;
+
     /// What sessions before this one died of, in the same project; newest first.
     fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone>;
+
+    /// Writes a tombstone anew, to move the time it expires.
+    fn put_tombstone(&mut self, tombstone: &Tombstone);
 }
 
 impl Watch for Engine {
@@ -37,7 +44,7 @@ impl Watch for Engine {
             Some(Ok(_)) => return Verdict::Go,
             Some(Err(_)) | None => {}
         }
-        match self.session(session) {
+        match Self::session(self, session) {
             Ok(session) => session.map_or(Verdict::Go, |session| session.standing()),
             Err(error) => {
                 tracing::warn!(%session, %error, "a session's state cannot be read; its agent goes on");
@@ -46,17 +53,33 @@ impl Watch for Engine {
         }
     }
 
+    fn session(&mut self, session: &SessionKey) -> Option<SessionRow> {
+        self.store()?.session(session).ok().flatten()
+    }
+
     fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone> {
-        let found = self.store().map(|store| store.tombstones(project, now));
+        let found = self.store().map(|store| store.tombstones(Some(project), now));
         found.transpose().ok().flatten().unwrap_or_default()
     }
+
+    fn put_tombstone(&mut self, tombstone: &Tombstone) {
+        let written = self.store_mut().map(|store| put(store, tombstone));
+        if let Some(Err(error)) = written {
+            tracing::warn!(%error, "a tombstone could not be written");
+        }
+    }
+}
+
+fn put(store: &mut dyn Store, tombstone: &Tombstone) -> belay_store::Result<()> {
+    let mut transaction = store.begin(Durability::Process)?;
+    transaction.put_tombstone(tombstone)?;
+    transaction.commit()
 }
 
 /// An engine's answer, or the agent goes on.
 pub fn observation(answer: Result<belay_engine::Observed, String>) -> Observation {
     match answer {
         Ok(observed) => {
-            // Without a number it was a duplicate, unless it could not be written yet.
             let fresh = !observed.decision.duplicate;
             Observation { decision: observed.decision, fresh }
         }

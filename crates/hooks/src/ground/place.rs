@@ -23,7 +23,7 @@ pub(super) fn complete(start: &mut SessionStarted, cwd: Option<&str>, pid: Optio
 }
 
 /// The repository a folder belongs to, else the folder itself.
-pub(crate) fn project_of(cwd: &str) -> Option<String> {
+pub fn project_of(cwd: &str) -> Option<String> {
     let cwd = Path::new(cwd);
     project(cwd, git_folder(cwd).as_ref())
 }

@@ -1,0 +1,52 @@
+//! Shows a change the way people read changes.
+
+use std::fmt::Write;
+
+use belay_agents::install::Change;
+
+/// Unchanged lines shown around a change.
+const AROUND: usize = 2;
+
+/// The lines that come and go, each with its sign.
+pub fn diff(change: &Change) -> String {
+    let before: Vec<&str> = change.before.as_deref().unwrap_or_default().lines().collect();
+    let after: Vec<&str> = change.after.as_deref().unwrap_or_default().lines().collect();
+    // Edits of settings are one insertion or removal: what is equal at both ends is left out.
+    let same = |a: &&&str, b: &&&str| a == b;
+    let head = before.iter().zip(&after).take_while(|(a, b)| same(a, b)).count();
+    let rest = before.len().min(after.len()) - head;
+    let tail = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(|(a, b)| same(a, b)).count();
+    let mut text = String::new();
+    let mut put = |sign: char, line: &str| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{sign} {line}");
+    };
+    let from = head.saturating_sub(AROUND);
+    if from > 0 {
+        put(' ', "...");
+    }
+    before[from..head].iter().for_each(|line| put(' ', line));
+    middle(&before[head..before.len() - tail], &after[head..after.len() - tail], &mut put);
+    let until = (before.len() - tail + AROUND).min(before.len());
+    before[before.len() - tail..until].iter().for_each(|line| put(' ', line));
+    if until < before.len() {
+        put(' ', "...");
+    }
+    text
+}
+
+/// Lines of the old text that are still in the new one, in order, stay without a sign.
+fn middle(before: &[&str], after: &[&str], put: &mut impl FnMut(char, &str)) {
+    let mut rest = after;
+    for line in before {
+        match rest.iter().position(|new| new == line) {
+            Some(at) => {
+                rest[..at].iter().for_each(|new| put('+', new));
+                put(' ', line);
+                rest = &rest[at + 1..];
+            }
+            None => put('-', line),
+        }
+    }
+    rest.iter().for_each(|new| put('+', new));
+}

@@ -1,0 +1,176 @@
+//! In and out again, on settings of every kind.
+
+use std::path::{Path, PathBuf};
+
+use belay_agents::UserDirs;
+use belay_agents::install::{Change, RECIPES, Recipe, Scope, Setting};
+use belay_config::{Env, Places};
+
+use super::{Receipt, diff, put_back, put_in, read, take_out};
+
+struct Home {
+    folder: tempfile::TempDir,
+    dirs: UserDirs,
+    places: Places,
+}
+
+impl Home {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dirs = UserDirs::in_home(folder.path());
+        let env: Env = [("HOME", folder.path().to_str().expect("text"))].into_iter().collect();
+        let places = Places::find(&env, Some(&folder.path().join("state"))).expect("places");
+        places.create().expect("a state folder");
+        Self { folder, dirs, places }
+    }
+
+    fn setting<'a>(&'a self, scope: Scope, project: &'a Path) -> Setting<'a> {
+        Setting { dirs: &self.dirs, scope, project, belay: "/opt/belay/bin/belay", read: &read }
+    }
+
+    /// Every file outside Belay's own folder, with what it holds.
+    fn files(&self) -> Vec<(PathBuf, String)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+                match entry.is_dir() {
+                    true if entry.ends_with("state") => {}
+                    true => folders.push(entry),
+                    false => found.push((entry.clone(), std::fs::read_to_string(entry).expect("text"))),
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        std::fs::write(path, text).expect("a file");
+    }
+}
+
+/// Settings a person might have.
+fn furnished() -> Home {
+    let home = Home::new();
+    home.write(".claude/settings.json", "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]\n    }\n}");
+    home.write(".codex/config.toml", "# mine\nmodel = \"gpt-5.5\"  # best\n\n[hooks.state.\"/x/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:00\"\n");
+    home.write(
+        ".codex/hooks.json",
+        "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"say done\"}]}]}}\n",
+    );
+    home.write(
+        ".gemini/settings.json",
+        "{\n  // how I log in\n  \"security\": { \"auth\": { \"selectedType\": \"gemini-api-key\" } },\n}\n",
+    );
+    home.write(".qwen/settings.json", "{}");
+    home.write(".copilot/config.json", "{\"banner\":\"never\"}");
+    home
+}
+
+fn install(home: &Home, recipe: &dyn Recipe, setting: &Setting<'_>) -> Vec<Change> {
+    let changes = recipe.install(setting).expect("a plan");
+    if !changes.is_empty() {
+        put_in(&home.places, recipe, setting, &changes).expect("written");
+    }
+    changes
+}
+
+fn remove(home: &Home, recipe: &dyn Recipe, setting: &Setting<'_>) {
+    let changes = take_out(&home.places, recipe, setting).expect("a plan");
+    put_back(&home.places, recipe, setting, &changes).expect("written");
+}
+
+#[test]
+fn everything_is_as_it_was_byte_for_byte() {
+    for home in [Home::new(), furnished()] {
+        let project = home.folder.path().join("project");
+        std::fs::create_dir(&project).expect("a project");
+        let before = home.files();
+        for scope in [Scope::User, Scope::Project] {
+            let setting = home.setting(scope, &project);
+            for recipe in RECIPES {
+                let changes = install(&home, *recipe, &setting);
+                assert!(!changes.is_empty(), "{} {scope:?}", recipe.agent());
+                assert_ne!(home.files(), before);
+                assert_eq!(install(&home, *recipe, &setting), [], "{} again", recipe.agent());
+                remove(&home, *recipe, &setting);
+                assert_eq!(home.files(), before, "{} {scope:?}", recipe.agent());
+            }
+        }
+        assert_eq!(Receipt::all(&home.places), []);
+    }
+}
+
+#[test]
+fn what_others_change_meanwhile_stays() {
+    let home = furnished();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    for recipe in RECIPES.iter().filter(|recipe| ["claude-code", "codex", "gemini"].contains(&recipe.agent())) {
+        install(&home, *recipe, &setting);
+    }
+    let edit = |path: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(home.folder.path().join(path)).expect("text");
+        assert!(text.contains(from), "{path}: {text}");
+        home.write(path, &text.replacen(from, to, 1));
+    };
+    edit(".claude/settings.json", "\"opus\"", "\"sonnet\"");
+    edit(".codex/config.toml", "# best", "# worst");
+    edit(".gemini/settings.json", "how I log in", "how we log in");
+    for recipe in RECIPES.iter().filter(|recipe| ["claude-code", "codex", "gemini"].contains(&recipe.agent())) {
+        remove(&home, *recipe, &setting);
+    }
+    for (path, text) in home.files() {
+        assert!(!text.contains("belay"), "{}: {text}", path.display());
+    }
+    let text = |path: &str| std::fs::read_to_string(home.folder.path().join(path)).expect("text");
+    assert!(text(".claude/settings.json").contains("\"sonnet\"") && text(".claude/settings.json").contains("say done"));
+    assert!(text(".codex/config.toml").contains("# worst") && text(".codex/config.toml").contains("sha256:00"));
+    assert!(text(".gemini/settings.json").contains("how we log in"));
+}
+
+#[test]
+fn a_new_belay_takes_the_place_of_the_old_one() {
+    let home = furnished();
+    let before = home.files();
+    let old = home.setting(Scope::User, Path::new("/nowhere"));
+    let new = Setting { belay: "/usr/local/bin/belay", ..home.setting(Scope::User, Path::new("/nowhere")) };
+    for recipe in RECIPES {
+        install(&home, *recipe, &old);
+        install(&home, *recipe, &new);
+    }
+    for (path, text) in home.files() {
+        assert!(!text.contains("/opt/belay"), "{}", path.display());
+    }
+    for recipe in RECIPES {
+        remove(&home, *recipe, &new);
+    }
+    assert_eq!(home.files(), before);
+}
+
+#[test]
+fn a_file_that_is_no_settings_is_not_touched() {
+    let home = Home::new();
+    home.write(".claude/settings.json", "{ \"hooks\": { oops\n");
+    home.write(".codex/config.toml", "hooks = 3\n");
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    let problem = |agent: &str| {
+        let recipe = belay_agents::install::recipe(agent).expect("a recipe");
+        let text = recipe.install(&setting).expect_err("no plan").to_string();
+        text.replace(home.folder.path().to_str().expect("text"), "~")
+    };
+    insta::assert_snapshot!(problem("claude"), @"~/.claude/settings.json cannot be edited: line 1: a name in quotes is missing");
+    insta::assert_snapshot!(problem("codex"), @"~/.codex/config.toml cannot be edited: `hooks` is not a table");
+}
+
+#[test]
+fn a_change_is_shown_as_lines_that_come_and_go() {
+    let home = furnished();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    let recipe = belay_agents::install::recipe("gemini").expect("a recipe");
+    let changes = recipe.install(&setting).expect("a plan");
+    let shown: String = diff(&changes[0]).lines().take(16).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(shown);
+}

@@ -1,0 +1,71 @@
+//! Fires a hook the way the agent will, and looks whether it arrives.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use belay_agents::install::{Recipe, Setting};
+use belay_core::SessionKey;
+use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+
+/// How the sessions of trials are named.
+pub const SELF_TEST: &str = "belay-self-test-";
+
+/// An agent would wait this long, too.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why a hook does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    #[error("the hook `{command}` cannot be started: {problem}")]
+    Start { command: String, problem: String },
+    #[error("the hook `{command}` ended with {status} and said: {said}")]
+    Failed { command: String, status: String, said: String },
+    #[error("the hook `{command}` did not end in time")]
+    TimedOut { command: String },
+    #[error("the hook `{command}` ran, but what it told did not arrive in {}", .store.display())]
+    Lost { command: String, store: std::path::PathBuf },
+}
+
+/// Runs the installed command in a shell with the payload of a session that begins, and finds that
+/// session in the store. Tells its key, so that the caller can put it out of sight.
+pub fn try_out(
+    places: &belay_config::Places,
+    recipe: &dyn Recipe,
+    setting: &Setting<'_>,
+) -> Result<SessionKey, TrialError> {
+    let session = format!("{SELF_TEST}{}", uuid::Uuid::now_v7());
+    let trial = recipe.trial(setting, &session);
+    let command = trial.command.clone();
+    let start = |problem: std::io::Error| TrialError::Start { command: command.clone(), problem: problem.to_string() };
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &trial.command]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.spawn().map_err(start)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A hook that does not read fails below.
+        let _ = stdin.write_all(trial.payload.as_bytes());
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().map_err(start)?.is_none() {
+        if Instant::now() > deadline {
+            // It is ours, and had its time.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(TrialError::TimedOut { command });
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let output = child.wait_with_output().map_err(start)?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if !output.status.success() || !said.is_empty() {
+        return Err(TrialError::Failed { command, status: output.status.to_string(), said });
+    }
+    let key = SessionKey::new(recipe.agent(), session);
+    let database = places.database();
+    let store = SqliteStore::open(&database, OpenOptions { read_only: true, ..OpenOptions::default() });
+    let query = EventQuery { session: Some(key.clone()), limit: 1, ..EventQuery::default() };
+    match store.and_then(|store| store.events(&query)) {
+        Ok(events) if !events.is_empty() => Ok(key),
+        _ => Err(TrialError::Lost { command, store: database }),
+    }
+}

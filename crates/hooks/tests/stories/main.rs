@@ -1,0 +1,12 @@
+//! Hook calls told as stories: payloads in, answers out, on a real store.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
+
+mod batches;
+mod damage;
+mod files;
+mod holding;
+mod nudging;
+mod rollouts;
+mod scene;
+mod tombstones;

@@ -1,0 +1,56 @@
+//! What hooks leave out is taken from the agent's own session file, each fact once.
+
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, key};
+
+fn codex(scene: &mut Scene, event: &str, call: u32, rollout: &str) -> Value {
+    let mut payload = json!({
+        "session_id": "s1", "hook_event_name": event, "transcript_path": rollout,
+        "tool_name": "Bash", "tool_input": { "command": "make" }, "tool_use_id": format!("call_{call}"),
+    });
+    if event == "PostToolUse" {
+        payload["tool_response"] = "running\n".into();
+    }
+    scene.tell("codex", event, payload)
+}
+
+fn lines(call: u32, code: i32) -> String {
+    let usage = json!({
+        "timestamp": "2026-11-15T18:00:00Z", "type": "token_usage_record",
+        "payload": { "response_id": format!("resp_{call}"), "usage": { "input_tokens": 1000, "output_tokens": 50, "total_tokens": 1050 } },
+    });
+    let ended = json!({
+        "timestamp": "2026-11-15T18:00:00Z", "type": "event_msg",
+        "payload": { "type": "item_completed", "item": { "type": "CommandExecution", "id": format!("call_{call}"), "exit_code": code } },
+    });
+    format!("{usage}\n{ended}\n")
+}
+
+#[test]
+fn exit_codes_and_usage_come_from_the_rollout() {
+    let mut scene = Scene::new();
+    let rollout = scene.write("rollout-x.jsonl", "");
+    scene.tell("codex", "SessionStart", json!({ "session_id": "s1", "hook_event_name": "SessionStart", "source": "startup", "transcript_path": rollout }));
+    let mut text = String::new();
+    let mut answer = Value::Null;
+    for call in 1..=4 {
+        answer = codex(&mut scene, "PreToolUse", call, &rollout);
+        if !answer.is_null() {
+            break;
+        }
+        text.push_str(&lines(call, 2));
+        // A line that is just being written is left for the next time.
+        scene.write("rollout-x.jsonl", &format!("{text}{{\"half"));
+        codex(&mut scene, "PostToolUse", call, &rollout);
+    }
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny", "a failing command is a loop, too");
+    let row = scene.engine.store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
+    assert_eq!((row.card.counters.calls, row.card.counters.errors), (4, 3), "the fourth was refused");
+    assert_eq!(row.card.spent.usage.total(), 3 * 1050);
+    // The resident process is gone and its memory with it: nothing counts twice.
+    scene.restart();
+    codex(&mut scene, "PostToolUse", 9, &rollout);
+    let row = scene.engine.store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
+    assert_eq!(row.card.spent.usage.total(), 3 * 1050);
+}

@@ -1,0 +1,116 @@
+//! A store of its own, an agent that speaks, and what it hears back.
+
+use std::path::Path;
+
+use belay_core::event::OperatorDecision;
+use belay_core::{SessionKey, Time};
+use belay_engine::{Engine, Options};
+use belay_hooks::{Answer, Ask, Desk, handle};
+use belay_store::{OpenOptions, SqliteStore};
+use serde_json::{Value, json};
+
+pub(crate) struct Scene {
+    folder: tempfile::TempDir,
+    pub(crate) engine: Engine,
+    desk: Desk,
+    told: u64,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("project/.git")).unwrap();
+        let engine = open(folder.path());
+        Self { folder, engine, desk: Desk::default(), told: 0 }
+    }
+
+    /// As if every process had ended in between.
+    pub(crate) fn restart(&mut self) {
+        self.engine = open(self.folder.path());
+        self.desk = Desk::default();
+    }
+
+    pub(crate) fn path(&self, below: &str) -> String {
+        self.folder.path().join("project").join(below).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn write(&self, below: &str, text: &str) -> String {
+        let path = self.path(below);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The next hook call of an agent.
+    pub(crate) fn ask(&mut self, agent: &str, event: &str, mut payload: Value) -> Ask {
+        self.told += 1;
+        let cwd = self.folder.path().join("project").to_str().unwrap().to_owned();
+        payload["cwd"] = cwd.into();
+        Ask {
+            id: format!("hook-{}", self.told),
+            agent: agent.to_owned(),
+            event: Some(event.to_owned()),
+            payload: payload.to_string(),
+            at: Time::parse("2026-11-15T18:00:00Z").unwrap() + std::time::Duration::from_secs(self.told),
+            ..Ask::default()
+        }
+    }
+
+    pub(crate) fn tell(&mut self, agent: &str, event: &str, payload: Value) -> Value {
+        let ask = self.ask(agent, event, payload);
+        said(&self.give(&ask))
+    }
+
+    pub(crate) fn give(&mut self, ask: &Ask) -> Answer {
+        handle(&self.desk, &mut self.engine, ask)
+    }
+
+    /// Claude Code speaks.
+    pub(crate) fn claude(&mut self, event: &str, mut payload: Value) -> Value {
+        payload["hook_event_name"] = event.into();
+        if payload["session_id"].is_null() {
+            payload["session_id"] = "s1".into();
+        }
+        self.tell("claude-code", event, payload)
+    }
+
+    /// A command that fails in the same way each time; what was answered before it ran.
+    pub(crate) fn failing_command(&mut self, call: u32) -> Value {
+        let id = format!("toolu_{call}");
+        let input = json!({ "command": "npm test" });
+        let answer = self.claude("PreToolUse", json!({ "tool_name": "Bash", "tool_input": input, "tool_use_id": id }));
+        if answer.is_null() {
+            let error = "Exit code 1\nError: Cannot find module 'x'";
+            self.claude(
+                "PostToolUseFailure",
+                json!({ "tool_name": "Bash", "tool_input": input, "tool_use_id": id, "error": error }),
+            );
+        }
+        answer
+    }
+
+    pub(crate) fn decide(&mut self, session: &SessionKey, decision: OperatorDecision) {
+        self.engine.decide(session, decision, "", None).unwrap();
+    }
+
+    pub(crate) fn events(&self, session: &SessionKey) -> u64 {
+        self.engine.store().unwrap().session(session).unwrap().map_or(0, |row| row.version)
+    }
+}
+
+fn open(folder: &Path) -> Engine {
+    let store = SqliteStore::open(folder.join("belay.db"), OpenOptions::default()).unwrap();
+    Engine::new(Box::new(store), Options::default())
+}
+
+/// What an answer says; null when it says nothing.
+pub(crate) fn said(answer: &Answer) -> Value {
+    if answer.say.is_empty() { Value::Null } else { serde_json::from_str(&answer.say).unwrap() }
+}
+
+pub(crate) fn key(agent: &str, id: &str) -> SessionKey {
+    SessionKey::new(agent, id)
+}
+
+pub(crate) fn resume() -> OperatorDecision {
+    OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false }
+}
