@@ -3,6 +3,7 @@
 use belay_core::{Event, SessionKey, Time, Verdict};
 use belay_hooks::{Answer, Ask, Observation, Watch, handle, watch};
 use belay_store::Tombstone;
+use belay_store::session::SessionRow;
 
 use crate::resident::Shared;
 
@@ -23,7 +24,15 @@ impl Watch for Rope<'_> {
         self.0.writer.with_engine(|engine| Watch::standing(engine, session))
     }
 
+    fn session(&mut self, session: &SessionKey) -> Option<SessionRow> {
+        self.0.writer.with_engine(|engine| Watch::session(engine, session))
+    }
+
     fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone> {
         self.0.writer.with_engine(|engine| Watch::tombstones(engine, project, now))
+    }
+
+    fn put_tombstone(&mut self, tombstone: &Tombstone) {
+        self.0.writer.with_engine(|engine| Watch::put_tombstone(engine, tombstone));
     }
 }

@@ -20,6 +20,7 @@
 
 pub mod client;
 mod connection;
+mod courier;
 mod hooks;
 mod housekeeping;
 mod http;

@@ -12,6 +12,7 @@ use belay_core::Time;
 use belay_engine::{Engine, Options};
 use belay_store::{OpenOptions, Retention, SqliteStore, Store};
 
+use crate::courier;
 use crate::housekeeping::{self, Plan, now};
 use crate::http;
 use crate::instance::{Claim, Holder, Instance, far_lock};
@@ -112,6 +113,7 @@ pub struct Resident {
     pool: Arc<Pool>,
     http: Option<std::net::TcpListener>,
     plan: Plan,
+    channels: belay_alerts::Channels,
     runtime: tokio::runtime::Runtime,
     signals: Signals,
     // Last: the lock goes when everything else has gone.
@@ -157,7 +159,8 @@ impl Resident {
                 max_bytes: config.store.keep_bytes.get().unwrap_or(u64::MAX),
             },
         };
-        Ok(Self { shared, pool, http, plan, runtime, signals, _instance: instance })
+        let channels = courier::channels(&config, &env);
+        Ok(Self { shared, pool, http, plan, channels, runtime, signals, _instance: instance })
     }
 
     /// Where the page is.
@@ -176,13 +179,16 @@ impl Resident {
 
     /// Serves until told to leave, and leaves in order. Returns why.
     pub fn run(self) -> Result<&'static str, ServeError> {
-        let Self { shared, pool, http, plan, runtime, signals, _instance } = self;
+        let Self { shared, pool, http, plan, channels, runtime, signals, _instance } = self;
         let keeper = {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
                 .name("housekeeping".to_owned())
                 .spawn(move || housekeeping::run(&shared, plan))?
         };
+        // Nobody waits for it at the end: what it is just telling is told again by the next one.
+        let telling = Arc::clone(&shared);
+        std::thread::Builder::new().name("courier".to_owned()).spawn(move || courier::run(&telling, channels))?;
         let served = runtime.block_on(serve(&shared, http, signals));
         shared.stop.set("the listener failed");
         if !pool.drain(DRAIN) {
