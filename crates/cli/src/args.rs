@@ -50,7 +50,22 @@ pub(crate) enum Command {
     /// Read or feed the event log.
     #[command(subcommand)]
     Events(events::EventsCommand),
-    /// Answer an agent's hook (called by agents).
+    /// Put agents on the rope: hooks into their settings, shown before they are written.
+    Init(init::InitArgs),
+    /// Take agents off the rope: their settings as they were before.
+    Uninit(init::UninitArgs),
+    /// Wait for something without spending a token; an agent that waits so is not stuck.
+    Wait(wait::WaitArgs),
+    /// What the next sessions of a project are told about those before them.
+    Tombstones(tombstones::TombstonesArgs),
+    /// How headless runs in this folder ended (for CI).
+    Result(result::ResultArgs),
+    /// One line about a session, for Claude Code's status bar.
+    Statusline(statusline::StatuslineArgs),
+    /// Take over the settings of another tool.
+    #[command(subcommand)]
+    Import(import::ImportCommand),
+    /// Answer an agent's hook (called by agents, installed by `belay init`).
     Hook(hook::HookArgs),
     /// Hold a session: its next call waits until a person resumes it.
     Pause(decide::PauseArgs),

@@ -9,14 +9,20 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod hook;
+pub(crate) mod import;
 pub(crate) mod incidents;
+pub(crate) mod init;
+pub(crate) mod result;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod status;
+pub(crate) mod statusline;
 pub(crate) mod stop;
+pub(crate) mod tombstones;
 pub(crate) mod trust;
+pub(crate) mod wait;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
@@ -27,6 +33,10 @@ use crate::exit::Exit;
 pub(crate) type Ended = Result<Exit, CommandError>;
 
 pub(crate) fn run(cli: Cli) -> Ended {
+    // A status bar is no place for errors, not even for that of a missing home.
+    if let Command::Statusline(args) = &cli.command {
+        return statusline::run(args, cli.global.home.as_ref());
+    }
     let context = Context::new(cli.global)?;
     match cli.command {
         Command::Serve(args) => serve::run(&context, &args),
@@ -35,6 +45,13 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Sessions(args) => sessions::run(&context, &args),
         Command::Show(args) => show::run(&context, &args),
         Command::Events(command) => events::run(&context, &command),
+        Command::Init(args) => init::init(&context, &args),
+        Command::Uninit(args) => init::uninit(&context, &args),
+        Command::Import(command) => import::run(&context, &command),
+        Command::Tombstones(args) => tombstones::run(&context, &args),
+        Command::Wait(args) => wait::run(&context, &args),
+        Command::Result(args) => result::run(&context, &args),
+        Command::Statusline(args) => statusline::run(&args, None),
         Command::Hook(args) => hook::run(&args),
         Command::Pause(args) => decide::pause(&context, &args),
         Command::Resume(args) => decide::resume(&context, &args),

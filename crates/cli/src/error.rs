@@ -42,6 +42,11 @@ impl CommandError {
         self
     }
 
+    /// What happened, without causes and hints.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Says it on stderr.
     pub(crate) fn report(&self, as_json: bool) -> Exit {
         use std::io::Write;

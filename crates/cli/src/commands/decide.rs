@@ -110,6 +110,13 @@ pub(crate) fn archive(context: &Context, args: &ArchiveArgs) -> Ended {
     decide(context, &args.target, OperatorDecision::Archive)
 }
 
+/// Puts a session of our own making out of sight. If that fails it is merely seen.
+pub(super) fn archive_quietly(context: &Context, session: &SessionKey) {
+    let note = "made by `belay init` to try out a hook".to_owned();
+    let ask = Decide { session: session.clone(), decision: OperatorDecision::Archive, note, by: None };
+    let _ = Backend::open(context).and_then(|mut backend| backend.decide(&ask));
+}
+
 fn decide(context: &Context, target: &Target, decision: OperatorDecision) -> Ended {
     let (store, session) = context.session(&target.id)?;
     let before = view(&store, &session)?;

@@ -5,8 +5,11 @@
 
 mod agents;
 mod home;
+mod hooks;
 mod resident;
 mod store;
+
+pub(crate) use agents::which;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
@@ -85,6 +88,7 @@ const CHECKS: &[Check] = &[
     resident::resident,
     resident::log,
     agents::agents,
+    hooks::hooks,
 ];
 
 pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Ended {

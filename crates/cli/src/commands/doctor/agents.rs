@@ -6,10 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use belay_agents::Agent;
-use belay_core::Source;
-use belay_store::{EventQuery, Order, SessionQuery, Store};
 
 use super::Row;
+use super::hooks::heard;
 use crate::context::Context;
 use crate::people::{ago, now};
 
@@ -34,29 +33,13 @@ fn row(context: &Context, agent: &Agent, path: &std::path::Path, version: Option
     let version = version.unwrap_or_else(|| "version unknown".to_owned());
     let finding = format!("{} {version} ({})", agent.name, path.display());
     match heard(context, agent) {
-        Some(when) => Row::good("agent", format!("{finding}; last heard {when}")),
+        Some(at) => Row::good("agent", format!("{finding}; last heard {}", ago(at, now()))),
         None => Row::note("agent", format!("{finding}; not heard from yet"))
             .mend(format!("let its hooks call `belay hook {}`", agent.id)),
     }
 }
 
-/// When the newest of its hooks' events came.
-fn heard(context: &Context, agent: &Agent) -> Option<String> {
-    let store = context.store().ok()??;
-    let query = SessionQuery { agent: Some(agent.id.to_owned()), archived: true, limit: 5, ..SessionQuery::default() };
-    let rows = store.sessions(&query).ok()?.rows;
-    let newest = rows.iter().find_map(|row| {
-        let query =
-            EventQuery { session: Some(row.key.clone()), order: Order::Last, limit: 20, ..EventQuery::default() };
-        let events = store.events(&query).ok()?;
-        let event =
-            events.iter().rev().filter_map(|row| row.event().ok()).find(|event| event.source == Source::Hook)?;
-        Some(event.at)
-    })?;
-    Some(ago(newest, now()))
-}
-
-fn which(context: &Context, name: &str) -> Option<PathBuf> {
+pub(crate) fn which(context: &Context, name: &str) -> Option<PathBuf> {
     let path = context.env.get("PATH")?;
     std::env::split_paths(path)
         .map(|folder| folder.join(name))

@@ -1,0 +1,149 @@
+//! What does a hook cost the agent? The real binary, started the way an agent starts it, side by
+//! side with the cheapest process there is. Prints a table.
+//!
+//!     cargo bench -p belayer --bench hook [-- RUNS]
+//!
+//! All candidates take turns within one run, so that whatever else the machine does hits all of them;
+//! ratios within one run are what counts.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "the table is the output; a bench that fails should say where"
+)]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const BELAY: &str = env!("CARGO_BIN_EXE_belay");
+
+fn main() {
+    let runs = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(300);
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(folder.path());
+    println!("{runs} runs of each, in turn; payloads as Claude Code writes them (an edit, about 0.5 and 2.4 kB)\n");
+    println!("{:<52} {:>8} {:>8} {:>8}", "", "p50 ms", "p90 ms", "p99 ms");
+    let [shell, pre, post, alone] = bench.in_turn(runs);
+    row("sh -c true", &shell);
+    row("hook before a tool, resident process", &pre);
+    row("hook after a tool, resident process", &post);
+    row("hook before a tool, nobody serves", &alone);
+    let parallel = bench.in_parallel(runs);
+    row("hook before a tool, four at once", &parallel);
+    let ratio = median(&pre) / median(&shell);
+    println!("\nhook / sh -c true              {ratio:>6.2}   (bar: 2)");
+    println!("before + after a tool         {:>6.2} ms (bar: 3; heartbeat 225)", median(&pre) + median(&post));
+    println!("four at once, p99             {:>6.2} ms (bar: 10)", quantile(&parallel, 0.99));
+    println!("nobody serves, p50            {:>6.2} ms (bar: 15)", median(&alone));
+}
+
+fn row(name: &str, times: &[f64]) {
+    let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|q| quantile(times, q));
+    println!("{name:<52} {p50:>8.2} {p90:>8.2} {p99:>8.2}");
+}
+
+fn median(times: &[f64]) -> f64 {
+    quantile(times, 0.5)
+}
+
+fn quantile(times: &[f64], q: f64) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * q).round() as usize]
+}
+
+struct Bench {
+    folder: PathBuf,
+    server: Child,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+impl Bench {
+    fn new(folder: &Path) -> Self {
+        let mut serve = Command::new(BELAY);
+        serve.args(["serve", "--no-http", "--json", "--home"]).arg(folder.join("served"));
+        let mut server = serve.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self { folder: folder.to_owned(), server }
+    }
+
+    /// A payload in a file: what an agent would write into the pipe.
+    fn payload(&self, event: &str, number: usize) -> PathBuf {
+        let line = format!("    let value_{number} = parse(input)?; // {}\n", "x".repeat(60));
+        let mut payload = json!({
+            "session_id": format!("session-{}", number / 200), "hook_event_name": event,
+            "transcript_path": "/nowhere.jsonl", "cwd": "/", "permission_mode": "default",
+            "tool_name": "Edit", "tool_use_id": format!("toolu_{number}"),
+            "tool_input": { "file_path": format!("/src/file_{number}.rs"), "old_string": line, "new_string": line.to_uppercase() },
+        });
+        if event == "PostToolUse" {
+            let original = line.repeat(18);
+            payload["tool_response"] =
+                json!({ "filePath": "/src/a.rs", "originalFile": original, "structuredPatch": Value::Array(vec![]) });
+        }
+        let path = self.folder.join(format!("{event}-{number}"));
+        std::fs::write(&path, payload.to_string()).unwrap();
+        path
+    }
+
+    fn hook(&self, home: &str, payload: &Path) -> Command {
+        let mut command = Command::new(BELAY);
+        command.args(["hook", "claude-code", "--home"]).arg(self.folder.join(home)).env("BELAY_AUTOSTART", "false");
+        command.stdin(Stdio::from(File::open(payload).unwrap())).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn in_turn(&self, runs: usize) -> [Vec<f64>; 4] {
+        let mut times: [Vec<f64>; 4] = Default::default();
+        // The first few pay for what is read from disk for the first time.
+        for number in 0..runs + 20 {
+            let (pre, post) = (self.payload("PreToolUse", number), self.payload("PostToolUse", number));
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", "true"]).stdin(Stdio::null());
+            let commands = [shell, self.hook("served", &pre), self.hook("served", &post), self.hook("alone", &pre)];
+            for (mut command, times) in commands.into_iter().zip(&mut times) {
+                let start = Instant::now();
+                assert!(command.status().unwrap().success());
+                if number >= 20 {
+                    times.push(millis(start.elapsed()));
+                }
+            }
+        }
+        times
+    }
+
+    fn in_parallel(&self, runs: usize) -> Vec<f64> {
+        let lanes: Vec<Vec<f64>> = std::thread::scope(|scope| {
+            let lane = |lane: usize| {
+                let mut times = Vec::new();
+                for number in 0..runs {
+                    let payload = self.payload("PreToolUse", 1_000_000 * (lane + 1) + number);
+                    let mut command = self.hook("served", &payload);
+                    let start = Instant::now();
+                    assert!(command.status().unwrap().success());
+                    times.push(millis(start.elapsed()));
+                }
+                times
+            };
+            let running: Vec<_> = (0..4).map(|number| scope.spawn(move || lane(number))).collect();
+            running.into_iter().map(|lane| lane.join().unwrap()).collect()
+        });
+        lanes.concat()
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

@@ -1,0 +1,99 @@
+//! Hooks that `belay init` has put in: are they still there, and do they speak?
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use belay_agents::install::{Recipe, Scope, Setting, recipe};
+use belay_agents::{Agent, UserDirs, agent};
+use belay_core::{Source, Time};
+use belay_hooks::install::{Receipt, SELF_TEST, read};
+use belay_store::{EventQuery, Order, SessionQuery, Store};
+
+use super::Row;
+use crate::context::Context;
+use crate::people::{ago, now};
+
+const CHECK: &str = "hooks";
+
+/// Session files looked at to tell whether an agent was used.
+const FILES: usize = 5_000;
+
+/// An agent that has just begun may not have called a hook yet.
+const GRACE: Duration = Duration::from_secs(60);
+
+pub(super) fn hooks(context: &Context) -> Vec<Row> {
+    let Some(dirs) = UserDirs::of_user() else { return Vec::new() };
+    let receipts = Receipt::all(&context.places);
+    receipts.iter().filter_map(|receipt| row(context, &dirs, receipt)).collect()
+}
+
+fn row(context: &Context, dirs: &UserDirs, receipt: &Receipt) -> Option<Row> {
+    let (recipe, agent) = (recipe(&receipt.agent)?, agent(&receipt.agent)?);
+    let project = receipt.project.clone().unwrap_or_default();
+    let place = receipt.project.as_ref().map_or_else(String::new, |project| format!(" in {}", project.display()));
+    let name = format!("{}{place}", agent.name);
+    let again =
+        format!("belay init --agent {}{}", agent.id, if receipt.scope() == Scope::Project { " --project" } else { "" });
+    if receipt.scope() == Scope::User && !Path::new(&receipt.belay).exists() {
+        let finding = format!("the hooks of {name} call {}, which is gone", receipt.belay);
+        return Some(Row::broken(CHECK, finding).mend(again));
+    }
+    let setting = Setting { dirs, scope: receipt.scope(), project: &project, belay: &receipt.belay, read: &read };
+    match recipe.install(&setting) {
+        Err(error) => return Some(Row::broken(CHECK, format!("the hooks of {name}: {error}")).mend(again)),
+        Ok(changes) if !changes.is_empty() => {
+            let finding = format!("the hooks of {name} are not as they were put in ({})", changes[0].path.display());
+            return Some(Row::warning(CHECK, finding).mend(again));
+        }
+        Ok(_) => {}
+    }
+    Some(spoken(context, dirs, recipe, agent, &name, receipt.at))
+}
+
+/// They are in place: has anybody heard them since?
+fn spoken(context: &Context, dirs: &UserDirs, recipe: &dyn Recipe, agent: &Agent, name: &str, since: Time) -> Row {
+    match heard(context, agent).filter(|at| *at >= since) {
+        Some(at) => Row::good(CHECK, format!("{name}: in place, last heard {}", ago(at, now()))),
+        None => match used(dirs, agent).filter(|at| *at > since + GRACE) {
+            Some(at) => {
+                let finding =
+                    format!("{name}: in place but silent; it was used {} and no hook told of it", ago(at, now()));
+                Row::warning(CHECK, finding).mend(recipe.silence())
+            }
+            None => Row::note(CHECK, format!("{name}: in place; it was not used since")),
+        },
+    }
+}
+
+/// When the newest of an agent's hook events came, those of our own trials apart.
+pub(super) fn heard(context: &Context, agent: &Agent) -> Option<Time> {
+    let store = context.store().ok()??;
+    let query = SessionQuery { agent: Some(agent.id.to_owned()), archived: true, limit: 20, ..SessionQuery::default() };
+    let rows = store.sessions(&query).ok()?.rows;
+    rows.iter().filter(|row| !row.key.id.starts_with(SELF_TEST)).find_map(|row| {
+        let query =
+            EventQuery { session: Some(row.key.clone()), order: Order::Last, limit: 20, ..EventQuery::default() };
+        let events = store.events(&query).ok()?;
+        let mut events = events.iter().rev().filter_map(|row| row.event().ok());
+        events.find(|event| event.source == Source::Hook).map(|event| event.at)
+    })
+}
+
+/// When the agent last wrote a session file.
+fn used(dirs: &UserDirs, agent: &Agent) -> Option<Time> {
+    let mut open: Vec<PathBuf> = (agent.sessions)(dirs);
+    let mut newest: Option<SystemTime> = None;
+    let mut looked = 0;
+    while let Some(path) = open.pop().filter(|_| looked < FILES) {
+        looked += 1;
+        let Ok(found) = std::fs::metadata(&path) else { continue };
+        if found.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten();
+            open.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
+        } else {
+            newest = newest.max(found.modified().ok());
+        }
+    }
+    let since = newest?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(Time::from_millis(i64::try_from(since.as_millis()).ok()?))
+}

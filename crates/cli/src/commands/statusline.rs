@@ -1,0 +1,106 @@
+//! `belay statusline`: one line for Claude Code's status bar. Like a hook it never fails: a status
+//! bar is no place for errors.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use belay_config::{Env, Places};
+use belay_core::{SessionKey, State};
+use belay_store::session::SessionRow;
+use belay_store::{OpenOptions, SqliteStore, Store};
+use clap::Args;
+use serde_json::Value;
+
+use super::Ended;
+use crate::exit::Exit;
+use crate::people::{count, money};
+
+#[derive(Debug, Args)]
+pub(crate) struct StatuslineArgs {
+    /// The agent whose session it is.
+    #[arg(long, default_value = "claude-code")]
+    agent: String,
+}
+
+/// More than Claude Code writes.
+const MAX_INPUT: u64 = 1024 * 1024;
+
+pub(crate) fn run(args: &StatuslineArgs, home: Option<&PathBuf>) -> Ended {
+    // Nothing of this may fail or take long.
+    let line = line(&args.agent, home).unwrap_or_else(|| "belay".to_owned());
+    let _ = writeln!(std::io::stdout(), "{line}");
+    Ok(Exit::Done)
+}
+
+fn line(agent: &str, home: Option<&PathBuf>) -> Option<String> {
+    let mut input = Vec::new();
+    std::io::stdin().take(MAX_INPUT).read_to_end(&mut input).ok()?;
+    let input: Value = serde_json::from_slice(&input).ok()?;
+    let id = input.get("session_id")?.as_str()?;
+    let env = Env::of_process();
+    let places = Places::find(&env, home.map(PathBuf::as_path)).ok()?;
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let store = SqliteStore::open(places.database(), options).ok()?;
+    let agent = belay_agents::agent(agent).map_or(agent, |agent| agent.id);
+    let row = store.session(&SessionKey::new(agent, id)).ok()??;
+    let short = store.short_names(std::slice::from_ref(&row.key), 6).ok().and_then(|names| names.into_iter().next());
+    Some(words(&row, short.as_deref().unwrap_or(id)))
+}
+
+/// What the person wants to know at a glance: may it go on, what has it cost, did we step in?
+fn words(row: &SessionRow, short: &str) -> String {
+    match row.state.holding() {
+        State::Paused { .. } => return format!("belay: PAUSED, belay resume {short}"),
+        State::Killed { .. } => return "belay: KILLED, start a new session".to_owned(),
+        _ => {}
+    }
+    let counters = &row.card.counters;
+    let mut parts = vec![format!("belay: {} calls", count(counters.calls))];
+    let tokens = row.card.spent.usage.total();
+    if tokens > 0 {
+        parts.push(format!("{} tokens", count(tokens)));
+    }
+    if row.card.spent.cost_micros > 0 {
+        parts.push(money(row.card.spent.cost_micros));
+    }
+    if counters.nudges > 0 {
+        parts.push(format!("{} nudged", counters.nudges));
+    }
+    if let Some(wait) = &row.card.waiting {
+        parts.push(format!("waits for {}", crate::output::one_line(&wait.what)));
+    }
+    parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use belay_core::Time;
+    use belay_core::effect::Spent;
+    use belay_core::event::Usage;
+    use belay_core::session::Gate;
+    use belay_store::SessionId;
+    use belay_store::session::Card;
+
+    use super::*;
+
+    #[test]
+    fn at_a_glance() {
+        let mut card = Card::default();
+        card.counters.calls = 34;
+        card.counters.nudges = 1;
+        card.spent.usage = Usage { input: 120_000, ..Usage::default() };
+        let key = SessionKey::new("claude-code", "abcdef123");
+        let mut row = SessionRow {
+            id: SessionId(1),
+            key,
+            parent: None,
+            version: 1,
+            state: State::Active,
+            beneath: Spent::default(),
+            card,
+        };
+        insta::assert_snapshot!(words(&row, "claude-code:abcdef"), @"belay: 34 calls · 120.0k tokens · 1 nudged");
+        row.state = State::Paused { incident: "i".into(), since: Time::UNKNOWN, until: None, gate: Gate::Person };
+        insta::assert_snapshot!(words(&row, "claude-code:abcdef"), @"belay: PAUSED, belay resume claude-code:abcdef");
+    }
+}

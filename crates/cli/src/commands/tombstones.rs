@@ -1,0 +1,74 @@
+//! `belay tombstones`: what the next sessions of a project are told about those before them.
+
+use belay_core::Time;
+use belay_store::{Durability, OpenOptions, SqliteStore, Store, Tombstone};
+use clap::Args;
+use serde_json::json;
+
+use super::Ended;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::Grid;
+use crate::people::{ago, ahead, now};
+
+#[derive(Debug, Args)]
+pub(crate) struct TombstonesArgs {
+    /// Of every project, not only of this one.
+    #[arg(long, short)]
+    all: bool,
+    /// Forget them: the next sessions are told nothing.
+    #[arg(long)]
+    clear: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> Ended {
+    let now = now();
+    let project = match args.all {
+        true => None,
+        false => Some(here()?),
+    };
+    let stones = match context.store()? {
+        Some(store) => store.tombstones(project.as_deref(), now)?,
+        None => Vec::new(),
+    };
+    if args.clear {
+        clear(context, &stones, now)?;
+    }
+    if context.out.json {
+        context.out.json(&json!({ "project": project, "cleared": args.clear, "tombstones": stones }))?;
+        return Ok(Exit::Done);
+    }
+    if stones.is_empty() {
+        let place = project.map_or_else(String::new, |project| format!(" for {project}"));
+        context.out.say(format!("There is nothing the next session would be told{place}."));
+        return Ok(Exit::Done);
+    }
+    if args.clear {
+        context.out.line(format!("Forgotten: {}.", stones.len()))?;
+        return Ok(Exit::Done);
+    }
+    let mut grid = Grid::new(&["session", "when", "expires", "pattern", "what the next session is told"]);
+    for stone in stones {
+        let session = stone.session.to_string();
+        grid.row(vec![session, ago(stone.at, now), ahead(stone.expires_at, now), stone.pattern, stone.message]);
+    }
+    grid.print(&context.out)?;
+    Ok(Exit::Done)
+}
+
+/// The project of the current folder, as hooks name it.
+fn here() -> Result<String, CommandError> {
+    let folder = std::env::current_dir()?;
+    let folder = folder.to_string_lossy();
+    Ok(belay_hooks::ground::project_of(&folder).unwrap_or_else(|| folder.into_owned()))
+}
+
+fn clear(context: &Context, stones: &[Tombstone], now: Time) -> Result<(), CommandError> {
+    let mut store = SqliteStore::open(context.database(), OpenOptions::default())?;
+    let mut transaction = store.begin(Durability::Process)?;
+    for stone in stones {
+        transaction.put_tombstone(&Tombstone { expires_at: now, ..stone.clone() })?;
+    }
+    Ok(transaction.commit()?)
+}

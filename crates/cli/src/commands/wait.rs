@@ -1,0 +1,155 @@
+//! `belay wait`: an agent that waits says so, and sleeps without spending a token.
+
+mod condition;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use belay_config::Span;
+use belay_core::event::{Body, WaitEnded, Waiting};
+use belay_core::{Event, Excerpt, SessionKey, Source, Time};
+use belay_store::{SessionQuery, Store};
+use clap::Args;
+use serde_json::json;
+
+use self::condition::Condition;
+use super::Ended;
+use crate::backend::Backend;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::people::now;
+
+#[derive(Debug, Args)]
+#[command(after_help = "All conditions that are given must come true. Exit status 1 tells that they did not in time.")]
+pub(crate) struct WaitArgs {
+    /// Until this time: 14:30, 2026-11-16T09:00:00Z, or a span such as 10m.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Until this file exists.
+    #[arg(long, value_name = "PATH")]
+    for_file: Vec<PathBuf>,
+    /// Until this command succeeds.
+    #[arg(long, value_name = "COMMAND")]
+    for_command: Vec<String>,
+    /// Until this process has ended.
+    #[arg(long, value_name = "PID")]
+    for_pid: Vec<u32>,
+    /// At most this long, whatever happens. Agents end commands that take too long: stay below that.
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    at_most: Span,
+    /// How often to look.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    every: Span,
+    /// The session that waits; found by itself when an agent calls this.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+/// However long one may wait.
+const CEILING: Duration = Duration::from_secs(86_400);
+
+pub(crate) fn run(context: &Context, args: &WaitArgs) -> Ended {
+    let began = Instant::now();
+    let at_most = args.at_most.get().unwrap_or(CEILING).min(CEILING);
+    let every = args.every.get().unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(100));
+    let conditions = conditions(args)?;
+    if conditions.is_empty() {
+        return Err(CommandError::usage("say what to wait for")
+            .hint("--until, --for-file, --for-command or --for-pid; for a plain pause: belay wait --until 5m"));
+    }
+    let what = conditions.iter().map(Condition::words).collect::<Vec<_>>().join(" and ");
+    let session = session(context, args)?;
+    if let Some(session) = &session {
+        let until = Some(now() + at_most);
+        declare(context, session, Body::Waiting(Waiting { until, what: Excerpt::bounded(&what, 256) }));
+    }
+    let met = loop {
+        let open: Vec<&Condition> = conditions.iter().filter(|condition| !condition.is_met(now())).collect();
+        let left = at_most.saturating_sub(began.elapsed());
+        if open.is_empty() || left.is_zero() {
+            break open.is_empty();
+        }
+        std::thread::sleep(nap(&open, every).min(left));
+    };
+    if let Some(session) = &session {
+        declare(context, session, Body::WaitEnded(WaitEnded { met }));
+    }
+    let seconds = began.elapsed().as_secs();
+    if context.out.json {
+        let session = session.map(|session| session.to_string());
+        context.out.json(&json!({ "met": met, "waited_seconds": seconds, "for": what, "session": session }))?;
+    } else if met {
+        context.out.line(format!("Waited {seconds} s: {what}. Go on."))?;
+    } else {
+        context.out.line(format!(
+            "Waited {seconds} s, and it has not come true: {what}. Look into it, or wait again with `belay wait`."
+        ))?;
+    }
+    Ok(if met { Exit::Done } else { Exit::Failed })
+}
+
+/// How long nothing can happen: until a known time, unless something else has to be looked at before.
+fn nap(open: &[&Condition], every: Duration) -> Duration {
+    let due = open.iter().filter_map(|condition| condition.due_in(now())).min();
+    let looks = open.iter().any(|condition| condition.due_in(now()).is_none());
+    match (due, looks) {
+        (Some(due), true) => due.min(every),
+        (Some(due), false) => due,
+        (None, _) => every,
+    }
+}
+
+fn conditions(args: &WaitArgs) -> Result<Vec<Condition>, CommandError> {
+    let mut all = Vec::new();
+    if let Some(text) = &args.until {
+        let until = condition::time(text, now()).ok_or_else(|| {
+            CommandError::usage(format!("--until {text}: no time")).hint("14:30, 2026-11-16T09:00:00Z, or 10m")
+        })?;
+        all.push(Condition::Time(until));
+    }
+    all.extend(args.for_file.iter().cloned().map(Condition::File));
+    all.extend(args.for_command.iter().cloned().map(Condition::Command));
+    all.extend(args.for_pid.iter().copied().map(Condition::Process));
+    Ok(all)
+}
+
+/// Environment variables in which agents tell the commands they run which session they belong to.
+const SESSION_VARIABLES: &[(&str, &str)] =
+    &[("claude-code", "CLAUDE_CODE_SESSION_ID"), ("gemini", "GEMINI_SESSION_ID"), ("codex", "CODEX_THREAD_ID")];
+
+/// Whose wait this is: as said, as the environment says, or the one session that has just begun to
+/// run this very command. Without one it is still a wait, only nobody knows.
+fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, CommandError> {
+    if let Some(text) = &args.session {
+        return Ok(Some(context.session(text)?.1));
+    }
+    for (agent, variable) in SESSION_VARIABLES {
+        if let Some(id) = context.env.text(variable) {
+            return Ok(Some(SessionKey::new(*agent, id)));
+        }
+    }
+    let (Some(store), Ok(here)) = (context.store()?, std::env::current_dir()) else { return Ok(None) };
+    let project = belay_hooks::ground::project_of(&here.to_string_lossy());
+    let query = SessionQuery {
+        states: vec!["active".to_owned()],
+        project,
+        since: Some(now() - Duration::from_secs(60)),
+        limit: 2,
+        ..SessionQuery::default()
+    };
+    let rows = store.sessions(&query)?.rows;
+    // Two agents in one folder: a guess would be wrong half the time.
+    Ok(if let [row] = rows.as_slice() { Some(row.key.clone()) } else { None })
+}
+
+/// Tells the session's record; if that fails the wait goes on all the same.
+fn declare(context: &Context, session: &SessionKey, body: Body) {
+    let event = Event::new(uuid::Uuid::now_v7().to_string(), session.clone(), Source::Hook, Time::UNKNOWN, body);
+    let told = serde_json::value::to_raw_value(&event)
+        .map_err(|error| CommandError::new(error.to_string()))
+        .and_then(|event| Backend::open(context)?.observe(context, &[event]).map(drop));
+    if told.is_err() {
+        context.out.warn("Belay could not be told of this wait", Some("see `belay doctor`"));
+    }
+}

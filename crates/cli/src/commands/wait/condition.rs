@@ -1,0 +1,99 @@
+//! What can be waited for.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use belay_config::Span;
+use belay_core::Time;
+
+/// One thing that has to come true.
+#[derive(Debug)]
+pub(super) enum Condition {
+    Time(Time),
+    File(PathBuf),
+    Command(String),
+    Process(u32),
+}
+
+impl Condition {
+    pub(super) fn is_met(&self, now: Time) -> bool {
+        match self {
+            Self::Time(until) => now >= *until,
+            Self::File(path) => path.exists(),
+            Self::Command(command) => {
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+                shell.status().is_ok_and(|status| status.success())
+            }
+            Self::Process(pid) => !is_alive(*pid),
+        }
+    }
+
+    /// How long until it can be true, where that is known.
+    pub(super) fn due_in(&self, now: Time) -> Option<Duration> {
+        match self {
+            Self::Time(until) => Some(until.since(now).max(Duration::from_millis(1))),
+            _ => None,
+        }
+    }
+
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Time(until) => format!("it is {}", crate::people::clock(*until)),
+            Self::File(path) => format!("{} exists", path.display()),
+            Self::Command(command) => format!("`{command}` succeeds"),
+            Self::Process(pid) => format!("process {pid} has ended"),
+        }
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    match rustix::process::test_kill_process(pid) {
+        Ok(()) => true,
+        // Somebody else's, and there.
+        Err(error) => error == rustix::io::Errno::PERM,
+    }
+}
+
+/// A moment: RFC 3339, a time of day (today, or tomorrow if that is past), or a span from now.
+pub(super) fn time(text: &str, now: Time) -> Option<Time> {
+    if let Ok(span) = text.parse::<Span>() {
+        return span.get().map(|span| now + span);
+    }
+    if let Ok(clock) = text.parse::<jiff::civil::Time>() {
+        let here = jiff::Timestamp::from_millisecond(now.millis()).ok()?.to_zoned(jiff::tz::TimeZone::system());
+        let today = here.with().time(clock).build().ok()?;
+        let next = if today <= here { today.tomorrow().ok()?.with().time(clock).build().ok()? } else { today };
+        return Some(Time::from_millis(next.timestamp().as_millisecond()));
+    }
+    Time::parse(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_and_programs_write_them() {
+        let now = Time::parse("2026-11-15T18:00:00Z").expect("a time");
+        assert_eq!(time("90s", now), Some(now + Duration::from_secs(90)));
+        assert_eq!(time("2026-11-15T18:00:05Z", now), Some(now + Duration::from_secs(5)));
+        let clock = time("14:30", now).expect("a time");
+        assert!(clock > now && clock <= now + Duration::from_secs(25 * 3600), "{clock}");
+        assert_eq!(time("soon", now), None);
+    }
+
+    #[test]
+    fn conditions_come_true() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = Condition::File(folder.path().join("x"));
+        assert!(!file.is_met(Time::UNKNOWN));
+        std::fs::write(folder.path().join("x"), "").expect("a file");
+        assert!(file.is_met(Time::UNKNOWN));
+        assert!(Condition::Command("true".into()).is_met(Time::UNKNOWN));
+        assert!(!Condition::Command("false".into()).is_met(Time::UNKNOWN));
+        assert!(!Condition::Process(std::process::id()).is_met(Time::UNKNOWN));
+    }
+}

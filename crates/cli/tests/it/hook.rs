@@ -1,0 +1,192 @@
+//! The hook process: always exit status 0, nothing but the answer, whatever is going on around it.
+
+use std::process::Stdio;
+
+use belay_core::SessionKey;
+use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::resident::Serve;
+use crate::world::{Said, World, eventually};
+
+/// Hooks that start no resident process of their own: tests have theirs.
+fn alone() -> World {
+    World::new().var("BELAY_AUTOSTART", "false")
+}
+
+fn payload(event: &str, session: &str, call: &str, command: &str) -> Value {
+    let mut payload = json!({
+        "session_id": session, "hook_event_name": event, "cwd": "/",
+        "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": call,
+    });
+    if event == "PostToolUseFailure" {
+        payload["error"] = "Exit code 2\nmake: *** No rule to make target 'all'.  Stop.".into();
+    }
+    payload
+}
+
+fn hook(world: &World, payload: &Value) -> Said {
+    world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes())
+}
+
+fn events(world: &World, session: &str) -> usize {
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let store = SqliteStore::open(world.state().join("belay.db"), options).unwrap();
+    let session = Some(SessionKey::new("claude-code", session));
+    store.events(&EventQuery { session, limit: 10_000, ..EventQuery::default() }).unwrap().len()
+}
+
+/// Three equal calls that fail alike, and the answer to the fourth.
+fn loops(world: &World) -> Said {
+    for call in ["t1", "t2", "t3"] {
+        for event in ["PreToolUse", "PostToolUseFailure"] {
+            let said = hook(world, &payload(event, "s", call, "make"));
+            assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+        }
+    }
+    hook(world, &payload("PreToolUse", "s", "t4", "make"))
+}
+
+#[test]
+fn it_decides_by_itself_where_nobody_serves() {
+    let world = alone();
+    let said = loops(&world);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert_eq!(said.json()["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert!(!world.state().join("belay.sock").exists());
+}
+
+#[test]
+fn the_resident_process_answers_the_same() {
+    let world = alone();
+    let _serve = Serve::start(&world);
+    let said = loops(&world);
+    assert_eq!(said.json()["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert!(!world.state().join("logs/hook.log").exists(), "nothing went wrong");
+}
+
+#[test]
+fn a_resident_process_that_hangs_is_not_waited_for() {
+    let world = alone();
+    let serve = Serve::start(&world);
+    assert_eq!(hook(&world, &payload("PreToolUse", "s", "t0", "ls")).code, Some(0));
+    serve.signal(Signal::STOP);
+    let said = hook(&world, &payload("PreToolUse", "s", "t1", "ls -l"));
+    serve.signal(Signal::CONT);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+    let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
+    assert!(log.contains("decided by itself"), "{log}");
+    // What the one that hung had got before answers late, and counts once.
+    eventually("both calls once", || (events(&world, "s") == 2).then_some(()));
+    assert_eq!(hook(&world, &payload("PreToolUse", "s", "t2", "ls -a")).code, Some(0));
+    assert_eq!(events(&world, "s"), 3);
+}
+
+#[test]
+fn killing_the_resident_process_changes_nothing_for_the_agent() {
+    let world = alone();
+    let serve = Serve::start(&world);
+    for call in ["t1", "t2", "t3"] {
+        for event in ["PreToolUse", "PostToolUseFailure"] {
+            hook(&world, &payload(event, "s", call, "make"));
+        }
+    }
+    serve.kill();
+    let said = hook(&world, &payload("PreToolUse", "s", "t4", "make"));
+    assert_eq!(said.json()["hookSpecificOutput"]["permissionDecision"], "deny");
+}
+
+#[test]
+fn odd_arguments_and_payloads_let_the_agent_go_on() {
+    let world = alone();
+    let huge = format!("{{\"session_id\":\"s\",\"x\":\"{}\"", "y".repeat(5 * 1024 * 1024));
+    let inputs: &[&[u8]] = &[b"", b"{", b"null", b"\xff\xfe", b"[1,2]", b"{}", huge.as_bytes()];
+    let commands: &[&[&str]] = &[
+        &["hook"],
+        &["hook", "nobody"],
+        &["hook", "claude-code", "--what", "-x"],
+        &["hook", "copilot", "preToolUse", "and", "more"],
+        &["--home", "/dev/null/x", "hook", "codex"],
+        &["hook", "gemini", "--home"],
+    ];
+    for args in commands {
+        for input in inputs {
+            let said = world.run_with(args, input);
+            assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_used_lets_the_agent_go_on_and_is_noted() {
+    let world = alone();
+    world.write("home/.local/state/belay/belay.db", "this is no database, but somebody's precious text");
+    let said = hook(&world, &payload("PreToolUse", "s", "t1", "ls"));
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+    let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
+    assert!(log.contains("the agent goes on"), "{log}");
+    let kept = std::fs::read_to_string(world.state().join("belay.db")).unwrap();
+    assert!(kept.contains("precious"), "nothing is overwritten");
+}
+
+#[test]
+fn twenty_times_four_hooks_at_once_lose_nothing() {
+    for served in [false, true] {
+        let world = alone();
+        let _serve = served.then(|| Serve::start(&world));
+        for round in 0..20 {
+            let children: Vec<_> = (0..4)
+                .map(|n| {
+                    let file = world.write(
+                        &format!("in/{round}-{n}"),
+                        &payload("PreToolUse", "s", &format!("t{round}-{n}"), &format!("echo {round} {n}")).to_string(),
+                    );
+                    let mut command = world.command(["hook", "claude-code"]);
+                    command.stdin(Stdio::from(std::fs::File::open(file).unwrap()));
+                    command.spawn().unwrap()
+                })
+                .collect();
+            for child in children {
+                let output = child.wait_with_output().unwrap();
+                assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
+            }
+        }
+        assert_eq!(events(&world, "s"), 80, "served: {served}");
+        let said = world.run(&["sessions", "--json"]).json();
+        assert_eq!(said["sessions"][0]["calls"], 80, "{said}");
+    }
+}
+
+#[test]
+fn four_hooks_at_once_start_one_resident_process_that_holds_no_pipe() {
+    let world = World::new();
+    let children: Vec<_> = (0..4)
+        .map(|n| {
+            let text = payload("PreToolUse", "s", &format!("t{n}"), &format!("echo {n}")).to_string();
+            let file = world.write(&format!("in/{n}"), &text);
+            let mut command = world.command(["hook", "claude-code"]);
+            command.stdin(Stdio::from(std::fs::File::open(file).unwrap()));
+            command.spawn().unwrap()
+        })
+        .collect();
+    // The pipes end when the hooks do, though the resident process stays.
+    for child in children {
+        assert!(child.wait_with_output().unwrap().status.success());
+    }
+    let status = eventually("a resident process", || {
+        let said = world.run(&["status", "--json"]);
+        let status: Value = serde_json::from_str(&said.out).ok()?;
+        status["resident"]["pid"].is_u64().then_some(status)
+    });
+    assert!(status["resident"]["url"].is_null(), "it opens no HTTP unless asked: {status}");
+    let pid = status["resident"]["pid"].as_u64().unwrap();
+    for n in 4..8 {
+        assert_eq!(hook(&world, &payload("PreToolUse", "s", &format!("t{n}"), &format!("echo {n}"))).code, Some(0));
+    }
+    assert_eq!(world.run(&["status", "--json"]).json()["resident"]["pid"], pid, "still the same one");
+    let log = std::fs::read_to_string(world.state().join("logs/serve.log")).unwrap();
+    assert_eq!(log.matches("serving").count(), 1, "{log}");
+    assert_eq!(world.run(&["stop"]).code, Some(0));
+    assert_eq!(events(&world, "s"), 8);
+}

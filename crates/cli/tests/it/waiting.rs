@@ -1,0 +1,111 @@
+//! `belay wait`, `belay tombstones`, `belay statusline`, `belay result`, `belay import`.
+
+use serde_json::json;
+
+use crate::world::World;
+
+fn alone() -> World {
+    World::new().var("BELAY_AUTOSTART", "false")
+}
+
+fn start(world: &World, session: &str) {
+    let cwd = world.path("home/code/app");
+    let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "cwd": cwd });
+    assert_eq!(world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).code, Some(0));
+}
+
+#[test]
+fn a_wait_ends_when_it_comes_true_or_at_its_ceiling() {
+    let world = alone();
+    start(&world, "s1");
+    let file = world.write("home/code/app/done", "");
+    let met = world.run(&["wait", "--for-file", file.to_str().unwrap(), "--json"]);
+    assert_eq!((met.code, met.json()["met"].as_bool()), (Some(0), Some(true)), "{met:?}");
+    assert_eq!(met.json()["session"], "claude-code:s1", "the session that works here declared it");
+    let not = world.run(&["wait", "--for-command", "false", "--at-most", "200ms", "--every", "100ms"]);
+    assert_eq!(not.code, Some(1));
+    assert!(not.out.contains("has not come true"), "{not:?}");
+    let events = world.run(&["events", "tail", "claude-code:s1", "-n", "100", "--json"]).out;
+    assert_eq!(events.matches("\"waiting\"").count(), 2, "{events}");
+    assert_eq!(events.matches("\"wait_ended\"").count(), 2, "{events}");
+}
+
+#[test]
+fn a_wait_for_nothing_is_a_mistake() {
+    insta::assert_snapshot!(alone().tell(&["wait"]), @r"
+    $ belay wait
+    -- stderr
+    Error: say what to wait for
+    Hint: --until, --for-file, --for-command or --for-pid; for a plain pause: belay wait --until 5m
+    -- exit 2
+    ");
+}
+
+#[test]
+fn the_status_line_is_one_line_whatever_happens() {
+    let world = alone();
+    for input in ["", "{", "{\"session_id\":\"nobody\"}"] {
+        let said = world.run_with(&["statusline"], input.as_bytes());
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "belay\n", ""));
+    }
+    start(&world, "s1");
+    let said = world.run_with(&["statusline"], b"{\"session_id\":\"s1\"}");
+    assert_eq!((said.code, said.out.as_str()), (Some(0), "belay: 0 calls\n"));
+    assert_eq!(world.run(&["pause", "s1"]).code, Some(0));
+    let said = world.run_with(&["statusline"], b"{\"session_id\":\"s1\"}");
+    assert!(said.out.starts_with("belay: PAUSED, belay resume "), "{said:?}");
+}
+
+#[test]
+fn the_next_session_and_its_person_can_see_the_tombstones() {
+    let world = alone();
+    start(&world, "s1");
+    assert_eq!(world.run(&["kill", "s1", "--note", "it deleted the tests"]).code, Some(0));
+    let said = world.run(&["tombstones", "--json"]).json();
+    assert_eq!(said["tombstones"][0]["pattern"], "killed", "{said}");
+    let cwd = world.path("home/code/app");
+    let payload = json!({ "session_id": "s2", "hook_event_name": "SessionStart", "cwd": cwd });
+    let told = world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).json();
+    assert!(told["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("deleted the tests"), "{told}");
+    assert_eq!(world.run(&["tombstones", "--clear"]).code, Some(0));
+    assert_eq!(world.run(&["tombstones", "--json"]).json()["tombstones"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_headless_run_that_was_paused_fails_the_pipeline() {
+    let world = alone().var("CI", "true");
+    let cwd = world.path("home/code/app");
+    start(&world, "s1");
+    let end = |session: &str| json!({ "session_id": session, "hook_event_name": "SessionEnd", "cwd": cwd }).to_string();
+    world.run_with(&["hook", "claude-code"], end("s1").as_bytes());
+    assert_eq!(world.run(&["result", "--json"]).json()["status"], "clean");
+    assert_eq!(world.run(&["result"]).code, Some(0));
+    start(&world, "s2");
+    assert_eq!(world.run(&["pause", "s2"]).code, Some(0));
+    let call = json!({ "session_id": "s2", "hook_event_name": "PreToolUse", "cwd": cwd, "tool_name": "Bash", "tool_input": {}, "tool_use_id": "t" });
+    let held = world.run_with(&["hook", "claude-code"], call.to_string().as_bytes());
+    assert_eq!(held.json()["continue"], false);
+    assert_eq!(world.run(&["result"]).code, Some(1));
+    assert_eq!(world.run(&["result", "--json"]).json()["status"], "paused");
+}
+
+#[test]
+fn heartbeats_settings_come_along() {
+    let world = alone();
+    world.write(
+        "home/code/app/.heartbeat.yml",
+        "# team settings\nloop_threshold: 4\nstall_timeout: 300   # five minutes\nwindow_size: 30\n\
+         allowlist: Bash:npm test\nwebhook_url: https://hooks.example.com/x\n",
+    );
+    world.write(
+        "home/code/app/.heartbeat/patterns/deploys.json",
+        r#"{"name":"deploys","display_name":"Deploys","tools":["Bash"],"nudge":"You keep deploying {target}.","severity":"high"}"#,
+    );
+    insta::assert_snapshot!(world.tell(&["import", "heartbeat"]));
+    let list = |key: &str| world.run(&["config", "get", key]).out;
+    assert_eq!(list("webhook.format").trim(), "heartbeat");
+    let file = std::fs::read_to_string(world.path("home/code/app/.belay.toml")).unwrap();
+    assert!(file.contains("nudge_at = 4") && file.contains("deploys"), "{file}");
+    let said = world.run(&["config", "list"]);
+    assert_eq!(said.code, Some(0), "what was written is valid: {said:?}");
+}
