@@ -33,10 +33,16 @@ const BENCHES: &[Bench] = &[
         what: "an event through the resident process, beside bare SQLite; 100,000 sessions  [SESSIONS]",
         run: |sessions| shell::run(shell::cargo(SOCKET).args(sessions)),
     },
+    Bench {
+        name: "hook",
+        what: "a hook call beside the cheapest process there is",
+        run: |_| shell::run(&mut shell::cargo(HOOK)),
+    },
 ];
 
 const TEXT: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "text_bench"];
 const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
+const HOOK: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "hook"];
 const SOCKET: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "socket", "--"];
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {

@@ -1,0 +1,32 @@
+//! The resident process dies in the middle: the agent does not notice, and nothing is lost.
+
+use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_scripted_model::{Script, ScriptedModel};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::rope::{PATIENCE, Rope, number};
+
+pub(crate) fn killing_the_resident_process_changes_nothing(recipe: &'static Recipe) {
+    let Some(agent) = Agent::or_skip(recipe) else { return };
+    let bench = Workbench::new().expect("a bench");
+    let rope = Rope::tie(&agent, &bench);
+    let script = Script::new()
+        .shell("cat no-such-file")
+        .repeat(2)
+        .shell("cat no-such-file")
+        .hold_after(0)
+        .shell("cat no-such-file")
+        .shell("ls")
+        .text("Done.");
+    let model = ScriptedModel::start(script).expect("a model");
+    let running = agent.run(&bench, &model.url(), "Show me the file").start().expect("a start");
+    model.wait_for_turns(3, PATIENCE).expect("turns");
+    let resident = Pid::from_raw(rope.resident()).expect("a process");
+    kill_process(resident, Signal::KILL).expect("a process of ours");
+    model.release();
+    let finished = running.finish().expect("an end");
+    assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.output());
+    let session = rope.session();
+    // What was seen before and what was seen after are one story: the fourth call was nudged.
+    assert_eq!((number(&session, "calls"), number(&session, "nudges")), (5, 1), "{session}");
+}

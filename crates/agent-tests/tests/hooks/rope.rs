@@ -1,0 +1,83 @@
+//! A bench whose agent is on the rope.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use belay_agent_tests::{Agent, Workbench, belay_program};
+use serde_json::Value;
+
+/// Far above what anything takes, even on a machine busy with builds.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Hooks installed by `belay init`, as a user would. The resident process that the first hook starts is stopped at the
+/// end.
+pub(crate) struct Rope<'a> {
+    bench: &'a Workbench,
+    belay: PathBuf,
+}
+
+impl<'a> Rope<'a> {
+    pub(crate) fn tie(agent: &Agent, bench: &'a Workbench) -> Self {
+        bench.configure(agent).expect("a configuration");
+        let rope = Self { bench, belay: belay_program().expect("belay") };
+        let done = rope.belay(&["init", "--yes", "--agent", agent.recipe.name, "--json"]);
+        assert_eq!(done["init"][0]["outcome"], "done", "{done}");
+        rope
+    }
+
+    /// What a command of ours says.
+    pub(crate) fn belay_text(&self, args: &[&str]) -> String {
+        let output = self.bench.command(&self.belay).args(args).output().expect("belay runs");
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(!out.is_empty(), "belay {args:?}: {err}");
+        out.into_owned()
+    }
+
+    /// As [`Rope::belay_text`], in JSON.
+    pub(crate) fn belay(&self, args: &[&str]) -> Value {
+        let out = self.belay_text(args);
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("belay {args:?}: {error}: {out}"))
+    }
+
+    /// All sessions, newest first.
+    pub(crate) fn sessions(&self) -> Vec<Value> {
+        self.belay(&["sessions", "--json"])["sessions"].as_array().expect("a list").clone()
+    }
+
+    /// The one session there is.
+    pub(crate) fn session(&self) -> Value {
+        match &self.sessions()[..] {
+            [one] => one.clone(),
+            several => panic!("one session, not {several:?}"),
+        }
+    }
+
+    /// The resident process, once it is there.
+    pub(crate) fn resident(&self) -> i32 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let status = self.belay(&["status", "--json"]);
+            if let Some(pid) = status["resident"]["pid"].as_i64() {
+                return i32::try_from(pid).expect("a process id");
+            }
+            assert!(Instant::now() < deadline, "no resident process: {status}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// What went wrong in hooks, if anything did.
+    pub(crate) fn faults(&self) -> String {
+        std::fs::read_to_string(self.bench.home().join(".local/state/belay/logs/hook.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Rope<'_> {
+    fn drop(&mut self) {
+        // It would leave by itself in half an hour.
+        let _ = self.bench.command(&self.belay).args(["stop"]).output();
+    }
+}
+
+pub(crate) fn number(session: &Value, counter: &str) -> u64 {
+    session[counter].as_u64().unwrap_or_else(|| panic!("no {counter} in {session}"))
+}
