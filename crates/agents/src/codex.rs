@@ -2,9 +2,11 @@
 
 pub(crate) mod hook;
 pub(crate) mod install;
+pub(crate) mod launch;
 mod output;
 mod tools;
 pub mod transcript;
+pub(crate) mod wire;
 
 pub use tools::kind_of;
 

@@ -2,8 +2,10 @@
 
 pub(crate) mod hook;
 pub(crate) mod install;
+pub(crate) mod launch;
 mod tools;
 pub mod transcript;
+pub(crate) mod wire;
 
 pub use tools::kind_of;
 

@@ -17,6 +17,8 @@
 //! |---|---|
 //! | [`table`] | agents by id and alias, with executable, session folders and formats |
 //! | [`hook`] | what an agent's hooks say and want to hear |
+//! | [`launch`] | how it is started on the rope, for one run |
+//! | [`wire`] | how its model requests show whose they are, and what stops it there |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
 //! | [`aider`], [`claude_code`], [`codex`], [`copilot`], [`gemini`], [`opencode`], [`qwen`], [`pi`] | one agent each |
 //! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
@@ -30,6 +32,7 @@ pub mod gemini;
 pub mod hook;
 pub mod install;
 mod json;
+pub mod launch;
 pub mod opencode;
 pub mod pi;
 pub mod qwen;
@@ -37,6 +40,7 @@ mod recent;
 pub mod table;
 pub mod toolcalls;
 pub mod transcript;
+pub mod wire;
 
 pub use table::{AGENTS, Agent, UserDirs, agent};
 pub use transcript::{Format, Sink, Tally, recognise};

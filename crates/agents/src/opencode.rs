@@ -3,9 +3,11 @@
 mod database;
 pub(crate) mod hook;
 pub(crate) mod install;
+pub(crate) mod launch;
 mod message;
 mod tools;
 pub mod transcript;
+pub(crate) mod wire;
 
 pub use tools::kind_of;
 

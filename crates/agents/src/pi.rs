@@ -1,6 +1,7 @@
 //! pi: session files under `~/.pi/agent/sessions`, one per conversation.
 
 pub mod transcript;
+pub(crate) mod wire;
 
 use belay_core::ToolKind;
 

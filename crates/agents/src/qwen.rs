@@ -3,7 +3,9 @@
 
 pub(crate) mod hook;
 pub(crate) mod install;
+pub(crate) mod launch;
 pub mod transcript;
+pub(crate) mod wire;
 
 pub use crate::gemini::kind_of;
 

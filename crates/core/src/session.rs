@@ -105,6 +105,9 @@ pub struct Session {
     busy_calls: u64,
     /// The budgets that apply, see [`spending`].
     limits: [u64; 5],
+    /// A hook of the agent speaks for this session.
+    #[serde(default)]
+    hooked: bool,
 }
 
 /// What is known about a session besides its events.
@@ -228,6 +231,7 @@ impl Session {
             waited: false,
             busy_calls: 0,
             limits: [0; 5],
+            hooked: false,
         }
     }
 

@@ -7,7 +7,7 @@
 
 mod answer;
 mod change;
-mod prompt;
+pub(super) mod prompt;
 mod record;
 
 use std::collections::VecDeque;

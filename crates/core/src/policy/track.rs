@@ -194,6 +194,11 @@ impl Tracks {
         self.due.remove(at)
     }
 
+    /// Takes the oldest nudge that is due, whatever it waits for.
+    pub(crate) fn take_any_due(&mut self) -> Option<Pending> {
+        self.due.pop_front()
+    }
+
     /// Takes the nudge that answers the next turn, if one is due.
     pub(crate) fn take_due_turn(&mut self) -> Option<Pending> {
         let at = self.due.iter().position(|due| due.matcher == Matcher::Turn)?;

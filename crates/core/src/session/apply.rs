@@ -5,7 +5,7 @@ use super::{Gate, Session, State, Wait};
 use crate::detect::Trigger;
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
-use crate::event::{Author, Body, Event, TaskPhase};
+use crate::event::{Author, Body, Event, Source, TaskPhase};
 use crate::excerpt::floor;
 use crate::outcome::Status;
 use crate::rules::Rules;
@@ -45,6 +45,7 @@ impl Session {
     }
 
     fn note_facts(&mut self, event: &Event) {
+        self.hooked |= event.source == Source::Hook;
         let facts = &mut self.facts;
         if event.at.is_known() {
             if !facts.started_at.is_known() {

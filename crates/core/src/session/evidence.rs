@@ -7,7 +7,7 @@ use crate::action::ToolKind;
 use crate::detect::{Matcher, Trigger};
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
-use crate::event::{Event, ModelAnswered, ModelAsked, Prompt, ToolCalled, ToolReturned};
+use crate::event::{Event, ModelAnswered, ModelAsked, Prompt, Source, ToolCalled, ToolReturned};
 use crate::outcome::{Outcome, Status};
 use crate::policy::{Occasion, Pending};
 use crate::rules::Rules;
@@ -37,12 +37,14 @@ impl Session {
         let Some(call) = self.window.get(newest) else { return };
         self.talk.called(call);
         let claims = call.kind == ToolKind::Finish;
-        let mut due = self.tracks.take_due(call);
-        if due.is_none() {
+        // What the proxy tells of is over: nothing of it can be refused, and nudges wait for a request.
+        let is_over = event.source == Source::Proxy;
+        let mut due = if is_over { None } else { self.tracks.take_due(call) };
+        if due.is_none() && (!is_over || claims) {
             let trigger = if claims { Trigger::Claimed } else { Trigger::Answered };
-            self.examine(Occasion { asked: true, ..occasion(trigger, newest, event) }, rules, effects);
+            self.examine(Occasion { asked: !is_over, ..occasion(trigger, newest, event) }, rules, effects);
             // What is asked for this very moment can be answered at once.
-            due = self.window.get(newest).and_then(|call| self.tracks.take_due(call));
+            due = self.window.get(newest).filter(|_| !is_over).and_then(|call| self.tracks.take_due(call));
         }
         if let Some(due) = due {
             self.deny(newest, due, event);
@@ -182,9 +184,12 @@ impl Session {
         self.answer_turn(event);
     }
 
-    /// A nudge about talk without deeds is the answer to the next turn.
+    /// A nudge about talk without deeds is the answer to the next turn; where no hook speaks for the
+    /// agent, every nudge is.
     fn answer_turn(&mut self, event: &Event) {
-        if let Some(due) = self.tracks.take_due_turn() {
+        let only_channel = event.source == Source::Proxy && !self.hooked;
+        let due = if only_channel { self.tracks.take_any_due() } else { self.tracks.take_due_turn() };
+        if let Some(due) = due {
             let verdict = Verdict::Nudge { finding: due.finding, message: due.message };
             self.remember_answer(Digest::of(event.identity()), verdict);
         }

@@ -5,7 +5,7 @@ use belay_core::event::Author;
 
 /// What a user message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(crate) enum Said {
     /// A prompt by somebody.
     By(Author),
     /// Context the program adds.
@@ -28,7 +28,7 @@ const BEGINNINGS: &[(&str, Said)] = &[
     ("Another language model started to solve this problem", Said::Noise),
 ];
 
-pub(super) fn said(text: &str) -> Said {
+pub(crate) fn said(text: &str) -> Said {
     let text = text.trim_start();
     if text.is_empty() {
         return Said::Noise;

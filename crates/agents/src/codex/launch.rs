@@ -1,0 +1,140 @@
+//! Starting Codex: overrides on the command line are a layer of configuration of their own, and hooks
+//! in it are trusted by the hash of what they run.
+
+use belay_core::SessionKey;
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::ID;
+use crate::launch::{Launch, Recipe, Setting};
+
+/// The recipe.
+pub(crate) struct Start;
+
+/// Events, each with what Codex calls it in its trust records and how long the hook may take.
+const EVENTS: &[(&str, &str, u64)] = &[
+    ("SessionStart", "session_start", 10),
+    ("UserPromptSubmit", "user_prompt_submit", 10),
+    ("PreToolUse", "pre_tool_use", 10),
+    ("PermissionRequest", "permission_request", 10),
+    ("PostToolUse", "post_tool_use", 10),
+    ("PreCompact", "pre_compact", 10),
+    ("PostCompact", "post_compact", 10),
+    ("SubagentStart", "subagent_start", 10),
+    ("SubagentStop", "subagent_stop", 10),
+    ("Stop", "stop", 10),
+    ("SessionEnd", "session_end", 3),
+    ("Interrupt", "interrupt", 3),
+];
+
+/// What of the user's configuration decides where requests go.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Config {
+    model_provider: Option<String>,
+    openai_base_url: Option<String>,
+    model_providers: std::collections::BTreeMap<String, Provider>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Provider {
+    base_url: Option<String>,
+}
+
+impl Recipe for Start {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn launch(&self, setting: &Setting<'_>) -> Launch {
+        let mut launch = Launch::default();
+        let key = SessionKey::new(ID, setting.run);
+        if setting.proxy.is_some() {
+            point(setting, &key, &mut launch);
+        }
+        if let Some(command) = setting.hook(ID) {
+            hooks(&command, &mut launch);
+        }
+        // Overrides may stand before the sub-command, and the user's own come later and win.
+        launch.args.extend_from_slice(setting.args);
+        launch
+    }
+}
+
+fn point(setting: &Setting<'_>, key: &SessionKey, launch: &mut Launch) {
+    let config = config(setting);
+    let overrides = overrides(setting);
+    let typed = |name: &str| overrides.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let provider = typed("model_provider").or(config.model_provider).unwrap_or_else(|| "openai".to_owned());
+    let mut set = |name: &str, base: String| {
+        launch.arg("-c");
+        launch.arg(format!("{name}={}", json!(base)));
+    };
+    if provider == "openai" {
+        let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| setting.var("OPENAI_BASE_URL"));
+        // Without one of the user's own, whether a subscription or a key pays decides where requests go.
+        let upstream = if own.is_some() { "openai" } else { "codex" };
+        if let Some(base) = setting.base(key, upstream) {
+            set("openai_base_url", base);
+        }
+        if let Some(own) = own {
+            launch.upstream("openai", &own);
+        }
+        return;
+    }
+    let name = format!("model_providers.{provider}.base_url");
+    let own = typed(&name).or_else(|| config.model_providers.get(&provider)?.base_url.clone());
+    match (own, setting.base(key, &provider)) {
+        (Some(own), Some(base)) => {
+            set(&name, base);
+            launch.upstream(&provider, &own);
+        }
+        _ => launch.notes.push(format!(
+            "where the provider `{provider}` is cannot be told from Codex's configuration: requests do not pass the proxy"
+        )),
+    }
+}
+
+/// The user's configuration, as far as it can be read.
+fn config(setting: &Setting<'_>) -> Config {
+    let home = setting.var("CODEX_HOME").map_or_else(|| setting.user.home.join(".codex"), Into::into);
+    let text = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
+    toml::from_str(&text).unwrap_or_default()
+}
+
+/// What the user overrides on the command line.
+fn overrides(setting: &Setting<'_>) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut args = setting.args.iter().filter_map(|arg| arg.to_str());
+    while let Some(arg) = args.next() {
+        let pair = match arg {
+            "-c" | "--config" => args.next(),
+            other => other.strip_prefix("--config="),
+        };
+        if let Some((name, value)) = pair.and_then(|pair| pair.split_once('=')) {
+            found.push((name.trim().to_owned(), value.trim().trim_matches(['"', '\'']).to_owned()));
+        }
+    }
+    found
+}
+
+fn hooks(command: &str, launch: &mut Launch) {
+    let mut trusted = Vec::new();
+    for (event, name, timeout) in EVENTS {
+        let command = json!(command);
+        launch.arg("-c");
+        launch.arg(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]"));
+        let record = json!({
+            "event_name": name,
+            "hooks": [{ "async": false, "command": command, "timeout": timeout, "type": "command" }],
+        });
+        // serde_json writes keys in order and without blanks: the form Codex hashes.
+        let hash = Sha256::digest(record.to_string());
+        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        trusted.push(format!("\"/<session-flags>/config.toml:{name}:0:0\"={{trusted_hash=\"sha256:{hex}\"}}"));
+    }
+    launch.arg("-c");
+    launch.arg(format!("hooks.state={{{}}}", trusted.join(",")));
+}

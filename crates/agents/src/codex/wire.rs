@@ -1,0 +1,73 @@
+//! Codex's requests, as of 0.166. A thread is a session; a sub-agent is a thread with a parent. The
+//! title of a thread is asked for in a thread of its own.
+
+use std::collections::BTreeMap;
+
+use belay_core::event::Author;
+use belay_core::{SessionKey, ToolKind};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::transcript::prompt::{Said, said};
+use super::{ID, kind_of};
+use crate::wire::{Dialect, Head, Refusal, Sender};
+
+/// The dialect.
+#[derive(Debug)]
+pub(crate) struct Wire;
+
+/// `x-codex-turn-metadata`, as far as it matters.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Turn {
+    thread_source: String,
+    turn_id: Option<String>,
+    parent_thread_id: Option<String>,
+    workspaces: BTreeMap<String, IgnoredAny>,
+}
+
+impl Dialect for Wire {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+        let user_agent = head.header("user-agent").unwrap_or_default();
+        let turn = head.header("x-codex-turn-metadata");
+        if turn.is_none() && !user_agent.starts_with("codex") {
+            return None;
+        }
+        let turn: Turn = turn.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let key = |id: &str| (!id.is_empty()).then(|| SessionKey::new(ID, id));
+        let auxiliary = turn.thread_source == "thread_title";
+        let thread = head.header("thread-id").or(head.header("session-id")).filter(|_| !auxiliary);
+        let parent = head.header("x-codex-parent-thread-id").map(str::to_owned).or(turn.parent_thread_id);
+        let version = user_agent.split_once('/').and_then(|(_, rest)| rest.split(' ').next());
+        Some(Sender {
+            agent: ID,
+            session: thread.and_then(key),
+            parent: parent.as_deref().and_then(key),
+            auxiliary,
+            batch: turn.turn_id,
+            cwd: turn.workspaces.into_keys().next(),
+            version: version.map(str::to_owned),
+        })
+    }
+
+    fn kind_of(&self, name: &str, input: &Value) -> Option<ToolKind> {
+        kind_of(name, input)
+    }
+
+    fn prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
+        match said(text) {
+            Said::By(author) => Some((author, text)),
+            Said::Noise => None,
+        }
+    }
+
+    /// Codex retries almost everything; a bad request it shows as it is, and stops.
+    fn refuse(&self, _: &str, message: &str) -> Refusal {
+        Refusal { status: 400, headers: vec![("content-type", "text/plain; charset=utf-8")], body: message.to_owned() }
+    }
+}

@@ -1,0 +1,63 @@
+//! Starting Copilot CLI: a session id of ours and hooks in a plugin of this run. Its requests pass the
+//! proxy where the user brings a model of their own; GitHub's own go where they always go.
+
+use belay_core::SessionKey;
+use serde_json::json;
+
+use super::ID;
+use crate::launch::{Launch, Recipe, Setting, claude_hooks};
+
+/// The recipe.
+pub(crate) struct Start;
+
+const EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "ErrorOccurred",
+    "Stop",
+    "SessionEnd",
+];
+
+impl Recipe for Start {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn launch(&self, setting: &Setting<'_>) -> Launch {
+        let mut launch = Launch::default();
+        let named = setting.flag_value("--session-id").map(str::to_owned);
+        let id = named.clone().unwrap_or_else(|| setting.run.to_owned());
+        let key = SessionKey::new(ID, &id);
+        if named.is_none() && !setting.has_flag(&["--resume", "--continue"]) {
+            launch.arg("--session-id");
+            launch.arg(&id);
+        }
+        launch.session = Some(key.clone());
+        if setting.proxy.is_some() {
+            match setting.var("COPILOT_PROVIDER_BASE_URL") {
+                Some(_) => launch.point(setting, &key, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
+                None => launch.notes.push(
+                    "Copilot uses GitHub's models: requests do not pass the proxy, hooks do the watching".to_owned(),
+                ),
+            }
+        }
+        if let Some(command) = setting.hook(ID) {
+            let plugin = setting.scratch.join("copilot-plugin");
+            let manifest = json!({ "name": "belay-run", "version": "0.1.0", "description": "Belay, for this run" });
+            let hooks = json!({ "hooks": claude_hooks(EVENTS, &command, 10) });
+            launch.files.push((plugin.join(".claude-plugin/plugin.json"), manifest.to_string()));
+            launch.files.push((plugin.join("hooks/hooks.json"), hooks.to_string()));
+            launch.arg("--plugin-dir");
+            launch.arg(plugin);
+        }
+        launch.args.extend_from_slice(setting.args);
+        launch
+    }
+}

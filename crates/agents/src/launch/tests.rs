@@ -1,0 +1,114 @@
+use super::*;
+
+/// A launch in a home of its own, shown a line for each argument and variable.
+fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsString>, args: &[&str]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = home.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let user = UserDirs { home: home.path().to_path_buf(), lookup };
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let setting = Setting {
+        proxy: Some("http://127.0.0.1:8787/"),
+        run: "0190-run",
+        belay: Some(Path::new("/usr/bin/belay")),
+        user: &user,
+        args: &args,
+        scratch: Path::new("/state/runs/0190-run"),
+    };
+    let launch = launch(Some(agent), &setting);
+    let mut lines: Vec<String> = launch.args.iter().map(|arg| format!("arg {}", arg.to_string_lossy())).collect();
+    lines.extend(launch.env.iter().map(|(name, value)| format!("env {name}={value}")));
+    lines.extend(launch.files.iter().map(|(path, content)| format!("file {}: {content}", path.display())));
+    lines.extend(launch.session.iter().map(|session| format!("session {session}")));
+    lines.extend(launch.upstreams.iter().map(|(name, url)| format!("upstream {name} {url}")));
+    lines.extend(launch.notes.iter().map(|note| format!("note {note}")));
+    lines.join("\n")
+}
+
+fn nothing(_: &str) -> Option<OsString> {
+    None
+}
+
+#[test]
+fn claude_code() {
+    insta::assert_snapshot!(shown("claude-code", &[], nothing, &["-p", "Fix it"]));
+}
+
+#[test]
+fn claude_code_that_takes_up_a_session_keeps_it() {
+    let shown = shown("claude-code", &[], nothing, &["--continue"]);
+    assert!(!shown.contains("--session-id") && !shown.contains("session claude-code"), "{shown}");
+}
+
+#[test]
+fn a_gateway_of_the_users_own_stays_the_one_that_is_asked() {
+    let lookup = |name: &str| (name == "ANTHROPIC_BASE_URL").then(|| "https://llm.corp/anthropic".into());
+    let shown = shown("claude-code", &[], lookup, &[]);
+    assert!(shown.contains("upstream anthropic https://llm.corp/anthropic"), "{shown}");
+    assert!(shown.contains("env ANTHROPIC_BASE_URL=http://127.0.0.1:8787/s/claude-code:0190-run/anthropic"), "{shown}");
+}
+
+#[test]
+fn codex() {
+    insta::assert_snapshot!(shown("codex", &[], nothing, &["exec", "Fix it"]));
+}
+
+#[test]
+fn codex_with_a_provider_of_the_users_own() {
+    let config = "model_provider = \"corp\"\n[model_providers.corp]\nbase_url = \"https://llm.corp/v1\"\n";
+    let shown = shown("codex", &[(".codex/config.toml", config)], nothing, &["exec"]);
+    assert!(shown.contains("model_providers.corp.base_url=\"http://127.0.0.1:8787/s/codex:0190-run/corp\""), "{shown}");
+    assert!(shown.contains("upstream corp https://llm.corp/v1"), "{shown}");
+    assert!(!shown.contains("openai_base_url"), "{shown}");
+}
+
+#[test]
+fn codex_with_a_provider_given_on_the_command_line() {
+    let args = ["exec", "-c", "model_provider=x", "-c", "model_providers.x.base_url=\"http://127.0.0.1:1/v1\""];
+    let shown = shown("codex", &[], nothing, &args);
+    assert!(shown.contains("upstream x http://127.0.0.1:1/v1"), "{shown}");
+}
+
+#[test]
+fn gemini() {
+    insta::assert_snapshot!(shown("gemini", &[], nothing, &["-p", "Fix it"]));
+}
+
+#[test]
+fn copilot() {
+    let lookup = |name: &str| (name == "COPILOT_PROVIDER_BASE_URL").then(|| "http://127.0.0.1:11434/v1".into());
+    insta::assert_snapshot!(shown("copilot", &[], lookup, &["-p", "Fix it"]));
+}
+
+#[test]
+fn copilot_with_githubs_models_is_watched_by_hooks() {
+    let shown = shown("copilot", &[], nothing, &[]);
+    assert!(shown.contains("note Copilot uses GitHub's models"), "{shown}");
+    assert!(!shown.contains("COPILOT_PROVIDER_BASE_URL"), "{shown}");
+}
+
+#[test]
+fn opencode() {
+    let config = r#"{"provider":{"mine":{"options":{"baseURL":"{env:MY_URL}/v1"}}}}"#;
+    let lookup = |name: &str| (name == "MY_URL").then(|| "https://llm.corp".into());
+    insta::assert_snapshot!(shown(
+        "opencode",
+        &[(".config/opencode/opencode.json", config)],
+        lookup,
+        &["run", "Fix it"]
+    ));
+}
+
+#[test]
+fn any_other_command_gets_the_usual_variables() {
+    insta::assert_snapshot!(shown("aider", &[], nothing, &["--message", "Fix it"]));
+}
+
+#[test]
+fn a_word_of_a_shell_stays_one_word() {
+    assert_eq!(quoted("/usr/bin/belay"), "/usr/bin/belay");
+    assert_eq!(quoted("/my tools/be'lay"), r"'/my tools/be'\''lay'");
+}

@@ -1,0 +1,82 @@
+//! Starting opencode: a configuration in the environment is laid over the user's files, and a folder of
+//! this run holds the plugin that calls our hooks.
+
+use belay_core::SessionKey;
+use serde_json::{Map, Value, json};
+
+use super::ID;
+use crate::launch::{Launch, Recipe, Setting};
+
+/// The recipe.
+pub(crate) struct Start;
+
+/// opencode's own names of the APIs we know, and what stands below their base URLs.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("anthropic", "anthropic", "/v1"),
+    ("openai", "openai", "/v1"),
+    ("google", "gemini", "/v1beta"),
+    ("openrouter", "openrouter", "/v1"),
+];
+
+impl Recipe for Start {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn launch(&self, setting: &Setting<'_>) -> Launch {
+        let mut launch = Launch { args: setting.args.to_vec(), ..Launch::default() };
+        let key = SessionKey::new(ID, setting.run);
+        if setting.proxy.is_some() {
+            let config = providers(setting, &key, &mut launch);
+            launch.set("OPENCODE_CONFIG_CONTENT", config.to_string());
+        }
+        launch
+    }
+}
+
+/// Base URLs of all providers, those the user has added among them.
+fn providers(setting: &Setting<'_>, key: &SessionKey, launch: &mut Launch) -> Value {
+    let own = setting.var("OPENCODE_CONFIG_CONTENT").and_then(|text| serde_json::from_str(&text).ok());
+    let mut config: Value = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
+    let mut bases: Map<String, Value> = Map::new();
+    for (provider, upstream, below) in KNOWN {
+        bases.extend(setting.base(key, upstream).map(|base| ((*provider).to_owned(), format!("{base}{below}").into())));
+    }
+    for file in files(setting).iter().chain([&config.clone()]) {
+        let Some(providers) = file.get("provider").and_then(Value::as_object) else { continue };
+        for (provider, definition) in providers {
+            let url = definition.pointer("/options/baseURL").and_then(Value::as_str);
+            let Some(url) = url.map(|url| with_variables(url, setting)) else { continue };
+            launch.upstreams.retain(|(name, _)| name != provider);
+            launch.upstream(provider, &url);
+            bases.extend(setting.base(key, provider).map(|base| (provider.clone(), base.into())));
+        }
+    }
+    for (provider, base) in bases {
+        config["provider"][provider]["options"]["baseURL"] = base;
+    }
+    config
+}
+
+/// The user's configuration files, least important first.
+fn files(setting: &Setting<'_>) -> Vec<Value> {
+    let config = setting.var("XDG_CONFIG_HOME").map_or_else(|| setting.user.home.join(".config"), Into::into);
+    let here = std::env::current_dir().unwrap_or_default();
+    let folders = [config.join("opencode"), here.clone(), here.join(".opencode")];
+    let files = folders.iter().flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
+    let own = setting.var("OPENCODE_CONFIG").map(Into::into);
+    files.chain(own).filter_map(|file| serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()).collect()
+}
+
+/// `{env:NAME}` as opencode reads it.
+fn with_variables(text: &str, setting: &Setting<'_>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{env:") {
+        let (name, tail) = after.split_once('}').unwrap_or((after, ""));
+        out.push_str(before);
+        out.push_str(&setting.var(name).unwrap_or_default());
+        rest = tail;
+    }
+    out + rest
+}

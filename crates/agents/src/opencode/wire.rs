@@ -1,0 +1,28 @@
+//! opencode's requests, as of 1.18: every one names its session, the one for the title too.
+
+use belay_core::{SessionKey, ToolKind};
+use serde_json::Value;
+
+use super::{ID, kind_of};
+use crate::wire::{Dialect, Head, Sender, version_of};
+
+/// The dialect.
+#[derive(Debug)]
+pub(crate) struct Wire;
+
+impl Dialect for Wire {
+    fn agent(&self) -> &'static str {
+        ID
+    }
+
+    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+        let version = version_of(head, "opencode")?;
+        let session = head.header("x-session-id").filter(|id| !id.is_empty());
+        let session = session.map(|id| SessionKey::new(ID, id));
+        Some(Sender { agent: ID, session, version: Some(version), ..Sender::default() })
+    }
+
+    fn kind_of(&self, name: &str, _: &Value) -> Option<ToolKind> {
+        kind_of(name)
+    }
+}
