@@ -95,6 +95,12 @@ pub const REGISTRY: &[Variable] = &[
         example: "https://hooks.example.com/belay",
     },
     Variable {
+        name: "BELAY_SESSION",
+        key: None,
+        what: "Set by `belay run` for the agent: the session its hooks belong to where the agent names none.",
+        example: "qwen:0190d1e0-7c1e-7d3a-b8f2-0a1b2c3d4e5f",
+    },
+    Variable {
         name: "HOME",
         key: None,
         what: "The user's home folder; the search for a project file stops there.",

@@ -37,6 +37,7 @@ mod model;
 mod places;
 mod problem;
 mod project;
+mod proxy;
 mod rulesets;
 mod schema;
 mod show;
@@ -53,6 +54,7 @@ pub use model::{Config, Hooks, Log, LogLevel, Notify, Serve, StoreLimits, Webhoo
 pub use places::{PlaceError, Places};
 pub use problem::{ConfigError, Position, Problem};
 pub use project::{PROJECT_FILE, ProjectFile};
+pub use proxy::{Auth, Compat, Proxy, Upstream};
 pub use rulesets::{Notice, Rulesets};
 pub use schema::json_schema;
 pub use show::{Entry, Explained};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use belay_core::Rules;
 
+use crate::proxy::{Compat, Proxy};
 use crate::units::{ByteSize, Listen, Span};
 
 /// Belay's configuration.
@@ -18,6 +19,10 @@ pub struct Config {
     pub store: StoreLimits,
     /// Hooks inside the agents.
     pub hooks: Hooks,
+    /// The relay between agents and models.
+    pub proxy: Proxy,
+    /// Clients of the tools Belay takes over from.
+    pub compat: Compat,
     /// Telling a person at this machine.
     pub notify: Notify,
     /// Telling another program.
