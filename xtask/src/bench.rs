@@ -29,6 +29,11 @@ const BENCHES: &[Bench] = &[
         run: |_| shell::run(&mut shell::cargo(TEXT)),
     },
     Bench {
+        name: "proxy",
+        what: "a hop through us, beside nginx and a bare hyper  [TARGET...]",
+        run: |targets| shell::run(shell::cargo(PROXY).args(targets)),
+    },
+    Bench {
         name: "socket",
         what: "an event through the resident process, beside bare SQLite; 100,000 sessions  [SESSIONS]",
         run: |sessions| shell::run(shell::cargo(SOCKET).args(sessions)),
@@ -43,6 +48,7 @@ const BENCHES: &[Bench] = &[
 const TEXT: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "text_bench"];
 const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
 const HOOK: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "hook"];
+const PROXY: &[&str] = &["bench", "--quiet", "-p", "belay-proxy", "--bench", "proxy", "--"];
 const SOCKET: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "socket", "--"];
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {

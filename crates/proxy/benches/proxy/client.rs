@@ -1,0 +1,66 @@
+//! A client that waits for nothing but the network.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::upstream::find;
+
+/// One keep-alive connection.
+pub(crate) struct Client {
+    address: SocketAddr,
+    stream: TcpStream,
+    buf: Vec<u8>,
+}
+
+/// When the first and the last byte of an answer came.
+#[derive(Clone, Copy)]
+pub(crate) struct Timing {
+    pub(crate) first: Duration,
+    pub(crate) total: Duration,
+}
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self { address, stream: connect(address), buf: vec![0; 1 << 16] }
+    }
+
+    /// Sends a whole request and reads the whole answer.
+    pub(crate) fn ask(&mut self, request: &[u8]) -> Timing {
+        let start = Instant::now();
+        self.stream.write_all(request).expect("a request goes out");
+        let mut have = 0;
+        let mut first = None;
+        loop {
+            let n = self.stream.read(&mut self.buf[have..]).expect("an answer");
+            assert!(n > 0, "{} closed in the middle: {}", self.address, String::from_utf8_lossy(&self.buf[..have]));
+            first.get_or_insert_with(|| start.elapsed());
+            have += n;
+            if complete(&self.buf[..have]) {
+                break;
+            }
+        }
+        let total = start.elapsed();
+        let answer = &self.buf[..have];
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(answer));
+        if find(&answer[..have.min(1024)], b"onnection: close").is_some() {
+            self.stream = connect(self.address);
+        }
+        Timing { first: first.expect("a first byte"), total }
+    }
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_nodelay(true).expect("nodelay");
+    stream
+}
+
+fn complete(answer: &[u8]) -> bool {
+    let Some(head) = find(answer, b"\r\n\r\n") else { return false };
+    let text = String::from_utf8_lossy(&answer[..head]).to_ascii_lowercase();
+    match text.lines().find_map(|line| line.strip_prefix("content-length:")) {
+        Some(length) => answer.len() >= head + 4 + length.trim().parse::<usize>().expect("a length"),
+        None => answer.ends_with(b"\r\n0\r\n\r\n"),
+    }
+}

@@ -1,0 +1,31 @@
+//! `cargo xtask bench proxy`: what a hop through us costs, beside what others cost.
+//!
+//! All targets run side by side and are asked in turn, one request each per round and in rotated
+//! order, so that whatever else the machine does hits all of them alike. A target is a process of
+//! its own; its CPU time is read from the kernel.
+
+#![expect(clippy::print_stdout, reason = "the table is the product")]
+#![cfg_attr(
+    not(test),
+    expect(clippy::expect_used, clippy::unwrap_used, reason = "a bench that cannot run should say so and stop")
+)]
+
+mod client;
+mod hyper_pass;
+mod load;
+mod process;
+mod table;
+mod targets;
+mod upstream;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        // The bench starts itself again for the targets it brings along.
+        ["serve", "upstream"] => upstream::serve(),
+        ["serve", "hyper", upstream] => hyper_pass::serve(upstream),
+        ["serve", "relay", upstream] => targets::serve_relay(upstream),
+        names => table::print(names),
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs everything and prints the tables.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::client::{Client, Timing};
+use crate::load::Conversation;
+use crate::process::{Process, cpu, memory};
+use crate::targets::{Target, start};
+
+const ALL: &[&str] = &["relay", "nginx", "hyper"];
+const SIZES: &[(&str, usize)] = &[("1 KB", 1 << 10), ("100 KB", 100 << 10), ("1 MB", 1 << 20)];
+
+pub(crate) fn print(names: &[&str]) {
+    let scratch = std::env::temp_dir().join(format!("belay-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).expect("a scratch folder");
+    let (_upstream, address) = Process::start_self(&["serve", "upstream"]);
+    let mut targets = Vec::new();
+    for name in ALL.iter().filter(|name| names.is_empty() || names.contains(name)) {
+        match start(name, address, &scratch) {
+            Ok(target) => targets.push(target),
+            Err(problem) => println!("skipped {name}: {problem}"),
+        }
+    }
+    for streaming in [false, true] {
+        for (label, size) in SIZES {
+            sequential(label, *size, streaming, address, &targets);
+        }
+    }
+    println!("\nmemory at the end (MB): ");
+    for target in &targets {
+        println!("  {:<8} {:.1}", target.name, memory(target.process.id()) as f64 / 1e6);
+    }
+    drop(targets);
+    let _ = std::fs::remove_dir_all(scratch);
+}
+
+/// One request at a time, to every target in turn.
+fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, targets: &[Target]) {
+    let rounds: usize = match size {
+        0..=10_000 => 3000,
+        10_001..=200_000 => 1500,
+        _ => 300,
+    };
+    let addresses: Vec<SocketAddr> =
+        std::iter::once(direct).chain(targets.iter().map(|target| target.address)).collect();
+    let mut clients: Vec<Client> = addresses.iter().map(|address| Client::new(*address)).collect();
+    let mut timings: Vec<Vec<Timing>> = vec![Vec::new(); clients.len()];
+    let mut talk = Conversation::new(size, streaming);
+    let mut before = Vec::new();
+    let warm_up = rounds / 10;
+    for round in 0..rounds + warm_up {
+        if round == warm_up {
+            timings.iter_mut().for_each(Vec::clear);
+            before = targets.iter().map(|target| cpu(target.process.id())).collect();
+        }
+        if size > 10_000 {
+            talk.grow();
+        }
+        for step in 0..clients.len() {
+            let index = (round + step) % clients.len();
+            let request = talk.request(addresses[index], &format!("{label}{streaming}"));
+            timings[index].push(clients[index].ask(&request));
+        }
+    }
+    let spent: Vec<Duration> =
+        targets.iter().zip(&before).map(|(target, before)| cpu(target.process.id()) - *before).collect();
+    let what = if streaming { "streaming" } else { "plain" };
+    println!("\n{what}, {label}, {rounds} requests each; microseconds");
+    println!("{:<8} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "first", "p50", "added", "p99", "CPU");
+    let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+    let mut floor = 0.0;
+    for (index, timings) in timings.iter_mut().enumerate() {
+        let first = percentile(timings.iter().map(|timing| timing.first), 50);
+        let p50 = percentile(timings.iter().map(|timing| timing.total), 50);
+        let p99 = percentile(timings.iter().map(|timing| timing.total), 99);
+        if index == 0 {
+            floor = micros(p50);
+            println!("{:<8} {:>8.0} {:>8.0} {:>8} {:>8.0} {:>8}", "direct", micros(first), floor, "", micros(p99), "");
+            continue;
+        }
+        let per_request = micros(spent[index - 1]) / rounds as f64;
+        println!(
+            "{:<8} {:>8.0} {:>8.0} {:>+8.0} {:>8.0} {:>8.0}",
+            targets[index - 1].name,
+            micros(first),
+            micros(p50),
+            micros(p50) - floor,
+            micros(p99),
+            per_request
+        );
+    }
+}
+
+fn percentile(values: impl Iterator<Item = Duration>, percent: usize) -> Duration {
+    let mut values: Vec<Duration> = values.collect();
+    values.sort_unstable();
+    values.get(values.len() * percent / 100).or(values.last()).copied().unwrap_or_default()
+}

@@ -1,0 +1,78 @@
+//! Who is measured.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use belay_proxy::{Config, Ours, Relay, Rewound, Unjudged, UpstreamConfig};
+
+use crate::process::{Process, announce, wait_for};
+
+/// Something that passes requests on.
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    pub(crate) address: SocketAddr,
+    pub(crate) process: Process,
+}
+
+/// Starts a target by name, in front of `upstream`.
+pub(crate) fn start(name: &'static str, upstream: SocketAddr, scratch: &Path) -> Result<Target, String> {
+    let (process, address) = match name {
+        "relay" => Process::start_self(&["serve", "relay", &upstream.to_string()]),
+        "hyper" => Process::start_self(&["serve", "hyper", &upstream.to_string()]),
+        "nginx" => nginx(upstream, scratch)?,
+        other => return Err(format!("there is no target `{other}`")),
+    };
+    wait_for(address, Duration::from_secs(60))?;
+    Ok(Target { name, address, process })
+}
+
+fn free_port() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address")
+}
+
+fn nginx(upstream: SocketAddr, scratch: &Path) -> Result<(Process, SocketAddr), String> {
+    let program = ["/usr/sbin/nginx", "/usr/bin/nginx"].iter().map(PathBuf::from).find(|path| path.exists());
+    let program = program.ok_or("nginx is not installed (Debian: apt-get install nginx-light)")?;
+    let address = free_port();
+    let config = format!(
+        "daemon off; worker_processes 1; error_log {0}/error.log; pid {0}/nginx.pid;\n\
+         events {{ worker_connections 4096; }}\n\
+         http {{ access_log off; client_max_body_size 0; client_body_temp_path {0}/body; proxy_temp_path {0}/proxy;\n\
+         fastcgi_temp_path {0}/f; uwsgi_temp_path {0}/u; scgi_temp_path {0}/s;\n\
+         upstream model {{ server {upstream}; keepalive 512; }}\n\
+         server {{ listen {address} backlog=4096; keepalive_requests 1000000; tcp_nodelay on;\n\
+         location / {{ proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection \"\";\n\
+         proxy_buffering off; proxy_request_buffering off; }} }} }}\n",
+        scratch.display()
+    );
+    let path = scratch.join("nginx.conf");
+    std::fs::write(&path, config).map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.arg("-p").arg(scratch).arg("-c").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok((Process::start(&mut command)?, address))
+}
+
+/// The relay alone, without server and store around it.
+pub(crate) fn serve_relay(upstream: &str) {
+    struct Nobody;
+    impl Ours for Nobody {
+        fn serve(&self, _: Rewound, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(async {})
+        }
+    }
+    let config =
+        Config { upstreams: vec![UpstreamConfig::new("openai", format!("http://{upstream}"))], ..Config::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async move {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        announce(listener.local_addr().expect("an address"));
+        let relay = Relay::new(&config, Arc::new(Nobody), Arc::new(Unjudged)).expect("a relay");
+        Arc::new(relay).listen(listener).await;
+    });
+}

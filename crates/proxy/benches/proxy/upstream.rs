@@ -1,0 +1,68 @@
+//! A model API that answers at once: the floor of every measurement. Threads and blocking sockets,
+//! so that it costs little and the same for everybody.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+const CHUNKS: usize = 50;
+
+pub(crate) fn serve() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    crate::process::announce(listener.local_addr().expect("an address"));
+    for stream in listener.incoming().flatten() {
+        std::thread::spawn(move || answer_all(stream));
+    }
+}
+
+fn answer_all(mut stream: TcpStream) {
+    stream.set_nodelay(true).expect("nodelay");
+    let body = br#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}"#;
+    let mut plain =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    plain.push_str(std::str::from_utf8(body).expect("text"));
+    let mut buf = vec![0; 1 << 20];
+    let mut have = 0;
+    loop {
+        let head_end = loop {
+            if let Some(at) = find(&buf[..have], b"\r\n\r\n") {
+                break at + 4;
+            }
+            match stream.read(&mut buf[have..]) {
+                Ok(n) if n > 0 => have += n,
+                _ => return,
+            }
+        };
+        let head = String::from_utf8_lossy(&buf[..head_end]).to_ascii_lowercase();
+        let length: usize = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length:"))
+            .map_or(0, |value| value.trim().parse().expect("a length"));
+        let streaming = head.contains("accept: text/event-stream");
+        let mut left = length.saturating_sub(have - head_end);
+        while left > 0 {
+            match stream.read(&mut buf) {
+                Ok(n) if n > 0 => left -= n,
+                _ => return,
+            }
+        }
+        have = 0;
+        let sent = if streaming { stream_answer(&mut stream) } else { stream.write_all(plain.as_bytes()) };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+fn stream_answer(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    for _ in 0..CHUNKS {
+        let event = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"some "},"finish_reason":null}]}"#;
+        stream.write_all(format!("{:x}\r\n{event}\n\n\r\n", event.len() + 2).as_bytes())?;
+    }
+    let last = "data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}}\n\ndata: [DONE]\n\n";
+    stream.write_all(format!("{:x}\r\n{last}\r\n0\r\n\r\n", last.len()).as_bytes())
+}
+
+pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}

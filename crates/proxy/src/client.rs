@@ -1,0 +1,155 @@
+//! The agent's side: one connection, and what was read from it ahead.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::buffer::{Buffer, Buffers, HEAD};
+
+/// One connection of an agent.
+#[derive(Debug)]
+pub(crate) struct Client {
+    io: TcpStream,
+    /// Bytes read and not yet understood: a head, or the beginning of the next request. An idle
+    /// connection holds no buffer.
+    inbox: Option<Buffer>,
+    buffers: Buffers,
+}
+
+/// The client went away.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+impl From<io::Error> for Gone {
+    fn from(_: io::Error) -> Self {
+        Self
+    }
+}
+
+impl Client {
+    pub(crate) fn new(io: TcpStream, buffers: Buffers) -> Self {
+        Self { io, inbox: None, buffers }
+    }
+
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// What was read ahead.
+    pub(crate) fn ahead(&self) -> &[u8] {
+        self.inbox.as_ref().map_or(&[], Buffer::data)
+    }
+
+    pub(crate) fn consume(&mut self, n: usize) {
+        if let Some(inbox) = &mut self.inbox {
+            inbox.consume(n);
+            if inbox.is_empty() {
+                self.inbox = None;
+            }
+        }
+    }
+
+    /// Takes back bytes that belong to what comes next.
+    pub(crate) fn put_back(&mut self, bytes: &[u8]) -> Result<(), Gone> {
+        let inbox = self.inbox.get_or_insert_with(|| self.buffers.fixed(HEAD));
+        while inbox.spare().len() < bytes.len() {
+            *inbox = inbox.doubled().ok_or(Gone)?;
+        }
+        inbox.put(bytes);
+        Ok(())
+    }
+
+    /// Reads more ahead. Waits without holding memory while there is nothing.
+    pub(crate) async fn read_ahead(&mut self) -> Result<(), Gone> {
+        if self.inbox.is_none() {
+            self.io.readable().await?;
+        }
+        let inbox = self.inbox.get_or_insert_with(|| self.buffers.fixed(HEAD));
+        if inbox.spare().is_empty() {
+            inbox.compact();
+        }
+        if inbox.spare().is_empty() {
+            *inbox = inbox.doubled().ok_or(Gone)?;
+        }
+        match self.io.read(inbox.spare()).await? {
+            0 => Err(Gone),
+            n => {
+                inbox.filled(n);
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads into `room`, first of all what was read ahead; 0 means the client closed.
+    pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let ahead = self.ahead();
+        if !ahead.is_empty() {
+            let n = ahead.len().min(room.len());
+            room[..n].copy_from_slice(&ahead[..n]);
+            self.consume(n);
+            return Poll::Ready(Ok(n));
+        }
+        let mut read = ReadBuf::new(room);
+        ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
+        Poll::Ready(Ok(read.filled().len()))
+    }
+
+    /// Writes some of the parts, in order.
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, first: &[u8], second: &[u8]) -> Poll<io::Result<usize>> {
+        let io = Pin::new(&mut self.io);
+        match (first.is_empty(), second.is_empty()) {
+            (false, false) => io.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)]),
+            (true, _) => io.poll_write(cx, second),
+            (_, true) => io.poll_write(cx, first),
+        }
+    }
+
+    /// Ready when the client has gone. What it sends ahead meanwhile is kept, up to a buffer full.
+    pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<Gone> {
+        loop {
+            if ready!(self.io.poll_read_ready(cx)).is_err() {
+                return Poll::Ready(Gone);
+            }
+            let inbox = self.inbox.get_or_insert_with(|| self.buffers.fixed(HEAD));
+            if inbox.spare().is_empty() {
+                // It talks on instead of listening; what it has to say is read after the answer.
+                return Poll::Pending;
+            }
+            let mut read = ReadBuf::new(inbox.spare());
+            let outcome = Pin::new(&mut self.io).poll_read(cx, &mut read);
+            let n = read.filled().len();
+            inbox.filled(n);
+            if inbox.is_empty() {
+                self.inbox = None;
+            }
+            match ready!(outcome) {
+                Ok(()) if n > 0 => {}
+                _ => return Poll::Ready(Gone),
+            }
+        }
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), Gone> {
+        Ok(self.io.write_all(bytes).await?)
+    }
+
+    /// Ends the conversation so that the last answer arrives: a close while the client still sends
+    /// would reset the connection and could take the answer with it.
+    pub(crate) async fn close(mut self) {
+        const PATIENCE: Duration = Duration::from_millis(500);
+        let _ = self.io.shutdown().await;
+        let mut sink = self.buffers.fixed(HEAD);
+        let drain = async { while matches!(self.io.read(sink.spare()).await, Ok(n) if n > 0) {} };
+        let _ = tokio::time::timeout(PATIENCE, drain).await;
+    }
+
+    /// The bare connection, and what was read from it ahead.
+    pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
+        let ahead = self.ahead().to_vec();
+        (self.io, ahead)
+    }
+}

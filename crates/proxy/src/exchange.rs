@@ -1,0 +1,219 @@
+//! One request and its answer.
+//!
+//! Both directions move in one task, driven by one poll: what is ready is passed on at once, what
+//! is not makes nobody else wait. There is no channel and no second task between reading a byte
+//! and writing it.
+
+mod download;
+mod quiet;
+mod upload;
+
+pub(crate) use quiet::Quiet;
+pub(crate) use upload::Upload;
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use crate::client::Client;
+use crate::framing::BadFraming;
+use crate::inspect::Turn;
+use crate::judge::Later;
+use crate::upstream::{Link, Trouble, Upstream};
+use download::{Download, DownloadError, End};
+use upload::{UploadError, Uploaded};
+
+/// One request and its answer, while they are on their way.
+pub(crate) struct Exchange<'a> {
+    client: &'a mut Client,
+    quiet: &'a mut Quiet,
+    upstream: &'a Upstream,
+    link: Link,
+    up: Upload,
+    down: Download,
+    /// Whoever looks on.
+    turn: Option<Turn>,
+    /// The request is on its way and has not been looked at yet.
+    unread: bool,
+    /// The upstream takes no more of the request.
+    deaf: bool,
+    /// Rings when a session's standing changes: one that was stopped for good ends at once.
+    bell: Option<Later<()>>,
+}
+
+/// What becomes of the client's connection.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// It can ask again.
+    KeepAlive,
+    /// That was the last answer.
+    Close,
+    /// The two sides speak another protocol now; these bytes came early.
+    Upgraded(Link, Vec<u8>),
+}
+
+/// Why the client did not get the upstream's whole answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    ClientGone,
+    /// The answer broke off in the middle; all that is left is to break off too.
+    Broken(Trouble),
+    /// Nothing was answered yet: the request is handed back, for words of our own.
+    Upstream(Trouble, Upload),
+    /// The session is held back, and nothing of this request counts for the upstream.
+    Held(Upload, Turn),
+    /// The request breaks its own framing.
+    BadBody(BadFraming),
+}
+
+/// What the two directions came to.
+#[derive(Debug)]
+enum Moved {
+    Held,
+    Answered(End),
+}
+
+#[derive(Debug)]
+enum Stop {
+    Up(UploadError),
+    Down(DownloadError),
+    Quiet,
+    /// The session was stopped for good.
+    Stopped,
+}
+
+/// How an answer has to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// With `HEAD`: there is no body, whatever the head says.
+    pub(crate) headless: bool,
+    /// The client said it will close.
+    pub(crate) closing: bool,
+}
+
+impl<'a> Exchange<'a> {
+    pub(crate) fn new(
+        client: &'a mut Client,
+        quiet: &'a mut Quiet,
+        upstream: &'a Upstream,
+        link: Link,
+        up: Upload,
+        turn: Option<Turn>,
+        asked: Asked,
+    ) -> Self {
+        let down = Download::new(asked.headless, asked.closing, client.buffers());
+        Self { client, quiet, upstream, link, up, down, turn, unread: false, deaf: false, bell: None }
+    }
+
+    /// Moves both directions until the answer is complete. `reused` tells that the upstream may have
+    /// closed the connection before it saw the request: then it is asked once more on a fresh one.
+    pub(crate) async fn run(mut self, mut reused: bool) -> Result<Next, Failure> {
+        self.quiet.begin(self.upstream.quiet);
+        loop {
+            match poll_fn(|cx| self.poll(cx)).await {
+                Ok(Moved::Held) => {
+                    if let Some(mut turn) = self.turn.take() {
+                        if turn.is_held(self.up.payload().as_deref()) {
+                            return Err(Failure::Held(self.up, turn));
+                        }
+                        self.turn = Some(turn);
+                        self.unread = true;
+                    }
+                    self.up.release();
+                }
+                Ok(Moved::Answered(end)) => return Ok(self.finish(end)),
+                Err(Stop::Down(DownloadError::NoWord)) if reused && self.up.rewind() => {
+                    reused = false;
+                    self.deaf = false;
+                    match self.upstream.link(true).await {
+                        Ok((link, _)) => self.link = link,
+                        Err(trouble) => return Err(Failure::Upstream(trouble, self.up)),
+                    }
+                }
+                Err(Stop::Stopped) if self.down.end_if_due(&mut self.turn) => {}
+                Err(stop) => return Err(self.failure(stop)),
+            }
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Moved, Stop>> {
+        if !self.deaf {
+            match self.up.poll(cx, self.client, &mut self.link) {
+                Poll::Ready(Ok(Uploaded::Held)) if !self.down.has_begun() => return Poll::Ready(Ok(Moved::Held)),
+                Poll::Ready(Ok(_)) | Poll::Pending => {}
+                Poll::Ready(Err(UploadError::UpstreamClosed)) => self.deaf = true,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Stop::Up(error))),
+            }
+        }
+        if self.unread && self.up.is_sent() {
+            // The upstream has work to do: now there is time to look.
+            self.read();
+        }
+        match self.down.poll(cx, self.client, &mut self.link, &mut self.turn) {
+            Poll::Ready(Ok(end)) => return Poll::Ready(Ok(Moved::Answered(end))),
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(Stop::Down(error))),
+            Poll::Pending => {}
+        }
+        if (self.up.is_complete() || self.deaf) && self.client.poll_gone(cx).is_ready() {
+            return Poll::Ready(Err(Stop::Up(UploadError::ClientGone)));
+        }
+        while let Some(turn) = &self.turn {
+            let bell = self.bell.get_or_insert_with(|| turn.changed());
+            if bell.as_mut().poll(cx).is_pending() {
+                break;
+            }
+            self.bell = None;
+            if turn.is_stopped() {
+                return Poll::Ready(Err(Stop::Stopped));
+            }
+        }
+        match self.quiet.poll(cx, self.up.moved() + self.down.moved()) {
+            Poll::Ready(()) => Poll::Ready(Err(Stop::Quiet)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn read(&mut self) {
+        self.unread = false;
+        if let Some(turn) = &mut self.turn {
+            turn.observe(self.up.payload().as_deref());
+        }
+    }
+
+    fn finish(mut self, end: End) -> Next {
+        if let Some(turn) = &mut self.turn {
+            turn.answer_ends(true);
+        }
+        match end {
+            End::Upgraded => {
+                let early = self.down.leftover().to_vec();
+                Next::Upgraded(self.link, early)
+            }
+            // An answer that came before the end of the question leaves both connections unclean.
+            _ if !self.up.is_complete() || self.deaf => Next::Close,
+            _ => {
+                if self.down.is_reusable() {
+                    self.upstream.keep(self.link);
+                }
+                if end == End::Close { Next::Close } else { Next::KeepAlive }
+            }
+        }
+    }
+
+    fn failure(mut self, stop: Stop) -> Failure {
+        if matches!(stop, Stop::Stopped) {
+            return match self.turn.take() {
+                Some(turn) if !self.down.has_begun() => Failure::Held(self.up, turn),
+                _ => Failure::ClientGone,
+            };
+        }
+        let host = self.upstream.base.authority.clone();
+        let trouble = match stop {
+            Stop::Up(UploadError::BadBody(bad)) => return Failure::BadBody(bad),
+            Stop::Up(_) | Stop::Down(DownloadError::ClientGone) => return Failure::ClientGone,
+            Stop::Down(DownloadError::NoWord | DownloadError::Truncated) => Trouble::Closed { host },
+            Stop::Down(DownloadError::Garbage(problem)) => Trouble::Garbage { host, problem },
+            Stop::Quiet | Stop::Stopped => Trouble::Stalled { host, after: self.upstream.quiet },
+        };
+        if self.down.has_begun() { Failure::Broken(trouble) } else { Failure::Upstream(trouble, self.up) }
+    }
+}

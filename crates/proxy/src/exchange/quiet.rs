@@ -1,0 +1,50 @@
+//! How long nothing may move.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Fires when an exchange has been quiet for too long. One timer serves a connection for all its
+/// life: moving bytes only note the time, and a timer that fires too early is set again.
+#[derive(Debug)]
+pub(crate) struct Quiet {
+    timer: Option<Pin<Box<Sleep>>>,
+    limit: Duration,
+    moved: Instant,
+    progress: u64,
+}
+
+impl Quiet {
+    pub(crate) fn new() -> Self {
+        Self { timer: None, limit: Duration::MAX, moved: Instant::now(), progress: 0 }
+    }
+
+    /// A new exchange begins.
+    pub(crate) fn begin(&mut self, limit: Duration) {
+        if limit < self.limit {
+            self.timer = None;
+        }
+        self.limit = limit;
+        (self.moved, self.progress) = (Instant::now(), 0);
+    }
+
+    /// Ready when nothing has moved for the whole limit; `progress` counts what has moved so far. To
+    /// be polled after everything that could move has moved.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, progress: u64) -> Poll<()> {
+        if progress != self.progress {
+            (self.moved, self.progress) = (Instant::now(), progress);
+        }
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(self.moved + self.limit)));
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            let due = self.moved + self.limit;
+            if due <= Instant::now() {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(due);
+        }
+    }
+}

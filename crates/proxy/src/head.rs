@@ -1,0 +1,185 @@
+//! Heads of requests and answers: understood, and otherwise left as they are.
+//!
+//! A relayed head keeps its lines byte for byte, in order and in the case they were sent; only
+//! lines that concern this hop alone are left out. What could be read in two ways is refused:
+//! the peer we relay to must see the same message as we do.
+
+mod request;
+mod response;
+
+pub(crate) use request::{RequestHead, Rewrite, Seen};
+pub(crate) use response::ResponseHead;
+
+use crate::framing::Framing;
+
+/// Most header lines a head may have.
+pub(crate) const MAX_LINES: usize = 128;
+/// Longest head.
+pub(crate) const MAX_BYTES: usize = 256 * 1024;
+
+/// Room for the lines of one head while it is looked at.
+pub(crate) type Lines<'b> = [httparse::Header<'b>; MAX_LINES];
+
+/// Why a head was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadHead {
+    #[error("it is not HTTP/1.1: {0}")]
+    Syntax(httparse::Error),
+    #[error("it has more than {MAX_LINES} lines or is longer than {} KiB", MAX_BYTES / 1024)]
+    TooLarge,
+    #[error("{0}")]
+    Ambiguous(&'static str),
+}
+
+/// What the lines of a head say about the message and this hop.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hop {
+    length: Option<u64>,
+    chunked: bool,
+    other_coding: bool,
+    close: bool,
+    keep_alive: bool,
+    upgrade: bool,
+    /// `Connection` names further lines that concern this hop only.
+    names_lines: bool,
+}
+
+impl Hop {
+    fn read(lines: &[httparse::Header<'_>]) -> Result<Self, BadHead> {
+        let mut hop = Self::default();
+        for line in lines {
+            match line.name.len() {
+                10 if is(line.name, "connection") => hop.read_connection(line.value),
+                14 if is(line.name, "content-length") => {
+                    let length = digits(line.value).ok_or(BadHead::Ambiguous("its Content-Length is not a number"))?;
+                    if hop.length.is_some_and(|other| other != length) {
+                        return Err(BadHead::Ambiguous("it has two different Content-Length lines"));
+                    }
+                    hop.length = Some(length);
+                }
+                17 if is(line.name, "transfer-encoding") => {
+                    if hop.chunked || hop.other_coding {
+                        return Err(BadHead::Ambiguous("it has two Transfer-Encoding lines"));
+                    }
+                    hop.chunked = line.value.eq_ignore_ascii_case(b"chunked");
+                    hop.other_coding = !hop.chunked;
+                }
+                _ => {}
+            }
+        }
+        if hop.length.is_some() && (hop.chunked || hop.other_coding) {
+            return Err(BadHead::Ambiguous("it has both Content-Length and Transfer-Encoding"));
+        }
+        Ok(hop)
+    }
+
+    fn read_connection(&mut self, value: &[u8]) {
+        for token in tokens(value) {
+            if token.eq_ignore_ascii_case(b"close") {
+                self.close = true;
+            } else if token.eq_ignore_ascii_case(b"keep-alive") {
+                self.keep_alive = true;
+            } else if token.eq_ignore_ascii_case(b"upgrade") {
+                self.upgrade = true;
+            } else {
+                self.names_lines = true;
+            }
+        }
+    }
+
+    /// Whether the line concerns this hop only. `Transfer-Encoding` and `Trailer` do too, by the
+    /// book, but the raw body goes with them.
+    fn owns(&self, line: &httparse::Header<'_>, lines: &[httparse::Header<'_>]) -> bool {
+        let name = line.name;
+        match name.len() {
+            2 if is(name, "te") => true,
+            7 if is(name, "upgrade") => !self.upgrade,
+            10 if is(name, "connection") || is(name, "keep-alive") => true,
+            16 if is(name, "proxy-connection") => true,
+            18 if is(name, "proxy-authenticate") => true,
+            19 if is(name, "proxy-authorization") => true,
+            _ => self.names_lines && named_by_connection(name, lines),
+        }
+    }
+}
+
+fn named_by_connection(name: &str, lines: &[httparse::Header<'_>]) -> bool {
+    // These describe the message itself; nobody may have them taken away.
+    if ["host", "content-length", "transfer-encoding", "content-type", "authorization"]
+        .iter()
+        .any(|kept| is(name, kept))
+    {
+        return false;
+    }
+    let connection = lines.iter().filter(|line| is(line.name, "connection"));
+    connection.flat_map(|line| tokens(line.value)).any(|token| token.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}
+
+pub(crate) fn is(name: &str, other: &str) -> bool {
+    name.eq_ignore_ascii_case(other)
+}
+
+fn digits(value: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(value).ok()?;
+    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+/// Sets the `Content-Length` of a whole head, keeping its name and place.
+pub(crate) fn set_length(head: &mut Vec<u8>, length: usize) {
+    let mut at = 0;
+    for line in head.split_inclusive(|byte| *byte == b'\n') {
+        const NAME: &[u8] = b"content-length:";
+        if line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
+            let value = at + NAME.len()..at + line.len();
+            head.splice(value, format!(" {length}\r\n").into_bytes());
+            return;
+        }
+        at += line.len();
+    }
+}
+
+/// Copies the lines of a head that `keep` wants, byte for byte, in runs.
+fn copy_lines<'v>(
+    raw: &[u8],
+    lines: &[httparse::Header<'_>],
+    out: &mut Vec<u8>,
+    mut keep: impl FnMut(usize) -> Keep<'v>,
+) {
+    let end_of_lines = raw.len() - 2;
+    let start = |index: usize| match lines.get(index) {
+        Some(line) => line.name.as_ptr() as usize - raw.as_ptr() as usize,
+        None => end_of_lines,
+    };
+    let mut run = start(0);
+    for index in 0..lines.len() {
+        let instead = match keep(index) {
+            Keep::Yes => continue,
+            Keep::No => None,
+            Keep::Value(value) => Some(value),
+        };
+        out.extend_from_slice(&raw[run..start(index)]);
+        if let Some(value) = instead {
+            out.extend_from_slice(lines[index].name.as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            out.extend_from_slice(b"\r\n");
+        }
+        run = start(index + 1);
+    }
+    out.extend_from_slice(&raw[run..end_of_lines]);
+}
+
+/// What becomes of a line.
+enum Keep<'v> {
+    Yes,
+    No,
+    /// Its name with another value.
+    Value(&'v [u8]),
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! The head of a request.
+
+use super::{BadHead, Framing, Hop, Keep, Lines, MAX_BYTES, copy_lines, is};
+
+/// A request's head, borrowed from the bytes it was read from.
+#[derive(Debug)]
+pub(crate) struct RequestHead<'b, 'l> {
+    raw: &'b [u8],
+    pub(crate) method: &'b str,
+    pub(crate) target: &'b str,
+    minor: u8,
+    lines: &'l [httparse::Header<'b>],
+    hop: Hop,
+}
+
+/// How the head changes on its way to the upstream.
+#[derive(Debug, Default)]
+pub(crate) struct Rewrite<'a> {
+    /// What to ask the upstream for.
+    pub(crate) target: &'a [&'a str],
+    /// Whom to ask.
+    pub(crate) host: &'a str,
+    /// A credential of ours instead of the client's.
+    pub(crate) credential: Option<(&'a str, &'a str)>,
+}
+
+impl<'b, 'l> RequestHead<'b, 'l> {
+    /// Reads a head; `None` while it is not complete.
+    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut Lines<'b>) -> Result<Option<Self>, BadHead> {
+        let mut request = httparse::Request::new(room);
+        let len = match request.parse(bytes) {
+            Ok(httparse::Status::Complete(len)) => len,
+            Ok(httparse::Status::Partial) if bytes.len() >= MAX_BYTES => return Err(BadHead::TooLarge),
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooLarge),
+            Err(error) => return Err(BadHead::Syntax(error)),
+        };
+        let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
+            return Ok(None);
+        };
+        let lines: &'l [httparse::Header<'b>] = request.headers;
+        let raw = &bytes[..len];
+        if raw.iter().enumerate().any(|(at, byte)| *byte == b'\n' && (at == 0 || raw[at - 1] != b'\r')) {
+            return Err(BadHead::Ambiguous("a line ends without a carriage return"));
+        }
+        let hop = Hop::read(lines)?;
+        if hop.other_coding {
+            return Err(BadHead::Ambiguous("its Transfer-Encoding is not `chunked`"));
+        }
+        if hop.chunked && minor == 0 {
+            return Err(BadHead::Ambiguous("HTTP/1.0 knows no Transfer-Encoding"));
+        }
+        if lines.iter().filter(|line| is(line.name, "host")).count() > 1 {
+            return Err(BadHead::Ambiguous("it has two Host lines"));
+        }
+        Ok(Some(Self { raw, method, target, minor, lines, hop }))
+    }
+
+    /// How many bytes the head takes, the empty line included.
+    pub(crate) fn len(&self) -> usize {
+        self.raw.len()
+    }
+
+    pub(crate) fn framing(&self) -> Framing {
+        match self.hop.length {
+            _ if self.hop.chunked => Framing::Chunked,
+            Some(0) | None => Framing::Empty,
+            Some(length) => Framing::Length(length),
+        }
+    }
+
+    /// Whether the client wants to ask more on this connection.
+    pub(crate) fn keep_alive(&self) -> bool {
+        self.minor == 1 && !self.hop.close
+    }
+
+    /// The protocol the client wants to go on with, if any.
+    pub(crate) fn upgrade(&self) -> Option<&'b str> {
+        self.hop.upgrade.then(|| self.header("upgrade")).flatten()
+    }
+
+    /// Whether the client waits for a go-ahead before it sends the body.
+    pub(crate) fn expects_continue(&self) -> bool {
+        self.minor == 1 && self.header("expect").is_some_and(|value| is(value, "100-continue"))
+    }
+
+    /// The value of the first line of this name, if it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
+        self.headers().find_map(|(other, value)| is(other, name).then_some(value))
+    }
+
+    /// All lines whose value is text.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'b str, &'b str)> {
+        self.lines.iter().filter_map(|line| Some((line.name, std::str::from_utf8(line.value).ok()?)))
+    }
+
+    /// The head as the upstream gets it.
+    pub(crate) fn relayed(&self, rewrite: &Rewrite<'_>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.raw.len() + 256);
+        out.extend_from_slice(self.method.as_bytes());
+        out.push(b' ');
+        for part in rewrite.target {
+            out.extend_from_slice(part.as_bytes());
+        }
+        out.extend_from_slice(if self.minor == 1 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
+        let mut host_seen = false;
+        copy_lines(self.raw, self.lines, &mut out, |index| {
+            let line = &self.lines[index];
+            if is(line.name, "host") {
+                host_seen = true;
+                return Keep::Value(rewrite.host.as_bytes());
+            }
+            let ours = self.hop.owns(line, self.lines) || is_for_us(line.name);
+            let replaced = rewrite.credential.is_some() && is_credential(line.name, rewrite.credential);
+            if ours || replaced { Keep::No } else { Keep::Yes }
+        });
+        let mut add = |name: &str, value: &str| {
+            for part in [name, ": ", value, "\r\n"] {
+                out.extend_from_slice(part.as_bytes());
+            }
+        };
+        if !host_seen {
+            add("host", rewrite.host);
+        }
+        if let Some((name, value)) = rewrite.credential {
+            add(name, value);
+        }
+        if self.hop.upgrade {
+            add("connection", "upgrade");
+        }
+        out.extend_from_slice(b"\r\n");
+        out
+    }
+}
+
+impl belay_agents::wire::Head for Seen<'_, '_, '_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.header(name)
+    }
+
+    fn path(&self) -> &str {
+        self.path
+    }
+}
+
+/// A head as an agent's dialect looks at it: without the prefixes that were meant for us.
+#[derive(Debug)]
+pub(crate) struct Seen<'h, 'b, 'l> {
+    pub(crate) head: &'h RequestHead<'b, 'l>,
+    pub(crate) path: &'b str,
+}
+
+/// Lines addressed to us: nobody else needs to know.
+fn is_for_us(name: &str) -> bool {
+    let starts = |prefix: &str| name.get(..prefix.len()).is_some_and(|start| is(start, prefix));
+    starts("x-belay-") || starts("x-loop-")
+}
+
+/// Lines that carry a credential and give way to a configured one.
+fn is_credential(name: &str, credential: Option<(&str, &str)>) -> bool {
+    ["authorization", "x-api-key", "api-key", "x-goog-api-key"].iter().any(|known| is(name, known))
+        || credential.is_some_and(|(own, _)| is(name, own))
+}

@@ -1,0 +1,84 @@
+//! The head of an answer.
+
+use super::{BadHead, Framing, Hop, Keep, Lines, MAX_BYTES, copy_lines, is};
+
+/// An answer's head, borrowed from the bytes it was read from.
+#[derive(Debug)]
+pub(crate) struct ResponseHead<'b, 'l> {
+    raw: &'b [u8],
+    pub(crate) status: u16,
+    minor: u8,
+    lines: &'l [httparse::Header<'b>],
+    hop: Hop,
+}
+
+impl<'b, 'l> ResponseHead<'b, 'l> {
+    /// Reads a head; `None` while it is not complete.
+    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut Lines<'b>) -> Result<Option<Self>, BadHead> {
+        let mut response = httparse::Response::new(room);
+        let len = match response.parse(bytes) {
+            Ok(httparse::Status::Complete(len)) => len,
+            Ok(httparse::Status::Partial) if bytes.len() >= MAX_BYTES => return Err(BadHead::TooLarge),
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooLarge),
+            Err(error) => return Err(BadHead::Syntax(error)),
+        };
+        let (Some(status), Some(minor)) = (response.code, response.version) else { return Ok(None) };
+        let lines: &'l [httparse::Header<'b>] = response.headers;
+        let raw = &bytes[..len];
+        if !raw.ends_with(b"\r\n") {
+            return Err(BadHead::Ambiguous("its last line ends without a carriage return"));
+        }
+        Ok(Some(Self { raw, status, minor, lines, hop: Hop::read(lines)? }))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Not yet the answer: 100, 103 and the like.
+    pub(crate) fn is_interim(&self) -> bool {
+        (100..200).contains(&self.status) && self.status != 101
+    }
+
+    /// How the body ends, given how it was asked for.
+    pub(crate) fn framing(&self, asked_with: &str) -> Framing {
+        if asked_with == "HEAD" || self.status < 200 || self.status == 204 || self.status == 304 {
+            return Framing::Empty;
+        }
+        match self.hop.length {
+            _ if self.hop.chunked => Framing::Chunked,
+            Some(length) => Framing::Length(length),
+            None => Framing::UntilClose,
+        }
+    }
+
+    /// Whether the upstream takes another request on this connection.
+    pub(crate) fn keep_alive(&self) -> bool {
+        self.minor == 1 && !self.hop.close
+    }
+
+    /// The value of the first line of this name, if it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
+        let line = self.lines.iter().find(|line| is(line.name, name))?;
+        std::str::from_utf8(line.value).ok()
+    }
+
+    /// Appends the head as the client gets it. `close` tells the client that this was the last answer.
+    pub(crate) fn relay(&self, close: bool, out: &mut Vec<u8>) {
+        let first_line = self
+            .lines
+            .first()
+            .map_or(self.raw.len() - 2, |line| line.name.as_ptr() as usize - self.raw.as_ptr() as usize);
+        out.extend_from_slice(&self.raw[..first_line]);
+        copy_lines(self.raw, self.lines, out, |index| {
+            if self.hop.owns(&self.lines[index], self.lines) { Keep::No } else { Keep::Yes }
+        });
+        if self.status == 101 {
+            out.extend_from_slice(b"connection: upgrade\r\n");
+        } else if close {
+            out.extend_from_slice(b"connection: close\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}

@@ -1,0 +1,410 @@
+//! Looking at what passes, without standing in its way.
+//!
+//! A [`Turn`] goes along with one request and its answer. Before the last piece of the request is
+//! let go, it only answers from memory whether the session is held; everything else happens while
+//! the upstream is at work, on copies.
+
+mod answer;
+mod api;
+mod conversation;
+mod decode;
+mod facts;
+mod identity;
+mod items;
+mod nudge;
+mod recorder;
+mod scan;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use belay_agents::wire::{Dialect, Head};
+use belay_core::chant::ChantRules;
+use belay_core::event::Usage;
+use belay_core::{SessionKey, Time, Verdict};
+use tokio::sync::oneshot;
+
+use crate::judge::{Allowance, Judge, Later, Standing};
+use crate::words;
+use answer::Reader;
+use api::{Api, Asks};
+use conversation::Conversation;
+use facts::Asked;
+use identity::{Beginnings, Who};
+use recorder::{News, Note, Recorder};
+
+/// Most conversations whose checkpoints are kept. One that was forgotten is read afresh.
+const CONVERSATIONS: usize = 4096;
+
+/// What a token of output is in bytes, near enough.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Why an answer was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// It had begun to repeat itself.
+    Chant { said: u64, what: String },
+    /// A budget was used up in the middle of it.
+    Budget,
+    /// The session was stopped for good.
+    Stopped,
+}
+
+impl Cut {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Chant { .. } => "belay_chanting",
+            Self::Budget => "belay_budget",
+            Self::Stopped => "belay_stopped",
+        }
+    }
+}
+
+/// Looks at all requests.
+pub(crate) struct Inspector {
+    judge: Arc<dyn Judge>,
+    recorder: Recorder,
+    memory: Mutex<Memory>,
+    chant: Option<ChantRules>,
+}
+
+#[derive(Default)]
+struct Memory {
+    conversations: HashMap<SessionKey, (u64, Conversation)>,
+    uses: u64,
+    beginnings: Beginnings,
+    /// Shapes we could not read, noted once each.
+    strange: Vec<(Api, &'static str)>,
+    /// Sessions with a refused request since they last went on.
+    refused: VecDeque<SessionKey>,
+}
+
+impl std::fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inspector").finish_non_exhaustive()
+    }
+}
+
+impl Inspector {
+    pub(crate) fn new(judge: Arc<dyn Judge>, chant: Option<ChantRules>) -> std::io::Result<Self> {
+        let recorder = Recorder::start(Arc::clone(&judge))?;
+        Ok(Self { judge, recorder, memory: Mutex::default(), chant })
+    }
+
+    /// Goes along with a request, if it asks for a turn of a conversation.
+    pub(crate) fn follow(self: &Arc<Self>, method: &str, head: &dyn Head, run: Option<&str>) -> Option<Turn> {
+        let Asks::Turn(api) = Asks::of(method, head.path()) else { return None };
+        let who = Who::read(head, run);
+        let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
+        Some(Turn {
+            inspector: Arc::clone(self),
+            api,
+            model: api.model_in_path(head.path()).map(str::to_owned),
+            encoding: encoding.filter(|encoding| encoding != "identity"),
+            session: who.session.clone(),
+            who,
+            asked: None,
+            reader: None,
+            cleared: false,
+            allowance: Allowance::default(),
+            cut: None,
+        })
+    }
+}
+
+/// One request and its answer, as far as they have been looked at.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    inspector: Arc<Inspector>,
+    api: Api,
+    who: Who,
+    model: Option<String>,
+    encoding: Option<String>,
+    session: Option<SessionKey>,
+    asked: Option<Arc<Asked>>,
+    reader: Option<Reader>,
+    /// A verdict let this very request go.
+    cleared: bool,
+    /// What the answer may cost.
+    allowance: Allowance,
+    /// Why the answer was cut off.
+    cut: Option<Cut>,
+}
+
+impl Turn {
+    pub(crate) fn dialect(&self) -> &'static dyn Dialect {
+        self.who.dialect
+    }
+
+    /// Whether Loop Watchdog's answers are expected.
+    pub(crate) fn is_legacy(&self) -> bool {
+        self.who.legacy
+    }
+
+    /// The session, where the head names it and it is nobody's sub-agent.
+    pub(crate) fn main_session(&self) -> Option<&SessionKey> {
+        self.session.as_ref().filter(|_| self.who.sender.parent.is_none() && !self.who.sender.auxiliary)
+    }
+
+    /// This request may go, whatever holds the session.
+    pub(crate) fn clear(&mut self) {
+        self.cleared = true;
+    }
+
+    /// Whether something holds the session back. Without a body only the head can tell whose it is.
+    pub(crate) fn is_held(&mut self, body: Option<&[u8]>) -> bool {
+        if self.cleared {
+            return false;
+        }
+        if self.session.is_none()
+            && let Some(body) = body
+        {
+            self.session = self.with_body(body, |turn, body| {
+                let mut memory = turn.inspector.lock();
+                turn.who.session(turn.api, body, &mut memory.beginnings)
+            });
+        }
+        self.standing() != Standing::Free
+    }
+
+    fn standing(&self) -> Standing {
+        self.session.as_ref().map_or(Standing::Free, |session| self.inspector.judge.standing(session))
+    }
+
+    /// Whether the session was stopped for good.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.standing() == Standing::Stopped
+    }
+
+    /// Resolves when the session's standing may have changed.
+    pub(crate) fn changed(&self) -> Later<()> {
+        self.inspector.judge.changed()
+    }
+
+    /// Whether waiting for a person makes sense: the first time an incident holds a request back. Then
+    /// the person has had their time, and whoever asks again should hear at once.
+    pub(crate) fn may_wait(&self) -> bool {
+        let Some(session) = &self.session else { return false };
+        !self.inspector.lock().refused.contains(session)
+    }
+
+    /// The request was refused.
+    pub(crate) fn refused(&mut self) {
+        if let Some(session) = &self.session {
+            self.inspector.lock().note_refused(session);
+        }
+    }
+
+    /// Looks at the body of a request that is on its way.
+    pub(crate) fn observe(&mut self, body: Option<&[u8]>) {
+        if self.asked.is_none() {
+            self.record(body, None);
+        }
+    }
+
+    /// The body with a note for the agent in it, where that can be done.
+    pub(crate) fn with_note(&self, body: &[u8], note: &str) -> Option<Vec<u8>> {
+        self.encoding.is_none().then(|| nudge::with_note(self.api, body, note)).flatten()
+    }
+
+    /// The note is on its way.
+    pub(crate) fn delivered(&self, finding: &str) {
+        if let Some(asked) = &self.asked {
+            let note = Note::Delivered { asked: Arc::clone(asked), finding: finding.to_owned(), at: now() };
+            self.inspector.recorder.note(note);
+        }
+    }
+
+    /// Looks at the body of a request that waits, and asks whether it may go. `None`: it is nobody's.
+    pub(crate) fn ask(&mut self, body: Option<&[u8]>) -> Option<oneshot::Receiver<Verdict>> {
+        if self.asked.is_some() {
+            return self.ask_again();
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.record(body, Some(sender));
+        self.asked.is_some().then_some(receiver)
+    }
+
+    /// The question once more: has a verdict changed meanwhile?
+    pub(crate) fn ask_again(&mut self) -> Option<oneshot::Receiver<Verdict>> {
+        let asked = self.asked.as_ref()?;
+        let (sender, receiver) = oneshot::channel();
+        // Asked under a new id: the same question twice would get the same answer twice.
+        let mut again = Asked::clone(asked);
+        again.request = new_id();
+        again.at = now();
+        let again = Arc::new(again);
+        self.asked = Some(Arc::clone(&again));
+        self.inspector.recorder.note(Note::Asked { asked: again, news: None, verdict: Some(sender) });
+        Some(receiver)
+    }
+
+    fn record(&mut self, body: Option<&[u8]>, verdict: Option<oneshot::Sender<Verdict>>) {
+        let bytes = body.map_or(0, |body| body.len() as u64);
+        let held = self.is_held(body);
+        if !held && let Some(session) = &self.session {
+            let mut memory = self.inspector.lock();
+            memory.refused.retain(|refused| refused != session);
+        }
+        let Some(session) = self.session.clone() else { return };
+        let news = body.and_then(|body| self.with_body(body, |turn, body| Some(turn.read(&session, body))));
+        let (fields, news) = news.flatten().unzip();
+        let offers_tools = fields.as_ref().is_none_or(|fields| fields.tools);
+        let auxiliary = self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools());
+        let plan = self.who.plan.clone();
+        let plan = if held { plan.or_else(|| body.and_then(identity::plan_in_body)) } else { plan };
+        let asked = Arc::new(Asked {
+            session,
+            parent: self.who.sender.parent.clone(),
+            dialect: self.who.dialect,
+            api: self.api,
+            request: new_id(),
+            at: now(),
+            auxiliary,
+            batch: self.who.sender.batch.clone(),
+            told: self.who.told.clone(),
+            version: self.who.sender.version.clone(),
+            model: fields.and_then(|fields| fields.model).or_else(|| self.model.clone()),
+            bytes,
+            account: self.who.account,
+            plan,
+        });
+        self.asked = Some(Arc::clone(&asked));
+        // A title or a summary carries a history of its own, which is no part of the conversation.
+        let news = news.filter(|_| !auxiliary);
+        self.inspector.recorder.note(Note::Asked { asked, news, verdict });
+    }
+
+    /// What is new in the body.
+    fn read(&self, session: &SessionKey, body: &[u8]) -> Option<(conversation::Fields, News)> {
+        let mut memory = self.inspector.lock();
+        let conversation = memory.conversation(session);
+        let Some(found) = conversation.read(self.api, body) else {
+            memory.note_strange(self.api, self.who.dialect.agent());
+            return None;
+        };
+        let mut news = News { first: found.first, afresh: found.afresh, ..News::default() };
+        for range in found.messages {
+            news.bytes.extend_from_slice(&body[range]);
+            news.ends.push(news.bytes.len());
+        }
+        Some((found.fields, news))
+    }
+
+    /// Works on the body, unpacked if need be.
+    fn with_body<R>(&self, body: &[u8], work: impl FnOnce(&Self, &[u8]) -> Option<R>) -> Option<R> {
+        match &self.encoding {
+            None => work(self, body),
+            Some(encoding) => work(self, &decode::whole(encoding, body)?),
+        }
+    }
+
+    /// The answer begins.
+    pub(crate) fn answer_begins(&mut self, status: u16, kind: &str, encoding: Option<&str>) {
+        if let Some(asked) = &self.asked {
+            let chant = self.inspector.chant;
+            self.reader = Some(Reader::new(self.api, status, kind, encoding, chant));
+            self.allowance = self.inspector.judge.allowance(&asked.session, asked.model.as_deref());
+        }
+    }
+
+    /// The answer goes on.
+    pub(crate) fn answer_goes_on(&mut self, bytes: &[u8]) {
+        if let Some(reader) = &mut self.reader {
+            reader.feed(bytes);
+        }
+    }
+
+    /// The events that end the answer here, if it should end and can. To be asked when everything
+    /// that was shown has reached the agent.
+    pub(crate) fn ending(&mut self) -> Option<String> {
+        let reader = self.reader.as_ref()?;
+        let so_far = reader.so_far();
+        if self.cut.is_some() || !reader.is_open_stream() || !reader.may_end_here() {
+            return None;
+        }
+        let why = if let Some(finding) = reader.chanting() {
+            Cut::Chant { said: so_far.said, what: finding.what.clone() }
+        } else if self.allowance.is_exceeded_by(so_far.said / BYTES_PER_TOKEN) {
+            Cut::Budget
+        } else if self.is_stopped() {
+            Cut::Stopped
+        } else {
+            return None;
+        };
+        let ending = answer::ending(self.api, so_far, &words::cut(&why))?;
+        self.cut = Some(why);
+        Some(ending)
+    }
+
+    /// The answer is over: completely, or broken off.
+    pub(crate) fn answer_ends(&mut self, whole: bool) {
+        let (Some(asked), Some(reader)) = (self.asked.take(), self.reader.take()) else { return };
+        let (mut answered, chant) = reader.finish(whole);
+        if let Some(cut) = &self.cut {
+            // The upstream never told what it cost; a guess is better than nothing.
+            let usage = answered.usage.get_or_insert_with(Usage::default);
+            usage.output = usage.output.max(answered.said / BYTES_PER_TOKEN);
+            answered.stop = Some(cut.word().to_owned());
+        }
+        let chanting = chant.is_some();
+        let (at, saved) = (now(), self.cut.take().map(|cut| words::cut(&cut)));
+        let answered = Box::new(answered);
+        self.inspector.recorder.note(Note::Answered { asked, answered, chanting, saved, at });
+    }
+}
+
+/// An answer that nobody ended broke off.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.answer_ends(false);
+    }
+}
+
+impl Inspector {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory {
+    fn conversation(&mut self, session: &SessionKey) -> &mut Conversation {
+        self.uses += 1;
+        let now = self.uses;
+        if self.conversations.len() >= CONVERSATIONS && !self.conversations.contains_key(session) {
+            // An eighth at once, so that a full memory does not search for the oldest at every request.
+            let mut uses: Vec<u64> = self.conversations.values().map(|(used, _)| *used).collect();
+            let (_, oldest, _) = uses.select_nth_unstable(CONVERSATIONS / 8);
+            let oldest = *oldest;
+            self.conversations.retain(|_, (used, _)| *used > oldest);
+        }
+        let (used, conversation) = self.conversations.entry(session.clone()).or_default();
+        *used = now;
+        conversation
+    }
+
+    fn note_refused(&mut self, session: &SessionKey) {
+        const KEPT: usize = 256;
+        if !self.refused.contains(session) {
+            self.refused.truncate(KEPT - 1);
+            self.refused.push_front(session.clone());
+        }
+    }
+
+    fn note_strange(&mut self, api: Api, agent: &'static str) {
+        if !self.strange.contains(&(api, agent)) {
+            self.strange.push((api, agent));
+            tracing::warn!(?api, agent, "requests of a shape that is not known pass unread; this is said once");
+        }
+    }
+}
+
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn new_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}

@@ -1,0 +1,212 @@
+//! What a model answered, read from a copy of the bytes as they pass.
+
+mod chat;
+mod ending;
+mod failure;
+mod generate;
+mod messages;
+mod responses;
+
+use belay_core::chant::{Chant, ChantFinding, ChantRules};
+use belay_core::event::Usage;
+
+use super::api::Api;
+use super::decode::Decoded;
+use crate::sse::{Decoder, SseEvent};
+
+pub(crate) use ending::ending;
+pub(crate) use failure::Failure;
+
+/// Most text of an answer that is kept, to compare it with others.
+const KEPT_TEXT: usize = 32 * 1024;
+/// Longest plain answer that is looked at.
+const KEPT_BODY: usize = 8 * 1024 * 1024;
+/// Shorter answers are no chants, and most answers are short.
+const WORTH_WATCHING: usize = 600;
+
+/// What was answered, as far as it has come.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Answered {
+    pub(crate) id: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) usage: Option<Usage>,
+    /// Cost in millionths of a dollar, where the upstream tells.
+    pub(crate) cost_micros: Option<u64>,
+    pub(crate) stop: Option<String>,
+    pub(crate) tool_calls: u32,
+    pub(crate) text: String,
+    pub(crate) failure: Option<Failure>,
+    /// The last event has come: nothing is missing.
+    pub(crate) complete: bool,
+    /// Bytes of text and arguments so far: what the output costs can be guessed from it.
+    pub(crate) said: u64,
+    /// What the stream is in the middle of.
+    pub(crate) place: Place,
+}
+
+/// What a stream is in the middle of, for whoever has to end it properly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The open block or item: its index, and whether it is text.
+    pub(crate) open: Option<(u64, bool)>,
+    /// Id of the open item.
+    pub(crate) item: String,
+    /// Blocks and items so far.
+    pub(crate) count: u64,
+    /// Number of the last event.
+    pub(crate) sequence: u64,
+    /// Finished items, as they were sent.
+    pub(crate) finished: Vec<String>,
+}
+
+/// How the answer's body is written.
+#[derive(Debug)]
+enum Form {
+    Stream(Box<Decoder>),
+    Plain(Vec<u8>),
+    /// Nothing we can read.
+    Blind,
+}
+
+/// Reads one answer.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    api: Api,
+    status: u16,
+    form: Form,
+    decoded: Decoded,
+    answered: Answered,
+    chant: Watch,
+}
+
+/// Watches for degenerate output. The watcher is large, so it is made when the answer gets long.
+#[derive(Debug)]
+struct Watch {
+    rules: Option<ChantRules>,
+    chant: Option<Box<Chant>>,
+    watched: usize,
+    finding: Option<ChantFinding>,
+}
+
+impl Reader {
+    /// Reads an answer with this head. Without `chant` nobody watches for degenerate output.
+    pub(crate) fn new(api: Api, status: u16, kind: &str, encoding: Option<&str>, chant: Option<ChantRules>) -> Self {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        let form = if kind.eq_ignore_ascii_case("text/event-stream") {
+            Form::Stream(Box::default())
+        } else if kind.eq_ignore_ascii_case("application/json") || status >= 400 {
+            Form::Plain(Vec::new())
+        } else {
+            Form::Blind
+        };
+        let (decoded, form) = match Decoded::new(encoding) {
+            Some(decoded) => (decoded, form),
+            None => (Decoded::Plain, Form::Blind),
+        };
+        let chant = Watch { rules: chant, chant: None, watched: 0, finding: None };
+        Self { api, status, form, decoded, answered: Answered::default(), chant }
+    }
+
+    /// Takes the next bytes of the body.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let Self { api, form, decoded, answered, chant, .. } = self;
+        let readable = decoded.feed(bytes, &mut |bytes| match form {
+            Form::Stream(decoder) => decoder.feed(bytes, |event| read_event(*api, event, answered)),
+            Form::Plain(body) if body.len() + bytes.len() <= KEPT_BODY => body.extend_from_slice(bytes),
+            Form::Plain(_) | Form::Blind => {}
+        });
+        if !readable {
+            self.form = Form::Blind;
+        }
+        chant.look(&answered.text);
+    }
+
+    /// What has come so far.
+    pub(crate) fn so_far(&self) -> &Answered {
+        &self.answered
+    }
+
+    /// The output degenerated.
+    pub(crate) fn chanting(&self) -> Option<&ChantFinding> {
+        self.chant.finding.as_ref()
+    }
+
+    /// Whether another event could be added to the stream right here.
+    pub(crate) fn may_end_here(&self) -> bool {
+        matches!(&self.form, Form::Stream(decoder) if decoder.is_between_events()) && self.decoded.is_plain()
+    }
+
+    /// Whether this is a stream that could be ended by an event of ours.
+    pub(crate) fn is_open_stream(&self) -> bool {
+        matches!(&self.form, Form::Stream(_)) && self.decoded.is_plain() && !self.answered.complete
+    }
+
+    /// The body is complete, or will never be.
+    pub(crate) fn finish(mut self, whole: bool) -> (Answered, Option<ChantFinding>) {
+        if let Form::Plain(body) = &self.form {
+            if self.status >= 400 {
+                self.answered.failure = Some(Failure::read(self.status, body));
+            } else if whole {
+                read_plain(self.api, body, &mut self.answered);
+                self.chant.look(&self.answered.text);
+            }
+        }
+        self.answered.complete |= whole;
+        (self.answered, self.chant.finding)
+    }
+}
+
+fn read_event(api: Api, event: SseEvent<'_>, answered: &mut Answered) {
+    let read = match api {
+        Api::Chat => chat::read_event,
+        Api::Responses => responses::read_event,
+        Api::Messages => messages::read_event,
+        Api::Generate => generate::read_event,
+    };
+    read(event, answered);
+}
+
+fn read_plain(api: Api, body: &[u8], answered: &mut Answered) {
+    let read = match api {
+        Api::Chat => chat::read_plain,
+        Api::Responses => responses::read_plain,
+        Api::Messages => messages::read_plain,
+        Api::Generate => generate::read_plain,
+    };
+    read(body, answered);
+}
+
+impl Watch {
+    fn look(&mut self, text: &str) {
+        let Some(rules) = self.rules else { return };
+        if text.len() < WORTH_WATCHING || text.len() == self.watched {
+            return;
+        }
+        let chant = self.chant.get_or_insert_with(|| Box::new(Chant::new(&rules)));
+        if let Some(finding) = chant.push(&text[self.watched..]) {
+            self.finding = Some(finding);
+        }
+        self.watched = text.len();
+    }
+}
+
+impl Answered {
+    /// Adds a piece of the text.
+    fn say(&mut self, piece: &str) {
+        self.said += piece.len() as u64;
+        let room = KEPT_TEXT.saturating_sub(self.text.len());
+        self.text.push_str(&piece[..piece.floor_char_boundary(room.min(piece.len()))]);
+    }
+
+    /// Keeps the first value that is told.
+    fn set(slot: &mut Option<String>, value: Option<std::borrow::Cow<'_, str>>) {
+        if slot.is_none()
+            && let Some(value) = value.filter(|value| !value.is_empty() && value.len() <= 512)
+        {
+            *slot = Some(value.into_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

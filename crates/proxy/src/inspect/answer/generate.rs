@@ -1,0 +1,104 @@
+//! Gemini's generateContent.
+
+use std::borrow::Cow;
+
+use belay_core::event::Usage;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::{Answered, Failure};
+use crate::sse::SseEvent;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    #[serde(borrow, default)]
+    candidates: Vec<Candidate<'a>>,
+    #[serde(default)]
+    usage_metadata: Option<Tokens>,
+    #[serde(borrow, default)]
+    model_version: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    response_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    /// A thought is no part of the answer.
+    #[serde(default)]
+    thought: bool,
+    #[serde(default)]
+    function_call: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Tokens {
+    prompt_token_count: u64,
+    candidates_token_count: u64,
+    thoughts_token_count: u64,
+    cached_content_token_count: u64,
+}
+
+pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
+    read_one(event.data, answered);
+}
+
+/// One response, or a list of them where a stream was asked for without `alt=sse`.
+pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
+    match serde_json::from_slice::<Vec<&RawValue>>(body) {
+        Ok(list) => list.iter().for_each(|one| read_one(one.get().as_bytes(), answered)),
+        Err(_) => read_one(body, answered),
+    }
+}
+
+fn read_one(body: &[u8], answered: &mut Answered) {
+    let Ok(response) = serde_json::from_slice::<Response<'_>>(body) else { return };
+    Answered::set(&mut answered.id, response.response_id);
+    Answered::set(&mut answered.model, response.model_version);
+    if let Some(error) = response.error {
+        answered.failure = Some(Failure::read(200, error.get().as_bytes()));
+    }
+    if let Some(tokens) = response.usage_metadata {
+        let cache_read = tokens.cached_content_token_count;
+        answered.usage = Some(Usage {
+            input: tokens.prompt_token_count.saturating_sub(cache_read),
+            output: tokens.candidates_token_count + tokens.thoughts_token_count,
+            cache_read,
+            cache_write: 0,
+        });
+    }
+    if let Some(candidate) = response.candidates.into_iter().next() {
+        for part in candidate.content.map(|content| content.parts).unwrap_or_default() {
+            answered.tool_calls += u32::from(part.function_call.is_some());
+            if !part.thought {
+                answered.say(&part.text.unwrap_or_default());
+            }
+        }
+        if candidate.finish_reason.is_some() {
+            answered.complete = true;
+        }
+        Answered::set(&mut answered.stop, candidate.finish_reason);
+    }
+}

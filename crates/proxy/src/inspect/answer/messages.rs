@@ -1,0 +1,139 @@
+//! Anthropic's Messages.
+
+use std::borrow::Cow;
+
+use belay_core::event::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Answered, Failure};
+use crate::sse::SseEvent;
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type", default)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    index: u64,
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    #[serde(borrow, default)]
+    content_block: Option<Block<'a>>,
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Vec<Block<'a>>,
+    #[serde(default)]
+    usage: Option<Tokens>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type", default)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    partial_json: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    stop_reason: Option<Cow<'a, str>>,
+}
+
+/// Later events repeat or complete what earlier ones said.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+impl Tokens {
+    fn into(self, answered: &mut Answered) {
+        let usage = answered.usage.get_or_insert_with(Usage::default);
+        for (told, slot) in [
+            (self.input_tokens, &mut usage.input),
+            (self.output_tokens, &mut usage.output),
+            (self.cache_read_input_tokens, &mut usage.cache_read),
+            (self.cache_creation_input_tokens, &mut usage.cache_write),
+        ] {
+            *slot = told.unwrap_or(*slot);
+        }
+    }
+}
+
+pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
+    let Ok(event) = serde_json::from_slice::<Event<'_>>(event.data) else { return };
+    match &*event.kind {
+        "message_start" => {
+            if let Some(message) = event.message {
+                read_message(message, answered);
+            }
+        }
+        "content_block_start" => {
+            let kind = event.content_block.map(|block| block.kind).unwrap_or_default();
+            answered.tool_calls += u32::from(kind == "tool_use");
+            answered.place.open = Some((event.index, kind == "text"));
+            answered.place.count = event.index + 1;
+        }
+        "content_block_stop" => answered.place.open = None,
+        "content_block_delta" => {
+            if let Some(delta) = event.delta {
+                answered.say(&delta.text.unwrap_or_default());
+                answered.said += delta.partial_json.map_or(0, |json| json.len() as u64);
+            }
+        }
+        "message_delta" => {
+            Answered::set(&mut answered.stop, event.delta.and_then(|delta| delta.stop_reason));
+            if let Some(tokens) = event.usage {
+                tokens.into(answered);
+            }
+        }
+        "message_stop" => answered.complete = true,
+        "error" => {
+            let error = event.error.map_or("", RawValue::get);
+            answered.failure = Some(Failure::read(200, error.as_bytes()));
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
+    if let Ok(message) = serde_json::from_slice(body) {
+        read_message(message, answered);
+    }
+}
+
+fn read_message(message: Message<'_>, answered: &mut Answered) {
+    Answered::set(&mut answered.id, message.id);
+    Answered::set(&mut answered.model, message.model);
+    Answered::set(&mut answered.stop, message.stop_reason);
+    if let Some(tokens) = message.usage {
+        tokens.into(answered);
+    }
+    for block in message.content {
+        answered.tool_calls += u32::from(block.kind == "tool_use");
+        answered.say(&block.text.unwrap_or_default());
+    }
+}

@@ -1,0 +1,189 @@
+use belay_core::chant::ChantRules;
+
+use super::*;
+
+const CHAT: &str = "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"gpt-5.4\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"I \"},\"finish_reason\":null}]}\n\n\
+data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"will.\"}}]}\n\n\
+data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"\"}}]}}]}\n\n\
+data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{}\"}}]}}]}\n\n\
+data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n\
+data: {\"id\":\"chatcmpl-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":7,\"prompt_tokens_details\":{\"cached_tokens\":60}}}\n\n\
+data: [DONE]\n\n";
+
+const MESSAGES: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"model\":\"claude-opus-5-5\",\"content\":[],\"usage\":{\"input_tokens\":40,\"cache_read_input_tokens\":60,\"cache_creation_input_tokens\":5,\"output_tokens\":1}}}\n\n\
+event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+event: ping\ndata: {\"type\":\"ping\"}\n\n\
+event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"I will.\"}}\n\n\
+event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"Bash\",\"input\":{}}}\n\n\
+event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}}\n\n\
+event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":1}\n\n\
+event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":7}}\n\n\
+event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+const RESPONSES: &str = "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_1\",\"model\":\"gpt-5.5\",\"status\":\"in_progress\",\"output\":[]}}\n\n\
+event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":1,\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[]}}\n\n\
+event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":2,\"item_id\":\"msg_1\",\"delta\":\"I will.\"}\n\n\
+event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":3,\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"I will.\"}]}}\n\n\
+event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"sequence_number\":4,\"output_index\":1,\"item\":{\"type\":\"function_call\",\"call_id\":\"call_1\",\"name\":\"exec_command\",\"arguments\":\"{}\"}}\n\n\
+event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":5,\"response\":{\"id\":\"resp_1\",\"status\":\"completed\",\"error\":null,\"usage\":{\"input_tokens\":100,\"input_tokens_details\":{\"cached_tokens\":60},\"output_tokens\":7}}}\n\n";
+
+const GENERATE: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hm\",\"thought\":true},{\"text\":\"I \"}],\"role\":\"model\"}}],\"modelVersion\":\"gemini-2.5-pro\",\"responseId\":\"r1\"}\r\n\r\n\
+data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"will.\"},{\"functionCall\":{\"name\":\"f\",\"args\":{}}}],\"role\":\"model\"},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":100,\"cachedContentTokenCount\":60,\"candidatesTokenCount\":5,\"thoughtsTokenCount\":2}}\r\n\r\n";
+
+fn read(api: Api, pieces: &[&[u8]]) -> Answered {
+    let mut reader = Reader::new(api, 200, "text/event-stream; charset=utf-8", None, None);
+    pieces.iter().for_each(|piece| reader.feed(piece));
+    reader.finish(true).0
+}
+
+fn summary(answered: &Answered) -> String {
+    let usage = answered.usage.unwrap_or_default();
+    format!(
+        "{} {} {} calls={} in={} read={} write={} out={} {:?} complete={}",
+        answered.id.as_deref().unwrap_or("-"),
+        answered.model.as_deref().unwrap_or("-"),
+        answered.stop.as_deref().unwrap_or("-"),
+        answered.tool_calls,
+        usage.input,
+        usage.cache_read,
+        usage.cache_write,
+        usage.output,
+        answered.text,
+        answered.complete,
+    )
+}
+
+const STREAMS: [(Api, &str, &str); 4] = [
+    (Api::Chat, CHAT, "chatcmpl-1 gpt-5.4 tool_calls calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true"),
+    (
+        Api::Messages,
+        MESSAGES,
+        "msg_1 claude-opus-5-5 tool_use calls=1 in=40 read=60 write=5 out=7 \"I will.\" complete=true",
+    ),
+    (
+        Api::Responses,
+        RESPONSES,
+        "resp_1 gpt-5.5 completed calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true",
+    ),
+    (Api::Generate, GENERATE, "r1 gemini-2.5-pro STOP calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true"),
+];
+
+#[test]
+fn streams_of_all_apis_are_read_wherever_they_are_cut() {
+    for (api, stream, expected) in STREAMS {
+        assert_eq!(summary(&read(api, &[stream.as_bytes()])), expected);
+        for cut in 0..stream.len() {
+            let (head, tail) = stream.as_bytes().split_at(cut);
+            assert_eq!(summary(&read(api, &[head, tail])), expected, "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn compressed_streams_are_read_too() {
+    use std::io::Write;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(MESSAGES.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    let mut reader = Reader::new(Api::Messages, 200, "text/event-stream", Some("gzip"), None);
+    packed.chunks(7).for_each(|piece| reader.feed(piece));
+    assert!(!reader.may_end_here(), "nothing can be added to a compressed stream");
+    assert_eq!(summary(&reader.finish(true).0), STREAMS[1].2);
+}
+
+#[test]
+fn plain_answers_are_read() {
+    let plain = |api, body: &str| {
+        let mut reader = Reader::new(api, 200, "application/json", None, None);
+        reader.feed(body.as_bytes());
+        summary(&reader.finish(true).0)
+    };
+    let chat = r#"{"id":"c","model":"m","choices":[{"message":{"role":"assistant","content":"Hi","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"cost":0.001}}"#;
+    assert_eq!(plain(Api::Chat, chat), "c m tool_calls calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true");
+    let messages = r#"{"id":"m1","model":"m","role":"assistant","content":[{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":2}}"#;
+    assert_eq!(plain(Api::Messages, messages), "m1 m tool_use calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true");
+    let responses = r#"{"id":"r","model":"m","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]},{"type":"function_call","call_id":"a"}],"usage":{"input_tokens":3,"output_tokens":2}}"#;
+    assert_eq!(
+        plain(Api::Responses, responses),
+        "r m completed calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true"
+    );
+    let list = r#"[{"candidates":[{"content":{"parts":[{"text":"H"}]}}]},{"candidates":[{"content":{"parts":[{"text":"i"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2},"responseId":"g"}]"#;
+    assert_eq!(plain(Api::Generate, list), "g - STOP calls=0 in=3 read=0 write=0 out=2 \"Hi\" complete=true");
+}
+
+#[test]
+fn failures_are_read_in_every_shape() {
+    let failure = |status, body: &str| {
+        let mut reader = Reader::new(Api::Chat, status, "text/html", None, None);
+        reader.feed(body.as_bytes());
+        let failure = reader.finish(true).0.failure.unwrap();
+        (failure.status, failure.kind, failure.message, failure.resets_at)
+    };
+    let text = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    let (status, kind, message, _) = failure(429, r#"{"error":{"message":"Slow down","type":"rate_limit_error"}}"#);
+    assert_eq!((status, (kind, message)), (429, text("rate_limit_error", "Slow down")));
+    let (_, kind, message, resets) =
+        failure(429, r#"{"error":{"type":"usage_limit_reached","message":"Limit","resets_at":1794765370}}"#);
+    assert_eq!(((kind, message), resets), (text("usage_limit_reached", "Limit"), Some(1_794_765_370)));
+    let (_, kind, message, _) =
+        failure(503, r#"[{"error":{"code":503,"message":"Overloaded","status":"UNAVAILABLE"}}]"#);
+    assert_eq!((kind, message), text("UNAVAILABLE", "Overloaded"));
+    assert_eq!(failure(502, "<html>Bad gateway</html>").2, "<html>Bad gateway</html>");
+    assert_eq!(failure(500, "").2, "");
+}
+
+#[test]
+fn an_error_in_the_middle_of_a_stream_is_a_failure() {
+    let stream = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let failure = read(Api::Messages, &[stream.as_bytes()]).failure.unwrap();
+    assert_eq!((failure.kind.as_str(), failure.message.as_str()), ("overloaded_error", "Overloaded"));
+    let stream = "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"error\":{\"code\":\"invalid_prompt\",\"message\":\"No\"}}}\n\n";
+    let answered = read(Api::Responses, &[stream.as_bytes()]);
+    assert_eq!((answered.failure.unwrap().kind.as_str(), answered.complete), ("invalid_prompt", true));
+}
+
+/// Where a stream can be cut, its beginning and our ending read as one complete answer.
+#[test]
+fn a_cut_stream_ends_properly_wherever_it_can_be_cut() {
+    for (api, stream, _) in STREAMS {
+        let mut cuts = 0;
+        for cut in 0..stream.len() {
+            let mut reader = Reader::new(api, 200, "text/event-stream", None, None);
+            reader.feed(&stream.as_bytes()[..cut]);
+            if !reader.may_end_here() || !reader.is_open_stream() {
+                continue;
+            }
+            let Some(end) = ending(api, reader.so_far(), "[cut]") else { continue };
+            cuts += 1;
+            let answered = read(api, &[&stream.as_bytes()[..cut], end.as_bytes()]);
+            assert!(answered.complete && answered.failure.is_none(), "{api:?} {cut}");
+            assert!(answered.text.ends_with("[cut]"), "{api:?} {cut} {:?}", answered.text);
+            assert!(answered.stop.is_some(), "{api:?} {cut}");
+        }
+        assert!(cuts > 1, "{api:?}");
+    }
+}
+
+#[test]
+fn chanting_is_found_while_it_streams() {
+    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, Some(ChantRules::default()));
+    let mut fed = 0;
+    while reader.chanting().is_none() {
+        reader
+            .feed(b"data: {\"choices\":[{\"delta\":{\"content\":\"I will fix the test now and then I will \"}}]}\n\n");
+        fed += 1;
+        assert!(fed < 1000, "nobody notices");
+    }
+    assert!(reader.may_end_here());
+}
+
+#[test]
+fn long_answers_are_bounded() {
+    let mut answered = Answered::default();
+    for _ in 0..100_000 {
+        answered.say("ä text ");
+    }
+    assert!(answered.text.len() <= KEPT_TEXT);
+    assert_eq!(answered.said, 100_000 * "ä text ".len() as u64);
+}

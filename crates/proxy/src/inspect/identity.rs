@@ -1,0 +1,220 @@
+//! Whose request is it? Asked of everything that may tell, most certain first.
+//!
+//! 1. `X-Loop-Session`: somebody configured it for just this purpose.
+//! 2. The agent's own session id, by its wire dialect: the same id that its hooks and its session
+//!    file have.
+//! 3. The key that `belay run` put into the base URL or into our own header.
+//! 4. What the body says: Loop Watchdog's metadata keys, a cache key, a user.
+//! 5. The beginning of the conversation: it stays the same while the history grows.
+
+use belay_agents::wire::{self, Dialect, Head, Sender};
+use belay_core::{Digest, SessionKey};
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::api::Api;
+use super::scan::{self, Scan};
+
+/// Agent of sessions that are known by Loop Watchdog's ids only.
+pub(crate) const LEGACY: &str = "legacy";
+
+/// Header by which `belay run` names a session where a path prefix does not reach.
+pub(crate) const OUR_HEADER: &str = "x-belay-session";
+
+/// What the head of a request says about who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Who {
+    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) sender: Sender,
+    /// The session, unless only the body can tell.
+    pub(crate) session: Option<SessionKey>,
+    /// Whoever asks expects Loop Watchdog's answers, and is no agent with a refusal of its own.
+    pub(crate) legacy: bool,
+    /// A changed plan named in a header.
+    pub(crate) plan: Option<String>,
+    /// Whose credential it is.
+    pub(crate) account: Option<Digest>,
+    /// What Loop Watchdog's headers tell about the session.
+    pub(crate) told: Told,
+}
+
+/// What Loop Watchdog's headers tell about a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) project: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) task: Option<String>,
+}
+
+impl Who {
+    /// Reads the head. `run` is the key from the path's prefix.
+    pub(crate) fn read(head: &dyn Head, run: Option<&str>) -> Self {
+        let (mut dialect, mut sender) = wire::recognise(head);
+        let run = run.or_else(|| head.header(OUR_HEADER)).map(decoded).filter(|key| !key.is_empty());
+        let run = run.map(|key| match SessionKey::parse(&key) {
+            Some(key) => key,
+            None => SessionKey::new(dialect.agent(), key),
+        });
+        if sender.agent.is_empty()
+            && let Some(run) = &run
+        {
+            dialect = wire::dialect(&run.agent);
+            sender.agent = dialect.agent();
+        }
+        let text = |name: &str| head.header(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let watchdog = text("x-loop-session").map(|id| SessionKey::new(LEGACY, id));
+        let legacy = watchdog.is_some() && sender.agent.is_empty();
+        let session = if sender.auxiliary && sender.session.is_none() {
+            None
+        } else {
+            watchdog.or(sender.session.clone()).or(run)
+        };
+        let told = Told {
+            project: text("x-loop-repo"),
+            cwd: text("x-loop-workspace").or_else(|| sender.cwd.clone()),
+            branch: text("x-loop-branch"),
+            task: text("x-loop-task"),
+        };
+        Self { dialect, session, legacy, plan: text("x-loop-plan"), account: account(head), told, sender }
+    }
+
+    /// The session, with the body's help.
+    pub(crate) fn session(&self, api: Api, body: &[u8], index: &mut Beginnings) -> Option<SessionKey> {
+        if let Some(session) = &self.session {
+            return Some(session.clone());
+        }
+        if self.sender.auxiliary {
+            return None;
+        }
+        let beginning = beginning(api, body)?;
+        // The body's own words stand behind the messages, usually; whether there are any is the same
+        // for every request of a program.
+        if index.speaks(beginning) != Some(false) {
+            let said = said(body, self.sender.agent.is_empty());
+            index.note(beginning, said.is_some());
+            if let Some(id) = said {
+                return Some(SessionKey::new(self.dialect.agent(), id));
+            }
+        }
+        let account = self.account.unwrap_or_default();
+        let digest = Digest::of_parts([&beginning.to_le_bytes()[..], &account.0.to_le_bytes()]);
+        Some(SessionKey::new(self.dialect.agent(), format!("anon-{digest}")))
+    }
+}
+
+/// Whether conversations with a given beginning name themselves in their bodies.
+#[derive(Debug, Default)]
+pub(crate) struct Beginnings(std::collections::VecDeque<(u64, bool)>);
+
+impl Beginnings {
+    const KEPT: usize = 256;
+
+    fn speaks(&self, beginning: u64) -> Option<bool> {
+        self.0.iter().find(|(known, _)| *known == beginning).map(|(_, speaks)| *speaks)
+    }
+
+    fn note(&mut self, beginning: u64, speaks: bool) {
+        match self.0.iter_mut().find(|(known, _)| *known == beginning) {
+            Some((_, known)) => *known = speaks,
+            None => {
+                self.0.truncate(Self::KEPT - 1);
+                self.0.push_front((beginning, speaks));
+            }
+        }
+    }
+}
+
+/// Hash of a conversation up to and including its first message by a user.
+fn beginning(api: Api, body: &[u8]) -> Option<u64> {
+    let mut scan = Scan::new(body, 0);
+    if !scan.eat(b'{') {
+        return None;
+    }
+    let mut hasher = Xxh3::new();
+    loop {
+        let name = scan.field()?;
+        if name != api.conversation().as_bytes() {
+            scan.skip()?;
+            continue;
+        }
+        if !scan.eat(b'[') {
+            hasher.update(&body[scan.skip()?]);
+            return Some(hasher.digest());
+        }
+        while scan.element() {
+            let message = &body[scan.skip()?];
+            hasher.update(message);
+            if scan::field_of(message, "role").is_some_and(|role| role == b"\"user\"") {
+                break;
+            }
+        }
+        return Some(hasher.digest());
+    }
+}
+
+/// A session id that the body names. Only of strangers is `user` one: agents mean a person by it.
+fn said(body: &[u8], stranger: bool) -> Option<String> {
+    let mut scan = Scan::new(body, 0);
+    if !scan.eat(b'{') {
+        return None;
+    }
+    let (mut metadata, mut cache_key, mut user) = (None, None, None);
+    while let Some(name) = scan.field() {
+        let value = &body[scan.skip()?];
+        match name {
+            b"metadata" => metadata = Some(value),
+            b"prompt_cache_key" => cache_key = scan::text(value),
+            b"user" if stranger => user = scan::text(value),
+            _ => {}
+        }
+    }
+    let of_metadata = |key: &str| metadata.and_then(|object| scan::field_of(object, key)).and_then(scan::text);
+    ["session_id", "loop_watchdog_session", "loop_session"]
+        .into_iter()
+        .find_map(|key| of_metadata(key).filter(|id| !id.is_empty()))
+        .or(cache_key)
+        .or(user)
+        .filter(|id| !id.is_empty() && id.len() <= 256)
+}
+
+/// A changed plan that the body names.
+pub(crate) fn plan_in_body(body: &[u8]) -> Option<String> {
+    let metadata = scan::field_of(body, "metadata")?;
+    ["loop_watchdog_plan", "changed_plan"]
+        .into_iter()
+        .find_map(|key| scan::field_of(metadata, key).and_then(scan::text).filter(|plan| !plan.trim().is_empty()))
+}
+
+/// A digest that stands for whoever pays, and gives nothing away about the credential.
+fn account(head: &dyn Head) -> Option<Digest> {
+    // Tokens of a subscription change by the hour; the account they belong to does not.
+    let names = ["chatgpt-account-id", "authorization", "x-api-key", "x-goog-api-key", "api-key"];
+    let credential = names.into_iter().find_map(|name| head.header(name).filter(|value| !value.is_empty()))?;
+    let hash = Sha256::new().chain_update(b"belay account\0").chain_update(credential.as_bytes()).finalize();
+    let first: [u8; 8] = hash.as_slice().first_chunk().copied()?;
+    Some(Digest(u64::from_be_bytes(first)))
+}
+
+/// A path segment with its percent signs taken back.
+fn decoded(segment: &str) -> String {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

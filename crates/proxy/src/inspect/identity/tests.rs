@@ -1,0 +1,105 @@
+use std::collections::HashMap;
+
+use super::*;
+
+struct Recorded(HashMap<&'static str, &'static str>);
+
+impl Head for Recorded {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.0.get(name).copied()
+    }
+
+    fn path(&self) -> &str {
+        "/v1/chat/completions"
+    }
+}
+
+fn who(headers: &[(&'static str, &'static str)], run: Option<&str>) -> Who {
+    Who::read(&Recorded(headers.iter().copied().collect()), run)
+}
+
+fn named(headers: &[(&'static str, &'static str)], run: Option<&str>) -> Option<String> {
+    who(headers, run).session.map(|key| key.to_string())
+}
+
+#[test]
+fn the_most_certain_name_wins() {
+    let opencode = ("user-agent", "opencode/1.18.33");
+    let native = ("x-session-id", "ses_1");
+    let watchdog = ("x-loop-session", "repo:me:main");
+    assert_eq!(named(&[opencode, native], Some("opencode:run-1")).as_deref(), Some("opencode:ses_1"));
+    assert_eq!(named(&[opencode, native, watchdog], None).as_deref(), Some("legacy:repo:me:main"));
+    assert_eq!(named(&[("user-agent", "GeminiCLI/0.61.0/x")], Some("gemini:4f%2F2")).as_deref(), Some("gemini:4f/2"));
+    assert_eq!(named(&[], Some("pi:run-1")).as_deref(), Some("pi:run-1"));
+    assert_eq!(named(&[("x-belay-session", "run-1")], None).as_deref(), Some("unknown:run-1"));
+    assert_eq!(named(&[], None), None);
+}
+
+#[test]
+fn only_strangers_that_name_a_loop_session_get_loop_watchdogs_answers() {
+    assert!(who(&[("x-loop-session", "s")], None).legacy);
+    assert!(!who(&[("x-loop-session", "s"), ("user-agent", "codex_exec/0.166.0 (x)")], None).legacy);
+    assert!(!who(&[], None).legacy);
+}
+
+#[test]
+fn an_agent_known_only_by_its_key_speaks_its_dialect() {
+    assert_eq!(who(&[("user-agent", "OpenAI/JS 6.26.0")], Some("pi:r")).dialect.agent(), "pi");
+}
+
+/// The session of a body whose head says nothing.
+fn by_body(body: &str, index: &mut Beginnings) -> String {
+    let session = who(&[("authorization", "Bearer k")], None).session(Api::Chat, body.as_bytes(), index);
+    session.unwrap().to_string()
+}
+
+#[test]
+fn the_body_may_name_the_session() {
+    let mut index = Beginnings::default();
+    for (fields, id) in [
+        (r#""metadata":{"session_id":"a"},"user":"u""#, "a"),
+        (r#""metadata":{"loop_watchdog_session":"b"}"#, "b"),
+        (r#""metadata":{"x":1},"prompt_cache_key":"c","user":"u""#, "c"),
+        (r#""user":"d""#, "d"),
+    ] {
+        let body = format!(r#"{{"messages":[{{"role":"user","content":"{id}"}}],{fields}}}"#);
+        // The second time the beginning is known, and the words behind it count all the same.
+        for _ in 0..2 {
+            assert_eq!(by_body(&body, &mut index), format!("unknown:{id}"));
+        }
+    }
+}
+
+#[test]
+fn an_anonymous_conversation_stays_together_as_it_grows() {
+    let mut index = Beginnings::default();
+    let start = r#"{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"Fix A"}"#;
+    let first = by_body(&format!("{start}]}}"), &mut index);
+    let later = by_body(
+        &format!(r#"{start},{{"role":"assistant","content":"x"}},{{"role":"user","content":"y"}}]}}"#),
+        &mut index,
+    );
+    assert_eq!(first, later);
+    assert!(first.starts_with("unknown:anon-"), "{first}");
+    let other = by_body(&format!("{}]}}", start.replace("Fix A", "Fix B")), &mut index);
+    assert_ne!(first, other);
+    let somebody = who(&[("authorization", "Bearer other")], None);
+    let theirs = somebody.session(Api::Chat, format!("{start}]}}").as_bytes(), &mut index).unwrap();
+    assert_ne!(first, theirs.to_string(), "two accounts are never one session");
+}
+
+#[test]
+fn the_account_gives_nothing_away() {
+    let digest = |name, value| who(&[(name, value)], None).account.unwrap();
+    assert_eq!(digest("authorization", "Bearer sk-1"), digest("authorization", "Bearer sk-1"));
+    assert_ne!(digest("authorization", "Bearer sk-1"), digest("x-api-key", "sk-2"));
+    assert_ne!(digest("authorization", "Bearer sk-1"), Digest::of("Bearer sk-1"));
+    assert_eq!(who(&[], None).account, None);
+}
+
+#[test]
+fn a_plan_is_taken_from_the_body() {
+    assert_eq!(plan_in_body(br#"{"metadata":{"changed_plan":"mock it"},"x":1}"#).as_deref(), Some("mock it"));
+    assert_eq!(plan_in_body(br#"{"metadata":{"loop_watchdog_plan":" "}}"#), None);
+    assert_eq!(plan_in_body(b"[]"), None);
+}

@@ -1,0 +1,209 @@
+//! From the relay to the judge, without holding up either.
+//!
+//! Notes are written into a queue while bytes pass; a thread of its own turns them into events and
+//! hands them over, many at a time. Whoever waits for a verdict makes it hurry.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use belay_core::{Event, Time, Verdict};
+use tokio::sync::oneshot;
+
+use super::answer::Answered;
+use super::facts::Asked;
+use crate::judge::Judge;
+
+/// How long notes are collected before they are handed over.
+const LINGER: Duration = Duration::from_millis(5);
+/// Most bytes of notes that wait. Beyond that they are dropped and counted: the agent goes on.
+const MOST: usize = 64 * 1024 * 1024;
+/// Most events handed over at once.
+const BATCH: usize = 256;
+
+/// One thing to be recorded.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// A request left the agent.
+    Asked { asked: Arc<Asked>, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>> },
+    /// An answer came, or none.
+    Answered { asked: Arc<Asked>, answered: Box<Answered>, chanting: bool, saved: Option<String>, at: Time },
+    /// A nudge went along with a request.
+    Delivered { asked: Arc<Asked>, finding: String, at: Time },
+}
+
+/// The new messages of a request, copied out of its body.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ends: Vec<usize>,
+    pub(crate) first: usize,
+    pub(crate) afresh: bool,
+}
+
+impl News {
+    fn messages(&self) -> Vec<&[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]).collect()
+    }
+}
+
+/// The queue. Whoever drops it waits until everything is handed over.
+#[derive(Debug)]
+pub(crate) struct Recorder(Arc<Shared>, Option<JoinHandle<()>>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    bell: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    notes: Vec<Note>,
+    bytes: usize,
+    dropped: u64,
+    urgent: bool,
+    /// The thread is collecting; it needs no bell.
+    awake: bool,
+    closed: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder {
+    pub(crate) fn start(judge: Arc<dyn Judge>) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let worker = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || run(&worker, &*judge))?;
+        Ok(Self(shared, Some(thread)))
+    }
+
+    pub(crate) fn note(&self, note: Note) {
+        let bytes = note.weight();
+        let urgent = matches!(&note, Note::Asked { verdict: Some(_), .. });
+        let mut queue = self.0.lock();
+        if queue.bytes + bytes > MOST && !urgent {
+            queue.dropped += 1;
+            return;
+        }
+        queue.bytes += bytes;
+        queue.urgent |= urgent;
+        queue.notes.push(note);
+        if urgent || !queue.awake {
+            queue.awake = true;
+            drop(queue);
+            self.0.bell.notify_one();
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.bell.notify_one();
+        if self.1.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the recorder panicked");
+        }
+    }
+}
+
+impl Note {
+    fn weight(&self) -> usize {
+        512 + match self {
+            Self::Asked { news, .. } => news.as_ref().map_or(0, |news| news.bytes.len()),
+            Self::Answered { answered, .. } => answered.text.len(),
+            Self::Delivered { .. } => 0,
+        }
+    }
+}
+
+fn run(shared: &Shared, judge: &dyn Judge) {
+    while let Some(notes) = collect(shared) {
+        let mut batch = Batch::default();
+        for note in notes {
+            batch.add(note);
+            if batch.events.len() >= BATCH {
+                batch.hand_over(judge);
+            }
+        }
+        batch.hand_over(judge);
+    }
+}
+
+/// Waits for notes and takes all there are; `None` at the end.
+fn collect(shared: &Shared) -> Option<Vec<Note>> {
+    let mut queue = shared.lock();
+    while queue.notes.is_empty() {
+        if queue.closed {
+            return None;
+        }
+        queue.awake = false;
+        queue = shared.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+    }
+    let waited = shared.bell.wait_timeout_while(queue, LINGER, |queue| !queue.urgent && !queue.closed);
+    let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+    queue.urgent = false;
+    queue.bytes = 0;
+    if queue.dropped > 0 {
+        tracing::error!(notes = queue.dropped, "facts were lost: the store cannot keep up");
+        queue.dropped = 0;
+    }
+    Some(std::mem::take(&mut queue.notes))
+}
+
+/// Events on their way, and who waits for the verdict on which of them.
+#[derive(Default)]
+struct Batch {
+    events: Vec<Event>,
+    waiting: Vec<(usize, oneshot::Sender<Verdict>)>,
+}
+
+impl Batch {
+    fn add(&mut self, note: Note) {
+        match note {
+            Note::Asked { asked, news, verdict } => {
+                if news.as_ref().is_some_and(|news| news.afresh) {
+                    self.events.push(asked.started());
+                }
+                let mut told = Vec::new();
+                let tail = news.and_then(|news| asked.news(&news.messages(), news.first, &mut told));
+                let question = asked.question(tail);
+                match verdict {
+                    // What the request tells counts for the verdict on it.
+                    Some(verdict) => {
+                        self.events.append(&mut told);
+                        self.waiting.push((self.events.len(), verdict));
+                        self.events.push(question);
+                    }
+                    // It has gone: what follows from what it tells is for the next one.
+                    None => {
+                        self.events.push(question);
+                        self.events.append(&mut told);
+                    }
+                }
+            }
+            Note::Answered { asked, answered, chanting, saved, at } => {
+                asked.answer(*answered, chanting, at, &mut self.events);
+                self.events.extend(saved.map(|saved| asked.remark(&saved, at)));
+            }
+            Note::Delivered { asked, finding, at } => self.events.push(asked.delivered(finding, at)),
+        }
+    }
+
+    fn hand_over(&mut self, judge: &dyn Judge) {
+        if self.events.is_empty() {
+            return;
+        }
+        let mut verdicts = judge.observe(std::mem::take(&mut self.events));
+        for (index, waiting) in self.waiting.drain(..) {
+            let verdict = verdicts.get_mut(index).map(std::mem::take).unwrap_or_default();
+            // Whoever asked may have gone.
+            let _ = waiting.send(verdict);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Walking over JSON text without building anything.
+//!
+//! A conversation of a megabyte is of interest for its last few hundred bytes. So values are skipped
+//! as text, and only what is new is read by serde. The walk checks just enough to know where a value
+//! ends; the API will tell the agent if the rest is no JSON.
+
+use std::ops::Range;
+
+/// A place in JSON text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scan<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+/// Deepest nesting that is walked; conversations are shallow.
+const DEEPEST: usize = 256;
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(text: &'a [u8], at: usize) -> Self {
+        Self { text, at }
+    }
+
+    fn skip_blank(&mut self) {
+        while matches!(self.text.get(self.at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    /// The next byte that is not blank.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        self.skip_blank();
+        self.text.get(self.at).copied()
+    }
+
+    /// Steps over `byte` if it comes next.
+    pub(crate) fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Steps over a value and tells where it stood.
+    pub(crate) fn skip(&mut self) -> Option<Range<usize>> {
+        self.skip_blank();
+        let start = self.at;
+        match self.text.get(self.at)? {
+            b'"' => self.skip_string()?,
+            b'{' | b'[' => self.skip_nested()?,
+            _ => {
+                let rest = &self.text[self.at..];
+                let end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+                self.at += rest.iter().position(end).unwrap_or(rest.len());
+            }
+        }
+        (self.at > start).then_some(start..self.at)
+    }
+
+    fn skip_string(&mut self) -> Option<()> {
+        self.at += 1;
+        loop {
+            self.at += memchr::memchr2(b'"', b'\\', self.text.get(self.at..)?)?;
+            if self.text[self.at] == b'"' {
+                self.at += 1;
+                return Some(());
+            }
+            self.at += 2;
+        }
+    }
+
+    fn skip_nested(&mut self) -> Option<()> {
+        let mut depth = 0;
+        loop {
+            match self.text.get(self.at)? {
+                b'"' => {
+                    self.skip_string()?;
+                    continue;
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    if depth > DEEPEST {
+                        return None;
+                    }
+                }
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    /// Steps to the value of the next field of an object and tells the field's name, as it is
+    /// written. `None` at the end of the object; call it after the brace and after each value.
+    pub(crate) fn field(&mut self) -> Option<&'a [u8]> {
+        self.eat(b',');
+        if self.peek()? != b'"' {
+            return None;
+        }
+        let start = self.at;
+        self.skip_string()?;
+        let name = &self.text[start + 1..self.at - 1];
+        self.eat(b':').then_some(name)
+    }
+
+    /// Whether another element of an array comes; call it after the bracket and after each value.
+    pub(crate) fn element(&mut self) -> bool {
+        self.eat(b',');
+        self.peek().is_some_and(|byte| byte != b']')
+    }
+}
+
+/// A JSON string as text, when it is one.
+pub(crate) fn text(raw: &[u8]) -> Option<String> {
+    serde_json::from_slice(raw).ok()
+}
+
+/// The raw value of a field of a small object.
+pub(crate) fn field_of<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut scan = Scan::new(object, 0);
+    if !scan.eat(b'{') {
+        return None;
+    }
+    while let Some(found) = scan.field() {
+        let value = scan.skip()?;
+        if found == name.as_bytes() {
+            return Some(&object[value]);
+        }
+    }
+    None
+}

@@ -1,0 +1,164 @@
+//! The relay as a whole: what all connections share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use belay_core::SessionKey;
+use belay_core::chant::ChantRules;
+
+use crate::buffer::Buffers;
+use crate::inspect::Inspector;
+use crate::judge::Judge;
+use crate::ours::Ours;
+use crate::route::Routes;
+use crate::upstream::{BadUpstream, UpstreamConfig};
+use crate::{connection, upstream};
+
+/// What the user can set.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Model APIs, the known providers included.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// Bytes that all requests in flight may hold together.
+    pub buffered: usize,
+    /// Longest request body that is looked at.
+    pub inspected: usize,
+    /// When an answer counts as degenerate; without it nobody watches.
+    pub chant: Option<ChantRules>,
+    /// How long a request of a held session is kept open for a person's decision.
+    pub hold: Duration,
+    /// Put a nudge into the next request, where no hook can tell the agent.
+    pub nudge: bool,
+    /// Let sockets to an API that carries turns pass, unseen, instead of asking for plain requests.
+    pub sockets: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let known = [
+            ("anthropic", "https://api.anthropic.com"),
+            ("openai", "https://api.openai.com"),
+            ("chatgpt", "https://chatgpt.com/backend-api/codex"),
+            ("gemini", "https://generativelanguage.googleapis.com"),
+            ("openrouter", "https://openrouter.ai/api"),
+        ];
+        Self {
+            upstreams: known.iter().map(|(name, url)| upstream::UpstreamConfig::new(*name, *url)).collect(),
+            buffered: 512 * 1024 * 1024,
+            inspected: 64 * 1024 * 1024,
+            chant: Some(ChantRules::default()),
+            hold: Duration::from_secs(45),
+            nudge: true,
+            sockets: false,
+        }
+    }
+}
+
+/// Why the relay does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Upstream(#[from] BadUpstream),
+    #[error("the recorder cannot be started: {0}")]
+    Recorder(#[from] std::io::Error),
+}
+
+/// The relay: give it connections.
+pub struct Relay {
+    pub(crate) routes: Routes,
+    pub(crate) buffers: Buffers,
+    pub(crate) keep: usize,
+    pub(crate) hold: Duration,
+    pub(crate) nudge: bool,
+    pub(crate) inspector: Arc<Inspector>,
+    pub(crate) sockets: bool,
+    pub(crate) ours: Arc<dyn Ours>,
+    /// Requests under way.
+    busy: watch::Sender<usize>,
+}
+
+impl std::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Relay").field("routes", &self.routes).finish_non_exhaustive()
+    }
+}
+
+impl Relay {
+    pub fn new(config: &Config, ours: Arc<dyn Ours>, judge: Arc<dyn Judge>) -> Result<Self, StartError> {
+        Ok(Self {
+            hold: config.hold,
+            nudge: config.nudge,
+            inspector: Arc::new(Inspector::new(judge, config.chant)?),
+            routes: Routes::new(&config.upstreams)?,
+            buffers: Buffers::new(config.buffered),
+            keep: config.inspected,
+            sockets: config.sockets,
+            ours,
+            busy: watch::Sender::new(0),
+        })
+    }
+
+    /// Counts a request as under way for as long as the guard lives.
+    pub(crate) fn busy(&self) -> Busy<'_> {
+        self.busy.send_modify(|busy| *busy += 1);
+        Busy(self)
+    }
+
+    /// Resolves when no request is under way.
+    pub async fn finished(&self) {
+        // The sender is ours: it cannot be gone.
+        let _ = self.busy.subscribe().wait_for(|busy| *busy == 0).await;
+    }
+
+    /// A run of an agent begins, with the model APIs its user had chosen for it. They are asked for by
+    /// this run only.
+    pub fn begin_run(&self, run: &str, upstreams: &[UpstreamConfig]) -> Result<(), BadUpstream> {
+        self.routes.begin_run(run, upstreams)
+    }
+
+    /// The session that a run turned out to be.
+    pub fn session_of(&self, run: &str) -> Option<SessionKey> {
+        self.routes.session_of(run)
+    }
+
+    /// Bytes held for requests and answers in flight.
+    pub fn buffered(&self) -> usize {
+        self.buffers.in_use()
+    }
+
+    /// Takes connections until the listener fails or the future is dropped; connections taken go on.
+    pub async fn listen(self: Arc<Self>, listener: TcpListener) -> std::io::Error {
+        loop {
+            match listener.accept().await {
+                Ok((io, peer)) => {
+                    tokio::spawn(connection::serve(Arc::clone(&self), io, peer));
+                }
+                Err(error) if is_passing(&error) => {
+                    tracing::warn!("a connection could not be accepted: {error}");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                Err(error) => return error,
+            }
+        }
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Busy<'r>(&'r Relay);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy.send_modify(|busy| *busy = busy.saturating_sub(1));
+    }
+}
+
+/// Whether the next connection may well be accepted: this one was reset, or we are out of files.
+fn is_passing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+        || matches!(error.raw_os_error(), Some(23 | 24 | 105 | 12))
+}

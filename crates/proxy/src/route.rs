@@ -1,0 +1,154 @@
+//! Whose request is it: ours, or which upstream's?
+
+mod runs;
+
+use std::sync::Arc;
+
+use belay_core::SessionKey;
+
+use crate::head::RequestHead;
+use crate::upstream::{BadUpstream, Upstream, UpstreamConfig};
+use runs::Runs;
+
+/// All upstreams, and the rules that choose one.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    upstreams: Vec<Arc<Upstream>>,
+    runs: Runs,
+}
+
+/// Where a request goes.
+#[derive(Debug)]
+pub(crate) enum Route<'t> {
+    /// To our own API.
+    Ours,
+    /// To an upstream.
+    Upstream {
+        upstream: Arc<Upstream>,
+        /// What stands between the upstream's base and the path.
+        below: &'static str,
+        /// What it is asked for: the target without the prefixes that were meant for us.
+        path: &'t str,
+        /// The key under which `belay run` started the agent.
+        run: Option<&'t str>,
+    },
+    /// Nobody we know of.
+    Unknown,
+}
+
+/// Paths that are ours, whatever else may be configured.
+const OURS: &[&str] = &["/healthz", "/readyz", "/metrics"];
+const OURS_BELOW: &[&str] = &["/api/", "/v1/watchdog/"];
+
+/// Paths by which the APIs of the known providers are told apart.
+const BY_PATH: &[(&str, &str)] = &[
+    ("/v1/messages", "anthropic"),
+    ("/v1/complete", "anthropic"),
+    ("/v1/responses", "openai"),
+    ("/v1/chat/completions", "openai"),
+    ("/v1beta", "gemini"),
+    ("/v1alpha", "gemini"),
+    ("/upload/v1beta", "gemini"),
+];
+
+/// Headers by which they are told apart where the path is the same.
+const BY_HEADER: &[(&str, &str)] = &[("anthropic-version", "anthropic"), ("x-goog-api-key", "gemini")];
+
+/// Requests that a ChatGPT subscription pays for say so, and have an API of their own.
+const SUBSCRIPTION: &str = "chatgpt-account-id";
+
+impl Routes {
+    pub(crate) fn new(configs: &[UpstreamConfig]) -> Result<Self, BadUpstream> {
+        let upstreams = configs.iter().map(|config| Upstream::new(config).map(Arc::new));
+        Ok(Self { upstreams: upstreams.collect::<Result<_, _>>()?, runs: Runs::default() })
+    }
+
+    pub(crate) fn begin_run(&self, run: &str, configs: &[UpstreamConfig]) -> Result<(), BadUpstream> {
+        let upstreams = configs.iter().map(|config| Upstream::new(config).map(Arc::new));
+        self.runs.begin(run, upstreams.collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
+    /// A request of a run named its session.
+    pub(crate) fn learn(&self, run: &str, session: &SessionKey) {
+        self.runs.learn(run, session);
+    }
+
+    pub(crate) fn session_of(&self, run: &str) -> Option<SessionKey> {
+        self.runs.session_of(run)
+    }
+
+    pub(crate) fn choose<'t>(&self, head: &RequestHead<'t, '_>) -> Route<'t> {
+        let target = head.target;
+        let path = without_query(target);
+        if path == "/" || OURS.contains(&path) || OURS_BELOW.iter().any(|below| path.starts_with(below)) {
+            return Route::Ours;
+        }
+        let (run, target) = match target.strip_prefix("/s/") {
+            Some(rest) => match rest.find('/') {
+                Some(slash) => (Some(&rest[..slash]), &rest[slash..]),
+                None => return Route::Ours,
+            },
+            None => (None, target),
+        };
+        let first = target[1.min(target.len())..].split(['/', '?']).next().unwrap_or_default();
+        if let Some(upstream) = run.and_then(|run| self.runs.upstream(run, first)).or_else(|| self.named(first)) {
+            return Route::Upstream { upstream, below: "", path: after(target, first), run };
+        }
+        let subscription = head.header(SUBSCRIPTION).is_some();
+        if first == "codex" {
+            let (name, below) = if subscription { ("chatgpt", "") } else { ("openai", "/v1") };
+            return self.to(name, below, after(target, first), run);
+        }
+        let path = without_query(target);
+        let by_path = BY_PATH.iter().find(|(prefix, _)| is_below(path, prefix));
+        let by_header = || BY_HEADER.iter().find(|(name, _)| head.header(name).is_some());
+        match by_path.or_else(by_header) {
+            Some((_, "openai")) if subscription => self.to("chatgpt", "", after(target, "v1"), run),
+            Some((_, name)) => self.to(name, "", target, run),
+            // What is left of `/v1` is OpenAI's: models, embeddings, files, audio.
+            None if is_below(path, "/v1") => self.to("openai", "", target, run),
+            // A page or a picture; nobody asks a model for one.
+            None if run.is_none() && matches!(head.method, "GET" | "HEAD") => Route::Ours,
+            None => Route::Unknown,
+        }
+    }
+
+    fn to<'t>(&self, name: &str, below: &'static str, path: &'t str, run: Option<&'t str>) -> Route<'t> {
+        match run.and_then(|run| self.runs.upstream(run, name)).or_else(|| self.named(name)) {
+            Some(upstream) => Route::Upstream { upstream, below, path, run },
+            None => Route::Unknown,
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<Arc<Upstream>> {
+        self.upstreams.iter().find(|upstream| upstream.name == name).cloned()
+    }
+
+    /// Whether a socket to this path would carry turns past everybody who could look at them.
+    pub(crate) fn carries_turns(path: &str) -> bool {
+        without_query(path).ends_with("/responses")
+    }
+
+    /// The names that can be written as a prefix.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.upstreams.iter().map(|upstream| upstream.name.as_str())
+    }
+}
+
+fn without_query(target: &str) -> &str {
+    target.split(['?', '#']).next().unwrap_or(target)
+}
+
+/// What follows the first segment of a path; a slash at least.
+fn after<'t>(target: &'t str, first: &str) -> &'t str {
+    match &target[1 + first.len()..] {
+        "" => "/",
+        rest => rest,
+    }
+}
+
+/// Whether `path` is `prefix` or lies below it.
+fn is_below(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

@@ -1,0 +1,54 @@
+//! Runs of agents that `belay run` started: the model APIs their users had chosen, and which sessions
+//! they turned out to be.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use belay_core::SessionKey;
+
+use crate::upstream::Upstream;
+
+/// How many runs are remembered.
+const KEPT: usize = 256;
+
+/// The runs, newest first.
+#[derive(Debug, Default)]
+pub(crate) struct Runs(RwLock<VecDeque<Run>>);
+
+#[derive(Debug)]
+struct Run {
+    key: String,
+    upstreams: Vec<Arc<Upstream>>,
+    session: Option<SessionKey>,
+}
+
+impl Runs {
+    pub(crate) fn begin(&self, run: &str, upstreams: Vec<Arc<Upstream>>) {
+        let mut runs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(|known| known.key != run);
+        runs.truncate(KEPT - 1);
+        runs.push_front(Run { key: run.to_owned(), upstreams, session: None });
+    }
+
+    /// The upstream of this name that a run's user had chosen.
+    pub(crate) fn upstream(&self, run: &str, name: &str) -> Option<Arc<Upstream>> {
+        let runs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let run = runs.iter().find(|known| known.key == run)?;
+        run.upstreams.iter().find(|upstream| upstream.name == name).cloned()
+    }
+
+    pub(crate) fn learn(&self, run: &str, session: &SessionKey) {
+        if self.session_of(run).as_ref() == Some(session) {
+            return;
+        }
+        let mut runs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = runs.iter_mut().find(|known| known.key == run) {
+            known.session = Some(session.clone());
+        }
+    }
+
+    pub(crate) fn session_of(&self, run: &str) -> Option<SessionKey> {
+        let runs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        runs.iter().find(|known| known.key == run)?.session.clone()
+    }
+}

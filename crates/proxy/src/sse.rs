@@ -1,0 +1,154 @@
+//! Server-sent events, decoded as they pass.
+//!
+//! The decoder sees the bytes of a stream in whatever pieces they arrive and shows each event when
+//! its empty line has come. An event that arrives in one piece is shown where it lies, without a
+//! copy. Nothing is ever changed or held back: this is a look at a copy of the stream.
+
+/// Longest event that is looked at; a longer one is passed over.
+pub const MAX_EVENT: usize = 8 * 1024 * 1024;
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SseEvent<'a> {
+    /// Its `event` field; empty when there is none.
+    pub name: &'a [u8],
+    /// Its `data`; several lines are joined by line feeds.
+    pub data: &'a [u8],
+}
+
+/// Decodes one stream.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// The beginning of an event whose end has not come.
+    pending: Vec<u8>,
+    /// How much of `pending` has been searched for the end.
+    searched: usize,
+    /// The event is too long; skip to its end.
+    skipping: bool,
+    /// Something other than a byte order mark has been seen.
+    begun: bool,
+    joined: Vec<u8>,
+    /// Events that were passed over.
+    skipped: u64,
+}
+
+impl Decoder {
+    /// Takes the next bytes and shows every event they complete. `each` tells whether to go on.
+    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(SseEvent<'_>)) {
+        if !self.begun && !bytes.is_empty() {
+            self.begun = true;
+            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        }
+        if self.pending.is_empty() && !self.skipping {
+            let mut rest = bytes;
+            while let Some(end) = end_of_event(rest, 0) {
+                show(&rest[..end], &mut self.joined, &mut each);
+                rest = &rest[end..];
+            }
+            bytes = rest;
+        } else {
+            self.pending.extend_from_slice(bytes);
+            bytes = &[];
+            let pending = std::mem::take(&mut self.pending);
+            let mut rest = pending.as_slice();
+            let mut from = self.searched;
+            while let Some(end) = end_of_event(rest, from) {
+                if self.skipping {
+                    self.skipping = false;
+                } else {
+                    show(&rest[..end], &mut self.joined, &mut each);
+                }
+                rest = &rest[end..];
+                from = 0;
+            }
+            let kept = rest.len();
+            self.pending = pending;
+            self.pending.drain(..self.pending.len() - kept);
+        }
+        self.pending.extend_from_slice(bytes);
+        // The last bytes may be the beginning of an empty line.
+        self.searched = self.pending.len().saturating_sub(3);
+        if self.pending.len() > MAX_EVENT {
+            self.skipped += u64::from(!self.skipping);
+            self.skipping = true;
+            self.pending.drain(..self.searched);
+            self.searched = 0;
+        }
+        if self.pending.is_empty() && self.pending.capacity() > 64 * 1024 {
+            self.pending = Vec::new();
+        }
+    }
+
+    /// How many events were too long to be looked at.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Whether the stream stands between two events: another one could be added here.
+    pub fn is_between_events(&self) -> bool {
+        self.pending.is_empty() && !self.skipping
+    }
+}
+
+/// Where the first event ends, its empty line included. Searches from `from` on.
+fn end_of_event(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let found = at + memchr::memchr2(b'\n', b'\r', bytes.get(at..)?)?;
+        // One line end; is the next line empty?
+        let line_end = found + line_end_len(bytes, found)?;
+        match line_end_len(bytes, line_end) {
+            Some(len) if len > 0 => return Some(line_end + len),
+            Some(_) => at = line_end,
+            None => return None,
+        }
+    }
+}
+
+/// The length of the line end at `at`: 0 if there is none, `None` if that is not known yet.
+fn line_end_len(bytes: &[u8], at: usize) -> Option<usize> {
+    match (bytes.get(at)?, bytes.get(at + 1)) {
+        (b'\n', _) => Some(1),
+        (b'\r', Some(b'\n')) => Some(2),
+        (b'\r', Some(_)) => Some(1),
+        (b'\r', None) => None,
+        _ => Some(0),
+    }
+}
+
+/// Shows the event in `block`, if it has data.
+fn show(block: &[u8], joined: &mut Vec<u8>, each: &mut impl FnMut(SseEvent<'_>)) {
+    let mut name: &[u8] = &[];
+    let mut data: Option<&[u8]> = None;
+    let mut several = false;
+    for line in block.split(|byte| *byte == b'\n' || *byte == b'\r') {
+        let (field, value) = match memchr::memchr(b':', line) {
+            Some(colon) => (&line[..colon], line[colon + 1..].strip_prefix(b" ").unwrap_or(&line[colon + 1..])),
+            None => (line, &[][..]),
+        };
+        match field {
+            b"event" => name = value,
+            b"data" => match data {
+                None => data = Some(value),
+                Some(first) => {
+                    if !several {
+                        joined.clear();
+                        joined.extend_from_slice(first);
+                        several = true;
+                    }
+                    joined.push(b'\n');
+                    joined.extend_from_slice(value);
+                }
+            },
+            _ => {}
+        }
+    }
+    match data {
+        Some(_) if several => each(SseEvent { name, data: joined }),
+        Some(data) => each(SseEvent { name, data }),
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

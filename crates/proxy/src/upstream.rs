@@ -1,0 +1,150 @@
+//! Model APIs we relay to: where they are, how they are reached, whose key they get.
+//!
+//! A key goes only to the upstream it was meant for: the client's own key goes where the client's
+//! request goes, a configured key goes to the upstream it is configured for, redirects are handed
+//! to the client instead of being followed, and addresses that no model API has are refused.
+
+mod base;
+mod connect;
+mod egress;
+mod guard;
+mod link;
+mod pool;
+mod tls;
+mod trouble;
+
+pub use base::{BadUpstream, Base};
+pub use egress::Egress;
+pub use trouble::Trouble;
+
+pub(crate) use link::Link;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::head::is;
+use pool::Pool;
+
+/// What the user says about one upstream.
+#[derive(Clone, Debug)]
+pub struct UpstreamConfig {
+    /// Its name: also the path prefix that chooses it.
+    pub name: String,
+    /// Base URL; the request's path is appended to its path.
+    pub url: String,
+    /// Whose credential the upstream gets.
+    pub auth: Auth,
+    /// Plain HTTP to another machine is fine with the user.
+    pub plaintext: bool,
+    /// Certificates to trust beside those of the machine (PEM).
+    pub ca_file: Option<PathBuf>,
+    /// How long to wait for a connection.
+    pub connect: Duration,
+    /// How long nothing may move between us and the upstream.
+    pub quiet: Duration,
+    /// The way out of this network.
+    pub egress: Egress,
+}
+
+impl UpstreamConfig {
+    pub fn new(name: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            url: url.into(),
+            auth: Auth::Incoming,
+            plaintext: false,
+            ca_file: None,
+            connect: Duration::from_secs(10),
+            quiet: Duration::from_secs(600),
+            egress: Egress::default(),
+        }
+    }
+}
+
+/// Whose credential the upstream gets.
+#[derive(Clone)]
+pub enum Auth {
+    /// The client's own, untouched.
+    Incoming,
+    /// A configured one, in a header of this name.
+    Header {
+        name: String,
+        /// The whole value of the header.
+        value: String,
+    },
+}
+
+impl Auth {
+    /// `Authorization: Bearer KEY`.
+    pub fn bearer(key: &str) -> Self {
+        Self::Header { name: "authorization".to_owned(), value: format!("Bearer {key}") }
+    }
+}
+
+// A key must not reach a log through a debug print.
+impl std::fmt::Debug for Auth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Incoming => f.write_str("Incoming"),
+            Self::Header { name, .. } => write!(f, "Header({name})"),
+        }
+    }
+}
+
+/// One model API, ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) name: String,
+    pub(crate) base: Base,
+    pub(crate) auth: Auth,
+    pub(crate) quiet: Duration,
+    connect: Duration,
+    egress: Egress,
+    tls: tls::Tls,
+    pool: Pool,
+}
+
+impl Upstream {
+    pub(crate) fn new(config: &UpstreamConfig) -> Result<Self, BadUpstream> {
+        let base = Base::parse(&config.url)?;
+        guard::check_base(&base, config.plaintext)?;
+        Ok(Self {
+            name: config.name.clone(),
+            // Many local servers close idle connections after five seconds and say so to nobody;
+            // a new connection to them costs next to nothing.
+            pool: Pool::new(Duration::from_secs(if base.tls { 60 } else { 4 })),
+            base,
+            auth: config.auth.clone(),
+            quiet: config.quiet,
+            connect: config.connect,
+            egress: config.egress.clone(),
+            tls: tls::Tls::new(config.ca_file.clone()),
+        })
+    }
+
+    /// Whose key a request carries, if it would be given away to somebody else.
+    pub(crate) fn misdirected<'h>(
+        &self,
+        mut headers: impl Iterator<Item = (&'h str, &'h str)>,
+    ) -> Option<&'static str> {
+        if !matches!(self.auth, Auth::Incoming) {
+            return None;
+        }
+        let carries_key =
+            |name: &str| ["authorization", "x-api-key", "x-goog-api-key"].iter().any(|known| is(name, known));
+        headers.find_map(|(name, value)| carries_key(name).then(|| guard::misdirected(value, &self.base.host))?)
+    }
+
+    /// A connection to the upstream, and whether it has served before.
+    pub(crate) async fn link(&self, fresh: bool) -> Result<(Link, bool), Trouble> {
+        if !fresh && let Some(link) = self.pool.take() {
+            return Ok((link, true));
+        }
+        Ok((connect::connect(&self.base, &self.egress, &self.tls, self.connect).await?, false))
+    }
+
+    /// Keeps a connection that can serve again.
+    pub(crate) fn keep(&self, link: Link) {
+        self.pool.put(link);
+    }
+}

@@ -1,0 +1,69 @@
+//! Addresses a key must not be sent to.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::base::{BadUpstream, Base};
+
+/// Refuses a base URL that would send keys in clear over a network, or to where no model API is.
+pub(super) fn check_base(base: &Base, plaintext: bool) -> Result<(), BadUpstream> {
+    let address: Option<IpAddr> = base.host.parse().ok();
+    if let Some(address) = address
+        && forbidden(address)
+    {
+        return Err(BadUpstream::new(
+            base.url(),
+            "no model API lives at this address (link-local, multicast or unspecified)",
+        ));
+    }
+    let loopback = address.map_or(base.host == "localhost" || base.host.ends_with(".localhost"), |a| a.is_loopback());
+    if !base.tls && !loopback && !plaintext {
+        return Err(BadUpstream::new(
+            base.url(),
+            "plain http to another machine would send your key and code in clear; use https, \
+             or say `plaintext = true` for this upstream if you trust the network",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether connecting there could only be a trick: cloud metadata services and other link-local
+/// addresses, multicast, "this host".
+pub(super) fn forbidden(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_link_local() || v4.is_multicast() || v4.is_broadcast() || v4 == Ipv4Addr::UNSPECIFIED,
+        IpAddr::V6(v6) => {
+            const EC2_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+            v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || v6 == EC2_METADATA
+        }
+    }
+}
+
+/// Beginnings of keys that tell whose they are, and the host they belong to.
+const KEYS: &[(&str, &str, &str)] = &[
+    ("sk-ant-", "Anthropic", "api.anthropic.com"),
+    ("sk-or-", "OpenRouter", "openrouter.ai"),
+    ("sk-proj-", "OpenAI", "api.openai.com"),
+    ("AIza", "Google", "generativelanguage.googleapis.com"),
+];
+
+/// Whose key this is, if it is somebody's whom the host is not. Only the providers' own hosts are
+/// judged: a gateway may take any key.
+pub(super) fn misdirected(key: &str, host: &str) -> Option<&'static str> {
+    let key = key.strip_prefix("Bearer ").unwrap_or(key);
+    let (_, owner, home) = KEYS.iter().find(|(beginning, ..)| key.starts_with(beginning))?;
+    (*home != host && KEYS.iter().any(|(.., known)| *known == host)).then_some(*owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_to_its_owner_or_to_a_gateway_but_to_no_other_provider() {
+        assert_eq!(misdirected("Bearer sk-ant-1", "api.openai.com"), Some("Anthropic"));
+        assert_eq!(misdirected("AIzaSy", "api.anthropic.com"), Some("Google"));
+        assert_eq!(misdirected("sk-ant-1", "api.anthropic.com"), None);
+        assert_eq!(misdirected("sk-ant-1", "gateway.example.com"), None);
+        assert_eq!(misdirected("sk-1234", "api.anthropic.com"), None);
+    }
+}

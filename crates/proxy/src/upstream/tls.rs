@@ -1,0 +1,89 @@
+//! Encryption to upstreams.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::trouble::Trouble;
+
+/// TLS towards one upstream. Certificates are read when the first connection is made: many users
+/// never make one, and the machine's bundle takes memory.
+pub(super) struct Tls {
+    ca_file: Option<PathBuf>,
+    config: OnceLock<Result<Arc<ClientConfig>, String>>,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("ca_file", &self.ca_file).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    pub(super) fn new(ca_file: Option<PathBuf>) -> Self {
+        Self { ca_file, config: OnceLock::new() }
+    }
+
+    pub(super) async fn handshake(&self, host: &str, tcp: TcpStream) -> Result<TlsStream<TcpStream>, Trouble> {
+        let failed = |problem: String| Trouble::Tls { host: host.to_owned(), problem };
+        let config = self.config.get_or_init(|| self.build()).clone().map_err(failed)?;
+        let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;
+        TlsConnector::from(config).connect(name, tcp).await.map_err(|error| failed(explain(&error)))
+    }
+
+    fn build(&self) -> Result<Arc<ClientConfig>, String> {
+        let mut roots = RootCertStore::empty();
+        let native = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(native.certs);
+        if roots.is_empty() {
+            // A bare container: the usual public authorities have to do.
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        if let Some(path) = &self.ca_file {
+            let unreadable =
+                |problem: String| format!("the certificates in {} cannot be used: {problem}", path.display());
+            let pem = CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?;
+            for certificate in pem {
+                let certificate = certificate.map_err(|error| unreadable(error.to_string()))?;
+                roots.add(certificate).map_err(|error| unreadable(error.to_string()))?;
+            }
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Arc::new(config))
+    }
+}
+
+/// The usual ways a certificate fails, in plain words.
+fn explain(error: &std::io::Error) -> String {
+    use rustls::CertificateError as Certificate;
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(Certificate::UnknownIssuer)) => {
+            "its certificate is signed by nobody this machine trusts; if that is your company's or your own authority, \
+             name its certificate as `ca_file` of this upstream"
+                .to_owned()
+        }
+        Some(rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. })) => {
+            "its certificate has expired (or this machine's clock is wrong)".to_owned()
+        }
+        Some(rustls::Error::InvalidCertificate(
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
+        )) => "its certificate is for another name; is the address right?".to_owned(),
+        Some(rustls::Error::InvalidMessage(_)) => {
+            "it does not speak TLS on that port; should the address begin with http://?".to_owned()
+        }
+        Some(other) => other.to_string(),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,222 @@
+//! Stepping in on the wire.
+
+use std::time::Duration;
+
+use belay_core::{Body, Event, Time, Verdict};
+
+use crate::support::{Bench, Peer, bench, bench_with, ok};
+
+fn hold(reason: &str) -> Verdict {
+    Verdict::Hold { incident: "inc-1".to_owned(), reason: reason.to_owned(), until: None, plan_required: false }
+}
+
+fn request(lines: &str) -> String {
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1]}"#;
+    format!("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n{lines}Content-Length: {}\r\n\r\n{body}", body.len())
+}
+
+const OPENCODE: &str = "User-Agent: opencode/1.18.33 x\r\nX-Session-Id: ses_1\r\n";
+const CODEX: &str = "User-Agent: codex_exec/0.166.0 (x)\r\nThread-Id: 01a1\r\n";
+
+#[tokio::test]
+async fn a_paused_session_gets_the_refusal_its_agent_takes_as_final() {
+    let bench = bench().await;
+    bench.judge.rule("opencode:ses_1", hold("Held: the same test failed six times."));
+    bench.judge.rule("codex:01a1", hold("Held: the same test failed six times."));
+    let mut client = bench.client().await;
+    client.send(request(OPENCODE)).await;
+    let (status, error) = client.complaint().await;
+    assert_eq!(status, "HTTP/1.1 402 Payment Required");
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&"belay_paused".into(), &"Held: the same test failed six times.".into())
+    );
+    client.send(request(CODEX)).await;
+    let head = client.read_head().await;
+    assert!(head.starts_with("HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain"), "{head}");
+    client.read_to("six times.").await;
+    // Others go on, on the same connection.
+    client.send(request("User-Agent: opencode/1.18.33 x\r\nX-Session-Id: ses_2\r\n")).await;
+    bench.accept().await.read_to("}").await;
+}
+
+#[tokio::test]
+async fn loop_watchdogs_clients_hear_what_they_expect() {
+    let bench = bench().await;
+    let until = Some(Time::from_millis(1_794_765_370_000));
+    let held = |until, plan_required| Verdict::Hold {
+        incident: "inc-1".to_owned(),
+        reason: "Held.".to_owned(),
+        until,
+        plan_required,
+    };
+    let mut client = bench.client().await;
+    for (verdict, status, kind) in [
+        (held(None, false), "HTTP/1.1 409 Conflict", "loop_watchdog_paused"),
+        (held(until, false), "HTTP/1.1 423 Locked", "loop_watchdog_cooldown"),
+        (held(None, true), "HTTP/1.1 428 Precondition Required", "loop_watchdog_plan_required"),
+        (
+            Verdict::Stop { incident: "inc-1".to_owned(), reason: "Killed.".to_owned() },
+            "HTTP/1.1 409 Conflict",
+            "loop_watchdog_paused",
+        ),
+    ] {
+        bench.judge.rule("legacy:s", verdict);
+        client.send(request("X-Loop-Session: s\r\n")).await;
+        let (answered, error) = client.complaint().await;
+        assert_eq!((answered.as_str(), &error["type"]), (status, &kind.into()));
+    }
+}
+
+#[tokio::test]
+async fn a_held_request_goes_on_when_a_person_lets_it() {
+    let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
+    bench.judge.rule("opencode:ses_1", hold("Held."));
+    let mut client = bench.client().await;
+    client.send(request(OPENCODE)).await;
+    let asked = |event: &Event| matches!(event.body, Body::ModelAsked(_));
+    bench.judge.heard(|events| events.iter().any(asked)).await;
+    bench.judge.rule("opencode:ses_1", Verdict::Go);
+    let mut upstream = bench.accept().await;
+    upstream.read_to(r#""tools":[1]}"#).await;
+    upstream.send(ok("fine")).await;
+    client.read_to("fine").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_request_is_refused_when_the_time_is_up_and_the_next_one_at_once() {
+    let bench = bench_with(|config| config.hold = Duration::from_secs(20)).await;
+    bench.judge.rule("opencode:ses_1", hold("Held."));
+    let mut client = bench.client().await;
+    let start = tokio::time::Instant::now();
+    client.send(request(OPENCODE)).await;
+    assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required");
+    assert!(start.elapsed() >= Duration::from_secs(20));
+    let again = tokio::time::Instant::now();
+    client.send(request(OPENCODE)).await;
+    assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required");
+    assert!(again.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn an_agent_that_leaves_while_it_is_held_is_let_go() {
+    let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
+    bench.judge.rule("opencode:ses_1", hold("Held."));
+    let mut client = bench.client().await;
+    client.send(request(OPENCODE)).await;
+    let asked = |event: &Event| matches!(event.body, Body::ModelAsked(_));
+    bench.judge.heard(|events| events.iter().any(asked)).await;
+    drop(client);
+    let gone = async {
+        while bench.relay.buffered() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone).await.expect("the request to be dropped");
+}
+
+#[tokio::test]
+async fn a_body_decides_whose_request_it_is_and_a_refused_one_never_counts_upstream() {
+    let bench = bench().await;
+    bench.judge.rule("unknown:m-7", hold("Held."));
+    let mut client = bench.client().await;
+    // Long enough that the beginning leaves for the upstream before the end has come.
+    let filler = "x".repeat(200_000);
+    let body = format!(r#"{{"messages":[{{"role":"user","content":"{filler}"}}],"metadata":{{"session_id":"m-7"}}}}"#);
+    client
+        .send(format!("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len()))
+        .await;
+    client.send(&body[..body.len() - 10]).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_head().await;
+    client.send(&body[body.len() - 10..]).await;
+    assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required");
+    let seen = upstream.read_all().await;
+    assert!(seen.len() < body.len(), "the request must not be complete for the upstream");
+}
+
+#[tokio::test]
+async fn a_nudge_goes_along_with_the_next_request() {
+    let bench = bench().await;
+    let nudge = Verdict::Nudge { finding: "fnd-1".to_owned(), message: "Read the error first.".to_owned() };
+    bench.judge.rule("opencode:ses_1", nudge);
+    let mut client = bench.client().await;
+    client.send(request(OPENCODE)).await;
+    let mut upstream = bench.accept().await;
+    let head = upstream.read_head().await;
+    let length: usize = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap().parse().unwrap();
+    let body = upstream.read_exactly(length).await;
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let note = body["messages"][1]["content"].as_str().unwrap();
+    assert!(note.contains("Read the error first."), "{note}");
+    upstream.send(ok("")).await;
+    let delivered = |event: &Event| matches!(&event.body, Body::Delivered(delivered) if delivered.finding == "fnd-1");
+    bench.judge.heard(|events| events.iter().any(delivered)).await;
+}
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+/// An upstream that has read the request and begun to stream.
+async fn streaming(bench: &Bench, client: &mut Peer) -> Peer {
+    client.send(request(OPENCODE)).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(r#""tools":[1]}"#).await;
+    upstream.send(STREAM).await;
+    client.read_head().await;
+    upstream
+}
+
+#[tokio::test]
+async fn a_chanting_answer_is_cut_and_ends_properly() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    let mut upstream = streaming(&bench, &mut client).await;
+    let event = "data: {\"id\":\"c-1\",\"choices\":[{\"delta\":{\"content\":\"I will fix the test now and then I will \"}}]}\n\n";
+    let chanting = tokio::spawn(async move {
+        use tokio::io::AsyncWriteExt;
+        let mut sent = 0;
+        while upstream.0.write_all(chunk(event).as_bytes()).await.is_ok() {
+            sent += 1;
+            assert!(sent < 1_000_000, "nobody cuts it off");
+        }
+    });
+    let answer = client.read_to("0\r\n\r\n").await;
+    assert!(answer.contains("Belay ended this answer here"), "{answer}");
+    assert!(answer.contains("\"finish_reason\":\"stop\"") && answer.contains("data: [DONE]"), "{answer}");
+    chanting.await.unwrap();
+    let answered = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.chanting && answer.stop.as_deref() == Some("belay_chanting"));
+    bench.judge.heard(|events| events.iter().any(answered)).await;
+    // The connection is good for the next request.
+    client.send(request(OPENCODE)).await;
+    bench.accept().await.read_head().await;
+}
+
+#[tokio::test]
+async fn a_kill_ends_a_stream_at_once() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    let mut upstream = streaming(&bench, &mut client).await;
+    upstream.send(chunk("data: {\"id\":\"c-1\",\"choices\":[{\"delta\":{\"content\":\"Working\"}}]}\n\n")).await;
+    client.read_to("\n\n\r\n").await;
+    bench.judge.rule("opencode:ses_1", Verdict::Stop { incident: "inc-1".to_owned(), reason: "Killed.".to_owned() });
+    let end = client.read_to("0\r\n\r\n").await;
+    assert!(end.contains("a person stopped this session") && end.contains("[DONE]"), "{end}");
+    upstream.closed().await;
+}
+
+#[tokio::test]
+async fn a_kill_before_the_first_word_is_a_refusal() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send(request(OPENCODE)).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(r#""tools":[1]}"#).await;
+    bench.judge.rule("opencode:ses_1", Verdict::Stop { incident: "inc-1".to_owned(), reason: "Killed.".to_owned() });
+    let (status, error) = client.complaint().await;
+    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 402 Payment Required", &"belay_killed".into()));
+    upstream.closed().await;
+}

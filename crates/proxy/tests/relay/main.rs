@@ -1,0 +1,10 @@
+//! The relay against upstreams and clients that do what real ones do, byte by byte.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop there")]
+
+mod faults;
+mod inspection;
+mod interventions;
+mod routing;
+mod support;
+mod transparent;

@@ -1,0 +1,145 @@
+//! Whose request is it?
+
+use belay_proxy::{Auth, Config, Relay, Unjudged, UpstreamConfig};
+
+use crate::support::{bench, bench_with, post};
+
+/// Where the upstream sees a request to `path` arrive.
+async fn arrives(path: &str, line: &str) -> String {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{line}\r\n")).await;
+    let head = bench.accept().await.read_head().await;
+    head.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_upstream_follows_from_prefix_path_or_header() {
+    for (path, line, arrived) in [
+        ("/v1/messages?beta=true", "", "/anthropic/v1/messages?beta=true"),
+        ("/v1/messages/count_tokens", "", "/anthropic/v1/messages/count_tokens"),
+        ("/v1/responses", "", "/openai/v1/responses"),
+        ("/v1/chat/completions", "", "/openai/v1/chat/completions"),
+        ("/v1beta/models/g:streamGenerateContent?alt=sse", "", "/gemini/v1beta/models/g:streamGenerateContent?alt=sse"),
+        ("/v1/models", "", "/openai/v1/models"),
+        ("/v1/models", "Anthropic-Version: 2023-06-01\r\n", "/anthropic/v1/models"),
+        ("/anthropic/v1/responses", "", "/anthropic/v1/responses"),
+        ("/gemini/anything?x=/openai/", "", "/gemini/anything?x=/openai/"),
+        ("/s/run-1/v1/responses", "", "/openai/v1/responses"),
+        ("/s/run-1/anthropic/api/hello", "", "/anthropic/api/hello"),
+        ("/s/run-1/codex/responses", "", "/openai/v1/responses"),
+        ("/s/run-1/codex/responses", "ChatGPT-Account-Id: a\r\n", "/chatgpt/responses"),
+        ("/v1/responses", "ChatGPT-Account-Id: a\r\n", "/chatgpt/responses"),
+    ] {
+        assert_eq!(arrives(path, line).await, arrived, "{path} {line}");
+    }
+}
+
+#[tokio::test]
+async fn our_own_paths_are_ours() {
+    for path in ["/", "/healthz", "/readyz", "/metrics", "/api/sessions", "/v1/watchdog/events"] {
+        let bench = bench().await;
+        let mut client = bench.client().await;
+        client.send(post(path, "{}")).await;
+        assert!(client.read_all().await.ends_with(&format!("ours: {path}")), "{path}");
+    }
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send("GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(client.read_all().await.ends_with("ours: /style.css"));
+}
+
+#[tokio::test]
+async fn a_path_of_nobody_is_answered_with_what_would_work() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send(post("/chat/completions", "")).await;
+    let (status, error) = client.complaint().await;
+    assert_eq!(status, "HTTP/1.1 404 Not Found");
+    assert!(error["message"].as_str().unwrap().contains("/openai/, /anthropic/, /gemini/"), "{error}");
+}
+
+#[tokio::test]
+async fn a_request_through_us_as_a_web_proxy_is_refused() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send("CONNECT api.openai.com:443 HTTP/1.1\r\nHost: api.openai.com\r\n\r\n").await;
+    let (_, error) = client.complaint().await;
+    assert!(error["message"].as_str().unwrap().contains("not as HTTP_PROXY"), "{error}");
+}
+
+#[tokio::test]
+async fn a_configured_key_goes_to_its_own_upstream_only() {
+    let bench = bench_with(|config| config.upstreams[0].auth = Auth::bearer("sk-ours")).await;
+    let mut client = bench.client().await;
+    client.send("GET /v1/models HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer sk-client\r\n\r\n").await;
+    let mut upstream = bench.accept().await;
+    let head = upstream.read_head().await;
+    assert!(head.contains("authorization: Bearer sk-ours") && !head.contains("sk-client"), "{head}");
+    upstream.send(crate::support::ok("")).await;
+    client.read_head().await;
+    client.send("GET /anthropic/v1/models HTTP/1.1\r\nHost: h\r\nX-Api-Key: sk-client\r\n\r\n").await;
+    let head = bench.accept().await.read_head().await;
+    assert!(head.contains("X-Api-Key: sk-client") && !head.contains("sk-ours"), "{head}");
+}
+
+#[test]
+fn upstreams_that_would_leak_keys_are_refused_with_a_reason() {
+    let refusal = |url: &str| {
+        let config = Config { upstreams: vec![UpstreamConfig::new("x", url)], ..Config::default() };
+        Relay::new(&config, std::sync::Arc::new(Nobody), std::sync::Arc::new(Unjudged))
+            .err()
+            .map(|error| error.to_string())
+    };
+    for (url, reason) in [
+        ("http://models.example.com/v1", "in clear"),
+        ("http://192.168.1.7:11434", "in clear"),
+        ("http://169.254.169.254/latest", "no model API lives"),
+        ("https://[fd00:ec2::254]/", "no model API lives"),
+        ("https://[::ffff:169.254.169.254]/", "no model API lives"),
+        ("https://0.0.0.0/", "no model API lives"),
+        ("https://user:secret@example.com", "do not belong in the address"),
+        ("ftp://example.com", "begins with https:// or http://"),
+        ("https://", "host is missing"),
+        ("https://example.com:99999", "port is not a number"),
+        ("https://example.com/?key=1", "no query"),
+        ("https://exa mple.com", "characters that URLs do not have"),
+    ] {
+        let refusal = refusal(url).unwrap_or_else(|| panic!("{url} was accepted"));
+        assert!(refusal.contains(reason), "{url}: {refusal}");
+        assert!(!refusal.contains("secret"), "{refusal}");
+    }
+    for url in ["http://localhost:11434", "http://127.0.0.1:1/v1/", "http://[::1]:8080", "https://api.example.com/base"]
+    {
+        assert_eq!(refusal(url), None, "{url}");
+    }
+}
+
+struct Nobody;
+
+impl belay_proxy::Ours for Nobody {
+    fn serve(
+        &self,
+        _: belay_proxy::Rewound,
+        _: std::net::SocketAddr,
+    ) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
+        Box::pin(async {})
+    }
+}
+
+#[tokio::test]
+async fn a_run_asks_the_upstream_its_user_had_chosen() {
+    let bench = bench().await;
+    let own = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/gateway", own.local_addr().unwrap());
+    bench.relay.begin_run("claude-code:r-1", &[UpstreamConfig::new("anthropic", url)]).unwrap();
+    let mut client = bench.client().await;
+    let request = "POST /s/claude-code:r-1/anthropic/v1/messages HTTP/1.1\r\nHost: h\r\nX-Claude-Code-Session-Id: s-1\r\nContent-Length: 2\r\n\r\n{}";
+    client.send(request).await;
+    let (io, _) = own.accept().await.unwrap();
+    assert!(crate::support::Peer(io).read_head().await.starts_with("POST /gateway/v1/messages "));
+    assert_eq!(bench.relay.session_of("claude-code:r-1").unwrap().to_string(), "claude-code:s-1");
+    let mut other = bench.client().await;
+    other.send(request.replace("r-1", "r-2")).await;
+    assert!(bench.accept().await.read_head().await.starts_with("POST /anthropic/v1/messages "));
+}

@@ -1,0 +1,207 @@
+//! A relay in front of a hand-driven upstream.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use belay_core::{Body, Event, SessionKey, Verdict};
+use belay_proxy::{Config, Judge, Later, Ours, Relay, Rewound, Standing, UpstreamConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// How long anything may take before a test calls it hung.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers whatever is for us with its path.
+struct Echo;
+
+impl Ours for Echo {
+    fn serve(&self, mut io: Rewound, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let mut head = vec![0; 4096];
+            let n = io.read(&mut head).await.unwrap();
+            let path = String::from_utf8_lossy(&head[..n]).split(' ').nth(1).unwrap().to_owned();
+            let answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nours: {path}");
+            io.write_all(answer.as_bytes()).await.unwrap();
+            io.shutdown().await.unwrap();
+        })
+    }
+}
+
+/// A judge that is told what to say, and remembers what it heard.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    events: Mutex<Vec<Event>>,
+    verdicts: Mutex<HashMap<SessionKey, Verdict>>,
+    changed: Arc<Notify>,
+    heard: Notify,
+}
+
+impl Scripted {
+    pub(crate) fn rule(&self, session: &str, verdict: Verdict) {
+        self.verdicts.lock().unwrap().insert(SessionKey::parse(session).unwrap(), verdict);
+        self.changed.notify_waiters();
+    }
+
+    /// Everything heard, once `enough` is content with it.
+    pub(crate) async fn heard(&self, enough: impl Fn(&[Event]) -> bool) -> Vec<Event> {
+        let wait = async {
+            loop {
+                let heard = self.heard.notified();
+                let events = self.events.lock().unwrap().clone();
+                if enough(&events) {
+                    return events;
+                }
+                heard.await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, wait).await {
+            Ok(events) => events,
+            Err(_) => panic!("not enough was heard: {:#?}", self.events.lock().unwrap()),
+        }
+    }
+
+    /// The events heard until a model has answered, in few words.
+    pub(crate) async fn story(&self) -> Vec<String> {
+        let answered = |event: &Event| matches!(event.body, Body::ModelAnswered(_) | Body::ModelFailed(_));
+        let events = self.heard(|events| events.iter().any(answered)).await;
+        events.iter().map(|event| format!("{} {}", event.session, event.body.kind())).collect()
+    }
+}
+
+impl Judge for Scripted {
+    fn standing(&self, session: &SessionKey) -> Standing {
+        match self.verdicts.lock().unwrap().get(session) {
+            None | Some(Verdict::Go) => Standing::Free,
+            Some(Verdict::Stop { .. }) => Standing::Stopped,
+            Some(_) => Standing::Asks,
+        }
+    }
+
+    fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
+        let verdicts = self.verdicts.lock().unwrap().clone();
+        let answer = |event: &Event| match event.body {
+            Body::ModelAsked(_) => verdicts.get(&event.session).cloned().unwrap_or_default(),
+            _ => Verdict::Go,
+        };
+        let answers = events.iter().map(answer).collect();
+        self.events.lock().unwrap().extend(events);
+        self.heard.notify_waiters();
+        answers
+    }
+
+    fn changed(&self) -> Later<()> {
+        let changed = Arc::clone(&self.changed);
+        // Registered now, not when it is first waited for.
+        let mut notified = Box::pin(changed.notified_owned());
+        notified.as_mut().enable();
+        notified
+    }
+}
+
+/// A relay, and the listener its upstream `openai` stands behind.
+pub(crate) struct Bench {
+    pub(crate) address: SocketAddr,
+    pub(crate) upstream: TcpListener,
+    pub(crate) relay: Arc<Relay>,
+    pub(crate) judge: Arc<Scripted>,
+}
+
+pub(crate) async fn bench() -> Bench {
+    bench_with(|_| {}).await
+}
+
+pub(crate) async fn bench_with(adjust: impl FnOnce(&mut Config)) -> Bench {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", upstream.local_addr().unwrap());
+    let names = ["openai", "anthropic", "gemini", "chatgpt"];
+    let upstreams = names.iter().map(|name| UpstreamConfig::new(*name, format!("{url}/{name}"))).collect();
+    let mut config = Config { upstreams, hold: Duration::ZERO, ..Config::default() };
+    adjust(&mut config);
+    let judge = Arc::new(Scripted::default());
+    let relay = Arc::new(Relay::new(&config, Arc::new(Echo), Arc::<Scripted>::clone(&judge)).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(Arc::clone(&relay).listen(listener));
+    Bench { address, upstream, relay, judge }
+}
+
+impl Bench {
+    pub(crate) async fn client(&self) -> Peer {
+        Peer(TcpStream::connect(self.address).await.unwrap())
+    }
+
+    /// The next connection the relay makes.
+    pub(crate) async fn accept(&self) -> Peer {
+        Peer(self.upstream.accept().await.unwrap().0)
+    }
+}
+
+/// One end of a connection, driven by hand.
+pub(crate) struct Peer(pub(crate) TcpStream);
+
+impl Peer {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Reads until `end` has come.
+    pub(crate) async fn read_to(&mut self, end: &str) -> String {
+        let mut text = Vec::new();
+        while !text.ends_with(end.as_bytes()) {
+            let mut byte = [0];
+            let read = tokio::time::timeout(PATIENCE, self.0.read(&mut byte)).await;
+            let n = read.unwrap_or_else(|_| panic!("nothing more after {:?}", String::from_utf8_lossy(&text))).unwrap();
+            assert_eq!(n, 1, "closed after {:?}", String::from_utf8_lossy(&text));
+            text.push(byte[0]);
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// Reads an error answer: its status line and what it says.
+    pub(crate) async fn complaint(&mut self) -> (String, serde_json::Value) {
+        let head = self.read_head().await;
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+        let body = self.read_exactly(length).await;
+        let status = head.lines().next().unwrap().to_owned();
+        (status, serde_json::from_slice::<serde_json::Value>(&body).unwrap()["error"].clone())
+    }
+
+    pub(crate) async fn read_head(&mut self) -> String {
+        self.read_to("\r\n\r\n").await
+    }
+
+    pub(crate) async fn read_exactly(&mut self, n: usize) -> Vec<u8> {
+        let mut bytes = vec![0; n];
+        self.0.read_exact(&mut bytes).await.unwrap();
+        bytes
+    }
+
+    /// Reads until the other side closes.
+    pub(crate) async fn read_all(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let _ = self.0.read_to_end(&mut bytes).await;
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Waits until the other side has closed or reset the connection.
+    pub(crate) async fn closed(&mut self) {
+        let mut sink = [0; 1024];
+        let wait = async { while matches!(self.0.read(&mut sink).await, Ok(n) if n > 0) {} };
+        tokio::time::timeout(PATIENCE, wait).await.expect("the connection to close");
+    }
+}
+
+/// A small request with the given body.
+pub(crate) fn post(path: &str, body: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A small answer with the given body.
+pub(crate) fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
