@@ -37,6 +37,12 @@ const PASSED_ON: &[&str] = &[
     "XDG_CONFIG_HOME",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
 ];
 
 /// Starts the resident process, unless somebody has just done so. Does not wait for it.

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::protocol::{
-    Answer, AskStatus, Decide, MAX_LINE, Observe, ObserveAnswers, Op, Outcome, PROTOCOL, Pong, Refusal, Request,
-    ServeStatus, Subscribe, Taken,
+    Answer, AskStatus, BeginRun, Decide, MAX_LINE, Observe, ObserveAnswers, Op, Outcome, PROTOCOL, Pong, Refusal,
+    Request, RunView, ServeStatus, Subscribe, Taken,
 };
 
 /// Why there is no answer.
@@ -92,6 +92,11 @@ impl Client {
 
     pub fn decide(&mut self, decide: &Decide) -> Result<Taken, ClientError> {
         self.ask(Op::Decide, decide)
+    }
+
+    /// Begins a run of an agent through the proxy, or asks how one is doing.
+    pub fn run(&mut self, run: &BeginRun) -> Result<RunView, ClientError> {
+        self.ask(Op::Run, run)
     }
 
     /// Follows the log: `each` gets every event's line until it says to stop or the resident process leaves.

@@ -7,6 +7,7 @@ mod border;
 mod guard;
 mod page;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,12 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{get, post};
+use belay_proxy::{Later, Ours, Relay, Rewound};
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
 
 use crate::resident::Shared;
 use border::ApiError;
@@ -45,25 +52,49 @@ fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// Serves until told to leave; requests under way are answered.
-pub(crate) async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>) -> std::io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let stop = {
-        let shared = Arc::clone(&shared);
-        async move { shared.stop.wait().await }
-    };
-    let serving = axum::serve(listener, router(Arc::clone(&shared))).with_graceful_shutdown(stop);
-    let late = async {
-        shared.stop.wait().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    tokio::select! {
-        served = serving.into_future() => served,
-        () = late => {
-            tracing::warn!("some HTTP requests did not finish in time");
-            Ok(())
+/// Our own pages, for connections the relay hands over.
+pub(crate) struct Pages(Router);
+
+impl Pages {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self(router(shared))
+    }
+}
+
+impl Ours for Pages {
+    fn serve(&self, io: Rewound, _: SocketAddr) -> Later<()> {
+        let service = TowerToHyperService::new(self.0.clone());
+        // One request only: the next one on this connection may be for a model.
+        let serving = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(io), service);
+        Box::pin(async move {
+            // A client that leaves in the middle is no fault of ours.
+            let _ = serving.await;
+        })
+    }
+}
+
+/// Serves at every door that opens until told to leave; requests under way are answered.
+pub(crate) async fn serve(
+    mut listeners: UnboundedReceiver<std::net::TcpListener>,
+    shared: &Arc<Shared>,
+    relay: &Arc<Relay>,
+) -> std::io::Result<()> {
+    let mut doors = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(listener) = listeners.recv() => {
+                let listener = tokio::net::TcpListener::from_std(listener)?;
+                doors.spawn(Arc::clone(relay).listen(listener));
+            }
+            Some(Ok(error)) = doors.join_next() => return Err(error),
+            () = shared.stop.wait() => break,
         }
     }
+    doors.abort_all();
+    if tokio::time::timeout(DRAIN, relay.finished()).await.is_err() {
+        tracing::warn!("some HTTP requests did not finish in time");
+    }
+    Ok(())
 }
 
 /// Runs a question to the store where it may block.

@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::hooks;
 use crate::protocol::{
     AskStatus, Code, Decide, Envelope, EventAnswer, ObserveAnswers, ObserveRaw, Op, Outcome, PROTOCOL, Pong, Refusal,
     Reply, Subscribe, Taken,
@@ -19,6 +18,7 @@ use crate::protocol::{
 use crate::resident::Shared;
 use crate::view::EventView;
 use crate::writer::WriteError;
+use crate::{hooks, proxy};
 
 /// What a connection does after an answer.
 pub(crate) enum Next {
@@ -65,6 +65,9 @@ pub(crate) fn answer(shared: &Shared, line: &[u8], out: &mut Vec<u8>) -> Next {
             (read(with).and_then(|ask| decide(shared, &ask)).and_then(|taken| accept(out, id, &taken)), Next::Line)
         }
         Op::Hook => (read(with).and_then(|ask| accept(out, id, &hooks::answer(shared, &ask))), Next::Line),
+        Op::Run => {
+            (read(with).and_then(|ask| proxy::run(shared, &ask)).and_then(|run| accept(out, id, &run)), Next::Line)
+        }
         Op::Subscribe => match read::<Subscribe>(with) {
             Ok(what) => (accept(out, id, &serde_json::json!({ "following": true })), Next::Follow(what)),
             Err(refusal) => (Err(refusal), Next::Line),
@@ -142,7 +145,7 @@ pub(crate) fn observe_all<'e>(
             Err(error) => Some(Refusal::new(Code::Refused, error.to_string()).field(error.field)),
         })
         .collect();
-    let mut written = shared.writer.observe(good).into_iter();
+    let mut written = shared.observe(good).into_iter();
     read.into_iter()
         .map(|refused| match refused {
             Some(error) => EventAnswer::Refused { error },
@@ -169,7 +172,9 @@ pub(crate) fn decide(shared: &Shared, ask: &Decide) -> Result<Taken, Refusal> {
     let decided = shared
         .writer
         .with_engine(|engine| engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref()));
-    decided.map(Taken::from).map_err(|error| refusal(error.into()))
+    let decided = decided.map_err(|error| refusal(error.into()))?;
+    shared.standings.note(&ask.session, false, &decided.decision);
+    Ok(Taken::from(decided))
 }
 
 /// The one border where our errors become refusals.

@@ -7,6 +7,7 @@
 //! A new operation is a new row in [`Op`] and a pair of shapes; what is there never changes its meaning.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use belay_core::event::{MAX_EVENT_BYTES, OperatorDecision};
 use belay_core::{Decision, SessionKey};
@@ -34,6 +35,8 @@ pub enum Op {
     Decide,
     /// A hook call of an agent ([`belay_hooks::Ask`]); answered in that agent's words.
     Hook,
+    /// A run of an agent through the proxy ([`BeginRun`]); answered with [`RunView`].
+    Run,
     /// Events of the log, as they come.
     Subscribe,
     /// Finish what you are doing and leave.
@@ -283,4 +286,26 @@ pub struct Subscribe {
     /// Only these kinds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
+}
+
+/// A run of an agent through the proxy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BeginRun {
+    /// The key the run goes by: agent and a UUID.
+    pub run: String,
+    /// The run begins. Otherwise only how it is doing is asked for.
+    pub begins: bool,
+    /// Model APIs its user had chosen: name and base URL.
+    pub upstreams: BTreeMap<String, String>,
+}
+
+/// Where a run's requests go, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunView {
+    /// Where the proxy is.
+    pub url: Option<String>,
+    /// The session it turned out to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionKey>,
 }

@@ -3,25 +3,30 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use belay_config::{Config, Env, PlaceError, Places, Rulesets};
-use belay_core::Time;
+use belay_core::{Body, Event, SessionKey, Time};
 use belay_engine::{Engine, Options};
+use belay_proxy::Relay;
 use belay_store::{OpenOptions, Retention, SqliteStore, Store};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::courier;
+use crate::doors::Doors;
 use crate::housekeeping::{self, Plan, now};
 use crate::http;
 use crate::instance::{Claim, Holder, Instance, far_lock};
 use crate::protocol::{HealthView, PROTOCOL, ServeStatus, counters};
+use crate::proxy::Referee;
 use crate::readers::Readers;
 use crate::socket::{Pool, Socket};
+use crate::standings::Standings;
 use crate::stop::Stop;
 use crate::token::Token;
-use crate::writer::Writer;
+use crate::writer::{Writer, Written};
 
 /// How long requests under way may take when we leave.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -50,6 +55,10 @@ pub enum ServeError {
     Place(#[from] PlaceError),
     #[error("the socket {} cannot be opened: {source}", path.display())]
     Socket { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Upstream(#[from] crate::proxy::UpstreamError),
+    #[error(transparent)]
+    Relay(#[from] belay_proxy::StartError),
     #[error("the resident process cannot be started: {0}")]
     Start(#[from] io::Error),
 }
@@ -64,10 +73,14 @@ pub(crate) struct Shared {
     /// What hooks remember from one call to the next.
     pub(crate) desk: belay_hooks::Desk,
     pub(crate) connections: AtomicUsize,
+    /// How sessions stand, for those who cannot wait for the store.
+    pub(crate) standings: Standings,
     started: Instant,
     started_at: Time,
     socket: PathBuf,
-    url: Option<String>,
+    pub(crate) doors: Doors,
+    /// The relay, for those who begin runs. It knows us, so it is not ours to keep alive.
+    pub(crate) relay: OnceLock<Weak<Relay>>,
     /// Milliseconds after `started` of the last request.
     active: AtomicI64,
 }
@@ -77,6 +90,19 @@ impl Shared {
     pub(crate) fn touch(&self) {
         let millis = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.active.store(millis, Ordering::Relaxed);
+    }
+
+    /// Takes events in; one answer each, after the commit.
+    pub(crate) fn observe(&self, events: Vec<Event>) -> Vec<Written> {
+        let about: Vec<(SessionKey, bool)> =
+            events.iter().map(|event| (event.session.clone(), matches!(event.body, Body::ModelAsked(_)))).collect();
+        let answers = self.writer.observe(events);
+        for ((session, asked), answer) in about.iter().zip(&answers) {
+            if let Ok(observed) = answer {
+                self.standings.note(session, *asked, &observed.decision);
+            }
+        }
+        answers
     }
 
     pub(crate) fn idle_for(&self) -> Duration {
@@ -95,7 +121,7 @@ impl Shared {
             version: crate::VERSION.to_owned(),
             protocol: PROTOCOL,
             started_at: self.started_at,
-            url: self.url.clone(),
+            url: self.doors.url(),
             socket: self.socket.display().to_string(),
             token: token.then(|| self.token.reveal().to_owned()),
             health: health.into(),
@@ -111,7 +137,9 @@ impl Shared {
 pub struct Resident {
     shared: Arc<Shared>,
     pool: Arc<Pool>,
-    http: Option<std::net::TcpListener>,
+    relay: Arc<Relay>,
+    listeners: UnboundedReceiver<std::net::TcpListener>,
+    url: Option<String>,
     plan: Plan,
     channels: belay_alerts::Channels,
     runtime: tokio::runtime::Runtime,
@@ -125,14 +153,18 @@ impl Resident {
     pub fn start(options: ServeOptions) -> Result<Self, ServeError> {
         let ServeOptions { places, env, config, flags } = options;
         let (mut instance, socket_path) = claim(&places)?;
-        let http = match config.serve.http {
-            true => Some(listen(config.serve.listen.addr())?),
-            false => None,
-        };
+        let (doors, listeners) = Doors::new(config.serve.listen.addr());
+        if config.serve.http {
+            let wanted = config.serve.listen.addr();
+            doors.open().map_err(|error| match error.kind() {
+                io::ErrorKind::AddrInUse => ServeError::PortTaken(wanted),
+                _ => ServeError::Listen(wanted, error),
+            })?;
+        }
         // Before anybody can know that we serve: a signal from now on means "leave in order".
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build()?;
         let signals = Signals::catch(&runtime)?;
-        let url = http.as_ref().and_then(|http| http.local_addr().ok()).map(|addr| format!("http://{addr}/"));
+        let url = doors.url();
         let socket =
             Socket::bind(&socket_path).map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
         let engine = open_engine(&places, &env, flags);
@@ -143,14 +175,24 @@ impl Resident {
             token: Token::load_or_make(&places.token())?,
             desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
+            standings: Standings::default(),
             started: Instant::now(),
             started_at: now(),
             socket: socket_path,
-            url: url.clone(),
+            doors,
+            relay: OnceLock::new(),
             active: AtomicI64::new(0),
         });
+        match shared.readers.get().and_then(|store| shared.standings.load(&*store)) {
+            Ok(()) => {}
+            Err(error) => tracing::warn!(%error, "who is held back could not be read; it shows with the next event"),
+        }
+        let relayed = crate::proxy::config(&config.proxy, belay_core::chant::ChantRules::default(), &env)?;
+        let pages = Arc::new(http::Pages::new(Arc::clone(&shared)));
+        let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(Referee(Arc::clone(&shared))))?);
+        let _ = shared.relay.set(Arc::downgrade(&relay));
         let pool = Pool::start(socket, Arc::clone(&shared))?;
-        instance.introduce(&Holder { pid: std::process::id(), version: crate::VERSION.to_owned(), url });
+        instance.introduce(&Holder { pid: std::process::id(), version: crate::VERSION.to_owned(), url: url.clone() });
         let plan = Plan {
             tick: config.serve.tick.get(),
             idle_exit: config.serve.idle_exit.get(),
@@ -160,12 +202,12 @@ impl Resident {
             },
         };
         let channels = courier::channels(&config, &env);
-        Ok(Self { shared, pool, http, plan, channels, runtime, signals, _instance: instance })
+        Ok(Self { shared, pool, relay, listeners, url, plan, channels, runtime, signals, _instance: instance })
     }
 
     /// Where the page is.
     pub fn url(&self) -> Option<&str> {
-        self.shared.url.as_deref()
+        self.url.as_deref()
     }
 
     pub fn socket(&self) -> &Path {
@@ -179,7 +221,7 @@ impl Resident {
 
     /// Serves until told to leave, and leaves in order. Returns why.
     pub fn run(self) -> Result<&'static str, ServeError> {
-        let Self { shared, pool, http, plan, channels, runtime, signals, _instance } = self;
+        let Self { shared, pool, relay, listeners, url: _, plan, channels, runtime, signals, _instance } = self;
         let keeper = {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
@@ -189,12 +231,14 @@ impl Resident {
         // Nobody waits for it at the end: what it is just telling is told again by the next one.
         let telling = Arc::clone(&shared);
         std::thread::Builder::new().name("courier".to_owned()).spawn(move || courier::run(&telling, channels))?;
-        let served = runtime.block_on(serve(&shared, http, signals));
+        let served = runtime.block_on(serve(&shared, &relay, listeners, signals));
         shared.stop.set("the listener failed");
         if !pool.drain(DRAIN) {
             tracing::warn!("some connections did not finish in time");
         }
         runtime.shutdown_timeout(Duration::from_secs(1));
+        // With the relay goes what it still had to tell.
+        drop(relay);
         if keeper.join().is_err() {
             tracing::error!("housekeeping panicked");
         }
@@ -224,7 +268,8 @@ impl Signals {
 
 async fn serve(
     shared: &Arc<Shared>,
-    http: Option<std::net::TcpListener>,
+    relay: &Arc<Relay>,
+    listeners: UnboundedReceiver<std::net::TcpListener>,
     mut signals: Signals,
 ) -> Result<(), ServeError> {
     let signals = async {
@@ -234,17 +279,8 @@ async fn serve(
             () = shared.stop.wait() => {}
         }
     };
-    match http {
-        Some(http) => {
-            let page = http::serve(http, Arc::clone(shared));
-            let (served, ()) = tokio::join!(page, signals);
-            Ok(served?)
-        }
-        None => {
-            signals.await;
-            Ok(())
-        }
-    }
+    let (served, ()) = tokio::join!(http::serve(listeners, shared, relay), signals);
+    Ok(served?)
 }
 
 /// The lock and the socket's path. Where the state folder cannot be written both go to the runtime folder.
@@ -267,15 +303,6 @@ fn claim(places: &Places) -> Result<(Instance, PathBuf), ServeError> {
         Claim::Ours(instance) => Ok((instance, socket)),
         Claim::Theirs(holder) => Err(ServeError::Second(holder)),
     }
-}
-
-fn listen(addr: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
-    let listener = std::net::TcpListener::bind(addr).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => ServeError::PortTaken(addr),
-        _ => ServeError::Listen(addr, error),
-    })?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 fn open_engine(places: &Places, env: &Env, flags: Vec<(String, String, String)>) -> Engine {

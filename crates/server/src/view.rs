@@ -3,7 +3,7 @@
 
 use belay_core::effect::{Finding, Rung};
 use belay_core::event::Usage;
-use belay_core::session::{Gate, Wait};
+use belay_core::session::{Budget, Gate, Wait};
 use belay_core::{Incident, SessionKey, State, Time};
 use belay_store::{EventRow, Result, SessionRow, Store};
 use schemars::JsonSchema;
@@ -64,6 +64,8 @@ pub struct SessionView {
     pub usage: Usage,
     /// Millionths of a US dollar; 0 when the model's price is unknown.
     pub cost_micros: u64,
+    /// What a person has set as its limit.
+    pub budget: Budget,
     /// The same of its sub-agents, theirs included.
     pub sub_agents: Sum,
     /// Since it last moved.
@@ -157,6 +159,7 @@ impl SessionView {
             tokens: card.spent.usage.total(),
             usage: card.spent.usage,
             cost_micros: card.spent.cost_micros,
+            budget: card.budget,
             sub_agents: Sum::from(&beneath),
             since_progress: SinceProgress { at: card.clock.at, sum: Sum::from(&card.clock.since) },
         }
