@@ -39,6 +39,13 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Run the resident process: the socket agents' hooks talk to, the page and the API.
     Serve(serve::ServeArgs),
+    /// Run an agent on the rope: its model requests and hooks pass Belay, for this run only.
+    #[command(visible_alias = "start")]
+    Run(run::RunArgs),
+    /// Show what sessions may cost and have cost, and change it.
+    Budget(budget::BudgetArgs),
+    /// See it work: a looping agent is nudged, paused and resumed, without keys, agents or network.
+    Demo(demo::DemoArgs),
     /// Ask the resident process to finish and leave.
     Stop(stop::StopArgs),
     /// Tell whether the resident process runs and how it is doing.

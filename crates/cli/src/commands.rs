@@ -2,9 +2,11 @@
 
 pub(crate) mod allow;
 pub(crate) mod audit;
+pub(crate) mod budget;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod decide;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod explain;
@@ -13,6 +15,7 @@ pub(crate) mod import;
 pub(crate) mod incidents;
 pub(crate) mod init;
 pub(crate) mod result;
+pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod sessions;
@@ -40,6 +43,9 @@ pub(crate) fn run(cli: Cli) -> Ended {
     let context = Context::new(cli.global)?;
     match cli.command {
         Command::Serve(args) => serve::run(&context, &args),
+        Command::Run(args) => run::run(&context, &args),
+        Command::Budget(args) => budget::run(&context, &args),
+        Command::Demo(args) => demo::run(&context, &args),
         Command::Stop(args) => stop::run(&context, &args),
         Command::Status(args) => status::run(&context, &args),
         Command::Sessions(args) => sessions::run(&context, &args),

@@ -156,6 +156,9 @@ impl From<ServeError> for CommandError {
             )),
             ServeError::Listen(..) => Self::new(error.to_string()).hint("choose another address with --listen"),
             ServeError::Place(error) => error.into(),
+            ServeError::Upstream(_) | ServeError::Relay(_) => {
+                Self::new(error.to_string()).hint("`belay config explain proxy.upstreams` tells what can be set")
+            }
             ServeError::Socket { .. } | ServeError::Start(_) | ServeError::Second(_) => {
                 Self::new(error.to_string()).hint("`belay doctor` looks for the cause")
             }

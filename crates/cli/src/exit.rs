@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Failed,
     Usage,
     Partly,
+    /// As the program that was run ended.
+    Child(u8),
 }
 
 /// Status, name and meaning.
@@ -21,6 +23,9 @@ const TABLE: &[(Exit, u8, &str)] = &[
 
 impl Exit {
     pub(crate) fn code(self) -> u8 {
+        if let Self::Child(status) = self {
+            return status;
+        }
         TABLE.iter().find(|(exit, ..)| *exit == self).map_or(1, |(_, code, _)| *code)
     }
 }
@@ -34,7 +39,7 @@ impl From<Exit> for ExitCode {
 /// For `--help`.
 pub(crate) fn help() -> String {
     let rows = TABLE.iter().map(|(_, code, meaning)| format!("\n  {code}  {meaning}"));
-    format!("Exit status:{}", rows.collect::<String>())
+    format!("Exit status:{}\n  `run` ends as the program it ran does", rows.collect::<String>())
 }
 
 /// The reference page.
@@ -43,7 +48,7 @@ pub(crate) fn reference_page() -> String {
     let rows = TABLE.iter().map(|(_, code, meaning)| format!("| {code} | {meaning} |\n"));
     format!(
         "# Exit status\n\nEvery command ends with one of these. This page is made from `crates/cli/src/exit.rs`.\n\n\
-         | status | meaning |\n|---|---|\n{}",
+         | status | meaning |\n|---|---|\n{}\n`belay run` ends as the program it ran does; a signal is told as 128 and its number.\n",
         rows.collect::<String>()
     )
 }

@@ -1,0 +1,159 @@
+//! `belay budget`: what sessions may cost, what they have cost, and raising it.
+
+use std::str::FromStr;
+
+use belay_core::event::OperatorDecision;
+use belay_server::protocol::Decide;
+use belay_server::view::SessionView;
+use belay_store::{SessionQuery, Store};
+use clap::Args;
+use serde_json::json;
+
+use super::Ended;
+use super::decide::user;
+use crate::backend::Backend;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::output::Grid;
+use crate::people::{count, money};
+
+/// So many tokens, or so much money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Tokens(u64),
+    /// In millionths of a US dollar.
+    Money(u64),
+}
+
+impl FromStr for Amount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refuse = || format!("`{text}` is no amount; write money as 2.50usd or $2.50, tokens as 500k or 2M");
+        let text = text.trim().to_ascii_lowercase();
+        let money = text.strip_prefix('$').or_else(|| text.strip_suffix("usd")).map(str::trim);
+        if let Some(money) = money {
+            let dollars: f64 = money.parse().map_err(|_| refuse())?;
+            let is_sane = dollars.is_finite() && (0.0..=1e9).contains(&dollars);
+            return is_sane.then(|| Self::Money((dollars * 1e6).round() as u64)).ok_or_else(refuse);
+        }
+        let text = text.strip_suffix("tokens").unwrap_or(&text).trim();
+        let (digits, factor) = match text.char_indices().last() {
+            Some((at, 'k')) => (&text[..at], 1_000.0),
+            Some((at, 'm')) => (&text[..at], 1_000_000.0),
+            _ => (text, 1.0),
+        };
+        let tokens: f64 = digits.trim().parse().map_err(|_| refuse())?;
+        let is_sane = tokens.is_finite() && (0.0..=1e15).contains(&tokens);
+        is_sane.then(|| Self::Tokens((tokens * factor).round() as u64)).ok_or_else(refuse)
+    }
+}
+
+impl From<Amount> for OperatorDecision {
+    fn from(amount: Amount) -> Self {
+        match amount {
+            Amount::Tokens(tokens) => Self::Budget { tokens: Some(tokens), cost_micros: None },
+            Amount::Money(cost_micros) => Self::Budget { tokens: None, cost_micros: Some(cost_micros) },
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BudgetArgs {
+    /// The session: any unique beginning of `agent:id`. Without one, all active sessions are listed.
+    id: Option<String>,
+    /// What it may cost from now on, in all: `5usd`, `2M` (tokens), or both.
+    #[arg(requires = "id", value_name = "AMOUNT")]
+    amounts: Vec<Amount>,
+    /// Let a session that its budget holds go on.
+    #[arg(long, requires = "amounts")]
+    resume: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &BudgetArgs) -> Ended {
+    match &args.id {
+        Some(id) => one(context, id, args),
+        None => all(context),
+    }
+}
+
+fn one(context: &Context, id: &str, args: &BudgetArgs) -> Ended {
+    let (store, session) = context.session(id)?;
+    if !args.amounts.is_empty() {
+        let mut backend = Backend::open(context)?;
+        let mut decide = |decision| {
+            let (session, by) = (session.clone(), user(context));
+            backend.decide(&Decide { session, decision, note: String::new(), by })
+        };
+        for amount in &args.amounts {
+            decide((*amount).into())?;
+        }
+        if args.resume {
+            decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false })?;
+        }
+    }
+    let view = SessionView::one(&store, &session)?;
+    let view = view.ok_or_else(|| CommandError::new(format!("{session} is gone")))?;
+    show(context, vec![view])
+}
+
+fn all(context: &Context) -> Ended {
+    let Some(store) = context.store()? else { return show(context, Vec::new()) };
+    let states = vec!["active".to_owned(), "paused".to_owned()];
+    let rows = store.sessions(&SessionQuery { states, limit: 200, ..SessionQuery::default() })?.rows;
+    show(context, SessionView::all(&store, rows)?)
+}
+
+fn show(context: &Context, sessions: Vec<SessionView>) -> Ended {
+    if context.out.json {
+        let rows = sessions.iter().map(|view| {
+            json!({
+                "session": view.session, "state": view.state,
+                "tokens": view.tokens, "cost_micros": view.cost_micros, "budget": view.budget,
+            })
+        });
+        context.out.json(&json!({ "sessions": rows.collect::<Vec<_>>() }))?;
+        return Ok(Exit::Done);
+    }
+    if sessions.is_empty() {
+        context.out.say("No session is active.");
+        return Ok(Exit::Done);
+    }
+    let mut grid = Grid::new(&["session", "state", "tokens", "of", "cost", "of"]).right(&[2, 3, 4, 5]);
+    for view in sessions {
+        let budget = view.budget;
+        grid.row(vec![
+            view.short,
+            view.state.to_owned(),
+            count(view.tokens),
+            budget.tokens.map_or_else(|| "-".to_owned(), count),
+            money(view.cost_micros),
+            budget.cost_micros.map_or_else(|| "-".to_owned(), money),
+        ]);
+    }
+    grid.print(&context.out)?;
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_people_write_them() {
+        for (text, amount) in [
+            ("2.50usd", Amount::Money(2_500_000)),
+            ("$0.1", Amount::Money(100_000)),
+            ("5 USD", Amount::Money(5_000_000)),
+            ("500k", Amount::Tokens(500_000)),
+            ("1.5M", Amount::Tokens(1_500_000)),
+            ("200 tokens", Amount::Tokens(200)),
+        ] {
+            assert_eq!(text.parse(), Ok(amount), "{text}");
+        }
+        for text in ["", "usd", "-1usd", "five", "1e99", "NaN", "12€"] {
+            assert!(text.parse::<Amount>().is_err(), "{text}");
+        }
+    }
+}

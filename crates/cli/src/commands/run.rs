@@ -1,0 +1,154 @@
+//! `belay run`: an agent on the rope, for one run.
+//!
+//! The resident process is started if it does not run, the agent's model requests are pointed at the
+//! proxy and its hooks at us, and the agent gets the terminal, its arguments and its signals as if we
+//! were not there. Nothing of the user's configuration is touched, and nothing outlives the run but
+//! its record.
+
+mod child;
+mod plan;
+mod story;
+mod watch;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use belay_server::protocol::BeginRun;
+use belay_server::{Client, ClientError};
+use clap::Args;
+use uuid::Uuid;
+
+use super::Ended;
+use super::budget::Amount;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use plan::Plan;
+use story::Story;
+
+/// How long the resident process may take to start.
+const START: Duration = Duration::from_secs(10);
+/// How long it may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Show what would be started, and with which environment, and start nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// What this run may cost: `2.50usd`, `500k` (tokens), or both.
+    #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
+    budget: Vec<Amount>,
+    /// Leave the agent's hooks alone.
+    #[arg(long)]
+    no_hooks: bool,
+    /// Leave the agent's model requests alone.
+    #[arg(long)]
+    no_proxy: bool,
+    /// Do not watch the work tree for changes.
+    #[arg(long)]
+    no_watch: bool,
+    /// codex, claude, gemini, copilot, opencode, qwen, aider, or any command; then its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
+    let run = Uuid::now_v7().to_string();
+    let scratch = context.places.state().join("runs").join(&run);
+    let mut plan = Plan::new(context, args, &run, &scratch)?;
+    if args.dry_run {
+        plan.find_proxy(context, args)?;
+        plan.show(context)?;
+        return Ok(Exit::Done);
+    }
+    let mut client = resident(context)?;
+    if !args.no_proxy {
+        let asked = BeginRun { run: plan.key(), begins: true, ..BeginRun::default() };
+        plan.proxy = client.run(&asked)?.url;
+        let launch = plan.launch();
+        // A key goes where it would have gone: to the model API the user had chosen.
+        let upstreams = launch.upstreams.into_iter().collect();
+        client.run(&BeginRun { run: plan.key(), begins: true, upstreams })?;
+    }
+    let launch = plan.launch();
+    let _scratch = Scratch::write(scratch, &launch.files)?;
+    let story = Arc::new(Story::new(context, plan.key(), launch.session.clone(), args.budget.clone(), client));
+    story.begin(&plan)?;
+    greet(context, &plan, &launch, &story);
+    let watch = match args.no_watch {
+        true => None,
+        false => {
+            let story = Arc::clone(&story);
+            watch::Watch::start(&plan.folder, move |changes| story.changed(changes))
+        }
+    };
+    let ended = child::run(&plan.program, &launch);
+    drop(watch);
+    let ended = ended?;
+    story.end(&ended);
+    Ok(Exit::Child(ended.status()))
+}
+
+/// The resident process, started if need be.
+fn resident(context: &Context) -> Result<Client, CommandError> {
+    let absent = match Client::connect(&context.places, PATIENCE) {
+        Ok(client) => return Ok(client),
+        Err(error @ ClientError::Absent(_)) => error,
+        Err(error) => return Err(error.into()),
+    };
+    context.places.create()?;
+    let belay = std::env::current_exe()?;
+    belay_hooks::autostart::start(&context.places, &context.env, context.global.home.as_deref(), &belay)?;
+    let until = Instant::now() + START;
+    while Instant::now() < until {
+        if let Ok(client) = Client::connect(&context.places, PATIENCE) {
+            return Ok(client);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(CommandError::from(absent).hint("start it by hand to see what is wrong: belay serve"))
+}
+
+/// Says where to look, once and on stderr.
+fn greet(context: &Context, plan: &Plan, launch: &belay_agents::launch::Launch, story: &Story) {
+    context.out.say(format!("Belay holds the rope for {}.", plan.name));
+    if let Some(session) = story.session() {
+        context.out.say(format!("  session  {session}"));
+    }
+    if let Some(url) = &plan.proxy {
+        context.out.say(format!("  page     {url}"));
+    }
+    for note in &launch.notes {
+        context.out.say(format!("  note     {note}"));
+    }
+}
+
+/// Files of this run; gone with it.
+struct Scratch(Option<PathBuf>);
+
+impl Scratch {
+    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, CommandError> {
+        use std::os::unix::fs::DirBuilderExt;
+        if files.is_empty() {
+            return Ok(Self(None));
+        }
+        let scratch = Self(Some(folder));
+        for (path, content) in files {
+            let parent = path.parent().unwrap_or(path);
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            std::fs::write(path, content)?;
+        }
+        Ok(scratch)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What is going to be started.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use belay_agents::launch::{Launch, Setting};
+use belay_agents::{UserDirs, agent};
+use belay_config::Strictness;
+use belay_core::SessionKey;
+use belay_core::redact::redact;
+use belay_server::Client;
+use serde_json::json;
+
+use super::{PATIENCE, RunArgs};
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// A run before it starts.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Canonical agent id; the command's own name where it is no agent we know.
+    agent: String,
+    known: bool,
+    /// Name for people.
+    pub(super) name: String,
+    pub(super) program: PathBuf,
+    args: Vec<OsString>,
+    run: String,
+    scratch: PathBuf,
+    user: UserDirs,
+    pub(super) proxy: Option<String>,
+    belay: Option<PathBuf>,
+    /// Where the agent works.
+    pub(super) folder: PathBuf,
+}
+
+impl Plan {
+    pub(super) fn new(context: &Context, args: &RunArgs, run: &str, scratch: &Path) -> Result<Self, CommandError> {
+        let (command, rest) = args.command.split_first().ok_or_else(|| CommandError::usage("name a command to run"))?;
+        let typed = command.to_string_lossy().into_owned();
+        let known = agent(&typed);
+        let wanted = known.map_or_else(|| command.clone(), |agent| agent.executable.into());
+        let path = context.env.get("PATH").unwrap_or_default();
+        let Some(program) = find(&wanted, path) else {
+            let error = CommandError::new(format!("{} is not to be found", wanted.to_string_lossy()));
+            return Err(match known {
+                Some(agent) => error.hint(format!("install {} first, or say where it is: belay run PATH", agent.name)),
+                None => error.hint("agents Belay knows: claude, codex, copilot, gemini, opencode, qwen, aider, pi"),
+            });
+        };
+        let home = context.places.user_home().map(Path::to_path_buf);
+        let home = home.ok_or_else(|| CommandError::new("HOME is not set").hint("set it to your home folder"))?;
+        let own_name =
+            || Path::new(&typed).file_name().map_or(typed.clone(), |name| name.to_string_lossy().into_owned());
+        Ok(Self {
+            agent: known.map_or_else(own_name, |agent| agent.id.to_owned()),
+            known: known.is_some(),
+            name: known.map_or_else(own_name, |agent| agent.name.to_owned()),
+            program,
+            args: rest.to_vec(),
+            run: run.to_owned(),
+            scratch: scratch.to_path_buf(),
+            user: UserDirs { home, lookup: |name| std::env::var_os(name) },
+            proxy: None,
+            belay: (!args.no_hooks).then(std::env::current_exe).transpose()?,
+            folder: std::env::current_dir()?,
+        })
+    }
+
+    /// The key the run goes by.
+    pub(super) fn key(&self) -> String {
+        SessionKey::new(&self.agent, &self.run).to_string()
+    }
+
+    /// Where the proxy is or would be, without starting anything.
+    pub(super) fn find_proxy(&mut self, context: &Context, args: &RunArgs) -> Result<(), CommandError> {
+        if args.no_proxy {
+            return Ok(());
+        }
+        let running = Client::connect(&context.places, PATIENCE).and_then(|mut client| client.status(false));
+        self.proxy = match running.ok().and_then(|status| status.url) {
+            Some(url) => Some(url),
+            None => {
+                let config = context.config(Strictness::Lenient, &[])?.config;
+                Some(format!("http://{}/", config.serve.listen.addr()))
+            }
+        };
+        Ok(())
+    }
+
+    pub(super) fn launch(&self) -> Launch {
+        let setting = Setting {
+            proxy: self.proxy.as_deref(),
+            run: &self.run,
+            belay: self.belay.as_deref(),
+            user: &self.user,
+            args: &self.args,
+            scratch: &self.scratch,
+        };
+        let mut launch = belay_agents::launch::launch(Some(self.agent.as_str()).filter(|_| self.known), &setting);
+        if let Some(session) = &mut launch.session
+            && !self.known
+        {
+            session.agent.clone_from(&self.agent);
+        }
+        // Hooks of agents that name no session on the wire find it here.
+        launch.env.push(("BELAY_SESSION".to_owned(), self.key()));
+        launch
+    }
+
+    /// Shows what would be started; secrets are masked.
+    pub(super) fn show(&self, context: &Context) -> Result<(), CommandError> {
+        let launch = self.launch();
+        let masked = |text: &str| redact(text).into_owned();
+        let args: Vec<String> = launch.args.iter().map(|arg| masked(&arg.to_string_lossy())).collect();
+        let env: Vec<(String, String)> = launch
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), masked(&format!("{name}={value}"))[name.len() + 1..].to_owned()))
+            .collect();
+        if context.out.json {
+            let upstreams: Vec<_> =
+                launch.upstreams.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
+            context.out.json(&json!({
+                "program": self.program, "args": args, "env": env.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "session": launch.session, "upstreams": upstreams, "notes": launch.notes,
+                "files": launch.files.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            }))?;
+            return Ok(());
+        }
+        for (name, value) in &env {
+            context.out.line(format!("{name}={}", word(value)))?;
+        }
+        let words: Vec<String> = std::iter::once(self.program.display().to_string()).chain(args).collect();
+        context.out.line(words.iter().map(|text| word(text)).collect::<Vec<_>>().join(" "))?;
+        for (name, url) in &launch.upstreams {
+            context.out.say(format!("requests to {name} are relayed to {}", masked(url)));
+        }
+        for note in &launch.notes {
+            context.out.say(format!("note: {note}"));
+        }
+        Ok(())
+    }
+}
+
+/// The program, as a shell would find it.
+fn find(program: &OsString, path: &std::ffi::OsStr) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let runs =
+        |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let named = Path::new(program);
+    if named.components().count() > 1 {
+        return runs(named).then(|| named.to_path_buf());
+    }
+    std::env::split_paths(path).map(|folder| folder.join(named)).find(|candidate| runs(candidate))
+}
+
+/// A text as one word of a shell.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
