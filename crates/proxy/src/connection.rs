@@ -171,7 +171,7 @@ async fn relay_one(relay: &Relay, client: &mut Client, quiet: &mut Quiet, out: O
         match Exchange::new(client, quiet, &upstream, link, upload, turn, asked).run(reused).await {
             Err(Failure::Held(held, known)) => {
                 upload = held;
-                turn = Some(known);
+                turn = Some(*known);
             }
             result => break result,
         }

@@ -60,7 +60,7 @@ pub(crate) enum Failure {
     /// Nothing was answered yet: the request is handed back, for words of our own.
     Upstream(Trouble, Upload),
     /// The session is held back, and nothing of this request counts for the upstream.
-    Held(Upload, Turn),
+    Held(Upload, Box<Turn>),
     /// The request breaks its own framing.
     BadBody(BadFraming),
 }
@@ -113,7 +113,7 @@ impl<'a> Exchange<'a> {
                 Ok(Moved::Held) => {
                     if let Some(mut turn) = self.turn.take() {
                         if turn.is_held(self.up.payload().as_deref()) {
-                            return Err(Failure::Held(self.up, turn));
+                            return Err(Failure::Held(self.up, Box::new(turn)));
                         }
                         self.turn = Some(turn);
                         self.unread = true;
@@ -202,7 +202,7 @@ impl<'a> Exchange<'a> {
     fn failure(mut self, stop: Stop) -> Failure {
         if matches!(stop, Stop::Stopped) {
             return match self.turn.take() {
-                Some(turn) if !self.down.has_begun() => Failure::Held(self.up, turn),
+                Some(turn) if !self.down.has_begun() => Failure::Held(self.up, Box::new(turn)),
                 _ => Failure::ClientGone,
             };
         }

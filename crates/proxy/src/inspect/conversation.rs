@@ -148,7 +148,7 @@ fn is_kept(messages: usize, total: usize) -> bool {
         return true;
     }
     let step = (back + 1).next_power_of_two();
-    messages % step == 0
+    messages.is_multiple_of(step)
 }
 
 struct Walk<'b> {
