@@ -39,12 +39,12 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Run the resident process: the socket agents' hooks talk to, the page and the API.
     Serve(serve::ServeArgs),
-    /// Run an agent on the rope: its model requests and hooks pass Belay, for this run only.
+    /// Run an agent on the rope, with nothing of its settings changed.
     #[command(visible_alias = "start")]
     Run(run::RunArgs),
     /// Show what sessions may cost and have cost, and change it.
     Budget(budget::BudgetArgs),
-    /// See it work: a looping agent is nudged, paused and resumed, without keys, agents or network.
+    /// See a looping agent nudged, paused and resumed; no keys, no agent, no network.
     Demo(demo::DemoArgs),
     /// Ask the resident process to finish and leave.
     Stop(stop::StopArgs),

@@ -11,7 +11,7 @@ mod story;
 mod watch;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
         client.run(&BeginRun { run: plan.key(), begins: true, upstreams })?;
     }
     let launch = plan.launch();
-    let _scratch = Scratch::write(scratch, &launch.files)?;
+    let scratch = Scratch::write(scratch, &launch.files)?;
     let story = Arc::new(Story::new(context, plan.key(), launch.session.clone(), args.budget.clone(), client));
     story.begin(&plan)?;
     greet(context, &plan, &launch, &story);
@@ -82,7 +82,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
         true => None,
         false => {
             let story = Arc::clone(&story);
-            watch::Watch::start(&plan.folder, move |changes| story.changed(changes))
+            watch::Watch::start(&plan.folder, scratch.fence(), move |changes| story.changed(changes))
         }
     };
     let ended = child::run(&plan.program, &launch);
@@ -126,29 +126,30 @@ fn greet(context: &Context, plan: &Plan, launch: &belay_agents::launch::Launch, 
     }
 }
 
-/// Files of this run; gone with it.
-struct Scratch(Option<PathBuf>);
+/// A folder of this run's own; gone with it.
+struct Scratch(PathBuf);
 
 impl Scratch {
     fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, CommandError> {
         use std::os::unix::fs::DirBuilderExt;
-        if files.is_empty() {
-            return Ok(Self(None));
-        }
-        let scratch = Self(Some(folder));
+        let scratch = Self(folder);
+        let create = |folder: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        create(&scratch.fence())?;
         for (path, content) in files {
-            let parent = path.parent().unwrap_or(path);
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            create(path.parent().unwrap_or(path))?;
             std::fs::write(path, content)?;
         }
         Ok(scratch)
+    }
+
+    /// Where the watch leaves its mark.
+    fn fence(&self) -> PathBuf {
+        self.0.join("fence")
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Some(folder) = &self.0 {
-            let _ = std::fs::remove_dir_all(folder);
-        }
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

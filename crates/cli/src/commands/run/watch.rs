@@ -4,24 +4,25 @@
 //! not watched at all, so a tree with a hundred thousand files in `node_modules` costs nothing. Changes
 //! are collected for a moment, because a save is often several of them.
 
+mod known;
 mod tree;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use belay_core::Digest;
-use belay_core::event::{ChangeKind, FileChanged};
+use belay_core::event::FileChanged;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
+use known::Known;
 use tree::Tree;
 
 /// How long changes are collected.
 const MOMENT: Duration = Duration::from_millis(300);
-/// Files beyond this are not read, only mentioned.
-const READ: u64 = 4 * 1024 * 1024;
+/// How long we wait for the last changes of a run.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Most files told of at once: a checkout is one thing, not a thousand.
 const AT_ONCE: usize = 200;
 
@@ -30,7 +31,7 @@ enum Message {
     Stop,
 }
 
-/// Watches until dropped; what was collected is told before.
+/// Watches until dropped; what changed before is told before.
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Sender<Message>,
@@ -38,15 +39,22 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches the tree around `folder` in a thread of its own; the agent need not wait for it.
-    pub(super) fn start(folder: &Path, tell: impl FnMut(Vec<FileChanged>) + Send + 'static) -> Option<Self> {
+    /// Watches the tree around `folder` in a thread of its own; the agent need not wait for it. `fence`
+    /// is a folder of ours, see [`Follower::catch_up`].
+    pub(super) fn start(
+        folder: &Path,
+        fence: PathBuf,
+        tell: impl FnMut(Vec<FileChanged>) + Send + 'static,
+    ) -> Option<Self> {
         let tree = Tree::of(folder)?;
         let (stop, messages) = channel();
         let seen = stop.clone();
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
             let watcher = notify::recommended_watcher(move |event| drop(seen.send(Message::Seen(event))));
-            if let Ok(watcher) = watcher {
-                Follower { tree, watcher, known: HashMap::new(), tell }.follow(&messages);
+            if let Ok(mut watcher) = watcher {
+                let is_fenced = watcher.watch(&fence, RecursiveMode::NonRecursive).is_ok();
+                let fence = is_fenced.then_some(fence);
+                Follower { tree, watcher, fence, files: Known::default(), tell }.follow(&messages);
             }
         });
         Some(Self { stop, thread: Some(thread.ok()?) })
@@ -65,15 +73,15 @@ impl Drop for Watch {
 struct Follower<T> {
     tree: Tree,
     watcher: RecommendedWatcher,
-    /// What files held when they were last looked at.
-    known: HashMap<PathBuf, Digest>,
+    fence: Option<PathBuf>,
+    files: Known,
     tell: T,
 }
 
 impl<T: FnMut(Vec<FileChanged>)> Follower<T> {
     fn follow(mut self, messages: &Receiver<Message>) {
         let root = self.tree.root().to_path_buf();
-        self.watch(&root);
+        self.watch(&root, |files, file| files.is_there(file));
         while let Ok(first) = messages.recv() {
             let mut touched = BTreeSet::new();
             let mut stopped = note(first, &mut touched);
@@ -85,7 +93,11 @@ impl<T: FnMut(Vec<FileChanged>)> Follower<T> {
                     Err(RecvTimeoutError::Disconnected) => stopped = true,
                 }
             }
-            let changes: Vec<FileChanged> = self.changes(touched).into_iter().take(AT_ONCE).collect();
+            if stopped {
+                self.catch_up(messages, &mut touched);
+            }
+            let mut changes = self.changes(touched);
+            changes.truncate(AT_ONCE);
             if !changes.is_empty() {
                 (self.tell)(changes);
             }
@@ -95,59 +107,53 @@ impl<T: FnMut(Vec<FileChanged>)> Follower<T> {
         }
     }
 
+    /// What the system still has to tell us: it tells in order, so once it tells of a file of our own,
+    /// it has told of everything that changed before.
+    fn catch_up(&self, messages: &Receiver<Message>, touched: &mut BTreeSet<PathBuf>) {
+        let Some(mark) = self.fence.as_ref().map(|fence| fence.join("mark")) else { return };
+        let until = Instant::now() + LAST_WORDS;
+        if std::fs::write(&mark, "").is_err() {
+            return;
+        }
+        while !touched.contains(&mark) {
+            match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(message) => drop(note(message, touched)),
+                Err(_) => return,
+            }
+        }
+    }
+
     /// Watches a folder and those below it that are not ignored. One that cannot be watched is left out.
-    fn watch(&mut self, folder: &Path) {
-        let Self { tree, watcher, .. } = self;
-        tree.folders(folder, |folder| drop(watcher.watch(folder, RecursiveMode::NonRecursive)));
+    fn watch(&mut self, folder: &Path, mut file: impl FnMut(&mut Known, PathBuf)) {
+        let Self { tree, watcher, files, .. } = self;
+        let watch = |folder: &Path| drop(watcher.watch(folder, RecursiveMode::NonRecursive));
+        tree.each(folder, watch, |path| file(files, path));
     }
 
     fn changes(&mut self, touched: BTreeSet<PathBuf>) -> Vec<FileChanged> {
+        if touched.iter().any(|path| path.ends_with(".gitignore")) {
+            self.tree.look_again();
+        }
         let mut changes = Vec::new();
         for path in touched {
             if self.tree.is_ignored(&path) {
                 continue;
             }
             match path.symlink_metadata() {
+                // What came into a new folder before it was watched is found by looking.
                 Ok(found) if found.is_dir() => {
-                    self.watch(&path);
-                    let inside: Vec<PathBuf> =
-                        self.tree.files(&path).filter(|file| !self.known.contains_key(file)).collect();
-                    changes.extend(inside.iter().filter_map(|file| self.change(file)));
+                    let mut inside = Vec::new();
+                    self.watch(&path, |files, file| {
+                        if !files.contains(&file) {
+                            inside.push(file);
+                        }
+                    });
+                    changes.extend(inside.iter().filter_map(|file| self.files.look(file)));
                 }
-                _ => changes.extend(self.change(&path)),
+                _ => changes.extend(self.files.look(&path)),
             }
         }
         changes
-    }
-
-    /// What became of a file, if anything did.
-    fn change(&mut self, path: &Path) -> Option<FileChanged> {
-        let before = self.known.get(path).copied();
-        let found = path.symlink_metadata().ok().filter(|found| found.is_file());
-        let after = match &found {
-            Some(found) if found.len() <= READ => Some(Digest::of(std::fs::read(path).ok()?)),
-            Some(_) => None,
-            None => {
-                self.known.remove(path);
-                None
-            }
-        };
-        if let Some(after) = after {
-            // Touched, or written again as it was.
-            if self.known.insert(path.to_path_buf(), after) == Some(after) {
-                return None;
-            }
-        }
-        let fresh = || {
-            found.as_ref().and_then(|found| found.created().ok()?.elapsed().ok()).is_some_and(|age| age < MOMENT * 4)
-        };
-        let change = match (&found, before) {
-            (None, _) => ChangeKind::Deleted,
-            (Some(_), None) if fresh() => ChangeKind::Created,
-            _ => ChangeKind::Modified,
-        };
-        let path = path.display().to_string();
-        Some(FileChanged { path, change, before, after, added: None, removed: None, call: None })
     }
 }
 

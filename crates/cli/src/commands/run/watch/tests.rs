@@ -1,19 +1,16 @@
 use std::sync::mpsc::channel;
 
+use belay_core::Digest;
+use belay_core::event::ChangeKind;
+
 use super::*;
 
-/// A small project under git, with the changes that are told while `work` goes on.
-fn watched(work: impl FnOnce(&Path)) -> Vec<FileChanged> {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().canonicalize().unwrap();
-    std::fs::create_dir(root.join(".git")).unwrap();
-    std::fs::write(root.join(".gitignore"), "target/\n*.log\n").unwrap();
-    std::fs::create_dir_all(root.join("src")).unwrap();
-    std::fs::create_dir_all(root.join("target")).unwrap();
-    std::fs::write(root.join("src/lib.rs"), "one").unwrap();
+/// What is told of a project while `work` goes on in it.
+fn watched(root: &Path, work: impl FnOnce(&Path)) -> Vec<FileChanged> {
+    let fence = tempfile::tempdir().unwrap();
     let (tell, told) = channel();
-    let watch =
-        Watch::start(&root, move |changes| changes.into_iter().for_each(|change| tell.send(change).unwrap())).unwrap();
+    let tell = move |changes: Vec<FileChanged>| changes.into_iter().for_each(|change| tell.send(change).unwrap());
+    let watch = Watch::start(root, fence.path().canonicalize().unwrap(), tell).unwrap();
     // The watch is on when its first change is told.
     let probe = root.join("probe");
     let mut n = 0;
@@ -22,16 +19,28 @@ fn watched(work: impl FnOnce(&Path)) -> Vec<FileChanged> {
         std::fs::write(&probe, n.to_string()).unwrap();
         assert!(n < 100, "nothing is ever told");
     }
-    work(&root);
+    work(root);
     drop(watch);
     let relative =
         |change: FileChanged| FileChanged { path: change.path.replace(&format!("{}/", root.display()), ""), ..change };
     told.iter().map(relative).filter(|change| change.path != "probe").collect()
 }
 
+/// A small project under git.
+fn project(work: impl FnOnce(&Path)) -> Vec<FileChanged> {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    std::fs::write(root.join(".gitignore"), "target/\n*.log\n").unwrap();
+    std::fs::create_dir_all(root.join("src")).unwrap();
+    std::fs::create_dir_all(root.join("target")).unwrap();
+    std::fs::write(root.join("src/lib.rs"), "one").unwrap();
+    watched(&root, work)
+}
+
 #[test]
 fn changes_are_told_with_what_files_hold_and_ignored_ones_are_not() {
-    let changes = watched(|root| {
+    let changes = project(|root| {
         std::fs::write(root.join("target/out"), "built").unwrap();
         std::fs::write(root.join("debug.log"), "noise").unwrap();
         std::fs::write(root.join(".git/index"), "git's own").unwrap();
@@ -44,7 +53,7 @@ fn changes_are_told_with_what_files_hold_and_ignored_ones_are_not() {
 
 #[test]
 fn a_new_folder_is_watched_with_what_is_in_it() {
-    let changes = watched(|root| {
+    let changes = project(|root| {
         std::fs::create_dir_all(root.join("new/deep")).unwrap();
         std::fs::write(root.join("new/deep/file"), "x").unwrap();
     });
@@ -53,8 +62,54 @@ fn a_new_folder_is_watched_with_what_is_in_it() {
 
 #[test]
 fn a_file_that_goes_is_told() {
-    let changes = watched(|root| std::fs::remove_file(root.join("src/lib.rs")).unwrap());
+    let changes = project(|root| std::fs::remove_file(root.join("src/lib.rs")).unwrap());
     assert_eq!((changes[0].path.as_str(), changes[0].change), ("src/lib.rs", ChangeKind::Deleted));
+}
+
+#[test]
+fn a_file_that_only_comes_and_goes_is_not_told() {
+    let changes = project(|root| {
+        std::fs::write(root.join("src/lib.rs.tmp"), "two").unwrap();
+        std::fs::rename(root.join("src/lib.rs.tmp"), root.join("src/lib.rs")).unwrap();
+        std::fs::write(root.join("src/new.rs"), "new").unwrap();
+    });
+    let told: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change)).collect();
+    assert_eq!(told, [("src/lib.rs", ChangeKind::Modified), ("src/new.rs", ChangeKind::Created)]);
+}
+
+#[test]
+fn new_rules_count_at_once() {
+    let changes = project(|root| {
+        std::fs::write(root.join(".gitignore"), "*.out\n").unwrap();
+        std::fs::write(root.join("a.out"), "noise").unwrap();
+        std::fs::write(root.join("b.log"), "no noise any more").unwrap();
+    });
+    let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, [".gitignore", "b.log"]);
+}
+
+#[test]
+fn a_tree_of_a_hundred_thousand_files_is_walked_without_what_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    std::fs::write(root.join(".gitignore"), "node_modules\n").unwrap();
+    for (top, folders) in [("src", 200), ("node_modules", 800)] {
+        for n in 0..folders {
+            let folder = root.join(top).join(n.to_string());
+            std::fs::create_dir_all(&folder).unwrap();
+            (0..100).for_each(|n| drop(std::fs::File::create(folder.join(n.to_string())).unwrap()));
+        }
+    }
+    let tree = Tree::of(&root).unwrap();
+    let (mut folders, mut files) = (0, 0);
+    tree.each(&root, |_| folders += 1, |_| files += 1);
+    assert_eq!((folders, files), (1 + 1 + 200, 1 + 200 * 100), "what is ignored is not even looked at");
+    let changes = watched(&root, |root| {
+        std::fs::write(root.join("src/199/99"), "changed").unwrap();
+        std::fs::write(root.join("node_modules/0/0"), "changed").unwrap();
+    });
+    let told: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change)).collect();
+    assert_eq!(told, [("src/199/99", ChangeKind::Modified)]);
 }
 
 #[test]

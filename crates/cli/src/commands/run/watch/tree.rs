@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::WalkBuilder;
-use ignore::gitignore::Gitignore;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// Most folders that are watched; systems have limits, and a tree beyond this is no one project.
 const MOST_FOLDERS: usize = 20_000;
@@ -15,7 +15,7 @@ const MOST_FOLDERS: usize = 20_000;
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
-    /// What each folder's `.gitignore` says; empty for those without one.
+    /// What each file of rules says; nothing, if it is not there.
     rules: RefCell<HashMap<PathBuf, Arc<Gitignore>>>,
 }
 
@@ -43,16 +43,25 @@ impl Tree {
         walk.build().filter_map(Result::ok)
     }
 
-    /// Shows a folder and all below it that are not ignored.
-    pub(super) fn folders(&self, below: &Path, mut each: impl FnMut(&Path)) {
-        let folders = self.walk(below).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir()));
-        folders.take(MOST_FOLDERS).for_each(|entry| each(entry.path()));
+    /// Shows a folder and all below it that is not ignored, each folder before what is in it.
+    pub(super) fn each(&self, below: &Path, mut folder: impl FnMut(&Path), mut file: impl FnMut(PathBuf)) {
+        let mut folders = 0;
+        for entry in self.walk(below) {
+            if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                folders += 1;
+                if folders > MOST_FOLDERS {
+                    return;
+                }
+                folder(entry.path());
+            } else {
+                file(entry.into_path());
+            }
+        }
     }
 
-    /// All files below a folder that are not ignored.
-    pub(super) fn files(&self, below: &Path) -> impl Iterator<Item = PathBuf> {
-        let files = self.walk(below).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-        files.map(ignore::DirEntry::into_path)
+    /// What is ignored may have changed.
+    pub(super) fn look_again(&self) {
+        self.rules.borrow_mut().clear();
     }
 
     /// Whether git would not look at this path, or it is git's own.
@@ -62,9 +71,12 @@ impl Tree {
             return true;
         }
         let is_dir = path.is_dir();
-        // The nearest rule wins, as in git.
-        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
-            match self.rules_of(folder).matched_path_or_any_parents(path, is_dir) {
+        // The nearest rule wins, as in git; then those of the repository, then the user's own.
+        let near = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root));
+        let near = near.map(|folder| self.rules_of(folder, ".gitignore"));
+        let far = std::iter::once_with(|| self.rules_of(&self.root, ".git/info/exclude"));
+        for rules in near.chain(far).chain(std::iter::once_with(|| self.rules_of_user())) {
+            match rules.matched_path_or_any_parents(path, is_dir) {
                 ignore::Match::Ignore(_) => return true,
                 ignore::Match::Whitelist(_) => return false,
                 ignore::Match::None => {}
@@ -73,9 +85,20 @@ impl Tree {
         false
     }
 
-    fn rules_of(&self, folder: &Path) -> Arc<Gitignore> {
-        let mut rules = self.rules.borrow_mut();
-        let read = || Arc::new(Gitignore::new(folder.join(".gitignore")).0);
-        Arc::clone(rules.entry(folder.to_path_buf()).or_insert_with(read))
+    fn rules_of(&self, folder: &Path, file: &str) -> Arc<Gitignore> {
+        let file = folder.join(file);
+        let read = || {
+            let mut rules = GitignoreBuilder::new(folder);
+            // A file that is not there says nothing.
+            let _ = rules.add(&file);
+            Arc::new(rules.build().unwrap_or_else(|_| Gitignore::empty()))
+        };
+        Arc::clone(self.rules.borrow_mut().entry(file.clone()).or_insert_with(read))
+    }
+
+    /// `core.excludesFile`, which speaks about every repository.
+    fn rules_of_user(&self) -> Arc<Gitignore> {
+        let read = || Arc::new(GitignoreBuilder::new(&self.root).build_global().0);
+        Arc::clone(self.rules.borrow_mut().entry(PathBuf::new()).or_insert_with(read))
     }
 }
