@@ -18,6 +18,8 @@ pub struct Recipe {
     /// The key under which the JSON on standard output names the session.
     pub session_key: &'static str,
     pub transcripts: Transcripts,
+    /// Whether a person reads why a hook has refused a prompt.
+    pub tells_refused_prompts: bool,
     /// A folder in the home into which the CLI unpacks itself on first use.
     pub unpacks_into: Option<&'static str>,
 }
@@ -65,6 +67,8 @@ pub static CODEX: Recipe = Recipe {
     ],
     session_key: "thread_id",
     transcripts: Transcripts::Files { below: ".codex/sessions", ending: ".jsonl" },
+    // Its screen does; `exec` ends without a word.
+    tells_refused_prompts: false,
     unpacks_into: None,
 };
 
@@ -121,6 +125,7 @@ pub static CLAUDE_CODE: Recipe = Recipe {
     ],
     session_key: "session_id",
     transcripts: Transcripts::Files { below: ".claude/projects", ending: ".jsonl" },
+    tells_refused_prompts: true,
     unpacks_into: None,
 };
 
@@ -152,6 +157,7 @@ pub static GEMINI: Recipe = Recipe {
     ],
     session_key: "session_id",
     transcripts: Transcripts::Files { below: ".gemini/tmp", ending: ".jsonl" },
+    tells_refused_prompts: true,
     unpacks_into: None,
 };
 
@@ -171,6 +177,7 @@ pub static COPILOT: Recipe = Recipe {
     resume: &["-p", "{prompt}", "--resume={session}", "--allow-all", "--output-format", "json"],
     session_key: "sessionId",
     transcripts: Transcripts::Files { below: ".copilot/session-state", ending: "events.jsonl" },
+    tells_refused_prompts: true,
     unpacks_into: Some(".cache/copilot"),
 };
 
@@ -225,10 +232,13 @@ pub static OPENCODE: Recipe = Recipe {
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        // With a plugin in its folder it looks for a package; offline, more tries would take a minute.
+        ("npm_config_fetch_retries", "0"),
     ],
     start: &["run", "--format", "json", "{prompt}"],
     resume: &["run", "--format", "json", "--session", "{session}", "{prompt}"],
     session_key: "sessionID",
     transcripts: Transcripts::Opencode { database: ".local/share/opencode/opencode.db" },
+    tells_refused_prompts: true,
     unpacks_into: None,
 };

@@ -201,6 +201,14 @@ impl Finished {
         format!("{}{}", self.stdout, self.stderr)
     }
 
+    /// The end of it, for the message of a failed assertion.
+    pub fn tail(&self) -> String {
+        const SHOWN: usize = 4000;
+        let output = self.output();
+        let from = output.ceil_char_boundary(output.len().saturating_sub(SHOWN));
+        format!("exit code {:?} after {:.1?}; it said at the end:\n{}", self.code, self.took, &output[from..])
+    }
+
     /// The JSON lines of standard output.
     pub fn events(&self) -> Vec<Value> {
         self.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

@@ -21,4 +21,5 @@ pub mod patterns;
 pub use claim::{Claim, Matcher, Strength};
 pub use patterns::{Pattern, Trigger};
 pub use view::View;
+pub(crate) use words::VOICE;
 pub use words::Words;

@@ -122,6 +122,19 @@ fn two_ignored_nudges_are_followed_by_a_pause_that_holds() {
 }
 
 #[test]
+fn an_agent_that_reports_what_was_held_back_climbs_the_ladder_as_fast() {
+    // Claude Code tells of a denied call as of one that was refused; others quote us in a failure.
+    for told in ["! PreToolUse:Bash hook error: Belay: again\nrefused\n", "! error: Belay: again\nexit 1\n"] {
+        let mut play = Play::new();
+        play.run(&FAILS.repeat(3));
+        let verdicts = play.run(&format!("Bash: make deploy\n{told}").repeat(3));
+        assert!(is_nudge(&verdicts[0]) && is_nudge(&verdicts[1]), "{verdicts:?}");
+        assert!(matches!(verdicts[2], Verdict::Hold { .. }), "{verdicts:?}");
+        assert_eq!(play.session.counters.pauses, 1);
+    }
+}
+
+#[test]
 fn a_resume_is_not_paused_again_for_what_was_answered() {
     let mut play = Play::new();
     play.run(&FAILS.repeat(8));

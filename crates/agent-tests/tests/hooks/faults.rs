@@ -25,7 +25,7 @@ pub(crate) fn killing_the_resident_process_changes_nothing(recipe: &'static Reci
     kill_process(resident, Signal::KILL).expect("a process of ours");
     model.release();
     let finished = running.finish().expect("an end");
-    assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.output());
+    assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.tail());
     let session = rope.session();
     // What was seen before and what was seen after are one story: the fourth call was nudged.
     assert_eq!((number(&session, "calls"), number(&session, "nudges")), (5, 1), "{session}");

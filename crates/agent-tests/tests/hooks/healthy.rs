@@ -10,7 +10,7 @@ use crate::rope::{Rope, number};
 fn play(agent: &Agent, bench: &Workbench) -> Story {
     let model = ScriptedModel::start(thirty_calls(bench)).expect("a model");
     let finished = agent.run(bench, &model.url(), "Do what is to be done").finish().expect("an end");
-    assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.output());
+    assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.tail());
     Story::of(bench, &model.requests(), &finished.transcripts)
 }
 

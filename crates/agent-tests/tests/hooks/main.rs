@@ -3,6 +3,7 @@
 
 mod faults;
 mod healthy;
+mod holding;
 mod looping;
 mod plugin;
 mod rope;
@@ -19,8 +20,10 @@ macro_rules! for_each_agent {
             }
 
             #[test]
-            fn ignoring_nudges_ends_in_a_pause_that_stops_it_and_a_resume_lets_it_go_on() {
-                super::looping::ignoring_nudges_ends_in_a_pause_that_stops_it_and_a_resume_lets_it_go_on(&$recipe);
+            fn ignored_nudges_end_in_a_pause_that_a_person_lifts_and_a_kill_that_nobody_lifts() {
+                super::holding::ignored_nudges_end_in_a_pause_that_a_person_lifts_and_a_kill_that_nobody_lifts(
+                    &$recipe,
+                );
             }
 
             #[test]

@@ -31,8 +31,8 @@ fn installs_and_fires(recipe: &'static Recipe, install: &str, more: &[&str]) {
     let _ = bench.command(&belay).args(["stop"]).output();
     let sessions: Value = serde_json::from_slice(&said.stdout).expect("JSON");
     let session = &sessions["sessions"][0];
-    assert_eq!(session["agent"], recipe.name, "{sessions} {}", finished.output());
-    assert_eq!(session["nudges"], 1, "{sessions} {}", finished.output());
+    assert_eq!(session["agent"], recipe.name, "{sessions} {}", finished.tail());
+    assert_eq!(session["nudges"], 1, "{sessions} {}", finished.tail());
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) fn two_sessions_and_four_calls_at_once_do_not_mix(recipe: &'static Re
     work.iter().for_each(|(_, model)| model.release());
     let finished = running.map(|running| running.finish().expect("an end"));
     for ((_, model), finished) in work.iter().zip(&finished) {
-        assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.output());
+        assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.tail());
     }
     let sessions = rope.sessions();
     assert_eq!(sessions.len(), 2, "{sessions:?}");

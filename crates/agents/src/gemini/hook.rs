@@ -11,7 +11,7 @@ use belay_core::{Excerpt, SessionKey, Status, ToolKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ID, kind_of};
+use super::{ID, kind_of, output};
 use crate::hook::telling::{Telling, ToolAnswer};
 use crate::hook::{Dialect, Ending, Heard, Moment, Payload, Reply, Told, is_id, start_kind, text_of};
 use crate::transcript::Format;
@@ -100,13 +100,14 @@ fn understand(told: &Told<'_>) -> Option<Heard> {
             let whole = text_of(response);
             let error = response.get("error").filter(|error| !error.is_null());
             let ending = how_it_ended(ToolKind::Other, &whole, error.is_some());
+            let bare = output::unwrap(kind_of(name), "success", &whole);
             telling.returned(ToolAnswer {
                 call: None,
                 kind: kind_of(name),
                 name,
                 input: &input,
                 response: response.get("returnDisplay").unwrap_or(&Value::Null),
-                text: &whole,
+                text: &bare.text,
                 status: Some(ending.status),
                 exit_code: ending.exit_code,
                 duration_ms: None,

@@ -4,6 +4,9 @@ use std::fmt::Write;
 
 use super::View;
 
+/// How everything begins that an agent reads from us.
+pub(crate) const VOICE: &str = "Belay: ";
+
 /// How one claim is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
@@ -23,9 +26,9 @@ impl Words {
     /// What the agent reads.
     pub fn nudge(&self) -> String {
         if let Some(own) = &self.own {
-            return format!("Belay: {own}");
+            return format!("{VOICE}{own}");
         }
-        let mut text = format!("Belay: {}", self.sentence);
+        let mut text = format!("{VOICE}{}", self.sentence);
         if !self.unchanged.is_empty() {
             let _ = write!(text, "\nUnchanged: {}", self.unchanged);
         }

@@ -30,6 +30,9 @@ impl Session {
         }
         if event.asks() && self.standing() != Verdict::Go {
             self.remember_answer(identity, self.standing());
+            if matches!(event.body, Body::ToolCalled(_)) {
+                self.window.deny_newest();
+            }
         }
         effects
     }

@@ -67,7 +67,7 @@ impl Traits {
     pub const LOOKS: Self = Self(1 << 3);
     /// A person said that this is fine, or a rule does.
     pub const ALLOWED: Self = Self(1 << 4);
-    /// A nudge was answered instead of running it.
+    /// It was held back: a nudge, or that the session is paused, was answered instead.
     pub const DENIED: Self = Self(1 << 5);
     /// No tool call: a file watcher or test reporter told of it.
     pub const OBSERVED: Self = Self(1 << 6);

@@ -71,6 +71,9 @@ impl Session {
         rules: &Rules,
         effects: &mut Vec<Effect>,
     ) {
+        if self.window.held_back(returned) {
+            return;
+        }
         let Some(at) = self.window.attach(returned) else { return };
         let outage = self.judge(at, returned, rules);
         self.settle(at, rules);

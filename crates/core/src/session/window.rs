@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::call::{Answer, Call, Mark, Traits};
+use crate::detect::VOICE;
 use crate::digest::Digest;
 use crate::event::{ToolCalled, ToolReturned};
+use crate::outcome::Status;
 use crate::time::Time;
 
 /// How many calls detectors can look back on.
@@ -97,12 +99,18 @@ impl Window {
 
     /// Attaches an answer to the call it belongs to and tells where that stands. Without an id that
     /// is the oldest waiting call with the fingerprint named; without either, the oldest call of the
-    /// newest batch that still waits, else the newest that waits at all.
+    /// newest batch that still waits, else the newest that waits at all. What was held back waits for
+    /// nothing, but may have run all the same.
     pub fn attach(&mut self, returned: &ToolReturned) -> Option<usize> {
-        let waits = |call: &Call| (call.answer.is_none() || call.is(Traits::DENIED)) && !call.is(Traits::OBSERVED);
+        let denied = |call: &Call| call.is(Traits::DENIED);
+        let waits = |call: &Call| (call.answer.is_none() || denied(call)) && !call.is(Traits::OBSERVED);
         let at = match (&returned.call, returned.answers) {
             (Some(id), _) => self.position(id).filter(|at| waits(&self.calls[*at])),
-            (None, Some(key)) => self.calls.iter().position(|call| waits(call) && call.key == key),
+            (None, Some(key)) => {
+                let asked = |call: &Call| waits(call) && call.key == key;
+                let ran = self.calls.iter().position(|call| asked(call) && !denied(call));
+                ran.or_else(|| self.calls.iter().rposition(asked))
+            }
             (None, None) => {
                 let newest = self.calls.iter().position(|call| waits(call) && call.batch == self.batch);
                 newest.or_else(|| self.calls.iter().rposition(waits))
@@ -110,6 +118,25 @@ impl Window {
         }?;
         self.calls[at].answer = Some(Answer::new(returned));
         Some(at)
+    }
+
+    /// The call that was just asked for does not run.
+    pub fn deny_newest(&mut self) {
+        if let Some(call) = self.calls.back_mut() {
+            call.traits.set(Traits::DENIED, true);
+        }
+    }
+
+    /// Whether this is how an agent tells of a call that we held back: its answer is our own doing and
+    /// no evidence of anything.
+    pub fn held_back(&self, returned: &ToolReturned) -> bool {
+        let denied = |call: &Call| call.is(Traits::DENIED);
+        let answered = match (&returned.call, returned.answers) {
+            (Some(id), _) => self.position(id).map(|at| &self.calls[at]),
+            (None, Some(key)) => self.calls.iter().rev().find(|call| denied(call) && call.key == key),
+            (None, None) => None,
+        };
+        answered.is_some_and(denied) && (Answer::new(returned).status == Status::Refused || quotes_us(returned))
     }
 
     /// The oldest call of the newest batch that still runs.
@@ -137,4 +164,9 @@ impl Window {
         found.reverse();
         found
     }
+}
+
+/// Agents put words of their own around a nudge they pass on.
+fn quotes_us(returned: &ToolReturned) -> bool {
+    returned.output.as_str().contains(VOICE)
 }
