@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use belay_core::action::{Action, classify};
 use belay_core::chant::{Chant, ChantRules};
-use belay_core::outcome::{Outcome, digest_normalised, normalise};
+use belay_core::outcome::{Outcome, normalise};
 use belay_core::redact::redact;
 use serde_json::json;
 
@@ -21,7 +21,6 @@ fn main() {
     let prose = prose(256 << 10);
     for (name, text) in [("log", &log), ("code", &code), ("prose", &prose)] {
         rate(&format!("normalise {name}"), text.len(), || black_box(normalise(black_box(text))).len());
-        rate(&format!("digest_normalised {name}"), text.len(), || digest_normalised(black_box(text)).0 as usize);
         rate(&format!("redact {name}"), text.len(), || redact(black_box(text)).len());
         rate(&format!("chant {name}"), text.len(), || {
             usize::from(Chant::of(black_box(text), &ChantRules::default()).is_some())

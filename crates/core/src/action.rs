@@ -164,14 +164,15 @@ impl Action {
 }
 
 /// Of longer texts only the ends are sketched and reduced to skeletons; keys are of the whole.
-const SKETCHED: usize = 16 * 1024;
+const SKETCHED: usize = 2048;
+const REDUCED: usize = 16 * 1024;
 
 fn sketch_of(text: &str) -> Digest {
     sketch::simhash(&brief(text, SKETCHED))
 }
 
 fn skeleton_of(text: &str) -> String {
-    input::skeleton(&brief(text, SKETCHED))
+    input::skeleton(&brief(text, REDUCED))
 }
 
 /// Joins what makes a fingerprint; `kind` and `name` keep tools apart.

@@ -27,9 +27,9 @@ impl Excerpt {
         let limit = limit.min(EXCERPT_BYTES);
         // What is cut off need not be searched for secrets, but for a little beyond the cuts: a secret
         // and the name before it are seen whole when the lines are. A private key has many lines.
-        let head = line_end(text, limit);
-        let tail = line_start(text, text.len().saturating_sub(limit));
-        if tail <= head || memchr::memmem::find(text.as_bytes(), b"PRIVATE KEY").is_some() {
+        let (head, tail) = rooms(limit);
+        let (head, tail) = (line_end(text, head), line_start(text, text.len().saturating_sub(tail)));
+        if text.len() <= limit || tail <= head || memchr::memmem::find(text.as_bytes(), b"PRIVATE KEY").is_some() {
             return Self(shorten(&redact(text), limit));
         }
         let (head, tail) = (redact(&text[..head]), redact(&text[tail..]));
@@ -56,13 +56,23 @@ fn shorten(text: &str, limit: usize) -> String {
     if text.len() <= limit { text.to_owned() } else { join(text, text, limit) }
 }
 
-/// The beginning of one text and the end of another, two thirds to one.
-fn join(head: &str, tail: &str, limit: usize) -> String {
-    let head_room = limit * 2 / 3;
-    match (limit - head_room).checked_sub(CUT.len()) {
-        Some(room) => format!("{}{CUT}{}", floor(head, head_room), ceil(tail, tail.len().saturating_sub(room))),
+/// How much is kept of the beginning and of the end of a text: two thirds to one.
+fn rooms(limit: usize) -> (usize, usize) {
+    let head = limit * 2 / 3;
+    match (limit - head).checked_sub(CUT.len()) {
+        Some(tail) => (head, tail),
         // No room for both.
-        None => floor(head, limit).to_owned(),
+        None => (limit, 0),
+    }
+}
+
+/// The beginning of one text and the end of another.
+fn join(head: &str, tail: &str, limit: usize) -> String {
+    match rooms(limit) {
+        (room, 0) => floor(head, room).to_owned(),
+        (head_room, tail_room) => {
+            format!("{}{CUT}{}", floor(head, head_room), ceil(tail, tail.len().saturating_sub(tail_room)))
+        }
     }
 }
 

@@ -29,8 +29,8 @@ use crate::excerpt::{ceil, floor};
 use crate::sketch::simhash;
 
 pub use checks::Checks;
+pub use normalise::normalise;
 pub(crate) use normalise::steady;
-pub use normalise::{digest_normalised, normalise};
 
 /// How a tool call ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +54,8 @@ pub enum Status {
 pub struct Outcome {
     /// Digest of the normalised text, its wrapper taken off.
     pub digest: Digest,
-    /// Simhash of the words of the normalised text's ends, for outputs that are nearly equal.
+    /// Simhash of the words of the normalised text's ends, for failures that are nearly equal; zero
+    /// where the sensor knew that the call went well.
     pub sketch: Digest,
     /// Length of the text in bytes, its wrapper taken off.
     pub len: u32,
@@ -108,6 +109,16 @@ const TAIL: usize = 16 * 1024;
 impl Outcome {
     /// Facts of an output. `exit_code` is what the sensor knows; else the text may tell.
     pub fn of(output: &str, exit_code: Option<i32>) -> Self {
+        Self::read(output, exit_code, true)
+    }
+
+    /// As [`Outcome::of`], of a call that the sensor knows to have gone well: its words will not be
+    /// compared with those of a failure, so they are not sketched.
+    pub fn of_success(output: &str, exit_code: Option<i32>) -> Self {
+        Self::read(output, exit_code, false)
+    }
+
+    fn read(output: &str, exit_code: Option<i32>, sketched: bool) -> Self {
         let unwrapped = unwrap::unwrap(output);
         let body = unwrapped.body.as_ref();
         let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
@@ -129,7 +140,7 @@ impl Outcome {
         };
         Self {
             digest: Digest::of(&text),
-            sketch: simhash(&brief(&text, SKETCHED)),
+            sketch: if sketched { simhash(&brief(&text, SKETCHED)) } else { Digest::default() },
             len,
             exit_code,
             failed: failed && !running,

@@ -88,32 +88,59 @@ impl Votes {
 
 /// Calls `each` with the hash of every word; punctuation separates and is itself dropped.
 fn words(text: &str, mut each: impl FnMut(u64)) {
-    let mut rest = text.as_bytes();
-    let mut hash = SEED;
-    while let [b, after @ ..] = rest {
-        if WORD[usize::from(*b)] {
-            // One round of FNV per byte.
-            hash = (hash ^ u64::from(*b)).wrapping_mul(PRIME);
-            rest = after;
+    let bytes = text.as_bytes();
+    // The word at hand begins here.
+    let mut start = 0;
+    let mut at = 0;
+    while let Some(&b) = bytes.get(at) {
+        if WORD[usize::from(b)] {
+            at += 1;
             continue;
         }
-        let c = if b.is_ascii() { None } else { text[text.len() - rest.len()..].chars().next() };
-        let len = c.map_or(1, char::len_utf8);
-        let alone = c.is_some_and(is_ideographic);
-        let part = alone || c.is_some_and(char::is_alphanumeric);
-        if hash != SEED && (!part || alone) {
-            each(mix(std::mem::replace(&mut hash, SEED)));
+        let wide = if b.is_ascii() { None } else { text[at..].chars().next() };
+        let end = at + wide.map_or(1, char::len_utf8);
+        let alone = wide.is_some_and(is_ideographic);
+        if !alone && wide.is_some_and(is_part) {
+            at = end;
+            continue;
         }
-        if part {
-            hash = rest[..len].iter().fold(hash, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(PRIME));
+        if start < at {
+            each(hash(&bytes[start..at]));
         }
         if alone {
-            each(mix(std::mem::replace(&mut hash, SEED)));
+            each(hash(&bytes[at..end]));
         }
-        rest = &rest[len..];
+        at = end;
+        start = end;
     }
-    if hash != SEED {
-        each(mix(hash));
+    if start < at {
+        each(hash(&bytes[start..at]));
+    }
+}
+
+/// Whether a character beyond ASCII is part of a word.
+fn is_part(c: char) -> bool {
+    // Arrows, box drawing and bullets stand on every line of some outputs, and none is a letter.
+    let drawn = matches!(c, '\u{2190}'..='\u{245f}' | '\u{2500}'..='\u{2775}');
+    !drawn && c.is_alphanumeric()
+}
+
+/// Hash of a word, eight bytes at a time; the last ones may be taken twice.
+fn hash(word: &[u8]) -> u64 {
+    let four = |at: usize| word[at..].first_chunk().map_or(0, |four| u64::from(u32::from_le_bytes(*four)));
+    let seed = SEED ^ word.len() as u64;
+    match word.len() {
+        0 => seed,
+        len @ 1..4 => {
+            let byte = |at: usize| u64::from(word[at]);
+            mix(seed ^ (byte(0) | byte(len / 2) << 8 | byte(len - 1) << 16))
+        }
+        len @ 4..8 => mix(seed ^ (four(0) | four(len - 4) << 32)),
+        _ => {
+            let (eights, _) = word.as_chunks();
+            let last = word.last_chunk().map_or(0, |eight| u64::from_le_bytes(*eight));
+            mix(eights.iter().fold(seed, |hash, eight| mix(hash ^ u64::from_le_bytes(*eight))) ^ last)
+        }
     }
 }
 
@@ -129,7 +156,6 @@ static WORD: [bool; 256] = {
 };
 
 const SEED: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Makes every bit of a hash depend on all of it.

@@ -160,22 +160,30 @@ impl Session {
         Self { id: random.uuid(), parent: "null".to_owned(), millis, file: 0, context: 14_000, lines: String::new() }
     }
 
-    /// What every line of a conversation ends with.
-    fn envelope(&mut self, random: &mut Random) {
+    /// Id and time of a line, which stand after its message.
+    fn stamp(&mut self, random: &mut Random) {
         self.millis += random.between(200, 9_000) as u64;
         let uuid = random.uuid();
         let (day, rest) = (self.millis / 86_400_000, self.millis % 86_400_000);
         let (year, month, date) = civil(day);
-        let _ = writeln!(
+        let _ = write!(
             self.lines,
-            ",\"uuid\":\"{uuid}\",\"timestamp\":\"{year:04}-{month:02}-{date:02}T{:02}:{:02}:{:02}.{:03}Z\",\"userType\":\"external\",\"entrypoint\":\"cli\",\"cwd\":\"/home/user/work/project\",\"sessionId\":\"{}\",\"version\":\"2.1.219\",\"gitBranch\":\"main\"}}",
+            ",\"uuid\":\"{uuid}\",\"timestamp\":\"{year:04}-{month:02}-{date:02}T{:02}:{:02}:{:02}.{:03}Z\"",
             rest / 3_600_000,
             rest / 60_000 % 60,
             rest / 1000 % 60,
             rest % 1000,
-            self.id,
         );
         self.parent = format!("\"{uuid}\"");
+    }
+
+    /// What every line of a conversation ends with.
+    fn end(&mut self) {
+        let _ = writeln!(
+            self.lines,
+            ",\"userType\":\"external\",\"entrypoint\":\"cli\",\"cwd\":\"/home/user/work/project\",\"sessionId\":\"{}\",\"version\":\"2.1.219\",\"gitBranch\":\"main\"}}",
+            self.id,
+        );
     }
 
     fn begin(&mut self) {
@@ -191,19 +199,23 @@ impl Session {
             self.context,
             &message[4..],
         );
-        self.envelope(random);
+        self.stamp(random);
+        self.end();
     }
 
     /// The answer to a call: its text, and the same again in more detail.
     fn answer(&mut self, random: &mut Random, call: &str, content: &str, error: bool, details: &str) {
         self.begin();
         let flag = if error { ",\"is_error\":true" } else { "" };
+        let asked = self.parent.clone();
         let _ = write!(
             self.lines,
-            ",\"promptId\":\"{}\",\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"tool_use_id\":\"{call}\",\"type\":\"tool_result\",\"content\":\"{content}\"{flag}}}]}},\"toolUseResult\":{details},\"sourceToolAssistantUUID\":{}",
-            self.id, self.parent,
+            ",\"promptId\":\"{}\",\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"tool_use_id\":\"{call}\",\"type\":\"tool_result\",\"content\":\"{content}\"{flag}}}]}}",
+            self.id,
         );
-        self.envelope(random);
+        self.stamp(random);
+        let _ = write!(self.lines, ",\"toolUseResult\":{details},\"sourceToolAssistantUUID\":{asked}");
+        self.end();
     }
 
     /// One human prompt and what follows from it.
@@ -212,18 +224,26 @@ impl Session {
         self.begin();
         let _ = write!(
             self.lines,
-            ",\"promptId\":\"{}\",\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{prompt}\"}},\"permissionMode\":\"default\",\"promptSource\":\"typed\",\"origin\":{{\"kind\":\"human\"}}",
+            ",\"promptId\":\"{}\",\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{prompt}\"}}",
             self.id
         );
-        self.envelope(random);
+        self.stamp(random);
+        self.lines
+            .push_str(",\"permissionMode\":\"default\",\"promptSource\":\"typed\",\"origin\":{\"kind\":\"human\"}");
+        self.end();
         if random.below(2) == 0 {
             let reminder = random.text(&pool.prose, 500..4_000);
             self.begin();
             let _ = write!(
                 self.lines,
-                ",\"attachment\":{{\"type\":\"task_reminder\",\"content\":[],\"itemCount\":0}},\"type\":\"attachment\",\"rendered\":[{{\"content\":\"<system-reminder>\\n{reminder}</system-reminder>\"}}],\"renderedRole\":\"system\""
+                ",\"attachment\":{{\"type\":\"task_reminder\",\"content\":[],\"itemCount\":0}},\"type\":\"attachment\""
             );
-            self.envelope(random);
+            self.stamp(random);
+            let _ = write!(
+                self.lines,
+                ",\"rendered\":[{{\"content\":\"<system-reminder>\\n{reminder}</system-reminder>\"}}],\"renderedRole\":\"system\""
+            );
+            self.end();
         }
         let _ = writeln!(
             self.lines,

@@ -2,8 +2,9 @@
 
 use super::classify::{CONTENT, NEW, OLD, PATCH, PATH, looks_like_patch};
 use super::input::{Input, canonical, tidy_path};
-use super::{Action, Hunk, Print, ToolKind, skeleton_of, sketch_of};
+use super::{Action, Hunk, Print, SKETCHED, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
+use crate::outcome::brief;
 
 pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, String) {
     let print = Print::new(kind, name);
@@ -21,9 +22,12 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, Stri
     }
     let whole = canonical(input, &[]);
     let path = paths.join(" ");
-    let body = match &sides {
-        Some(sides) => format!("{}\n{}", sides.before.as_deref().unwrap_or_default(), sides.after),
-        None => whole.clone(),
+    let sketch = match &sides {
+        Some(sides) => {
+            let before = sides.before.as_deref().unwrap_or_default();
+            sketch_of(&format!("{}\n{}", brief(before, SKETCHED / 2), brief(&sides.after, SKETCHED / 2)))
+        }
+        None => sketch_of(&whole),
     };
     // What is edited is in the path; the words are what is taken out and put in.
     let shape = if path.is_empty() { print.digest("shape", &[name]) } else { print.digest("shape", &[&path]) };
@@ -31,7 +35,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, Stri
         key: print.digest("key", &[&path, &whole]),
         shape,
         skeleton: print.digest("skeleton", &[&path, &skeleton_of(&whole)]),
-        sketch: sketch_of(&body),
+        sketch,
         target: (paths.len() == 1).then(|| Digest::of(&path)),
         hunk: sides
             .as_ref()

@@ -173,14 +173,32 @@ fn write_value(out: &mut String, value: &Value) {
             }
             out.push(']');
         }
-        Value::String(text) => {
-            // Quoted as JSON would, so that no text can pass for structure.
-            let _ = write!(out, "{text:?}");
-        }
+        Value::String(text) => write_quoted(out, text),
         other => {
             let _ = write!(out, "{other}");
         }
     }
+}
+
+/// Quoted as JSON would, so that no text can pass for structure.
+fn write_quoted(out: &mut String, text: &str) {
+    out.reserve(text.len() + 2);
+    out.push('"');
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| matches!(b, b'"' | b'\\' | b'\n' | b'\t' | b'\r')) {
+        let (plain, special) = rest.split_at(at);
+        out.push_str(plain);
+        out.push_str(match special.as_bytes()[0] {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\t' => "\\t",
+            _ => "\\r",
+        });
+        rest = &special[1..];
+    }
+    out.push_str(rest);
+    out.push('"');
 }
 
 fn is_blank(value: &Value) -> bool {
@@ -216,13 +234,14 @@ pub(super) fn tidy_path(path: &str) -> String {
 /// in numbers and indentation.
 pub(super) fn skeleton(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| matches!(b, 0..=b' ' | b'\\' | b'0'..=b'9' | 0x80..)) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let mut chars = rest.chars();
+        let Some(c) = chars.next() else { break };
         // Blanks may stand in the text itself or escaped inside a quoted value.
-        let escaped_blank = c == '\\' && matches!(chars.peek(), Some('n' | 't' | 'r'));
-        if escaped_blank {
-            chars.next();
-        }
+        let escaped_blank = c == '\\' && chars.next().is_some_and(|next| matches!(next, 'n' | 't' | 'r'));
         if escaped_blank || c.is_whitespace() {
             if !out.ends_with(' ') {
                 out.push(' ');
@@ -234,6 +253,8 @@ pub(super) fn skeleton(text: &str) -> String {
         } else {
             out.push(c);
         }
+        rest = &rest[c.len_utf8() + usize::from(escaped_blank)..];
     }
+    out.push_str(rest);
     out
 }

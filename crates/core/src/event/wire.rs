@@ -124,7 +124,10 @@ impl From<ToolReturnedWire> for ToolReturned {
 impl ToolReturned {
     /// Condenses a whole output. Without a status it follows from the exit code and the text.
     pub fn new(call: Option<String>, status: Option<Status>, exit_code: Option<i32>, output: &str) -> Self {
-        let outcome = Outcome::of(output, exit_code);
+        let outcome = match status {
+            Some(Status::Ok) => Outcome::of_success(output, exit_code),
+            _ => Outcome::of(output, exit_code),
+        };
         let status = status.unwrap_or_else(|| outcome.status(exit_code));
         Self { call, answers: None, status, exit_code, outcome, output: Excerpt::new(output), duration_ms: None }
     }

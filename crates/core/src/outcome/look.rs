@@ -4,29 +4,23 @@
 //! read out of a long text that somebody successfully looked at, and only whether it is the same as
 //! another time counts. That is most of what agents read, and most of the bytes of a history.
 
-use super::{Outcome, SKETCHED, brief, ends, normalise, unwrap};
+use super::{Outcome, ends, normalise, unwrap};
 use crate::digest::Digest;
-use crate::sketch::simhash;
 
 /// Shorter texts may be an answer ("no matches") rather than what was looked for.
 const SHORT: usize = 4096;
 
 impl Outcome {
-    /// Facts of what a look brought that the sensor knows to have gone well. Digest, sketch and
-    /// length are those of [`Outcome::of`].
+    /// Facts of what a look brought that the sensor knows to have gone well. Digest and length
+    /// are those of [`Outcome::of`].
     pub fn of_look(output: &str) -> Self {
         if output.len() <= SHORT {
-            return Self::of(output, None);
+            return Self::of_success(output, None);
         }
         let unwrapped = unwrap::unwrap(output);
         let body = unwrapped.body.as_ref();
         let text = normalise(&ends(body));
-        Self {
-            digest: Digest::of(&text),
-            sketch: simhash(&brief(&text, SKETCHED)),
-            len: u32::try_from(body.len()).unwrap_or(u32::MAX),
-            ..Self::default()
-        }
+        Self { digest: Digest::of(&text), len: u32::try_from(body.len()).unwrap_or(u32::MAX), ..Self::default() }
     }
 }
 
@@ -38,7 +32,7 @@ mod tests {
     fn a_look_is_known_again_however_it_was_read() {
         let file = "error: this line stands in the file that was read, at 12:30:01\n".repeat(200);
         let (look, full) = (Outcome::of_look(&file), Outcome::of(&file, None));
-        assert_eq!((look.digest, look.sketch, look.len), (full.digest, full.sketch, full.len));
+        assert_eq!((look.digest, look.len), (full.digest, full.len));
         assert!(!look.failed && look.family.is_none());
     }
 

@@ -10,6 +10,7 @@
 
 mod clock;
 mod place;
+mod scan;
 mod terminal;
 
 #[cfg(test)]
@@ -19,23 +20,12 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use xxhash_rust::xxh3::Xxh3;
 
-use crate::digest::Digest;
 use crate::literals::Literals;
 
 /// The text without volatile parts; no blank lines at its ends, no blanks at the ends of lines.
 pub fn normalise(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(1 << 20));
-    run(text, Scope::Output, &mut |piece| out.push_str(piece));
-    out
-}
-
-/// Digest of [`normalise`], without building the whole text.
-pub fn digest_normalised(text: &str) -> Digest {
-    let mut hasher = Xxh3::new();
-    run(text, Scope::Output, &mut |piece| hasher.update(piece.as_bytes()));
-    Digest(hasher.digest())
+    run(text, Scope::Output)
 }
 
 /// An input without what makes two equal requests differ: points in time, random ids, random names
@@ -45,9 +35,7 @@ pub(crate) fn steady(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|b| b.is_ascii_digit()) && !text.contains("tmp") {
         return Cow::Borrowed(text);
     }
-    let mut out = String::with_capacity(text.len());
-    run(text, Scope::Input, &mut |piece| out.push_str(piece));
-    Cow::Owned(out)
+    Cow::Owned(run(text, Scope::Input))
 }
 
 /// What is volatile depends on where the text stands.
@@ -61,22 +49,26 @@ enum Scope {
 const NOTE_OPEN: &str = "<system-reminder>";
 const NOTE_CLOSE: &str = "</system-reminder>";
 
-/// Pieces handed to the sink are about this long.
-const PIECE: usize = 4096;
-
-fn run(text: &str, scope: Scope, sink: &mut dyn FnMut(&str)) {
-    let mut lines = Lines { buffer: String::with_capacity(PIECE * 2), blank: 0, begun: false, scope, sink };
+fn run(text: &str, scope: Scope) -> String {
+    let mut lines = Lines { out: String::with_capacity(text.len()), blank: 0, begun: false, scope };
     let mut scratch = String::new();
+    let notes = memmem::find(text.as_bytes(), NOTE_OPEN.as_bytes()).is_some();
     let mut in_note = false;
     let mut from = 0;
     for to in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
         let raw = &text[from..to];
         from = to + 1;
         let mut line = raw;
-        let mut seen = survey(line);
+        let mut seen = scan::survey(line);
+        let mut may_be_note = notes;
         if seen & CONTROL != 0 {
             line = terminal::clean(raw, &mut scratch);
-            seen = survey(line);
+            seen = scan::survey(line);
+            may_be_note = true;
+        }
+        if !may_be_note && !in_note {
+            lines.push(line, seen);
+            continue;
         }
         loop {
             if in_note {
@@ -97,19 +89,18 @@ fn run(text: &str, scope: Scope, sink: &mut dyn FnMut(&str)) {
             }
         }
     }
-    (lines.sink)(&lines.buffer);
+    lines.out
 }
 
-struct Lines<'a> {
-    buffer: String,
+struct Lines {
+    out: String,
     /// Blank lines that only count if something follows them.
     blank: usize,
     begun: bool,
     scope: Scope,
-    sink: &'a mut dyn FnMut(&str),
 }
 
-impl Lines<'_> {
+impl Lines {
     fn push(&mut self, line: &str, seen: u8) {
         let line = line.trim_end();
         if line.is_empty() {
@@ -118,7 +109,7 @@ impl Lines<'_> {
         }
         if self.begun {
             for _ in 0..=self.blank {
-                self.buffer.push('\n');
+                self.out.push('\n');
             }
         }
         self.begun = true;
@@ -127,31 +118,22 @@ impl Lines<'_> {
         if seen & (DIGIT | WIDE) != 0 || place::has_temporary(line) {
             self.settle(line);
         } else {
-            self.buffer.push_str(line);
-        }
-        if self.buffer.len() >= PIECE {
-            (self.sink)(&self.buffer);
-            self.buffer.clear();
+            self.out.push_str(line);
         }
     }
-}
 
-impl Lines<'_> {
     /// Cuts a line until nothing more is found: a mark can make a time of what stood before it, and
     /// a text normalised twice must be the same as once. Most lines are done at the first cut.
     fn settle(&mut self, line: &str) {
         const MOST_CUTS: usize = 8;
-        let floor = self.buffer.len();
-        cut(line, self.scope, &mut self.buffer);
-        if self.buffer[floor..] == *line {
-            return;
-        }
+        let floor = self.out.len();
+        let mut again = cut(line, self.scope, &mut self.out);
         for _ in 1..MOST_CUTS {
-            let before = self.buffer.split_off(floor);
-            cut(&before, self.scope, &mut self.buffer);
-            if self.buffer[floor..] == before {
+            if !again {
                 return;
             }
+            let before = self.out.split_off(floor);
+            again = cut(&before, self.scope, &mut self.out) && self.out[floor..] != before;
         }
     }
 }
@@ -162,7 +144,6 @@ const HEX_LOWER: u8 = 2;
 const HEX_UPPER: u8 = 4;
 const LETTER: u8 = 8;
 const WIDE: u8 = 16;
-const SLASH: u8 = 32;
 const CONTROL: u8 = 64;
 
 static CLASS: [u8; 256] = {
@@ -175,7 +156,6 @@ static CLASS: [u8; 256] = {
             b'A'..=b'F' => HEX_UPPER,
             b'g'..=b'z' | b'G'..=b'Z' | b'_' => LETTER,
             0x80..=0xff => WIDE,
-            b'/' => SLASH,
             _ => 0,
         };
         b += 1;
@@ -187,18 +167,6 @@ const WORD: u8 = DIGIT | HEX_LOWER | HEX_UPPER | LETTER | WIDE;
 
 fn is_word(b: u8) -> bool {
     CLASS[usize::from(b)] & WORD != 0
-}
-
-/// Whether a line holds control bytes (tabs aside), digits, or bytes beyond ASCII. Without branches, so
-/// that the compiler can look at many bytes at once.
-fn survey(line: &str) -> u8 {
-    let (mut control, mut digit, mut wide) = (false, false, false);
-    for b in line.bytes() {
-        control |= (b < 0x20 && b != b'\t') || b == 0x7f;
-        digit |= b.wrapping_sub(b'0') < 10;
-        wide |= b >= 0x80;
-    }
-    (u8::from(control) * CONTROL) | (u8::from(digit) * DIGIT) | (u8::from(wide) * WIDE)
 }
 
 /// End of the run of word bytes at `at`, and the union of their classes.
@@ -231,54 +199,59 @@ struct Found {
     mark: &'static str,
 }
 
-fn cut(text: &str, scope: Scope, out: &mut String) {
+/// Writes the line without its volatile parts; whether it had any.
+fn cut(text: &str, scope: Scope, out: &mut String) -> bool {
     let mut line = Line { text, bytes: text.as_bytes(), scope, assertion: None };
     let bytes = line.bytes;
     let floor = out.len();
     // What is copied in one go begins here.
     let mut copied = 0;
     let mut at = 0;
-    while at < bytes.len() {
-        let class = CLASS[usize::from(bytes[at])];
-        if class == 0 {
-            at += 1;
-            continue;
-        }
-        if class == SLASH {
-            match place::temporary(bytes, at) {
-                Some(end) if place::is_settled(&text[at..end]) => at = end,
+    while let Some(sign) = scan::sign(bytes, at) {
+        if bytes[sign] == b'/' {
+            at = match place::temporary(bytes, sign) {
+                Some(end) if place::is_settled(&text[sign..end]) => end,
                 Some(_) => {
                     // Whether the line asserts something must not depend on made-up names: settle
                     // the paths, then begin again.
                     out.truncate(floor);
-                    return cut(&place::settle(text), scope, out);
+                    cut(&place::settle(text), scope, out);
+                    return true;
                 }
-                None => at += 1,
-            }
+                None => sign + 1,
+            };
             continue;
         }
-        let (end, mask) = word_end(bytes, at);
-        let word = Word { at, end, mask };
-        if mask & WIDE != 0 && class != DIGIT {
-            if let Some(spun) = terminal::spinner(&text[at..end]) {
-                out.push_str(&text[copied..at]);
-                out.push_str(&spun);
-                copied = end;
+        at = scan::approach(bytes, at, sign);
+        while at <= sign {
+            let class = CLASS[usize::from(bytes[at])];
+            if class & WORD == 0 {
+                at += 1;
+                continue;
             }
-            at = end;
-            continue;
-        }
-        match line.find(&word) {
-            Some((from, found)) => {
-                out.push_str(&text[copied..from]);
-                mark(out, floor, found.mark);
-                copied = found.end;
-                at = found.end;
+            let (end, mask) = word_end(bytes, at);
+            if mask & WIDE != 0 && class != DIGIT {
+                if let Some(spun) = terminal::spinner(&text[at..end]) {
+                    out.push_str(&text[copied..at]);
+                    out.push_str(&spun);
+                    copied = end;
+                }
+                at = end;
+                continue;
             }
-            None => at = end,
+            match line.find(&Word { at, end, mask }) {
+                Some((from, found)) => {
+                    out.push_str(&text[copied..from]);
+                    mark(out, floor, found.mark);
+                    copied = found.end;
+                    at = found.end;
+                }
+                None => at = end,
+            }
         }
     }
     out.push_str(&text[copied..]);
+    copied > 0
 }
 
 /// Writes a mark; columns padded to the width of what stood there are not kept.
@@ -330,6 +303,9 @@ impl Line<'_> {
         if before == b'.' || before == b'$' {
             return None;
         }
+        if !clock::may_follow(bytes, at) {
+            return self.process_id(word);
+        }
         if before != b':'
             && let Some(end) = clock::point_in_time(bytes, at)
             && !self.asserts()
@@ -349,10 +325,13 @@ impl Line<'_> {
         {
             return Some(Found { end, mark: "<rate>" });
         }
-        if mask == DIGIT && self.is_process_id(at, end) {
-            return Some(Found { end, mark: "<pid>" });
-        }
-        None
+        self.process_id(word)
+    }
+
+    fn process_id(&self, word: &Word) -> Option<Found> {
+        let &Word { at, end, mask } = word;
+        let found = self.scope == Scope::Output && mask == DIGIT && self.is_process_id(at, end);
+        found.then_some(Found { end, mark: "<pid>" })
     }
 
     /// Random ids, hashes and commit ids.

@@ -38,9 +38,9 @@ pub(super) fn read(text: &str, failed: bool) -> Signs {
         error: error || (brief && PHRASES.scan(text) & (1 << Group::ErrorField as u8) != 0),
         refused,
         timed_out: !refused && either(Group::TimedOut),
-        outage: !is_local(text)
-            && (either(Group::Outage)
-                || (brief && (failed || error) && OUTAGE_CODES.iter().any(|code| text.contains(code)))),
+        outage: (either(Group::Outage)
+            || (brief && (failed || error) && OUTAGE_CODES.iter().any(|code| text.contains(code))))
+            && !is_local(text),
         empty: text.is_empty()
             || (text.len() <= 300
                 && (first(Group::Empty) || NOTHING.iter().any(|word| text.eq_ignore_ascii_case(word)))),

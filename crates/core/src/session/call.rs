@@ -256,7 +256,7 @@ impl Call {
             && other.failed()
             && (mine.failure.same(theirs.failure)
                 || mine.digest == theirs.digest
-                || sketch::similarity(mine.sketch, theirs.sketch) >= MESSAGES_ALIKE)
+                || mine.sketch != Digest(0) && sketch::similarity(mine.sketch, theirs.sketch) >= MESSAGES_ALIKE)
     }
 
     pub fn is(&self, traits: Traits) -> bool {
@@ -346,7 +346,7 @@ impl Answer {
 
 /// The beginning of a text on one line, short also once it is escaped in a snapshot.
 pub(crate) fn few_words(text: &str) -> Box<str> {
-    let mut line = String::new();
+    let mut line = String::with_capacity(WORDS_BYTES);
     let mut room = WORDS_BYTES;
     let mut blank = false;
     for c in text.trim().chars() {

@@ -6,6 +6,21 @@ const MONTHS: [&[u8]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 const DAYS: [&[u8]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
 
+/// Whether what stands after the number at `at` lets it begin a point in time, a duration or a rate.
+pub(super) fn may_follow(bytes: &[u8], at: usize) -> bool {
+    let len = digits(bytes, at);
+    match bytes.get(at + len) {
+        // The last two begin the letter of micro, in either of its forms.
+        Some(b':' | b'-' | b'/' | b' ' | b'.' | b'A'..=b'Z' | b'a'..=b'z' | 0xc2 | 0xce) => true,
+        _ => is_epoch(len),
+    }
+}
+
+/// Numbers of so many digits may count from 1970.
+fn is_epoch(digits: usize) -> bool {
+    matches!(digits, 10 | 13 | 16 | 19)
+}
+
 /// End of a date, a time of day or an epoch that begins with the digit at `at`.
 pub(super) fn point_in_time(bytes: &[u8], at: usize) -> Option<usize> {
     iso(bytes, at)
@@ -194,7 +209,7 @@ fn day_first(bytes: &[u8], at: usize) -> Option<usize> {
 /// Seconds, milli-, micro- or nanoseconds since 1970, from 2017 on.
 fn epoch(bytes: &[u8], at: usize) -> Option<usize> {
     let len = digits(bytes, at);
-    if !matches!(len, 10 | 13 | 16 | 19) || bytes[at] != b'1' || !matches!(bytes[at + 1], b'5'..=b'9') {
+    if !is_epoch(len) || bytes[at] != b'1' || !matches!(bytes[at + 1], b'5'..=b'9') {
         return None;
     }
     let mut end = at + len;
