@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::table::UserDirs;
 
-pub(crate) use settings::{Entry, add_entries, remove_entries};
+pub(crate) use settings::{Entry, add_entries, is_ours_entry, remove_entries};
 pub(crate) use shell::{command, quoted};
 
 /// For whom hooks are installed.
@@ -119,6 +119,12 @@ pub trait Recipe: Sync + fmt::Debug {
 
     /// A call that the installed hooks would make at the start of a session of this name.
     fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial;
+
+    /// What has to change for the agent's own status line to show Belay's; nothing where there is no
+    /// status line, or one already.
+    fn status_line(&self, _setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+        Ok(Vec::new())
+    }
 
     /// What the person has to know or do besides.
     fn note(&self, _setting: &Setting<'_>) -> Option<String> {

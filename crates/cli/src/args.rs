@@ -58,9 +58,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Events(events::EventsCommand),
     /// Put agents on the rope: hooks into their settings, shown before they are written.
-    Init(init::InitArgs),
+    Init(init::PutInArgs),
     /// Take agents off the rope: their settings as they were before.
-    Uninit(init::UninitArgs),
+    Uninit(init::InitArgs),
     /// Wait for something without spending a token; an agent that waits so is not stuck.
     Wait(wait::WaitArgs),
     /// What the next sessions of a project are told about those before them.

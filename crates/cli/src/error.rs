@@ -47,6 +47,11 @@ impl CommandError {
         &self.message
     }
 
+    /// What to do next.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     /// Says it on stderr.
     pub(crate) fn report(&self, as_json: bool) -> Exit {
         use std::io::Write;

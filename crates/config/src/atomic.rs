@@ -16,7 +16,7 @@ pub enum Mode {
 /// Replaces `path` by a file with these bytes. Links are followed, so that a configuration kept
 /// elsewhere by link stays there. A reader sees the old or the new content, never a mixture.
 pub fn write(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = target(path);
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let name = target.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?;
@@ -34,6 +34,20 @@ pub fn write(path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     // Not every file system can sync a folder; the rename is done either way.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
+}
+
+/// The file a path means: links followed, also one that leads to a file that is not there yet.
+pub fn target(path: &Path) -> PathBuf {
+    if let Ok(target) = std::fs::canonicalize(path) {
+        return target;
+    }
+    let mut target = path.to_path_buf();
+    // As many as the system itself would follow.
+    for _ in 0..40 {
+        let Ok(next) = std::fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    target
 }
 
 fn create_beside(folder: &Path, name: &str, mode: Mode) -> io::Result<(PathBuf, File)> {

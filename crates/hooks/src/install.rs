@@ -6,6 +6,7 @@
 //! entries and leaves the rest.
 
 mod diff;
+mod files;
 mod receipt;
 mod trial;
 
@@ -20,15 +21,29 @@ pub use diff::diff;
 pub use receipt::{Kept, Receipt};
 pub use trial::{SELF_TEST, TrialError, try_out};
 
-/// Why hooks could not be put in or taken out.
+/// Why hooks could not be put in or taken out. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     #[error(transparent)]
     Recipe(#[from] InstallError),
+    #[error("{} is read-only", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("{} has been changed just now by somebody else", .0.display())]
+    Changed(PathBuf),
     #[error("{} cannot be written: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("the record of what was changed cannot be kept in {}: {source}", path.display())]
     Receipt { path: PathBuf, source: io::Error },
+}
+
+/// What taking hooks out means.
+#[derive(Debug, Default)]
+pub struct Removal {
+    pub changes: Vec<Change>,
+    /// Files that somebody has changed since we did: only our part goes.
+    pub edited: Vec<PathBuf>,
+    /// A file of ours that somebody has changed is not deleted without a copy; where it is kept.
+    pub aside: Vec<PathBuf>,
 }
 
 /// Reads a settings file, links followed.
@@ -40,15 +55,16 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Writes the changes, after the receipt that allows to undo them.
+/// Writes the changes, after the receipt that allows to undo them. All of them, or none.
 pub fn put_in(
     places: &Places,
     recipe: &dyn Recipe,
     setting: &Setting<'_>,
     changes: &[Change],
 ) -> Result<Receipt, SetupError> {
-    let mut receipt = Receipt::find(places, recipe.agent(), setting.scope, setting.project)
-        .unwrap_or_else(|| Receipt::new(recipe.agent(), setting.scope, setting.project));
+    files::check(changes)?;
+    let known = Receipt::find(places, recipe.agent(), setting.scope, setting.project);
+    let mut receipt = known.clone().unwrap_or_else(|| Receipt::new(recipe.agent(), setting.scope, setting.project));
     for change in changes {
         let original = match receipt.of(&change.path) {
             // Ours, untouched since: what was there before us is still what to restore.
@@ -58,31 +74,51 @@ pub fn put_in(
             None => change.before.clone(),
         };
         receipt.keep(&change.path, original, change.after.as_deref());
+        receipt.made(files::missing_folders(&change.path));
     }
     receipt.belay = setting.belay.to_owned();
     receipt.at = crate::now();
     receipt.save(places)?;
-    write(changes)?;
+    if let Err(error) = files::write(changes) {
+        files::remove_empty(&receipt.folders);
+        match known {
+            Some(known) => known.save(places)?,
+            None => receipt.forget(places)?,
+        }
+        return Err(error);
+    }
     Ok(receipt)
 }
 
 /// What has to be done to take the hooks out.
-pub fn take_out(places: &Places, recipe: &dyn Recipe, setting: &Setting<'_>) -> Result<Vec<Change>, SetupError> {
+pub fn take_out(places: &Places, recipe: &dyn Recipe, setting: &Setting<'_>) -> Result<Removal, SetupError> {
     let receipt = Receipt::find(places, recipe.agent(), setting.scope, setting.project);
-    let mut changes = Vec::new();
+    let mut removal = Removal::default();
     let mut restored = Vec::new();
     for kept in receipt.iter().flat_map(|receipt| &receipt.files) {
         let now =
             (setting.read)(&kept.path).map_err(|source| InstallError::Read { path: kept.path.clone(), source })?;
         if kept.is_as_we_left_it(now.as_deref()) {
             restored.push(kept.path.clone());
-            changes.push(Change { path: kept.path.clone(), before: now, after: kept.before.clone() });
+            removal.changes.push(Change { path: kept.path.clone(), before: now, after: kept.before.clone() });
+        } else if now.is_some() {
+            removal.edited.push(kept.path.clone());
         }
     }
-    let others = recipe.remove(setting)?.into_iter().filter(|change| !restored.contains(&change.path));
-    changes.extend(others);
-    changes.retain(|change| change.before != change.after);
-    Ok(changes)
+    // What we left as it was needs no understanding; the rest has to be read.
+    let known = receipt.iter().flat_map(|receipt| &receipt.files).count();
+    if known == 0 || restored.len() < known {
+        let others = recipe.remove(setting)?.into_iter().filter(|change| !restored.contains(&change.path));
+        removal.changes.extend(others);
+    }
+    removal.changes.retain(|change| change.before != change.after);
+    removal.edited.retain(|path| removal.changes.iter().any(|change| change.path == *path));
+    for change in removal.changes.iter().filter(|change| change.after.is_none()) {
+        if removal.edited.contains(&change.path) {
+            removal.aside.push(copy_of(places, &change.path));
+        }
+    }
+    Ok(removal)
 }
 
 /// Writes what [`take_out`] found, and forgets the receipt.
@@ -90,13 +126,28 @@ pub fn put_back(
     places: &Places,
     recipe: &dyn Recipe,
     setting: &Setting<'_>,
-    changes: &[Change],
+    removal: &Removal,
 ) -> Result<(), SetupError> {
-    write(changes)?;
+    files::check(&removal.changes)?;
+    for change in &removal.changes {
+        let copy = copy_of(places, &change.path);
+        if let Some(text) = change.before.as_deref().filter(|_| removal.aside.contains(&copy)) {
+            atomic::write(&copy, text.as_bytes(), atomic::Mode::Private)
+                .map_err(|source| SetupError::Write { path: copy, source })?;
+        }
+    }
+    files::write(&removal.changes)?;
     if let Some(receipt) = Receipt::find(places, recipe.agent(), setting.scope, setting.project) {
+        files::remove_empty(&receipt.folders);
         receipt.forget(places)?;
     }
     Ok(())
+}
+
+/// Where a file that somebody changed is kept when it goes.
+fn copy_of(places: &Places, path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    places.state().join("removed").join(format!("{}-{name}", Digest::of(path.as_os_str().as_encoded_bytes())))
 }
 
 /// A file others have changed since, without our entries.
@@ -104,29 +155,6 @@ fn without_us(recipe: &dyn Recipe, setting: &Setting<'_>, change: &Change) -> Re
     let removal = recipe.remove(setting)?;
     let found = removal.into_iter().find(|removed| removed.path == change.path);
     Ok(found.map_or_else(|| change.before.clone(), |removed| removed.after))
-}
-
-fn write(changes: &[Change]) -> Result<(), SetupError> {
-    for change in changes {
-        let fail = |source| SetupError::Write { path: change.path.clone(), source };
-        match &change.after {
-            Some(text) => atomic::write(&change.path, text.as_bytes(), atomic::Mode::Keep).map_err(fail)?,
-            None => {
-                match std::fs::remove_file(&change.path) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
-                    _ => {}
-                }
-                // Folders that hold nothing now were made for this file, or are as good as new.
-                let folders = change.path.ancestors().skip(1).take(2);
-                for folder in folders {
-                    if std::fs::remove_dir(folder).is_err() {
-                        break;
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Names the place of a receipt.

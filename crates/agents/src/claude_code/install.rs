@@ -1,11 +1,14 @@
 //! Claude Code's settings: `hooks` in `~/.claude/settings.json`, or in the project's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::ID;
-use crate::install::{Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, remove_entries};
+use crate::install::json::Document;
+use crate::install::{
+    Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, quoted, remove_entries,
+};
 
 /// The recipe.
 #[derive(Debug)]
@@ -36,6 +39,17 @@ fn settings(setting: &Setting<'_>) -> PathBuf {
     setting.below(user, ".claude", "settings.json")
 }
 
+const STATUS_LINE: &[&str] = &["statusLine", "command"];
+
+fn is_our_line(command: &str) -> bool {
+    let program = command.strip_suffix(" statusline").and_then(|program| program.rsplit('/').next());
+    program.is_some_and(|program| program.trim_matches('\'').starts_with("belay"))
+}
+
+fn open(path: &Path, text: Option<&str>) -> Result<Document, InstallError> {
+    Document::new(text.unwrap_or_default()).map_err(|error| InstallError::edit(path, error))
+}
+
 impl Recipe for Install {
     fn agent(&self) -> &'static str {
         ID
@@ -49,7 +63,34 @@ impl Recipe for Install {
     }
 
     fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        remove_entries(setting, settings(setting), ID)
+        let path = settings(setting);
+        let mut changes = remove_entries(setting, path.clone(), ID)?;
+        let text = match changes.first() {
+            Some(change) => change.after.clone(),
+            None => setting.text(&path)?,
+        };
+        let mut document = open(&path, text.as_deref())?;
+        if document.get(STATUS_LINE).and_then(|line| Some(is_our_line(line.as_str()?))) == Some(true) {
+            document.remove_member("statusLine").map_err(|error| InstallError::edit(&path, error))?;
+            changes = setting.change(path, Some(document.text().to_owned()))?.into_iter().collect();
+        }
+        Ok(changes)
+    }
+
+    fn status_line(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+        let path = settings(setting);
+        let text = setting.text(&path)?;
+        let mut document = open(&path, text.as_deref())?;
+        let line = json!({ "type": "command", "command": format!("{} statusline", quoted(setting.belay)) });
+        document.set_missing("statusLine", &line).map_err(|error| InstallError::edit(&path, error))?;
+        Ok(setting.change(path, Some(document.text().to_owned()))?.into_iter().collect())
+    }
+
+    fn note(&self, setting: &Setting<'_>) -> Option<String> {
+        let path = settings(setting);
+        let document = open(&path, setting.text(&path).ok()?.as_deref()).ok()?;
+        let off = document.get(&["disableAllHooks"]) == Some(true.into());
+        off.then(|| format!("{} says disableAllHooks: no hook runs until that is gone.", path.display()))
     }
 
     fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {

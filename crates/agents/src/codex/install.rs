@@ -7,13 +7,17 @@
 
 mod trust;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ID;
 use crate::install::json::Document;
-use crate::install::{Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, remove_entries};
+use crate::install::{
+    Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, is_ours_entry, remove_entries,
+};
+
+use trust::Trusted;
 
 /// The recipe.
 #[derive(Debug)]
@@ -55,28 +59,17 @@ impl Recipe for Install {
             Entry { event, value: json!({ "hooks": [hook] }) }
         };
         let entries: Vec<Entry> = EVENTS.iter().map(entry).collect();
-        let mut changes = add_entries(setting, hooks(setting), ID, &[], &entries)?;
-        let text = match changes.first().and_then(|change| change.after.clone()) {
-            Some(after) => after,
-            None => setting.text(&hooks(setting))?.unwrap_or_default(),
-        };
-        let document = Document::new(&text).map_err(|e| InstallError::edit(&hooks(setting), e))?;
-        let mut trusted = Vec::new();
-        for (entry, (_, name, timeout)) in entries.iter().zip(EVENTS) {
-            let groups = document.get(&["hooks", entry.event]).unwrap_or_default();
-            let at = groups.as_array().and_then(|groups| groups.iter().position(|group| *group == entry.value));
-            if let Some(at) = at {
-                trusted.push((format!("{name}:{at}:0"), trust::hash(name, &command, *timeout)));
-            }
-        }
-        changes.extend(trust::write(setting, &home(setting).join("config.toml"), &hooks(setting), &trusted)?);
+        let path = hooks(setting);
+        let before = ours(setting, &path, None)?;
+        let mut changes = add_entries(setting, path.clone(), ID, &[], &entries)?;
+        let after = ours(setting, &path, changes.first().and_then(|change| change.after.as_deref()))?;
+        changes.extend(trust::update(setting, &home(setting).join("config.toml"), &path, &before, &after)?);
         Ok(changes)
     }
 
     fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
         let path = hooks(setting);
-        let text = setting.text(&path)?.unwrap_or_default();
-        let document = Document::new(&text).map_err(|e| InstallError::edit(&path, e))?;
+        let before = ours(setting, &path, None)?;
         let mut changes = remove_entries(setting, path.clone(), ID)?;
         // A file that held nothing but our hooks was ours.
         for change in &mut changes {
@@ -84,19 +77,7 @@ impl Recipe for Install {
                 change.after = None;
             }
         }
-        let ours: Vec<String> = EVENTS
-            .iter()
-            .flat_map(|(event, name, _)| {
-                let groups = document.get(&["hooks", event]).unwrap_or_default();
-                let groups = groups.as_array().cloned().unwrap_or_default();
-                groups
-                    .into_iter()
-                    .enumerate()
-                    .filter(|(_, group)| mentions_us(group))
-                    .map(move |(at, _)| format!("{name}:{at}:0"))
-            })
-            .collect();
-        changes.extend(trust::forget(setting, &home(setting).join("config.toml"), &path, &ours)?);
+        changes.extend(trust::update(setting, &home(setting).join("config.toml"), &path, &before, &[])?);
         Ok(changes)
     }
 
@@ -110,7 +91,22 @@ impl Recipe for Install {
     }
 }
 
-fn mentions_us(group: &Value) -> bool {
-    let hooks = group.get("hooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    hooks.iter().filter_map(|hook| hook.get("command")?.as_str()).any(|command| command.contains(" hook codex"))
+/// Our hooks in the file, or in `text` if it is given: places, and the hashes Codex makes of them.
+fn ours(setting: &Setting<'_>, path: &Path, text: Option<&str>) -> Result<Vec<Trusted>, InstallError> {
+    let text = match text {
+        Some(text) => text.to_owned(),
+        None => setting.text(path)?.unwrap_or_default(),
+    };
+    let document = Document::new(&text).map_err(|error| InstallError::edit(path, error))?;
+    let mut found = Vec::new();
+    for (event, name, timeout) in EVENTS {
+        let groups = document.get(&["hooks", event]).unwrap_or_default();
+        for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
+            let hook = group.pointer("/hooks/0").filter(|_| is_ours_entry(group, ID));
+            let Some(command) = hook.and_then(|hook| hook.get("command")?.as_str()) else { continue };
+            let timeout = hook.and_then(|hook| hook.get("timeout")?.as_u64()).unwrap_or_else(|| u64::from(*timeout));
+            found.push(Trusted { place: format!("{name}:{at}:0"), hash: trust::hash(name, command, timeout) });
+        }
+    }
+    Ok(found)
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::ID;
-use crate::install::{Change, InstallError, Recipe, Scope, Setting, Trial, command};
+use crate::install::{Change, InstallError, Recipe, Scope, Setting, Trial, command, remove_entries};
 
 /// The recipe.
 #[derive(Debug)]
@@ -50,7 +50,15 @@ impl Recipe for Install {
     }
 
     fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        Ok(setting.change(file(setting), None)?.into_iter().collect())
+        // The file is ours, but somebody may have put hooks of his own into it.
+        let mut changes = remove_entries(setting, file(setting), ID)?;
+        for change in &mut changes {
+            let rest = change.after.as_deref().and_then(|after| serde_json::from_str::<Value>(after).ok());
+            if rest.is_some_and(|rest| rest.get("hooks").is_none()) {
+                change.after = None;
+            }
+        }
+        Ok(changes)
     }
 
     fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {

@@ -11,15 +11,16 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use parse::{Kind, Node, parse};
+use parse::{BLANKS, Kind, Node, parse};
 
 /// Why a file cannot be edited.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     #[error("line {line}: {problem}")]
     Syntax { line: usize, problem: String },
-    #[error("`{0}` is there, but is not what it should be")]
-    Shape(String),
+    /// Where, and what it should be.
+    #[error("{0} is there, but is no {1}")]
+    Shape(String, &'static str),
 }
 
 /// A JSON text being edited.
@@ -52,7 +53,7 @@ impl Document {
         let mut node = &root;
         for (depth, key) in path.iter().enumerate() {
             if node.kind != Kind::Object {
-                return Err(JsonError::Shape(path[..depth].join(".")));
+                return Err(shape(&path[..depth], "object"));
             }
             match node.member(key) {
                 Some(inner) => node = inner,
@@ -68,7 +69,7 @@ impl Document {
             }
         }
         if node.kind != Kind::Array {
-            return Err(JsonError::Shape(path.join(".")));
+            return Err(shape(path, "list"));
         }
         let node = node.clone();
         self.insert(&node, path.len(), None, element);
@@ -79,7 +80,7 @@ impl Document {
     pub fn set_missing(&mut self, key: &str, value: &Value) -> Result<(), JsonError> {
         let root = parse(&self.text)?;
         if root.kind != Kind::Object {
-            return Err(JsonError::Shape("the file".to_owned()));
+            return Err(shape(&[], "object"));
         }
         if root.member(key).is_none() {
             self.insert(&root, 0, Some(key), value);
@@ -105,35 +106,82 @@ impl Document {
                 })
                 .collect();
             whole.extend(trail);
-            let lonely = whole.windows(2).rposition(|pair| pair[0].children.len() > 1 || pair[0].is(&root));
+            let lonely =
+                whole.windows(2).rposition(|pair| pair[0].holds_more(pair[1], &self.text) || pair[0].is(&root));
             let at = lonely.unwrap_or(0);
-            let range = whole[at].range_without(whole[at + 1], &self.text);
-            self.text.replace_range(range, "");
+            self.take(whole[at].ranges_without(whole[at + 1], &self.text));
             removed += 1;
         }
     }
 
+    /// Removes a member of the root object, if it is there.
+    pub fn remove_member(&mut self, key: &str) -> Result<(), JsonError> {
+        let root = parse(&self.text)?;
+        if let Some(member) = root.member(key) {
+            self.take(root.ranges_without(member, &self.text));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, ranges: Vec<Span>) {
+        let without = |instead: &str| {
+            let mut text = self.text.clone();
+            for (at, range) in ranges.iter().enumerate() {
+                text.replace_range(range.clone(), if at == 0 { instead } else { "" });
+            }
+            text
+        };
+        // The blanks before it may have ended a comment, which would now swallow what follows.
+        let text = Some(without("")).filter(|text| parse(text).is_ok());
+        self.text = text.unwrap_or_else(|| without("\n"));
+    }
+
     fn insert(&mut self, into: &Node, depth: usize, key: Option<&str>, value: &Value) {
         let unit = indentation(&self.text);
-        let inline = !into.children.is_empty() && !self.text[into.span.clone()].contains('\n');
         let name = key.map_or_else(String::new, |key| format!("{}: ", Value::from(key)));
-        let at = into.last_end().unwrap_or(into.span.start + 1);
-        let comma = into.children.is_empty() || into.trailing_comma;
-        let comma = if comma { "" } else { "," };
-        let piece = if inline {
-            format!("{comma} {name}{value}")
-        } else {
-            let margin = unit.repeat(depth + 1);
-            let body = pretty(value, &unit).replace('\n', &format!("\n{margin}"));
-            let end = match into.children.is_empty() {
-                true => format!("\n{}", unit.repeat(depth)),
-                false => String::new(),
-            };
-            format!("{comma}\n{margin}{name}{body}{end}")
+        let margin = unit.repeat(depth + 1);
+        let body = pretty(value, &unit).replace('\n', &format!("\n{margin}"));
+        let Some(at) = into.last_end() else {
+            // What somebody wrote between the brackets is a comment.
+            let inside = into.span.start + 1..into.span.end - 1;
+            let from = inside.start + self.text[inside.clone()].trim_end_matches(BLANKS).len();
+            let piece = format!("\n{margin}{name}{body}\n{}", unit.repeat(depth));
+            self.put(from..inside.end, &piece);
+            return;
         };
-        let until = if into.children.is_empty() { into.span.end - 1 } else { at };
-        self.text.replace_range(at..until, &piece);
+        // Where the last one has a comma, so has ours.
+        let (comma, last) = if into.trailing_comma { ("", ",") } else { (",", "") };
+        if !self.text[into.span.clone()].contains('\n') {
+            self.put(at..at, &format!("{comma} {name}{value}{last}"));
+            return;
+        }
+        let after = at + remark(&self.text[at..]);
+        self.put(after..after, &format!("\n{margin}{name}{body}{last}"));
+        self.put(at..at, comma);
     }
+
+    /// Writes lines the way the rest of the file ends them.
+    fn put(&mut self, at: Span, piece: &str) {
+        match self.text.contains("\r\n") {
+            true => self.text.replace_range(at, &piece.replace('\n', "\r\n")),
+            false => self.text.replace_range(at, piece),
+        }
+    }
+}
+
+fn shape(path: &[&str], should: &'static str) -> JsonError {
+    let place = if path.is_empty() { "something".to_owned() } else { format!("`{}`", path.join(".")) };
+    JsonError::Shape(place, should)
+}
+
+/// Length of a comment that ends the line and belongs to what stands before it.
+fn remark(rest: &str) -> usize {
+    let line = rest.lines().next().unwrap_or_default();
+    let said = line.trim_end();
+    let comment = said.trim_start();
+    let whole =
+        comment.starts_with("//") || (comment.starts_with("/*") && comment.find("*/") == Some(comment.len() - 2));
+    if whole { said.len() } else { 0 }
 }
 
 /// The way from a node down to the first element that is ours.

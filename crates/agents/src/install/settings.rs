@@ -66,9 +66,13 @@ fn is_complete(document: &Document, agent: &str, entries: &[Entry]) -> bool {
     ours == entries.len() && entries.iter().all(there)
 }
 
-fn is_ours_entry(entry: &Value, agent: &str) -> bool {
+/// A group is ours if all in it is; one that somebody shares with us is not.
+pub(crate) fn is_ours_entry(entry: &Value, agent: &str) -> bool {
     let inside = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice);
-    let commands = inside.unwrap_or(std::slice::from_ref(entry));
-    let mut commands = commands.iter().filter_map(|hook| hook.get("command")?.as_str());
-    commands.any(|command| is_ours(command, agent))
+    let hooks = inside.unwrap_or(std::slice::from_ref(entry));
+    let ours = |hook: &Value| {
+        let command = ["command", "bash"].into_iter().find_map(|key| hook.get(key)?.as_str());
+        command.is_some_and(|command| is_ours(command, agent))
+    };
+    !hooks.is_empty() && hooks.iter().all(ours)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use belay_agents::install::{Change, RECIPES, Recipe, Scope, Setting, recipe};
 use belay_agents::{UserDirs, agent};
-use belay_hooks::install::{self, Receipt};
+use belay_hooks::install::{self, Receipt, Removal};
 use clap::Args;
 
 use self::report::{Outcome, Report};
@@ -34,8 +34,14 @@ pub(crate) struct InitArgs {
     yes: bool,
 }
 
-/// `uninit` takes the same.
-pub(crate) type UninitArgs = InitArgs;
+#[derive(Debug, Args)]
+pub(crate) struct PutInArgs {
+    #[command(flatten)]
+    which: InitArgs,
+    /// Show Belay's line in the agent's status bar too (Claude Code, where none is set yet).
+    #[arg(long)]
+    status_line: bool,
+}
 
 /// What is done, and to whom.
 struct Job<'a> {
@@ -54,7 +60,7 @@ impl<'a> Job<'a> {
         // A project's settings are shared: there the program is found by its name.
         let belay = match args.project {
             true => "belay".to_owned(),
-            false => std::env::current_exe()?.to_string_lossy().into_owned(),
+            false => own_path(context)?.to_string_lossy().into_owned(),
         };
         Ok(Self { context, args, dirs, project: repository, belay })
     }
@@ -84,29 +90,58 @@ impl<'a> Job<'a> {
         self.args.agent.iter().map(find).collect()
     }
 
-    /// Shows the changes, and asks for them unless told not to. `false`: leave it.
-    fn agreed(&self, recipe: &dyn Recipe, changes: &[Change], question: &str) -> Result<bool, CommandError> {
+    /// One agent's odd settings are no reason not to serve the others.
+    fn one_of_many(&self, outcome: Result<Outcome, CommandError>) -> Result<Outcome, CommandError> {
+        match outcome {
+            Err(error) if self.args.agent.len() != 1 => Ok(Outcome::Failed(error)),
+            other => other,
+        }
+    }
+
+    /// Shows the changes, and asks for them unless told not to.
+    fn ask(&self, recipe: &dyn Recipe, changes: &[Change], question: &str) -> Result<Word, CommandError> {
         if !self.context.out.json {
-            show(self.context, name(recipe), changes)?;
+            report::show(self.context, name(recipe), changes)?;
         }
         if self.args.dry_run {
-            return Ok(false);
+            return Ok(Word::Unspoken);
         }
         if self.args.yes {
-            return Ok(true);
+            return Ok(Word::Yes);
         }
         if self.context.out.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-            return Err(CommandError::new(
-                "changing an agent's settings needs your word, and there is no terminal to ask at",
-            )
-            .hint("look at it with --dry-run, then use --yes"));
+            return Ok(Word::Nobody);
         }
         let mut err = anstream::stderr();
         write!(err, "{question} [Y/n] ")?;
         err.flush()?;
         let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer)?;
-        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes"))
+        let read = std::io::stdin().lock().read_line(&mut answer)?;
+        let yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes");
+        // Whoever closes the line has not said yes.
+        Ok(if yes && read > 0 { Word::Yes } else { Word::No })
+    }
+}
+
+/// What a person says to a change.
+enum Word {
+    Yes,
+    No,
+    /// There is nobody to ask.
+    Nobody,
+    /// It is only shown.
+    Unspoken,
+}
+
+impl Word {
+    /// What becomes of changes that were not agreed to; `None` if they were.
+    fn instead(self, changes: &[Change]) -> Option<Outcome> {
+        match self {
+            Self::Yes => None,
+            Self::No => Some(Outcome::Declined),
+            Self::Nobody => Some(Outcome::Unasked),
+            Self::Unspoken => Some(Outcome::Would(changes.to_vec())),
+        }
     }
 }
 
@@ -121,34 +156,46 @@ fn is_installed(context: &Context, recipe: &dyn Recipe, setting: &Setting<'_>) -
     super::doctor::which(context, agent.executable).is_some() || sessions.iter().any(|path| path.exists())
 }
 
-pub(crate) fn init(context: &Context, args: &InitArgs) -> Ended {
-    let job = Job::new(context, args)?;
+/// This program under the name that outlives its next version: the one on the PATH where that leads
+/// here. Package managers keep the program itself in a folder that is named after its version.
+fn own_path(context: &Context) -> std::io::Result<PathBuf> {
+    let exe = std::env::current_exe()?;
+    let real = std::fs::canonicalize(&exe)?;
+    let leads_here = |path: &PathBuf| std::fs::canonicalize(path).is_ok_and(|found| found == real);
+    let named = super::doctor::which(context, "belay").filter(|path| path.is_absolute());
+    Ok(named.filter(leads_here).unwrap_or(exe))
+}
+
+pub(crate) fn init(context: &Context, args: &PutInArgs) -> Ended {
+    let job = Job::new(context, &args.which)?;
     let setting = job.setting();
     let recipes = job.recipes(|recipe| !recipe.experimental() && is_installed(context, recipe, &setting))?;
     if recipes.is_empty() {
         return Err(CommandError::new("none of the agents Belay knows is installed here")
             .hint("install one, or name it: belay init --agent claude-code"));
     }
-    context.places.create()?;
-    let mut report = Report::new(context, args.dry_run);
-    for recipe in recipes {
-        let outcome = match put_in(&job, &setting, recipe) {
-            Ok(outcome) => outcome,
-            // One agent's odd settings are no reason not to serve the others.
-            Err(error) if args.agent.len() != 1 => Outcome::Failed(error.message().to_owned()),
-            Err(error) => return Err(error),
-        };
-        report.add(recipe.agent(), name(recipe), outcome, recipe.note(&setting))?;
+    if !args.which.dry_run {
+        context.places.create()?;
     }
-    report.finish("init")
+    let mut report = Report::new(context, "init", args.which.dry_run);
+    for recipe in recipes {
+        let done = put_in(&job, &setting, recipe, args.status_line);
+        report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, recipe.note(&setting))?;
+    }
+    report.finish()
 }
 
-fn put_in(job: &Job<'_>, setting: &Setting<'_>, recipe: &dyn Recipe) -> Result<Outcome, CommandError> {
-    let changes = recipe.install(setting)?;
-    let files: Vec<PathBuf> = changes.iter().map(|change| change.path.clone()).collect();
+fn put_in(
+    job: &Job<'_>,
+    setting: &Setting<'_>,
+    recipe: &dyn Recipe,
+    status_line: bool,
+) -> Result<Outcome, CommandError> {
+    let changes = wanted(setting, recipe, status_line)?;
     if !changes.is_empty() {
-        if !job.agreed(recipe, &changes, &format!("Put {} on the rope?", name(recipe)))? {
-            return Ok(if job.args.dry_run { Outcome::Would(files) } else { Outcome::Declined });
+        let word = job.ask(recipe, &changes, &format!("Put {} on the rope?", name(recipe)))?;
+        if let Some(outcome) = word.instead(&changes) {
+            return Ok(outcome);
         }
         install::put_in(&job.context.places, recipe, setting, &changes)?;
     } else if job.args.dry_run {
@@ -159,63 +206,63 @@ fn put_in(job: &Job<'_>, setting: &Setting<'_>, recipe: &dyn Recipe) -> Result<O
         Ok(session) => super::decide::archive_quietly(job.context, &session),
         Err(error) => return Ok(Outcome::Silent(error.to_string())),
     }
-    Ok(if changes.is_empty() { Outcome::Already } else { Outcome::Done(files) })
+    Ok(if changes.is_empty() {
+        Outcome::Already
+    } else {
+        Outcome::Done { changes, edited: Vec::new(), aside: Vec::new() }
+    })
 }
 
-pub(crate) fn uninit(context: &Context, args: &UninitArgs) -> Ended {
-    let job = Job::new(context, args)?;
-    let setting = job.setting();
-    let known = Receipt::all(&context.places);
-    let scope = setting.scope;
-    let ours = |recipe: &dyn Recipe| {
-        let here = |receipt: &&Receipt| receipt.agent == recipe.agent() && receipt.scope() == scope;
-        known.iter().any(|receipt| here(&receipt)) || recipe.remove(&setting).is_ok_and(|changes| !changes.is_empty())
-    };
-    let recipes = job.recipes(ours)?;
-    let mut report = Report::new(context, args.dry_run);
-    for recipe in recipes {
-        let changes = install::take_out(&context.places, recipe, &setting)?;
-        let files: Vec<PathBuf> = changes.iter().map(|change| change.path.clone()).collect();
-        let outcome = if changes.is_empty() {
-            install::put_back(&context.places, recipe, &setting, &[])?;
-            Outcome::Already
-        } else if job.agreed(recipe, &changes, &format!("Take {} off the rope?", name(recipe)))? {
-            install::put_back(&context.places, recipe, &setting, &changes)?;
-            Outcome::Done(files)
-        } else if args.dry_run {
-            Outcome::Would(files)
-        } else {
-            Outcome::Declined
+/// Hooks, and on top of them the status line if it is wanted: one change for each file.
+fn wanted(setting: &Setting<'_>, recipe: &dyn Recipe, status_line: bool) -> Result<Vec<Change>, CommandError> {
+    let mut changes = recipe.install(setting)?;
+    if status_line {
+        let planned = changes.clone();
+        let read = |path: &Path| match planned.iter().find(|change| change.path == path) {
+            Some(change) => Ok(change.after.clone()),
+            None => (setting.read)(path),
         };
-        report.add(recipe.agent(), name(recipe), outcome, None)?;
-    }
-    report.finish("uninit")
-}
-
-/// What would change, file by file.
-fn show(context: &Context, name: &str, changes: &[Change]) -> std::io::Result<()> {
-    context.out.line(format!("{name}:"))?;
-    for change in changes {
-        let what = match (&change.before, &change.after) {
-            (None, _) => "new",
-            (_, None) => "removed",
-            _ => "changed",
-        };
-        context.out.line(format!("  {} ({what})", tilde(&change.path)))?;
-        for line in install::diff(change).lines() {
-            context.out.line(format!("    {}", crate::output::one_line(line)))?;
+        for more in recipe.status_line(&Setting { read: &read, ..*setting })? {
+            match changes.iter_mut().find(|change| change.path == more.path) {
+                Some(change) => change.after = more.after,
+                None => changes.push(more),
+            }
         }
     }
-    Ok(())
+    Ok(changes)
 }
 
-/// A path the way people write it.
-fn tilde(path: &Path) -> String {
-    let home = UserDirs::of_user().map(|dirs| dirs.home);
-    match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
-        Some(below) => format!("~/{}", below.display()),
-        None => path.display().to_string(),
+pub(crate) fn uninit(context: &Context, args: &InitArgs) -> Ended {
+    let job = Job::new(context, args)?;
+    let setting = job.setting();
+    let ours = |recipe: &dyn Recipe| {
+        Receipt::find(&context.places, recipe.agent(), setting.scope, setting.project).is_some()
+            || recipe.remove(&setting).is_ok_and(|changes| !changes.is_empty())
+    };
+    let recipes = job.recipes(ours)?;
+    let mut report = Report::new(context, "uninit", args.dry_run);
+    for recipe in recipes {
+        let done = take_out(&job, &setting, recipe);
+        report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, None)?;
     }
+    report.elsewhere(&Receipt::all(&context.places), &setting);
+    report.finish()
+}
+
+fn take_out(job: &Job<'_>, setting: &Setting<'_>, recipe: &dyn Recipe) -> Result<Outcome, CommandError> {
+    let places = &job.context.places;
+    let removal = install::take_out(places, recipe, setting)?;
+    if !removal.changes.is_empty() {
+        let word = job.ask(recipe, &removal.changes, &format!("Take {} off the rope?", name(recipe)))?;
+        if let Some(outcome) = word.instead(&removal.changes) {
+            return Ok(outcome);
+        }
+    }
+    if !job.args.dry_run {
+        install::put_back(places, recipe, setting, &removal)?;
+    }
+    let Removal { changes, edited, aside } = removal;
+    Ok(if changes.is_empty() { Outcome::Already } else { Outcome::Done { changes, edited, aside } })
 }
 
 impl From<belay_agents::install::InstallError> for CommandError {
@@ -228,7 +275,15 @@ impl From<install::SetupError> for CommandError {
     fn from(error: install::SetupError) -> Self {
         match error {
             install::SetupError::Recipe(error) => error.into(),
-            other => Self::new(other.to_string()).hint("check owner and permissions of the file and its folder"),
+            error @ install::SetupError::ReadOnly(_) => Self::new(error.to_string())
+                .hint("nothing was changed; if Belay may change it, allow writing (chmod u+w) and try again"),
+            error @ install::SetupError::Changed(_) => {
+                Self::new(error.to_string()).hint("nothing was changed; look again: the same command shows what is new")
+            }
+            error @ (install::SetupError::Write { .. } | install::SetupError::Receipt { .. }) => {
+                Self::new(error.to_string())
+                    .hint("nothing was changed; check owner and permissions of the file and its folder")
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `belay init` and `belay uninit` as their users meet them.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use crate::world::World;
 
@@ -31,7 +33,11 @@ fn a_dry_run_shows_everything_and_changes_nothing() {
         assert!(said.out.contains(part), "{part}: {}", said.out);
     }
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
-    assert!(!world.path("home/.codex").exists());
+    assert!(!world.path("home/.codex").exists() && !world.state().exists());
+    let rows = world.run(&["init", "--dry-run", "--json", "--agent", "claude"]).json();
+    let change = &rows["init"][0]["changes"][0];
+    assert_eq!((&rows["init"][0]["outcome"], &change["what"]), (&"would".into(), &"changed".into()), "{rows}");
+    assert!(change["diff"].as_str().unwrap().contains("+ "), "{rows}");
 }
 
 #[test]
@@ -40,6 +46,7 @@ fn without_a_terminal_nothing_is_changed_unasked() {
     let said = world.run(&["init", "--agent", "claude"]);
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("--yes"), "{}", said.err);
+    assert!(said.out.contains("+ "), "it shows what it would have done: {}", said.out);
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
 }
 
@@ -73,6 +80,7 @@ fn one_agents_odd_settings_do_not_keep_the_others_off_the_rope() {
         rows.iter().find(|row| row["agent"] == agent).unwrap()["outcome"].as_str().unwrap().to_owned()
     };
     assert_eq!((outcome("claude-code").as_str(), outcome("codex").as_str()), ("failed", "done"));
+    assert!(rows["init"][0]["problem"].as_str().unwrap().contains("settings.json cannot be edited: line 1"), "{rows}");
     assert_eq!(settings(&world), "{ \"hooks\": [ oops");
 }
 
@@ -86,4 +94,119 @@ fn an_agent_without_hooks_is_named() {
     Hint: there are: claude-code, codex, copilot, gemini, opencode, qwen, cursor
     -- exit 1
     ");
+}
+
+/// Answers what is typed at a terminal. `script` gives the program one.
+fn at_a_terminal(world: &World, args: &[&str], typed: &str) -> String {
+    let belay = env!("CARGO_BIN_EXE_belay");
+    let command = world.command(args);
+    let mut script = std::process::Command::new("script");
+    if cfg!(target_os = "macos") {
+        script.args(["-q", "/dev/null", belay]).args(args);
+    } else {
+        script.args(["-qec", &format!("'{belay}' {}", args.join(" ")), "/dev/null"]);
+    }
+    let vars: Vec<_> =
+        command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    script.env_clear().envs(vars).current_dir(command.get_current_dir().unwrap());
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn a_person_is_asked() {
+    let world = furnished();
+    let said = at_a_terminal(&world, &["init", "--agent", "claude"], "n\n");
+    assert!(said.contains("Put Claude Code on the rope? [Y/n]") && said.contains("left as it is"), "{said}");
+    assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
+    let said = at_a_terminal(&world, &["init", "--agent", "claude"], "y\n");
+    assert!(said.contains("ok  Claude Code: done"), "{said}");
+    assert!(settings(&world).contains("hook claude-code"));
+}
+
+#[test]
+fn a_persons_edits_survive_and_are_mentioned() {
+    let world = furnished();
+    assert_eq!(world.run(&["init", "--yes", "--agent", "claude"]).code, Some(0));
+    world.write("home/.claude/settings.json", &settings(&world).replace("opus", "sonnet"));
+    let said = world.run(&["uninit", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out.contains("~/.claude/settings.json was changed since `belay init`: only Belay's part went"),
+        "{}",
+        said.out
+    );
+    assert_eq!(settings(&world), "{\n  \"model\": \"sonnet\"\n}\n");
+    let again = world.run(&["uninit", "--yes"]);
+    assert_eq!((again.code, again.err.as_str()), (Some(0), "There are no hooks of Belay here.\n"));
+}
+
+#[test]
+fn a_read_only_file_stays_as_it_is() {
+    let world = furnished();
+    let path = world.path("home/.claude/settings.json");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
+    insta::assert_snapshot!(world.tell(&["init", "--yes", "--agent", "claude"]).split_once("-- stderr\n").unwrap().1, @r"
+    Error: /home/.claude/settings.json is read-only
+    Hint: nothing was changed; if Belay may change it, allow writing (chmod u+w) and try again
+    -- exit 1
+    ");
+    assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
+    assert_eq!(world.run(&["uninit", "--yes"]).err, "There are no hooks of Belay here.\n");
+}
+
+#[test]
+fn the_hooks_call_belay_by_the_name_that_stays() {
+    let world = furnished();
+    let link = world.path("bin/belay");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_belay"), &link).unwrap();
+    assert_eq!(world.run(&["init", "--yes", "--agent", "claude"]).code, Some(0));
+    assert!(settings(&world).contains(&format!("{} hook claude-code", link.display())), "{}", settings(&world));
+}
+
+#[test]
+fn a_project_has_its_own_hooks() {
+    let world = furnished();
+    let bin = world.path("bin/belay");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_belay"), bin).unwrap();
+    std::fs::create_dir(world.path("home/code/app/.git")).unwrap();
+    let said = world.run(&["init", "--project", "--yes", "--json"]).json();
+    assert!(said["init"].as_array().unwrap().iter().all(|row| row["outcome"] == "done"), "{said}");
+    let text = std::fs::read_to_string(world.path("home/code/app/.claude/settings.json")).unwrap();
+    assert!(text.contains("command -v belay") && !text.contains("/bin/belay"), "others have it elsewhere: {text}");
+    assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n", "the user's own are untouched");
+    let said = world.run(&["uninit", "--yes"]);
+    assert!(said.err.contains("codex also has hooks in ~/code/app; `belay uninit --project` there"), "{said:?}");
+    assert_eq!(world.run(&["uninit", "--project", "--yes"]).code, Some(0));
+    assert_eq!(std::fs::read_dir(world.path("home/code/app")).unwrap().count(), 1, "only .git is left");
+}
+
+#[test]
+fn the_status_line_comes_along_if_wanted() {
+    let world = furnished();
+    assert_eq!(world.run(&["init", "--yes", "--agent", "claude", "--status-line"]).code, Some(0));
+    let text: serde_json::Value = serde_json::from_str(&settings(&world)).unwrap();
+    let command = text["statusLine"]["command"].as_str().unwrap();
+    assert!(command.ends_with("/belay statusline"), "{command}");
+    assert_eq!(world.run(&["uninit", "--yes"]).code, Some(0));
+    assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
+}
+
+#[test]
+fn a_hook_that_does_not_arrive_is_told() {
+    let world = furnished();
+    // The hook runs, and what it tells is lost: the store is no store.
+    world.write("home/.local/state/belay/belay.db", "no database at all, and long enough to be looked at");
+    let said = world.run(&["init", "--yes", "--agent", "claude"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.out.contains("in place, but a hook fired for a test did not arrive"), "{said:?}");
+}
+
+#[test]
+fn hooks_that_are_switched_off_are_mentioned() {
+    let world = furnished();
+    world.write("home/.claude/settings.json", "{\n  \"disableAllHooks\": true\n}\n");
+    let said = world.run(&["init", "--yes", "--agent", "claude"]);
+    assert!(said.out.contains("says disableAllHooks: no hook runs until that is gone"), "{said:?}");
 }

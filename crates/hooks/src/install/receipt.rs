@@ -22,6 +22,9 @@ pub struct Receipt {
     /// What they call.
     pub belay: String,
     pub files: Vec<Kept>,
+    /// Folders that were made for them, the innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
 }
 
 /// One file.
@@ -48,6 +51,7 @@ impl Receipt {
             at: Time::UNKNOWN,
             belay: String::new(),
             files: Vec::new(),
+            folders: Vec::new(),
         }
     }
 
@@ -82,6 +86,16 @@ impl Receipt {
             Some(known) => *known = kept,
             None => self.files.push(kept),
         }
+    }
+
+    pub(super) fn made(&mut self, folders: Vec<PathBuf>) {
+        for folder in folders {
+            if !self.folders.contains(&folder) {
+                self.folders.push(folder);
+            }
+        }
+        // Deeper ones go first.
+        self.folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     }
 
     fn path(&self, places: &Places) -> PathBuf {

@@ -6,7 +6,7 @@ use belay_agents::UserDirs;
 use belay_agents::install::{Change, RECIPES, Recipe, Scope, Setting};
 use belay_config::{Env, Places};
 
-use super::{Receipt, diff, put_back, put_in, read, take_out};
+use super::{Receipt, Removal, SetupError, diff, put_back, put_in, read, take_out};
 
 struct Home {
     folder: tempfile::TempDir,
@@ -78,9 +78,10 @@ fn install(home: &Home, recipe: &dyn Recipe, setting: &Setting<'_>) -> Vec<Chang
     changes
 }
 
-fn remove(home: &Home, recipe: &dyn Recipe, setting: &Setting<'_>) {
-    let changes = take_out(&home.places, recipe, setting).expect("a plan");
-    put_back(&home.places, recipe, setting, &changes).expect("written");
+fn remove(home: &Home, recipe: &dyn Recipe, setting: &Setting<'_>) -> Removal {
+    let removal = take_out(&home.places, recipe, setting).expect("a plan");
+    put_back(&home.places, recipe, setting, &removal).expect("written");
+    removal
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn a_file_that_is_no_settings_is_not_touched() {
         text.replace(home.folder.path().to_str().expect("text"), "~")
     };
     insta::assert_snapshot!(problem("claude"), @"~/.claude/settings.json cannot be edited: line 1: a name in quotes is missing");
-    insta::assert_snapshot!(problem("codex"), @"~/.codex/config.toml cannot be edited: `hooks` is not a table");
+    insta::assert_snapshot!(problem("codex"), @"~/.codex/config.toml cannot be edited: `hooks` is no table");
 }
 
 #[test]
@@ -173,4 +174,155 @@ fn a_change_is_shown_as_lines_that_come_and_go() {
     let changes = recipe.install(&setting).expect("a plan");
     let shown: String = diff(&changes[0]).lines().take(16).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(shown);
+}
+
+fn one(agent: &str) -> &'static dyn Recipe {
+    belay_agents::install::recipe(agent).expect("a recipe")
+}
+
+#[test]
+fn hooks_that_somebody_puts_beside_ours_stay() {
+    let home = furnished();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    for agent in ["claude", "copilot", "codex"] {
+        install(&home, one(agent), &setting);
+    }
+    let path = |below: &str| home.folder.path().join(below);
+    let edit = |below: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(path(below)).expect("text");
+        assert!(text.contains(from), "{text}");
+        home.write(below, &text.replacen(from, to, 1));
+    };
+    // Into the very group that is ours, and into the file that is ours.
+    edit(".claude/settings.json", "\"hooks\": [\n", "\"hooks\": [\n{\"type\": \"command\", \"command\": \"date\"},\n");
+    edit(".copilot/hooks/belay.json", "\"sessionEnd\": [\n", "\"sessionEnd\": [\n{\"bash\": \"date\"},\n");
+    for (agent, file) in [("claude", ".claude/settings.json"), ("copilot", ".copilot/hooks/belay.json")] {
+        let removal = remove(&home, one(agent), &setting);
+        assert_eq!(removal.edited, [path(file)]);
+        let text = std::fs::read_to_string(path(file)).expect("text");
+        assert!(text.contains("date") && !text.contains("belay hook"), "{text}");
+    }
+    assert_eq!(remove(&home, one("codex"), &setting).edited, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_file_of_ours_that_somebody_changed_is_kept_aside() {
+    let home = Home::new();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    install(&home, one("opencode"), &setting);
+    home.write(".config/opencode/plugin/belay.js", "// mine now\n");
+    let removal = remove(&home, one("opencode"), &setting);
+    assert_eq!(std::fs::read_to_string(&removal.aside[0]).expect("a copy"), "// mine now\n");
+    assert_eq!(home.files(), []);
+}
+
+#[test]
+fn trust_follows_a_hook_that_moves() {
+    let home = furnished();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    install(&home, one("codex"), &setting);
+    let file = home.folder.path().join(".codex/hooks.json");
+    let text = std::fs::read_to_string(&file).expect("text");
+    let group = "{\"hooks\":[{\"type\":\"command\",\"command\":\"first\"}]}";
+    home.write(".codex/hooks.json", &text.replacen("\"SessionStart\": [", &format!("\"SessionStart\": [{group}, "), 1));
+    assert_ne!(std::fs::read_to_string(&file).expect("text"), text, "somebody put a hook before ours");
+    install(&home, one("codex"), &setting);
+    let config = || std::fs::read_to_string(home.folder.path().join(".codex/config.toml")).expect("text");
+    assert!(config().contains("session_start:1:0") && !config().contains("session_start:0:0"), "{}", config());
+    remove(&home, one("codex"), &setting);
+    assert!(!config().contains("session_start") && config().contains("sha256:00"), "{}", config());
+}
+
+#[test]
+fn all_files_or_none() {
+    let home = furnished();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    let config = home.folder.path().join(".codex/config.toml");
+    let mut permissions = std::fs::metadata(&config).expect("a file").permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&config, permissions).expect("permissions");
+    let before = home.files();
+    let changes = one("codex").install(&setting).expect("a plan");
+    assert_eq!(changes.len(), 2);
+    let error = put_in(&home.places, one("codex"), &setting, &changes).expect_err("refused");
+    assert!(matches!(&error, SetupError::ReadOnly(path) if *path == config), "{error}");
+    // A fault that shows only in the middle: the second file's folder is a file.
+    let mut odd = changes.clone();
+    odd[1] = Change { path: config.join("x"), before: None, after: Some(String::new()) };
+    put_in(&home.places, one("codex"), &setting, &odd).expect_err("refused");
+    assert_eq!((home.files(), Receipt::all(&home.places)), (before, vec![]));
+}
+
+#[test]
+fn what_was_shown_is_what_is_changed() {
+    let home = furnished();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    let changes = one("gemini").install(&setting).expect("a plan");
+    home.write(".gemini/settings.json", "{}");
+    let error = put_in(&home.places, one("gemini"), &setting, &changes).expect_err("refused");
+    assert!(matches!(error, SetupError::Changed(_)), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_stay() {
+    let home = Home::new();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    home.write("dotfiles/claude.json", "{\"model\":\"opus\"}");
+    std::fs::create_dir(home.folder.path().join(".claude")).expect("a folder");
+    std::fs::create_dir(home.folder.path().join(".gemini")).expect("a folder");
+    let claude = home.folder.path().join(".claude/settings.json");
+    let gemini = home.folder.path().join(".gemini/settings.json");
+    std::os::unix::fs::symlink("../dotfiles/claude.json", &claude).expect("a link");
+    std::os::unix::fs::symlink("../dotfiles/gemini.json", &gemini).expect("a link to nothing yet");
+    for agent in ["claude", "gemini"] {
+        install(&home, one(agent), &setting);
+    }
+    for file in ["dotfiles/claude.json", "dotfiles/gemini.json"] {
+        let text = std::fs::read_to_string(home.folder.path().join(file)).expect("text");
+        assert!(text.contains("belay hook"), "{text}");
+    }
+    for agent in ["claude", "gemini"] {
+        remove(&home, one(agent), &setting);
+    }
+    assert!(claude.is_symlink() && gemini.is_symlink());
+    assert_eq!(std::fs::read_to_string(&claude).expect("text"), "{\"model\":\"opus\"}");
+    assert!(!home.folder.path().join("dotfiles/gemini.json").exists());
+}
+
+#[test]
+fn the_status_line_is_offered_once_and_goes_with_the_hooks() {
+    let home = furnished();
+    let before = home.files();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    install(&home, one("claude"), &setting);
+    let changes = one("claude").status_line(&setting).expect("a plan");
+    put_in(&home.places, one("claude"), &setting, &changes).expect("written");
+    assert_eq!(one("claude").status_line(&setting).expect("a plan"), []);
+    assert_eq!(install(&home, one("claude"), &setting), [], "the hooks are untouched");
+    let file = home.folder.path().join(".claude/settings.json");
+    let text = std::fs::read_to_string(&file).expect("text");
+    assert!(text.contains("/opt/belay/bin/belay statusline"), "{text}");
+    // Also when somebody changed the file meanwhile.
+    home.write(".claude/settings.json", &text.replace("opus", "sonnet"));
+    remove(&home, one("claude"), &setting);
+    assert!(!std::fs::read_to_string(&file).expect("text").contains("statusline"));
+    home.write(".claude/settings.json", &std::fs::read_to_string(&file).expect("text").replace("sonnet", "opus"));
+    assert_eq!(home.files(), before);
+    let own = "{\"statusLine\":{\"type\":\"command\",\"command\":\"mine\"}}";
+    home.write(".claude/settings.json", own);
+    assert_eq!(one("claude").status_line(&setting).expect("a plan"), [], "a person's own line stays");
+}
+
+#[test]
+fn folders_that_were_there_stay() {
+    let home = Home::new();
+    std::fs::create_dir(home.folder.path().join(".codex")).expect("a folder");
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    for agent in ["codex", "copilot"] {
+        install(&home, one(agent), &setting);
+        remove(&home, one(agent), &setting);
+    }
+    assert!(home.folder.path().join(".codex").exists());
+    assert!(!home.folder.path().join(".copilot").exists());
 }

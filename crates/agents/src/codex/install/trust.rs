@@ -8,8 +8,16 @@ use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::install::{Change, InstallError, Setting};
 
+/// A hook that is trusted.
+#[derive(Debug)]
+pub(super) struct Trusted {
+    /// `<event>:<group>:<hook>`.
+    pub(super) place: String,
+    pub(super) hash: String,
+}
+
 /// The hash Codex computes of a hook: its canonical JSON, with the defaults filled in.
-pub(super) fn hash(event: &str, command: &str, timeout: u32) -> String {
+pub(super) fn hash(event: &str, command: &str, timeout: u64) -> String {
     let hook = json!({ "async": false, "command": command, "timeout": timeout, "type": "command" });
     // serde_json keeps names sorted and writes no blanks: that is the canonical form.
     let canonical = json!({ "event_name": event, "hooks": [hook] }).to_string();
@@ -31,43 +39,41 @@ fn text(path: PathBuf) -> String {
     path.to_string_lossy().into_owned()
 }
 
-pub(super) fn write(
+/// What makes Codex trust our hooks in `hooks` as they are after a change, and no longer what they
+/// were before it: a place in the file that is somebody else's now must not be trusted as ours.
+pub(super) fn update(
     setting: &Setting<'_>,
     config: &Path,
     hooks: &Path,
-    trusted: &[(String, String)],
+    before: &[Trusted],
+    after: &[Trusted],
 ) -> Result<Option<Change>, InstallError> {
-    let before = setting.text(config)?;
-    let mut document = read(config, before.as_deref())?;
-    let fail = |what: &str| InstallError::edit(config, format!("`{what}` is not a table"));
-    let state = subtable(document.as_table_mut(), "hooks").ok_or_else(|| fail("hooks"))?;
-    let state = subtable(state, "state").ok_or_else(|| fail("hooks.state"))?;
+    let old = setting.text(config)?;
+    if old.is_none() && after.is_empty() {
+        return Ok(None);
+    }
+    let mut document = read(config, old.as_deref())?;
+    let fail = |what: &str| InstallError::edit(config, format!("`{what}` is no table"));
+    let all = subtable(document.as_table_mut(), "hooks").ok_or_else(|| fail("hooks"))?;
+    let state = subtable(all, "state").ok_or_else(|| fail("hooks.state"))?;
+    let trusted = |item: &Item| item.get("trusted_hash").and_then(Item::as_str).map(str::to_owned);
     for file in names(hooks) {
-        for (place, hash) in trusted {
-            let key = format!("{file}:{place}");
-            let known = state.get(&key).and_then(|entry| entry.get("trusted_hash")).and_then(Item::as_str);
-            if known != Some(hash) {
+        let wanted: Vec<(String, &str)> =
+            after.iter().map(|hook| (format!("{file}:{}", hook.place), hook.hash.as_str())).collect();
+        let stale: Vec<String> = state
+            .iter()
+            .filter(|(key, _)| key.starts_with(&format!("{file}:")) && wanted.iter().all(|(one, _)| one != key))
+            .filter(|(_, item)| trusted(item).is_some_and(|hash| before.iter().any(|hook| hook.hash == hash)))
+            .map(|(key, _)| key.to_owned())
+            .collect();
+        for key in stale {
+            state.remove(&key);
+        }
+        for (key, hash) in wanted {
+            if state.get(&key).and_then(trusted).as_deref() != Some(hash) {
                 let entry = state.entry(&key).or_insert_with(|| Item::Table(Table::new()));
                 entry["trusted_hash"] = value(hash);
             }
-        }
-    }
-    setting.change(config.to_owned(), Some(document.to_string()))
-}
-
-pub(super) fn forget(
-    setting: &Setting<'_>,
-    config: &Path,
-    hooks: &Path,
-    places: &[String],
-) -> Result<Option<Change>, InstallError> {
-    let Some(before) = setting.text(config)? else { return Ok(None) };
-    let mut document = read(config, Some(&before))?;
-    let Some(all) = document.get_mut("hooks").and_then(Item::as_table_mut) else { return Ok(None) };
-    let Some(state) = all.get_mut("state").and_then(Item::as_table_mut) else { return Ok(None) };
-    for file in names(hooks) {
-        for place in places {
-            state.remove(&format!("{file}:{place}"));
         }
     }
     if state.is_empty() {

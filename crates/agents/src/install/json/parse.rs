@@ -60,23 +60,48 @@ impl Node {
         }
     }
 
-    /// What has to go from the text so that `child` is gone: itself, one comma, and the blanks around.
-    pub(super) fn range_without(&self, child: &Self, text: &str) -> Span {
-        let Some(at) = self.children.iter().position(|c| c.node.is(child)) else { return 0..0 };
+    /// Whether there is anything beside `child` in it, a comment counts.
+    pub(super) fn holds_more(&self, child: &Self, text: &str) -> bool {
+        let this = self.children.iter().find(|c| c.node.is(child));
+        self.children.len() > 1 || this.is_some_and(|this| !self.is_alone(this, text))
+    }
+
+    /// Nothing but blanks beside the only child.
+    fn is_alone(&self, this: &Child, text: &str) -> bool {
+        let end = this.comma.unwrap_or(this.span.end);
+        text[self.span.start + 1..this.span.start].trim_matches(BLANKS).is_empty()
+            && text[end..self.span.end - 1].trim_matches(BLANKS).is_empty()
+    }
+
+    /// What has to go from the text so that `child` is gone: itself, the blanks before it, and one
+    /// comma. Comments around it are somebody's and stay. Ranges from the back to the front.
+    pub(super) fn ranges_without(&self, child: &Self, text: &str) -> Vec<Span> {
+        let Some(at) = self.children.iter().position(|c| c.node.is(child)) else { return Vec::new() };
         let this = &self.children[at];
-        match (at.checked_sub(1).map(|before| &self.children[before]), this.comma) {
+        let end = this.comma.unwrap_or(this.span.end);
+        let before = at.checked_sub(1).map(|before| &self.children[before]);
+        let start = text[..this.span.start].trim_end_matches(BLANKS).len();
+        match before {
             // The last of several: the comma before it goes, unless the list is written with a last one.
-            (Some(before), None) => before.span.end..this.span.end,
-            (Some(before), Some(comma)) => before.comma.unwrap_or(before.span.end)..comma,
-            (None, Some(comma)) if self.children.len() > 1 => {
-                let blanks = text[comma..].len() - text[comma..].trim_start().len();
-                this.span.start..comma + blanks
+            Some(before) if this.comma.is_none() => {
+                let comma = before.comma.map(|comma| comma - 1..comma);
+                std::iter::once(start..end).chain(comma).collect()
             }
-            // The only one: nothing is left between the brackets.
-            (None, _) => self.span.start + 1..self.span.end - 1,
+            Some(_) => vec![start..end],
+            None if self.children.len() > 1 => {
+                let rest = text[end..].trim_start_matches(BLANKS);
+                vec![this.span.start..text.len() - rest.len()]
+            }
+            // The only one: nothing is left between the brackets, unless somebody left a comment there.
+            None => {
+                vec![if self.is_alone(this, text) { self.span.start + 1..self.span.end - 1 } else { start..end }]
+            }
         }
     }
 }
+
+/// What may stand anywhere between two words.
+pub(super) const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 pub(super) fn parse(text: &str) -> Result<Node, JsonError> {
     let mut parser = Parser { text, at: 0 };
@@ -111,7 +136,7 @@ impl Parser<'_> {
     fn blanks(&mut self) -> Result<(), JsonError> {
         loop {
             let rest = &self.text[self.at..];
-            let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+            let trimmed = rest.trim_start_matches(BLANKS);
             self.at += rest.len() - trimmed.len();
             if trimmed.starts_with("//") {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());

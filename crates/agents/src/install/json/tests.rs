@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Document, JsonError};
+use super::Document;
 
 fn ours(value: &Value) -> bool {
     value.pointer("/hooks/0/command").is_some_and(|command| command == "belay")
@@ -53,7 +53,7 @@ fn what_others_wrote_stays_as_it_is() {
                         }
                     ],
                     "matcher": ""
-                }
+                },
             ],
             "PreToolUse": [
                 {
@@ -65,7 +65,7 @@ fn what_others_wrote_stays_as_it_is() {
                     ],
                     "matcher": ""
                 }
-            ]
+            ],
         },
         "zebra": [1, 2]
     }
@@ -103,10 +103,13 @@ fn an_empty_file_is_an_empty_object() {
 
 #[test]
 fn what_is_not_as_expected_is_not_touched() {
-    let fails = |text: &str| Document::new(text).and_then(|mut d| d.append(&["hooks", "Stop"], &entry()));
-    assert_eq!(fails(r#"{"hooks": []}"#), Err(JsonError::Shape("hooks".into())));
-    assert_eq!(fails(r#"{"hooks": {"Stop": "x"}}"#), Err(JsonError::Shape("hooks.Stop".into())));
-    assert_eq!(fails("[]"), Err(JsonError::Shape(String::new())));
+    let fails = |text: &str| {
+        let edited = Document::new(text).and_then(|mut d| d.append(&["hooks", "Stop"], &entry()));
+        edited.expect_err("no edit").to_string()
+    };
+    insta::assert_snapshot!(fails(r#"{"hooks": []}"#), @"`hooks` is there, but is no object");
+    insta::assert_snapshot!(fails(r#"{"hooks": {"Stop": "x"}}"#), @"`hooks.Stop` is there, but is no list");
+    insta::assert_snapshot!(fails("[]"), @"something is there, but is no object");
     let syntax = |text: &str| Document::new(text).expect_err("no JSON").to_string();
     insta::assert_snapshot!(syntax("{\n  \"a\": 1\n  \"b\": 2\n}"), @"line 3: a comma is missing");
     insta::assert_snapshot!(syntax("{\"a\": tru}"), @"line 1: this is no value");
@@ -150,4 +153,53 @@ proptest! {
     fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:/* a1\\\\\\n]{0,40}") {
         let _ = Document::new(&text);
     }
+}
+
+#[test]
+fn comments_stay_where_they_are() {
+    let texts = [
+        "{\n  \"model\": \"opus\" // the best\n}\n",
+        "{\n  \"model\": \"opus\", /* the best */\n}\n",
+        "{\n  // nothing yet\n}\n",
+        "{\n  \"hooks\": {\n    // none of mine\n  }\n}",
+    ];
+    for text in texts {
+        let with = added(text);
+        assert_eq!(removed(&with).trim_end(), text.trim_end(), "{with}");
+    }
+    insta::assert_snapshot!(added(texts[0]).lines().take(4).collect::<Vec<_>>().join("\n"), @r#"
+    {
+      "model": "opus", // the best
+      "hooks": {
+        "PreToolUse": [
+    "#);
+}
+
+#[test]
+fn comments_others_put_beside_ours_stay() {
+    let with = added("{\n  \"model\": \"opus\"\n}\n");
+    let with = with.replacen("  \"hooks\"", "  // what watches me\n  \"hooks\"", 1);
+    assert_eq!(removed(&with), "{\n  \"model\": \"opus\"\n  // what watches me\n}\n");
+    let tight = with.replacen("\n}\n", "}\n", 1);
+    assert_eq!(removed(&tight), "{\n  \"model\": \"opus\"\n  // what watches me\n}\n");
+}
+
+#[test]
+fn lines_end_as_in_the_rest_of_the_file() {
+    let text = "{\r\n\t\"model\": \"opus\"\r\n}\r\n";
+    let with = added(text);
+    assert_eq!(with.matches('\n').count(), with.matches("\r\n").count(), "{with:?}");
+    assert_eq!(removed(&with), text);
+}
+
+#[test]
+fn members_of_the_file_come_and_go() {
+    let text = "{\n  \"a\": 1, // one\n  \"b\": 2\n}\n";
+    let mut document = Document::new(text).expect("JSON");
+    document.set_missing("line", &json!({ "x": true })).expect("an edit");
+    document.set_missing("line", &json!(3)).expect("it is there");
+    assert_eq!(document.get(&["line", "x"]), Some(true.into()));
+    document.remove_member("line").expect("an edit");
+    document.remove_member("nothing").expect("no edit");
+    assert_eq!(document.text(), text);
 }

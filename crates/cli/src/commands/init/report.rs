@@ -1,42 +1,122 @@
-//! What became of each agent.
+//! What would change, and what became of each agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde_json::json;
+use belay_agents::UserDirs;
+use belay_agents::install::{Change, Scope, Setting};
+use belay_hooks::install::{Receipt, diff};
+use serde_json::{Value, json};
 
-use super::{Ended, tilde};
+use super::Ended;
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::output::one_line;
 
 /// How it went with one agent.
-#[derive(Debug, Serialize)]
-#[serde(tag = "outcome", content = "detail", rename_all = "snake_case")]
+#[derive(Debug)]
 pub(super) enum Outcome {
-    /// These files were changed.
-    Done(Vec<PathBuf>),
-    /// These files would be changed.
-    Would(Vec<PathBuf>),
+    /// It was changed. Somebody had `edited` some of the files, so only our part of them went; what
+    /// of that had to go whole is kept `aside`.
+    Done { changes: Vec<Change>, edited: Vec<PathBuf>, aside: Vec<PathBuf> },
+    /// This would be changed.
+    Would(Vec<Change>),
     /// Nothing to do.
     Already,
     /// The person said no.
     Declined,
+    /// There was nobody to ask.
+    Unasked,
     /// It is in place, and a hook that was fired did not arrive.
     Silent(String),
     /// It could not be done.
-    Failed(String),
+    Failed(CommandError),
+}
+
+impl Outcome {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Done { .. } => "done",
+            Self::Would(_) => "would",
+            Self::Already => "already",
+            Self::Declined => "declined",
+            Self::Unasked => "unasked",
+            Self::Silent(_) => "silent",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    fn row(&self) -> Value {
+        let mut row = json!({ "outcome": self.word() });
+        match self {
+            Self::Done { changes, edited, aside } => {
+                row["changes"] = changes.iter().map(described).collect();
+                row["edited"] = json!(edited);
+                row["kept"] = json!(aside);
+            }
+            Self::Would(changes) => row["changes"] = changes.iter().map(described).collect(),
+            Self::Silent(problem) => row["problem"] = problem.as_str().into(),
+            Self::Failed(error) => row["problem"] = error.message().into(),
+            Self::Already | Self::Declined | Self::Unasked => {}
+        }
+        row
+    }
+
+    fn line(&self, name: &str) -> String {
+        let files = |changes: &[Change]| changes.iter().map(|c| tilde(&c.path)).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Done { changes, .. } => format!("ok  {name}: done ({})", files(changes)),
+            Self::Would(changes) => format!("--  {name}: would change {}", files(changes)),
+            Self::Already => format!("ok  {name}: nothing to do"),
+            Self::Declined | Self::Unasked => format!("--  {name}: left as it is"),
+            Self::Silent(problem) => {
+                format!("XX  {name}: in place, but a hook fired for a test did not arrive: {problem}")
+            }
+            Self::Failed(error) => format!("XX  {name}: {}", error.message()),
+        }
+    }
+
+    /// What the person should know besides.
+    fn remarks(&self) -> Vec<String> {
+        match self {
+            Self::Done { edited, aside, .. } => {
+                let edited = edited.iter().map(|path| {
+                    format!("{} was changed since `belay init`: only Belay's part went, the rest stays", tilde(path))
+                });
+                let aside =
+                    aside.iter().map(|path| format!("your version of a removed file is kept in {}", tilde(path)));
+                edited.chain(aside).collect()
+            }
+            Self::Failed(error) => error.hints().to_vec(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn described(change: &Change) -> Value {
+    json!({ "path": change.path, "what": kind(change), "diff": diff(change) })
+}
+
+fn kind(change: &Change) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "new",
+        (_, None) => "removed",
+        _ => "changed",
+    }
 }
 
 pub(super) struct Report<'a> {
     context: &'a Context,
+    what: &'static str,
     dry_run: bool,
-    rows: Vec<serde_json::Value>,
+    rows: Vec<Value>,
     bad: bool,
+    unasked: bool,
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(context: &'a Context, dry_run: bool) -> Self {
-        Self { context, dry_run, rows: Vec::new(), bad: false }
+    pub(super) fn new(context: &'a Context, what: &'static str, dry_run: bool) -> Self {
+        Self { context, what, dry_run, rows: Vec::new(), bad: false, unasked: false }
     }
 
     pub(super) fn add(
@@ -46,42 +126,75 @@ impl<'a> Report<'a> {
         outcome: Outcome,
         note: Option<String>,
     ) -> std::io::Result<()> {
-        self.bad |= matches!(outcome, Outcome::Silent(_) | Outcome::Failed(_));
+        self.bad |= matches!(outcome, Outcome::Silent(_) | Outcome::Failed(_) | Outcome::Unasked);
+        self.unasked |= matches!(outcome, Outcome::Unasked);
+        let mut row = outcome.row();
+        row["agent"] = agent.into();
+        if let Some(note) = &note {
+            row["note"] = note.as_str().into();
+        }
+        self.rows.push(row);
         if self.context.out.json {
-            let mut row = serde_json::to_value(&outcome).unwrap_or_default();
-            row["agent"] = agent.into();
-            if let Some(note) = note {
-                row["note"] = note.into();
-            }
-            self.rows.push(row);
             return Ok(());
         }
-        let files = |files: &[PathBuf]| files.iter().map(|file| tilde(file)).collect::<Vec<_>>().join(", ");
-        let line = match &outcome {
-            Outcome::Done(changed) => format!("ok  {name}: done ({})", files(changed)),
-            Outcome::Would(changed) => format!("--  {name}: would change {}", files(changed)),
-            Outcome::Already => format!("ok  {name}: nothing to do"),
-            Outcome::Declined => format!("--  {name}: left as it is"),
-            Outcome::Silent(problem) => {
-                format!("XX  {name}: in place, but a hook fired for a test did not arrive: {problem}")
-            }
-            Outcome::Failed(problem) => format!("XX  {name}: {problem}"),
-        };
-        self.context.out.line(crate::output::one_line(&line))?;
-        if let Some(note) = note.filter(|_| !matches!(outcome, Outcome::Declined)) {
-            self.context.out.line(format!("    {note}"))?;
+        self.context.out.line(one_line(&outcome.line(name)))?;
+        let note = note.filter(|_| !matches!(outcome, Outcome::Declined | Outcome::Unasked));
+        for remark in outcome.remarks().into_iter().chain(note) {
+            self.context.out.line(format!("    {}", one_line(&remark)))?;
         }
         Ok(())
     }
 
-    pub(super) fn finish(self, what: &str) -> Ended {
-        if self.context.out.json {
-            self.context.out.json(&json!({ what: self.rows, "dry_run": self.dry_run }))?;
-        } else if self.rows.is_empty() && !self.bad && !self.dry_run && what == "init" {
-            self.context
-                .out
-                .say("New sessions are on the rope; `belay sessions` lists them, `belay uninit` undoes this.");
+    /// Hooks in other places than those that were looked at: nobody should think they are gone.
+    pub(super) fn elsewhere(&self, receipts: &[Receipt], setting: &Setting<'_>) {
+        for receipt in receipts {
+            let here = match (&receipt.project, setting.scope) {
+                (None, Scope::User) => true,
+                (Some(project), Scope::Project) => project == setting.project,
+                _ => false,
+            };
+            let place = match &receipt.project {
+                Some(project) => format!("{}; `belay uninit --project` there", tilde(project)),
+                None => "your own settings; `belay uninit`".to_owned(),
+            };
+            if !here {
+                self.context.out.say(format!("{} also has hooks in {place} takes them out.", receipt.agent));
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Ended {
+        let out = &self.context.out;
+        if out.json {
+            out.json(&json!({ self.what: self.rows, "dry_run": self.dry_run }))?;
+        } else if self.rows.is_empty() {
+            out.say("There are no hooks of Belay here.");
+        } else if self.unasked {
+            out.say("Changing an agent's settings needs your word, and there is no terminal to ask at: add --yes.");
+        } else if !self.bad && !self.dry_run && self.what == "init" {
+            out.say("New sessions are on the rope; `belay sessions` lists them, `belay uninit` undoes this.");
         }
         Ok(if self.bad { Exit::Failed } else { Exit::Done })
+    }
+}
+
+/// What would change, file by file.
+pub(super) fn show(context: &Context, name: &str, changes: &[Change]) -> std::io::Result<()> {
+    context.out.line(format!("{name}:"))?;
+    for change in changes {
+        context.out.line(format!("  {} ({})", tilde(&change.path), kind(change)))?;
+        for line in diff(change).lines() {
+            context.out.line(format!("    {}", one_line(line)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A path the way people write it.
+fn tilde(path: &Path) -> String {
+    let home = UserDirs::of_user().map(|dirs| dirs.home);
+    match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
     }
 }
