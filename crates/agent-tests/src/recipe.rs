@@ -18,6 +18,8 @@ pub struct Recipe {
     /// The key under which the JSON on standard output names the session.
     pub session_key: &'static str,
     pub transcripts: Transcripts,
+    /// Whether its transcript is complete when its hooks tell of the session's end.
+    pub writes_at_once: bool,
     /// Whether a person reads why a hook has refused a prompt.
     pub tells_refused_prompts: bool,
     /// A folder in the home into which the CLI unpacks itself on first use.
@@ -67,6 +69,7 @@ pub static CODEX: Recipe = Recipe {
     ],
     session_key: "thread_id",
     transcripts: Transcripts::Files { below: ".codex/sessions", ending: ".jsonl" },
+    writes_at_once: true,
     // Its screen does; `exec` ends without a word.
     tells_refused_prompts: false,
     unpacks_into: None,
@@ -125,6 +128,7 @@ pub static CLAUDE_CODE: Recipe = Recipe {
     ],
     session_key: "session_id",
     transcripts: Transcripts::Files { below: ".claude/projects", ending: ".jsonl" },
+    writes_at_once: true,
     tells_refused_prompts: true,
     unpacks_into: None,
 };
@@ -157,6 +161,7 @@ pub static GEMINI: Recipe = Recipe {
     ],
     session_key: "session_id",
     transcripts: Transcripts::Files { below: ".gemini/tmp", ending: ".jsonl" },
+    writes_at_once: true,
     tells_refused_prompts: true,
     unpacks_into: None,
 };
@@ -177,6 +182,8 @@ pub static COPILOT: Recipe = Recipe {
     resume: &["-p", "{prompt}", "--resume={session}", "--allow-all", "--output-format", "json"],
     session_key: "sessionId",
     transcripts: Transcripts::Files { below: ".copilot/session-state", ending: "events.jsonl" },
+    // In pieces of some kilobytes, the last of them after everything else.
+    writes_at_once: false,
     tells_refused_prompts: true,
     unpacks_into: Some(".cache/copilot"),
 };
@@ -239,6 +246,7 @@ pub static OPENCODE: Recipe = Recipe {
     resume: &["run", "--format", "json", "--session", "{session}", "{prompt}"],
     session_key: "sessionID",
     transcripts: Transcripts::Opencode { database: ".local/share/opencode/opencode.db" },
+    writes_at_once: true,
     tells_refused_prompts: true,
     unpacks_into: None,
 };

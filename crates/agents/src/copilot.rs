@@ -7,7 +7,16 @@ mod tools;
 pub mod transcript;
 pub(crate) mod wire;
 
+use std::path::PathBuf;
+
+use crate::table::UserDirs;
 pub use tools::kind_of;
 
 /// Canonical agent id.
 pub const ID: &str = "copilot";
+
+/// Where its sessions are.
+pub(crate) fn sessions(dirs: &UserDirs) -> PathBuf {
+    let root = dirs.var("COPILOT_HOME").map_or_else(|| dirs.home.join(".copilot"), PathBuf::from);
+    root.join("session-state")
+}

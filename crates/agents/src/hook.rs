@@ -15,9 +15,11 @@ mod payload;
 pub(crate) mod telling;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use belay_core::{Event, SessionKey, Time, ToolKind, Verdict};
 
+use crate::table::UserDirs;
 use crate::transcript::Format;
 
 pub(crate) use claude_family::{CLAUDE, Ending, Family, Names, Powers, start_kind};
@@ -39,6 +41,11 @@ pub trait Dialect: Sync + fmt::Debug {
     /// The session file that tells what hooks leave out, such as token usage. `None` where they
     /// leave out nothing, or the file would tell the same things under other names.
     fn transcript(&self) -> Option<&'static dyn Format> {
+        None
+    }
+
+    /// Where that file is, for hooks that do not name it.
+    fn session_file(&self, _dirs: &UserDirs, _session: &SessionKey) -> Option<PathBuf> {
         None
     }
 

@@ -59,10 +59,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["copilot-cli", "github-copilot"],
         name: "Copilot CLI",
         executable: "copilot",
-        sessions: |dirs| {
-            let root = dirs.var("COPILOT_HOME").map_or_else(|| dirs.home.join(".copilot"), PathBuf::from);
-            vec![root.join("session-state")]
-        },
+        sessions: |dirs| vec![crate::copilot::sessions(dirs)],
         in_project: |_| Vec::new(),
         formats: &[&crate::copilot::transcript::Transcript],
     },

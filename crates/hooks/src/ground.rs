@@ -8,6 +8,7 @@ mod place;
 pub mod process;
 mod tail;
 
+use belay_agents::UserDirs;
 use belay_agents::hook::{Dialect, Heard, Moment, Told};
 use belay_core::event::{Body, Event, Learned, StartKind};
 use belay_core::{SessionKey, Source};
@@ -17,10 +18,17 @@ use crate::ask::Ask;
 pub use place::project_of;
 
 /// What is remembered about files and session files between two hook calls.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ground {
+    dirs: Option<UserDirs>,
     files: files::Before,
     tails: tail::Tails,
+}
+
+impl Default for Ground {
+    fn default() -> Self {
+        Self { dirs: UserDirs::of_user(), files: files::Before::default(), tails: tail::Tails::default() }
+    }
 }
 
 impl Ground {
@@ -30,6 +38,9 @@ impl Ground {
         let Some(session) = heard.session.clone() else { return heard };
         if heard.cwd.is_none() {
             heard.cwd.clone_from(&ask.cwd);
+        }
+        if heard.transcript.is_none() {
+            heard.transcript = self.dirs.as_ref().and_then(|dirs| session_file(dialect, dirs, &session));
         }
         match heard.moment {
             Moment::SessionStart => self.begin(&mut heard, ask),
@@ -69,12 +80,18 @@ impl Ground {
         let mut new = false;
         for event in &mut heard.events {
             if let Body::SessionStarted(start) = &mut event.body {
+                start.transcript = start.transcript.take().or_else(|| heard.transcript.clone());
                 place::complete(start, heard.cwd.as_deref(), ask.pid);
                 new = start.how == StartKind::New;
             }
         }
         self.tails.begin(heard, new);
     }
+}
+
+fn session_file(dialect: &dyn Dialect, dirs: &UserDirs, session: &SessionKey) -> Option<String> {
+    let file = dialect.session_file(dirs, session)?;
+    file.to_str().map(str::to_owned)
 }
 
 /// Whether the hook tells of this call's answer and leaves out how it ended.

@@ -52,6 +52,13 @@ impl<'a> Rope<'a> {
         }
     }
 
+    /// All events of a session, oldest first.
+    pub(crate) fn events(&self, id: &str) -> Vec<Value> {
+        let lines = self.belay_text(&["events", "tail", id, "-n", "1000", "--json"]);
+        let read = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["event"].take();
+        lines.lines().map(read).collect()
+    }
+
     /// The resident process, once it is there.
     pub(crate) fn resident(&self) -> i32 {
         let deadline = Instant::now() + PATIENCE;

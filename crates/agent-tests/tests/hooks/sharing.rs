@@ -24,16 +24,24 @@ pub(crate) fn two_sessions_and_four_calls_at_once_do_not_mix(recipe: &'static Re
     }
     work.iter().for_each(|(_, model)| model.release());
     let finished = running.map(|running| running.finish().expect("an end"));
-    for ((_, model), finished) in work.iter().zip(&finished) {
+    assert_eq!(rope.sessions().len(), 2);
+    for ((word, model), finished) in work.iter().zip(&finished) {
         assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.tail());
+        let id = finished.session().expect("a session");
+        let sessions = rope.sessions();
+        let session = sessions.iter().find(|session| session["id"] == *id).expect("it is known");
+        let counted = ["calls", "nudges", "pauses"].map(|counter| number(session, counter));
+        assert_eq!(counted, [5, 0, 0], "{session}");
+        let events = rope.events(&id);
+        let told = |kind: &str| events.iter().filter(|event| event["kind"] == kind).cloned().collect::<Vec<_>>();
+        let (called, returned) = (told("tool_called"), told("tool_returned"));
+        assert_eq!((called.len(), returned.len()), (5, 5), "{events:?}");
+        for what in ["0", "1", "2", "3", "once more"] {
+            let words = format!("{word} {what}");
+            let times =
+                |events: &[serde_json::Value]| events.iter().filter(|event| event.to_string().contains(&words)).count();
+            assert_eq!((times(&called), times(&returned)), (1, 1), "{words}: {events:?}");
+        }
     }
-    let sessions = rope.sessions();
-    assert_eq!(sessions.len(), 2, "{sessions:?}");
-    for session in &sessions {
-        assert_eq!(number(session, "calls"), 5, "{session}");
-        let id = session["session"].as_str().expect("a name");
-        let told = rope.belay_text(&["events", "tail", id, "-n", "100", "--json"]);
-        assert_eq!(told.matches("\"tool_returned\"").count(), 5, "{told}");
-        assert_eq!(number(session, "nudges"), 0);
-    }
+    assert_eq!(rope.faults(), "");
 }

@@ -8,12 +8,15 @@
 //! permission, is refused there, and the agent stops. Should nobody ask, the harmless command says
 //! why. What needs no permission is refused as usual.
 
+use std::path::PathBuf;
+
 use belay_core::{SessionKey, Status, ToolKind};
 use serde_json::{Value, json};
 
 use super::{ID, kind_of};
 use crate::claude_code::hook::author;
 use crate::hook::{Dialect, Ending, Family, Heard, Moment, Names, Powers, Program, Reply, Told};
+use crate::table::UserDirs;
 use crate::transcript::Format;
 
 /// The dialect.
@@ -80,6 +83,12 @@ impl Dialect for Hooks {
 
     fn transcript(&self) -> Option<&'static dyn Format> {
         Some(&super::transcript::Transcript)
+    }
+
+    /// Only the end of a turn names it.
+    fn session_file(&self, dirs: &UserDirs, session: &SessionKey) -> Option<PathBuf> {
+        let plain = session.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        plain.then(|| super::sessions(dirs).join(&session.id).join("events.jsonl"))
     }
 }
 

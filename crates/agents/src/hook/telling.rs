@@ -76,7 +76,8 @@ impl<'a> Telling<'a> {
         if call.is_none() {
             returned.answers = Some(Action::of(kind, short(name), input).0.key);
         }
-        if returned.status == Status::Ok {
+        // What a batch tells of was told when it happened, if anything came of it.
+        if returned.status == Status::Ok && self.heard.moment != Moment::AfterBatch {
             self.heard.edited.extend(edited_by(kind, input, response, call));
         }
         self.tell(Body::ToolReturned(returned));

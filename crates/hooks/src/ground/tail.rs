@@ -17,8 +17,9 @@ use belay_core::{Digest, SessionKey};
 /// Read at one hook call at most; the rest at the next.
 const PIECE: u64 = 1024 * 1024;
 
-/// Where reading begins in a file nobody remembers: its last part.
+/// Where reading begins in a file nobody remembers: its last part, and more of it at the end of a turn.
 const UNKNOWN: u64 = 64 * 1024;
+const UNKNOWN_TURN: u64 = PIECE;
 
 /// Files kept in mind.
 const KEPT: usize = 128;
@@ -69,7 +70,8 @@ impl Tails {
         let Ok(end) = std::fs::metadata(path).map(|found| found.len()) else { return Told::default() };
         let known = self.take(session).filter(|tail| tail.path == path || tail.path.as_os_str().is_empty());
         let mut tail = known.filter(|tail| tail.offset <= end).unwrap_or_else(|| {
-            let offset = end.saturating_sub(UNKNOWN);
+            let turn = matches!(heard.moment, Moment::TurnEnd | Moment::SessionEnd);
+            let offset = end.saturating_sub(if turn { UNKNOWN_TURN } else { UNKNOWN });
             Tail { path: PathBuf::new(), offset, amid: offset > 0, reader: None }
         });
         tail.path = path.to_owned();
