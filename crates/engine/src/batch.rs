@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use belay_core::effect::Spent;
 use belay_core::session::SESSION_FORMAT;
 use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Time, Verdict};
-use belay_store::session::Card;
+use belay_store::session::{Card, Change};
 use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
 
 use crate::cache::{Cache, Held};
@@ -17,6 +18,9 @@ use crate::{effects, family};
 
 /// A snapshot at least every so many events: what a load replays at most.
 pub(crate) const SNAPSHOT_EVERY: u64 = 64;
+
+/// The index that lists sessions by time is written once in so long at most: it is for sorting.
+const LISTED_EVERY: Duration = Duration::from_secs(1);
 
 /// How a transaction ended.
 pub(crate) enum Attempt {
@@ -45,12 +49,22 @@ pub(crate) struct Desk<'a> {
 /// A session in the middle of a transaction.
 pub(crate) struct Working {
     pub(crate) held: Held,
-    /// Version and cost at the beginning.
+    /// Version, state and cost at the beginning.
     from: u64,
+    state: State,
     pub(crate) spent: Spent,
-    state_changed: bool,
     /// Rules of the last event.
     rules: Option<Digest>,
+}
+
+impl Working {
+    /// A copy that was only looked at must be the store's too.
+    fn is_current(&self, transaction: &mut dyn Transaction) -> Result<()> {
+        match transaction.version(self.held.id)? {
+            Some(version) if version == self.held.version => Ok(()),
+            _ => Err(StoreError::Conflict(self.held.id.0)),
+        }
+    }
 }
 
 /// The sessions of a transaction.
@@ -86,11 +100,16 @@ impl Desk<'_> {
             return Ok(Attempt::WantsFullSync);
         }
         let mut working = table.working;
-        let mut changed = working.iter_mut().filter(|w| w.held.version != w.from).peekable();
-        if changed.peek().is_some() {
-            for w in changed {
+        let mut changed = false;
+        for w in &mut working {
+            if w.held.version == w.from {
+                w.is_current(&mut *transaction)?;
+            } else {
                 self.write_back(&mut *transaction, w)?;
+                changed = true;
             }
+        }
+        if changed {
             transaction.commit()?;
             self.metrics.commits += 1;
         }
@@ -119,21 +138,26 @@ impl Desk<'_> {
     }
 
     fn check_out(&mut self, transaction: &mut dyn Transaction, key: &SessionKey, at: Time) -> Result<Working> {
-        let at_hand = match self.cache.take(key) {
-            Some(held) if transaction.version(held.id)? == Some(held.version) => Some(held),
-            _ => None,
-        };
-        let held = match at_hand {
+        // Whether a copy at hand is still good shows at the end, when its row is written or looked at; if it is not,
+        // all of this is done again from the store.
+        let held = match self.cache.take(key) {
             Some(held) => held,
             None => match transaction.head(key)? {
                 Some(head) => self.load(transaction, key, head)?,
                 None => {
                     let head = transaction.create(key, at)?;
-                    Held { id: head.id, version: 0, snapshot: 0, session: Session::new(key.clone()) }
+                    Held {
+                        id: head.id,
+                        version: 0,
+                        snapshot: 0,
+                        listed: head.listed,
+                        session: Session::new(key.clone()),
+                    }
                 }
             },
         };
-        Ok(Working { from: held.version, spent: held.session.spent, state_changed: false, rules: None, held })
+        let session = &held.session;
+        Ok(Working { from: held.version, state: session.state.clone(), spent: session.spent, rules: None, held })
     }
 
     fn load(&mut self, transaction: &mut dyn Transaction, key: &SessionKey, head: Head) -> Result<Held> {
@@ -173,7 +197,6 @@ impl Desk<'_> {
         if orphan && let Some(parent) = &w.held.session.parent {
             family::link(transaction, w.held.id, &w.spent, parent, event.at)?;
         }
-        w.state_changed |= effects.iter().any(|effect| matches!(effect, Effect::StateChanged { .. }));
         effects::persist(transaction, &w.held, event, &effects)?;
         let verdict = w.held.session.verdict(event);
         Ok(Answer { decision: Decision { verdict, effects, duplicate: false }, seq: Some(seq) })
@@ -182,8 +205,13 @@ impl Desk<'_> {
     fn write_back(&mut self, transaction: &mut dyn Transaction, w: &mut Working) -> Result<()> {
         let held = &mut w.held;
         let session = &held.session;
-        transaction.save(held.id, w.from, held.version, &session.state, &Card::of(session))?;
-        if w.state_changed || held.version - held.snapshot >= SNAPSHOT_EVERY {
+        let state = (session.state != w.state).then_some(&session.state);
+        let heard_of = session.facts.last_at;
+        let listed = (heard_of >= held.listed + LISTED_EVERY).then_some(heard_of);
+        let card = Card::of(session);
+        transaction.save(held.id, &Change { from: w.from, to: held.version, state, listed, card: &card })?;
+        held.listed = listed.unwrap_or(held.listed);
+        if state.is_some() || held.version - held.snapshot >= SNAPSHOT_EVERY {
             let data = serde_json::to_string(session).map_err(|e| StoreError::Database(e.to_string()))?;
             let rules = w.rules.unwrap_or_default();
             let snapshot = Snapshot { seq: held.version, format: SESSION_FORMAT, rules, data };

@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::HashMap;
 
-use belay_core::{Session, SessionKey};
+use belay_core::{Session, SessionKey, Time};
 use belay_store::SessionId;
 
 /// A session as of some event.
@@ -15,6 +15,8 @@ pub(crate) struct Held {
     pub(crate) version: u64,
     /// Event number of its newest snapshot.
     pub(crate) snapshot: u64,
+    /// The time it is listed by.
+    pub(crate) listed: Time,
     pub(crate) session: Session,
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn restore(key: &SessionKey, head: Head, lookup: &mut impl Lookup) ->
         };
         session.state = head.state;
     }
-    Ok(Held { id: head.id, version: head.version, snapshot: head.snapshot, session })
+    Ok(Held { id: head.id, version: head.version, snapshot: head.snapshot, listed: head.listed, session })
 }
 
 fn incident_of(state: &State) -> Option<&str> {

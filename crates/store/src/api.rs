@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use belay_core::effect::Spent;
-use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
+use belay_core::{Digest, Incident, Intervention, SessionKey, Time};
 
 use crate::error::Result;
 use crate::outbox::{Message, MessageState, NewMessage};
 use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, NewEvent, Note, Settings, Tombstone, Totals};
 use crate::retention::{Pruned, Retention};
-use crate::session::{Card, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
+use crate::session::{Change, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
 
 /// What a commit has to outlive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,8 +84,8 @@ pub trait Transaction {
     /// Appends to the log; `false` when the session has an event of that identity. The event is the session's once
     /// [`Transaction::save`] has followed.
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool>;
-    /// Writes the row of a session whose version was `from`.
-    fn save(&mut self, session: SessionId, from: u64, to: u64, state: &State, card: &Card) -> Result<()>;
+    /// Writes the row of a session, if its version is still what it was: a conflict otherwise.
+    fn save(&mut self, session: SessionId, change: &Change<'_>) -> Result<()>;
     /// Keeps a snapshot, and the one before.
     fn snapshot(&mut self, session: SessionId, snapshot: &Snapshot) -> Result<()>;
     /// Adds what a session has cost to all its ancestors.

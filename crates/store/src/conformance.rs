@@ -16,7 +16,7 @@ pub mod transactions;
 use belay_core::session::Facts;
 use belay_core::{Digest, SessionKey, State, Time};
 
-use crate::session::Card;
+use crate::session::{Card, Change};
 use crate::{Durability, Head, NewEvent, SessionId, Store, Transaction};
 
 /// A fresh, empty store that can be opened any number of times.
@@ -34,7 +34,7 @@ macro_rules! conformance {
         $crate::conformance_cases!($new;
             sessions: a_row_comes_back_as_it_was_written, newest_come_first_page_by_page, filters_narrow_the_list,
                 archived_sessions_are_out_of_sight, costs_add_up_to_the_root, nobody_is_their_own_ancestor,
-                time_never_goes_back;
+                time_never_goes_back, what_did_not_change_stays;
             log: events_are_numbered_and_kept_as_written, an_identity_counts_once_per_session,
                 both_ends_of_a_log_can_be_read, the_whole_store_can_be_followed, a_mark_changes_with_every_commit;
             transactions: a_dropped_transaction_leaves_no_trace, nobody_overwrites_what_they_have_not_seen,
@@ -84,6 +84,11 @@ fn card(last_at: i64) -> Card {
     Card { facts: Facts { started_at: at(1), last_at: at(last_at), ..Facts::default() }, ..Card::default() }
 }
 
+/// A change of everything there is.
+fn change<'a>(from: u64, to: u64, state: &'a State, card: &'a Card) -> Change<'a> {
+    Change { from, to, state: Some(state), listed: Some(card.facts.last_at), card }
+}
+
 /// Does something under the write lock and commits.
 fn write<T>(store: &mut dyn Store, work: impl FnOnce(&mut dyn Transaction) -> T) -> T {
     let mut transaction = store.begin(Durability::Process).unwrap();
@@ -97,7 +102,7 @@ fn seed(store: &mut dyn Store, key: &SessionKey, state: &State, last_at: i64) ->
     write(store, |transaction| {
         let head = transaction.create(key, at(last_at)).unwrap();
         append(transaction, &head, 1, &format!("{key}-1"));
-        transaction.save(head.id, 0, 1, state, &card(last_at)).unwrap();
+        transaction.save(head.id, &change(0, 1, state, &card(last_at))).unwrap();
         head.id
     })
 }

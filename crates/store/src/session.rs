@@ -109,6 +109,21 @@ pub struct Head {
     pub snapshot: u64,
     /// The authority on whether the session may go on.
     pub state: State,
+    /// The time it is listed by.
+    pub listed: Time,
+}
+
+/// What events made of a session's row.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// The version it builds on.
+    pub from: u64,
+    pub to: u64,
+    /// The state, where it is another one.
+    pub state: Option<&'a State>,
+    /// The time to list it by, where that should move. It never goes back.
+    pub listed: Option<Time>,
+    pub card: &'a Card,
 }
 
 /// A whole session at some event, serialised.

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use belay_core::{SessionKey, State, Time};
-use belay_store::session::Card;
+use belay_core::{SessionKey, Time};
+use belay_store::session::{Card, Change};
 use belay_store::{Durability, NewEvent, OpenOptions, SqliteStore, Store, StoreError};
 
 struct Folder(tempfile::TempDir);
@@ -46,7 +46,8 @@ fn fill(store: &mut SqliteStore, sessions: u64) {
             json: &json,
         };
         assert!(transaction.append(head.id, &event).unwrap());
-        transaction.save(head.id, 0, 1, &State::Active, &Card::default()).unwrap();
+        let change = Change { from: 0, to: 1, state: None, listed: None, card: &Card::default() };
+        transaction.save(head.id, &change).unwrap();
     }
     transaction.commit().unwrap();
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn held(id: usize) -> Held {
     let key = SessionKey::new("codex", id.to_string());
-    Held { id: SessionId(1), version: 1, snapshot: 0, session: Session::new(key) }
+    Held { id: SessionId(1), version: 1, snapshot: 0, listed: Time::UNKNOWN, session: Session::new(key) }
 }
 
 #[test]

@@ -19,8 +19,12 @@ fn a_pause_by_one_engine_holds_in_another() {
     let decided = one.decide(&key("s"), OperatorDecision::Pause, "looks odd", Some("me")).unwrap();
     assert!(decided.committed);
 
-    let answer = other.observe(prompt("s", "c")).unwrap();
-    assert!(matches!(answer.decision.verdict, Verdict::Hold { .. }), "{answer:?}");
+    // Even what changes nothing is answered by how things stand now, not by the copy at hand.
+    for question in ["b", "c"] {
+        let answer = other.observe(prompt("s", question)).unwrap();
+        assert!(matches!(answer.decision.verdict, Verdict::Hold { .. }), "{answer:?}");
+        assert_eq!(answer.decision.duplicate, question == "b");
+    }
     let store = other.store().unwrap();
     assert_eq!(store.incidents(&IncidentQuery::default()).unwrap().len(), 1);
     assert_eq!(store.notes(&key("s"), 10).unwrap()[0].text, "looks odd");

@@ -2,7 +2,7 @@
 
 use belay_core::{Digest, State};
 
-use super::{Fixture, append, at, card, key, seed, write};
+use super::{Fixture, append, at, card, change, key, seed, write};
 use crate::{EventQuery, EventRow, Order, Store};
 
 /// A session with that many events.
@@ -12,7 +12,7 @@ fn fill(store: &mut dyn Store, id: &str, events: u64) {
         for seq in 1..=events {
             assert!(append(transaction, &head, seq, &format!("{id}-{seq}")));
         }
-        transaction.save(head.id, 0, events, &State::Active, &card(1)).unwrap();
+        transaction.save(head.id, &change(0, events, &State::Active, &card(1))).unwrap();
     });
 }
 
@@ -39,7 +39,7 @@ pub fn an_identity_counts_once_per_session(fixture: &impl Fixture) {
         let a = transaction.head(&key("a")).unwrap().unwrap();
         assert!(!append(transaction, &a, 3, "a-1"), "the same fact twice");
         assert!(append(transaction, &a, 3, "a-3"));
-        transaction.save(a.id, 2, 3, &State::Active, &card(1)).unwrap();
+        transaction.save(a.id, &change(2, 3, &State::Active, &card(1))).unwrap();
         let b = transaction.head(&key("b")).unwrap().unwrap();
         assert!(append(transaction, &b, 2, "a-1"), "another session may know the same id");
     });

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use super::{Fixture, append, at, card, key, outbox, write};
+use super::{Fixture, append, at, card, change, key, outbox, write};
 use crate::{EventQuery, Store};
 use belay_core::State;
 
@@ -120,7 +120,7 @@ fn write_one(store: &mut dyn Store, identity: &str) {
         // The same fact from every writer: it may count once.
         let first = append(transaction, &head, head.version + 2, "everybody saw this");
         let to = head.version + 1 + u64::from(first);
-        transaction.save(head.id, head.version, to, &State::Active, &card(1)).unwrap();
+        transaction.save(head.id, &change(head.version, to, &State::Active, &card(1))).unwrap();
     });
 }
 

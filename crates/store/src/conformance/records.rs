@@ -4,7 +4,7 @@ use belay_core::effect::{Finding, Spent};
 use belay_core::event::OperatorDecision;
 use belay_core::{Digest, Incident, Intervention, Rung, State};
 
-use super::{Fixture, at, card, key, paused, seed, write};
+use super::{Fixture, at, card, change, key, paused, seed, write};
 use crate::{IncidentQuery, NewMessage, Note, Tombstone};
 
 fn incident(id: &str, session: &str, opened_at: i64) -> Incident {
@@ -146,7 +146,7 @@ pub fn totals_add_up(fixture: &impl Fixture) {
         spent.counters.calls = 3;
         spent.spent.usage.input = 1000;
         spent.spent.cost_micros = 5;
-        transaction.save(a, 1, 2, &State::Active, &spent).unwrap();
+        transaction.save(a, &change(1, 2, &State::Active, &spent)).unwrap();
         transaction.put_incident(a, &incident("i1", "a", 10)).unwrap();
         let news =
             NewMessage { key: "k".to_owned(), topic: "t".to_owned(), payload: serde_json::Value::Null, at: at(1) };

@@ -5,8 +5,8 @@ use belay_core::effect::Spent;
 use belay_core::event::Usage;
 use belay_core::session::{Budget, Counters, Facts, ProgressClock, Wait};
 
-use super::{Fixture, at, card, key, paused, seed, write};
-use crate::session::Card;
+use super::{Fixture, at, card, change, key, paused, seed, write};
+use crate::session::{Card, Change};
 use crate::{Cursor, SessionQuery, Store};
 
 fn listed(store: &dyn Store, query: &SessionQuery) -> Vec<String> {
@@ -58,7 +58,7 @@ pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
     };
     write(&mut *store, |transaction| {
         let head = transaction.create(&key("a"), at(20)).unwrap();
-        transaction.save(head.id, 0, 3, &paused(), &written).unwrap();
+        transaction.save(head.id, &change(0, 3, &paused(), &written)).unwrap();
     });
     let row = fixture.open().session(&key("a")).unwrap().unwrap();
     assert_eq!(row.key, key("a"));
@@ -99,7 +99,7 @@ pub fn filters_narrow_the_list(fixture: &impl Fixture) {
     write(&mut *store, |transaction| {
         let mut placed = card(40);
         placed.facts.project = Some("/p".to_owned());
-        transaction.save(child, 1, 2, &State::Active, &placed).unwrap();
+        transaction.save(child, &change(1, 2, &State::Active, &placed)).unwrap();
         let parent = transaction.head(&key("active")).unwrap().unwrap();
         assert!(transaction.adopt(child, parent.id).unwrap());
     });
@@ -171,6 +171,18 @@ pub fn time_never_goes_back(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &State::Active, 50);
     seed(&mut *store, &key("b"), &State::Active, 40);
-    write(&mut *store, |transaction| transaction.save(id, 1, 2, &State::Active, &card(10)).unwrap());
+    write(&mut *store, |transaction| transaction.save(id, &change(1, 2, &State::Active, &card(10))).unwrap());
     assert_eq!(listed(&*store, &SessionQuery::default()), ["a", "b"]);
+}
+
+pub fn what_did_not_change_stays(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let id = seed(&mut *store, &key("a"), &paused(), 50);
+    seed(&mut *store, &key("b"), &State::Active, 60);
+    let silent = card(70);
+    let change = Change { from: 1, to: 2, state: None, listed: None, card: &silent };
+    write(&mut *store, |transaction| transaction.save(id, &change).unwrap());
+    let row = store.session(&key("a")).unwrap().unwrap();
+    assert_eq!((row.version, row.state, row.card), (2, paused(), silent));
+    assert_eq!(listed(&*store, &SessionQuery { states: vec!["paused".into()], ..SessionQuery::default() }), ["a"]);
 }

@@ -132,7 +132,7 @@ pub(super) fn id(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option
 
 pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<Head>> {
     conn.prepare_cached(
-        "SELECT id, parent, version, snapshot, state_json FROM sessions WHERE agent = ?1 AND native_id = ?2",
+        "SELECT id, parent, version, snapshot, state_json, last_at FROM sessions WHERE agent = ?1 AND native_id = ?2",
     )?
     .query_row([&key.agent, &key.id], |row| {
         Ok(Head {
@@ -141,6 +141,7 @@ pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Opti
             version: row.get(2)?,
             snapshot: row.get(3)?,
             state: json::<State>(row, 4)?,
+            listed: Time::from_millis(row.get(5)?),
         })
     })
     .optional()

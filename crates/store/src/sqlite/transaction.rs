@@ -1,6 +1,5 @@
 //! The write lock and what is done under it.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use belay_core::effect::Spent;
@@ -13,24 +12,16 @@ use crate::api::{Durability, Transaction};
 use crate::error::{Result, StoreError};
 use crate::outbox::{Message, NewMessage};
 use crate::records::{NewEvent, Note, Tombstone};
-use crate::session::{Card, Head, SessionId, Snapshot, Stored};
+use crate::session::{Change, Head, SessionId, Snapshot, Stored};
 
 /// How far up the family tree costs are carried.
 const MAX_DEPTH: usize = 32;
 
-/// The parts of a row that a new event builds on.
-#[derive(Clone, Copy)]
-struct Seen {
-    /// The last event, saved or not.
-    tip: Option<i64>,
-    last_at: i64,
-}
-
 pub(super) struct SqliteTransaction<'a> {
     store: &'a SqliteStore,
     open: bool,
-    /// What is known of the rows looked at here.
-    seen: HashMap<SessionId, Seen>,
+    /// The last event of those that got one here.
+    tips: Vec<(SessionId, i64)>,
 }
 
 impl<'a> SqliteTransaction<'a> {
@@ -48,15 +39,12 @@ impl<'a> SqliteTransaction<'a> {
         }
         // The lock comes first: what is read afterwards cannot be overtaken.
         store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
-        Ok(Self { store, open: true, seen: HashMap::new() })
+        Ok(Self { store, open: true, tips: Vec::new() })
     }
 
-    /// The row's parts a new event builds on.
-    fn seen(&mut self, session: SessionId) -> Result<Seen> {
-        if !self.seen.contains_key(&session) {
-            self.version(session)?;
-        }
-        Ok(self.seen.get(&session).copied().unwrap_or(Seen { tip: None, last_at: i64::MIN }))
+    /// The last event the session got here, if any.
+    fn tip(&self, session: SessionId) -> Option<i64> {
+        self.tips.iter().rev().find(|(of, _)| *of == session).map(|(_, tip)| *tip)
     }
 
     fn conn(&self) -> &'a Connection {
@@ -105,14 +93,11 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn version(&mut self, session: SessionId) -> Result<Option<u64>> {
-        let found =
-            self.run(self.conn().prepare_cached("SELECT version, tip, last_at FROM sessions WHERE id = ?1").and_then(
-                |mut s| s.query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional(),
-            ))?;
-        Ok(found.map(|(version, tip, last_at)| {
-            self.seen.insert(session, Seen { tip, last_at });
-            version
-        }))
+        self.run(
+            self.conn()
+                .prepare_cached("SELECT version FROM sessions WHERE id = ?1")
+                .and_then(|mut s| s.query_row([session.0], |row| row.get(0)).optional()),
+        )
     }
 
     fn load(&mut self, head: Head, format: u16) -> Result<Stored> {
@@ -126,7 +111,7 @@ impl Transaction for SqliteTransaction<'_> {
                 .and_then(|mut s| s.execute(params![key.agent, key.id, at.millis()])),
         )?;
         let id = SessionId(self.conn().last_insert_rowid());
-        Ok(Head { id, parent: None, version: 0, snapshot: 0, state: State::Active })
+        Ok(Head { id, parent: None, version: 0, snapshot: 0, state: State::Active, listed: at })
     }
 
     fn adopt(&mut self, child: SessionId, parent: SessionId) -> Result<bool> {
@@ -142,19 +127,18 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
-        let seen = self.seen(session)?;
         let added = self.run(
             self.conn()
                 .prepare_cached(
                     "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                     VALUES (?1, ?2, coalesce(?3, (SELECT tip FROM sessions WHERE id = ?1)), ?4, ?5, ?6, ?7, ?8)
                      ON CONFLICT (session, identity) DO NOTHING",
                 )
                 .and_then(|mut s| {
                     s.execute(params![
                         session.0,
                         event.seq,
-                        seen.tip,
+                        self.tip(session),
                         event.identity.0.cast_signed(),
                         event.at.millis(),
                         event.kind,
@@ -164,36 +148,37 @@ impl Transaction for SqliteTransaction<'_> {
                 }),
         )?;
         if added == 1 {
-            self.seen.insert(session, Seen { tip: Some(self.conn().last_insert_rowid()), ..seen });
+            self.tips.push((session, self.conn().last_insert_rowid()));
         }
         Ok(added == 1)
     }
 
-    fn save(&mut self, session: SessionId, from: u64, to: u64, state: &State, card: &Card) -> Result<()> {
-        let held = state.is_paused() || state.is_killed();
-        let Seen { tip, last_at } = self.seen(session)?;
+    fn save(&mut self, session: SessionId, change: &Change<'_>) -> Result<()> {
+        let card = change.card;
         let saved = self.run((|| {
-            // The index of times is touched once a second at most: it is for sorting.
-            let heard_of = card.facts.last_at.millis();
-            if heard_of >= last_at.saturating_add(1000) {
+            // State and time are in indexes, and those would be written with every event.
+            if let Some(state) = change.state {
+                let held = state.is_paused() || state.is_killed();
                 self.conn()
-                    .prepare_cached("UPDATE sessions SET last_at = ?2 WHERE id = ?1")?
-                    .execute([session.0, heard_of])?;
+                    .prepare_cached("UPDATE sessions SET state = ?2, held = ?3, state_json = ?4 WHERE id = ?1")?
+                    .execute(params![session.0, state.word(), held, to_json(state)?])?;
+            }
+            if let Some(listed) = change.listed {
+                self.conn()
+                    .prepare_cached("UPDATE sessions SET last_at = ?2 WHERE id = ?1 AND last_at < ?2")?
+                    .execute([session.0, listed.millis()])?;
             }
             self.conn()
                 .prepare_cached(
-                    "UPDATE sessions SET version = ?3, tip = ?4, state = ?5, held = ?6,
-                            state_json = ?7, project = ?8, calls = ?9, tokens = ?10, cost_micros = ?11, card_json = ?12
+                    "UPDATE sessions SET version = ?3, tip = coalesce(?4, tip), project = ?5, calls = ?6, tokens = ?7,
+                            cost_micros = ?8, card_json = ?9
                      WHERE id = ?1 AND version = ?2",
                 )?
                 .execute(params![
                     session.0,
-                    from,
-                    to,
-                    tip,
-                    state.word(),
-                    held,
-                    to_json(state)?,
+                    change.from,
+                    change.to,
+                    self.tip(session),
                     card.facts.project,
                     clamp(card.counters.calls),
                     clamp(card.spent.usage.total()),
