@@ -16,6 +16,8 @@ pub struct Agent {
     pub name: &'static str,
     /// Its command.
     pub executable: &'static str,
+    /// Environment variable in which it tells the commands it runs which session they belong to.
+    pub session_variable: Option<&'static str>,
     /// Folders (or single files) its sessions lie in, whether they exist or not.
     pub sessions: fn(&UserDirs) -> Vec<PathBuf>,
     /// Files in a project that hold its sessions, whether they exist or not.
@@ -31,6 +33,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["claude", "claude_code", "claudecode"],
         name: "Claude Code",
         executable: "claude",
+        session_variable: Some("CLAUDE_CODE_SESSION_ID"),
         sessions: |dirs| {
             let mut roots = match dirs.var("CLAUDE_CONFIG_DIR") {
                 Some(list) => list.to_string_lossy().split(',').map(|dir| Path::new(dir.trim()).into()).collect(),
@@ -47,6 +50,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["codex-cli", "openai-codex"],
         name: "Codex",
         executable: "codex",
+        session_variable: Some("CODEX_THREAD_ID"),
         sessions: |dirs| {
             let root = dirs.var("CODEX_HOME").map_or_else(|| dirs.home.join(".codex"), PathBuf::from);
             vec![root.join("sessions"), root.join("archived_sessions")]
@@ -59,6 +63,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["copilot-cli", "github-copilot"],
         name: "Copilot CLI",
         executable: "copilot",
+        session_variable: None,
         sessions: |dirs| vec![crate::copilot::sessions(dirs)],
         in_project: |_| Vec::new(),
         formats: &[&crate::copilot::transcript::Transcript],
@@ -68,6 +73,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["gemini-cli"],
         name: "Gemini CLI",
         executable: "gemini",
+        session_variable: Some("GEMINI_SESSION_ID"),
         sessions: |dirs| vec![dirs.home.join(".gemini/tmp")],
         in_project: |_| Vec::new(),
         formats: &[&crate::gemini::transcript::Transcript, &crate::gemini::transcript::Document],
@@ -77,6 +83,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["open-code"],
         name: "opencode",
         executable: "opencode",
+        session_variable: None,
         sessions: |dirs| vec![dirs.data().join("opencode/opencode.db")],
         in_project: |_| Vec::new(),
         formats: &[&crate::opencode::transcript::Database, &crate::opencode::transcript::Export],
@@ -86,6 +93,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["qwen-code"],
         name: "Qwen Code",
         executable: "qwen",
+        session_variable: None,
         sessions: |dirs| vec![dirs.home.join(".qwen/projects")],
         in_project: |_| Vec::new(),
         formats: &[&crate::qwen::transcript::Transcript],
@@ -95,6 +103,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["cursor-agent", "cursor-cli"],
         name: "Cursor",
         executable: "cursor-agent",
+        session_variable: None,
         sessions: |_| Vec::new(),
         in_project: |_| Vec::new(),
         formats: &[],
@@ -104,6 +113,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["aider-chat"],
         name: "aider",
         executable: "aider",
+        session_variable: None,
         sessions: |dirs| vec![dirs.home.join(crate::aider::HISTORY)],
         in_project: |here| here.ancestors().map(|folder| folder.join(crate::aider::HISTORY)).collect(),
         formats: &[&crate::aider::transcript::Transcript],
@@ -113,6 +123,7 @@ pub static AGENTS: &[Agent] = &[
         aliases: &["pi-coding-agent"],
         name: "pi",
         executable: "pi",
+        session_variable: None,
         sessions: |dirs| vec![dirs.home.join(".pi/agent/sessions")],
         in_project: |_| Vec::new(),
         formats: &[&crate::pi::transcript::Transcript],

@@ -12,6 +12,9 @@ use crate::webhook::Webhook;
 /// Nobody else gets a message for this long after we took it.
 const LEASE: Duration = Duration::from_secs(120);
 
+/// News older than this is not shown on the desktop any more.
+const FRESH: Duration = Duration::from_secs(900);
+
 /// Messages taken at once.
 const ROUND: usize = 16;
 
@@ -66,10 +69,10 @@ impl Courier {
 
     fn tell(&self, message: &Message, now: Time) -> std::result::Result<(), String> {
         let Some(news) = News::of(message) else { return Ok(()) };
-        // Shown once: a notification hours later would only confuse.
-        let first = message.attempts <= 1;
+        // Shown once and while it is news: hours later it would only confuse.
+        let fresh = message.attempts <= 1 && now.since(news.at) <= FRESH;
         if self.channels.desktop
-            && first
+            && fresh
             && news.kind != Kind::Updated
             && let Err(problem) = desktop::show(&news)
         {

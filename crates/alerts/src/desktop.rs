@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::news::{Kind, News};
 
+/// What shows notifications here.
+pub const PROGRAM: &str = if cfg!(target_os = "macos") { "osascript" } else { "notify-send" };
+
 /// A notifier that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -33,7 +36,7 @@ pub fn show(news: &News) -> Result<(), String> {
 pub fn command(news: &News) -> Command {
     let (title, text) = (news.title(), news.text());
     if cfg!(target_os = "macos") {
-        let mut command = Command::new("osascript");
+        let mut command = Command::new(PROGRAM);
         command.args(["-e", "on run argv"]);
         command.args(["-e", "display notification (item 2 of argv) with title (item 1 of argv)"]);
         command.args(["-e", "end run", "--", &title, &text]);
@@ -41,7 +44,15 @@ pub fn command(news: &News) -> Command {
     }
     let urgency =
         if matches!(news.kind, Kind::Paused | Kind::Killed | Kind::Attention) { "critical" } else { "normal" };
-    let mut command = Command::new("notify-send");
-    command.args(["--app-name=Belay", &format!("--urgency={urgency}"), "--", &title, &text]);
+    let mut command = Command::new(PROGRAM);
+    command.args(["--app-name=Belay", &format!("--urgency={urgency}"), "--", &title, &plain(&text)]);
     command
 }
+
+/// Desktops read a text as markup, with links and pictures: what an agent ran must not become any.
+fn plain(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests;

@@ -62,6 +62,12 @@ impl Webhook {
         Ok(Self { address, format, secret, host })
     }
 
+    /// Where it goes, without what may be secret in it.
+    pub fn describe(&self) -> String {
+        let signed = if self.secret.is_some() { "signed" } else { "unsigned" };
+        format!("{:?}, {signed}", self.address)
+    }
+
     /// Delivers news, or says why it could not.
     pub fn post(&self, news: &News, now: Time) -> Result<(), String> {
         let body = body(self.format, news, &self.host).to_string();

@@ -95,6 +95,24 @@ pub const REGISTRY: &[Variable] = &[
         example: "https://hooks.example.com/belay",
     },
     Variable {
+        name: "BELAY_WEBHOOK_SECRET",
+        key: None,
+        what: "The secret that signs webhooks, instead of the file `webhook.secret_file` names.",
+        example: "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+    },
+    Variable {
+        name: "CI",
+        key: None,
+        what: "Set to anything but `0` or `false`: nobody sits here, so nothing pops up, and hooks write `belay-result.json`.",
+        example: "true",
+    },
+    Variable {
+        name: "SSL_CERT_FILE",
+        key: None,
+        what: "Certificates to trust when posting to a webhook over https, instead of the system's.",
+        example: "/etc/ssl/own-ca.pem",
+    },
+    Variable {
         name: "BELAY_SESSION",
         key: None,
         what: "Set by `belay run` for the agent: the session its hooks belong to where the agent names none.",

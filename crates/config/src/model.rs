@@ -81,7 +81,7 @@ pub struct Webhook {
     pub url: String,
     /// Shape of the body.
     pub format: WebhookFormat,
-    /// File that holds the signing secret (`whsec_...`); empty for unsigned.
+    /// File that holds the signing secret (`whsec_...`); empty for unsigned, unless BELAY_WEBHOOK_SECRET is set.
     pub secret_file: String,
 }
 

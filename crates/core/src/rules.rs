@@ -34,6 +34,9 @@ pub struct Rules {
     pub dry_run: bool,
     /// How often one finding is answered with a nudge before it becomes a pause.
     pub max_nudges: u32,
+    /// For how many days the next sessions of a project are told what stopped one; 0 for not at all.
+    #[serde(default = "a_week")]
+    pub tombstone_days: u32,
     /// Patterns of your own.
     pub custom: Vec<CustomPattern>,
     /// What models cost, before the built-in table.
@@ -48,6 +51,11 @@ pub struct Rules {
     pub patterns: Patterns,
     #[serde(skip)]
     compiled: Compiled,
+}
+
+/// Logs from before there was this rule are replayed as if it had been there.
+fn a_week() -> u32 {
+    7
 }
 
 /// Why rules were refused.

@@ -197,7 +197,7 @@ impl Desk<'_> {
         if orphan && let Some(parent) = &w.held.session.parent {
             family::link(transaction, w.held.id, &w.spent, parent, event.at)?;
         }
-        effects::persist(transaction, &w.held, event, &effects)?;
+        effects::persist(transaction, &w.held, event, &effects, &rules)?;
         let verdict = w.held.session.verdict(event);
         Ok(Answer { decision: Decision { verdict, effects, duplicate: false }, seq: Some(seq) })
     }

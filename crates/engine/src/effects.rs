@@ -1,12 +1,18 @@
 //! What follows from an event, written with it: findings, incidents, notes, and news for a person.
 
-use belay_core::{Body, Effect, Event};
+use belay_core::{Body, Effect, Event, Rules};
 use belay_store::{NewMessage, Note, Result, Transaction};
 
 use crate::cache::Held;
 use crate::tombstone;
 
-pub(crate) fn persist(transaction: &mut dyn Transaction, held: &Held, event: &Event, effects: &[Effect]) -> Result<()> {
+pub(crate) fn persist(
+    transaction: &mut dyn Transaction,
+    held: &Held,
+    event: &Event,
+    effects: &[Effect],
+    rules: &Rules,
+) -> Result<()> {
     let session = held.id;
     let opened = effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_)));
     for effect in effects {
@@ -15,7 +21,7 @@ pub(crate) fn persist(transaction: &mut dyn Transaction, held: &Held, event: &Ev
             Effect::IncidentOpened(incident) | Effect::IncidentUpdated(incident) => {
                 transaction.put_incident(session, incident)?;
                 let opened = matches!(effect, Effect::IncidentOpened(_));
-                if let Some(tombstone) = tombstone::of(&held.session, incident).filter(|_| opened) {
+                if let Some(tombstone) = tombstone::of(&held.session, incident, rules).filter(|_| opened) {
                     transaction.put_tombstone(&tombstone)?;
                 }
             }

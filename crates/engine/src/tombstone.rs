@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use belay_core::{Finding, Incident, Rung, Session};
+use belay_core::{Finding, Incident, Rules, Rung, Session};
 use belay_store::Tombstone;
 
-/// How long the next sessions of a project are told.
-const LIFE: Duration = Duration::from_secs(7 * 86_400);
-
 /// What went in circles, or was killed. A person's own pause says nothing about the work.
-pub(crate) fn of(session: &Session, incident: &Incident) -> Option<Tombstone> {
+pub(crate) fn of(session: &Session, incident: &Incident, rules: &Rules) -> Option<Tombstone> {
+    let life = Duration::from_secs(u64::from(rules.tombstone_days) * 86_400);
+    if life.is_zero() {
+        return None;
+    }
     let (pattern, message) = match &incident.finding {
         Some(finding) => (finding.pattern.clone(), epitaph(finding)),
         None if incident.rung == Rung::Kill => ("killed".to_owned(), incident.sentence.clone()),
@@ -22,7 +23,7 @@ pub(crate) fn of(session: &Session, incident: &Incident) -> Option<Tombstone> {
         pattern,
         message,
         at: incident.opened_at,
-        expires_at: incident.opened_at + LIFE,
+        expires_at: incident.opened_at + life,
     })
 }
 

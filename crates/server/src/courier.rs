@@ -1,10 +1,11 @@
 //! Takes the news out of the outbox to people and programs.
 
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use belay_alerts::{Channels, Courier, Format, Outbox, Webhook};
 use belay_config::{Config, Env, WebhookFormat};
-use belay_store::{MessageState, Result, Store, StoreError};
+use belay_store::{MessageState, Store, StoreError};
 
 use crate::housekeeping::now;
 use crate::resident::Shared;
@@ -12,16 +13,21 @@ use crate::resident::Shared;
 /// How often the outbox is looked at: news may wait this long.
 const PACE: Duration = Duration::from_millis(500);
 
-/// Messages looked at to tell whether one is due.
+/// Messages looked at to tell whether one is due. Should there be more, those behind them...
 const GLANCE: usize = 64;
+
+/// ...have their turn after this long all the same.
+const SURELY: Duration = Duration::from_secs(30);
 
 /// Goes its rounds until the end.
 pub(crate) fn run(shared: &Shared, channels: Channels) {
     let courier = Courier::new(channels);
+    let mut last = Instant::now();
     while !shared.stop.wait_for(PACE) {
-        if !is_due(shared) {
+        if !is_due(shared) && last.elapsed() < SURELY {
             continue;
         }
+        last = Instant::now();
         if let Err(error) = courier.round(&mut Shelf(shared), now()) {
             tracing::warn!(%error, "news could not be taken from the outbox");
         }
@@ -38,7 +44,10 @@ fn is_due(shared: &Shared) -> bool {
 struct Shelf<'a>(&'a Shared);
 
 impl Outbox for Shelf<'_> {
-    fn with_store(&mut self, work: &mut dyn FnMut(&mut dyn Store) -> Result<()>) -> Result<()> {
+    fn with_store(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Store) -> belay_store::Result<()>,
+    ) -> belay_store::Result<()> {
         self.0.writer.with_engine(|engine| match engine.store_mut() {
             Some(store) => work(store),
             None => Err(StoreError::Database("it is not open".to_owned())),
@@ -49,36 +58,40 @@ impl Outbox for Shelf<'_> {
 /// Where news goes, as configured. What cannot be used is said in the log and left out.
 pub(crate) fn channels(config: &Config, env: &Env) -> Channels {
     let nobody_here = belay_hooks::thin::is_ci(env);
-    Channels { desktop: config.notify.desktop && !nobody_here, webhook: webhook(config, env) }
+    let webhook = webhook(config, env).unwrap_or_else(|problem| {
+        tracing::error!(%problem, "the webhook cannot be used; nothing is posted");
+        None
+    });
+    Channels { desktop: config.notify.desktop && !nobody_here, webhook }
 }
 
-fn webhook(config: &Config, env: &Env) -> Option<Webhook> {
+/// The webhook that is configured, or what is wrong with it.
+pub fn webhook(config: &Config, env: &Env) -> Result<Option<Webhook>, String> {
     let settings = &config.webhook;
     if settings.url.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let secret = match settings.secret_file.as_str() {
-        "" => None,
-        file => match std::fs::read_to_string(file) {
-            Ok(secret) => Some(secret),
-            Err(error) => {
-                tracing::error!(%error, file, "webhook.secret_file cannot be read; nothing is posted");
-                return None;
-            }
-        },
-    };
     let format = match settings.format {
         WebhookFormat::Belay => Format::Belay,
         WebhookFormat::Heartbeat => Format::Heartbeat,
     };
     let host = env.text("HOSTNAME").map(str::to_owned).or_else(host_name).unwrap_or_default();
-    match Webhook::new(&settings.url, format, secret.as_deref(), host) {
-        Ok(webhook) => Some(webhook),
-        Err(error) => {
-            tracing::error!(%error, "the webhook cannot be used; nothing is posted");
-            None
-        }
+    let secret = secret(&settings.secret_file, env)?;
+    Webhook::new(&settings.url, format, secret.as_deref(), host).map(Some).map_err(|error| error.to_string())
+}
+
+/// The signing secret: from the environment, or from the file that the user's configuration names.
+fn secret(file: &str, env: &Env) -> Result<Option<String>, String> {
+    if let Some(secret) = env.text("BELAY_WEBHOOK_SECRET") {
+        return Ok(Some(secret.to_owned()));
     }
+    let path = match (file.strip_prefix("~/"), env.text("HOME")) {
+        _ if file.is_empty() => return Ok(None),
+        (Some(below), Some(home)) => Path::new(home).join(below),
+        _ => PathBuf::from(file),
+    };
+    let read = std::fs::read_to_string(&path);
+    read.map(Some).map_err(|error| format!("webhook.secret_file {} cannot be read: {error}", path.display()))
 }
 
 fn host_name() -> Option<String> {

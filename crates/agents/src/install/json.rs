@@ -109,7 +109,7 @@ impl Document {
             let lonely =
                 whole.windows(2).rposition(|pair| pair[0].holds_more(pair[1], &self.text) || pair[0].is(&root));
             let at = lonely.unwrap_or(0);
-            self.take(whole[at].ranges_without(whole[at + 1], &self.text));
+            self.take(whole[at + 1], whole[at]);
             removed += 1;
         }
     }
@@ -118,16 +118,18 @@ impl Document {
     pub fn remove_member(&mut self, key: &str) -> Result<(), JsonError> {
         let root = parse(&self.text)?;
         if let Some(member) = root.member(key) {
-            self.take(root.ranges_without(member, &self.text));
+            self.take(member, &root);
         }
         Ok(())
     }
 
-    fn take(&mut self, ranges: Vec<Span>) {
+    fn take(&mut self, child: &Node, from: &Node) {
+        let Some((element, comma)) = from.ranges_without(child, &self.text) else { return };
         let without = |instead: &str| {
             let mut text = self.text.clone();
-            for (at, range) in ranges.iter().enumerate() {
-                text.replace_range(range.clone(), if at == 0 { instead } else { "" });
+            text.replace_range(element.clone(), instead);
+            if let Some(comma) = comma.clone() {
+                text.replace_range(comma, "");
             }
             text
         };

@@ -6,6 +6,7 @@
 mod agents;
 mod home;
 mod hooks;
+mod news;
 mod resident;
 mod store;
 
@@ -89,6 +90,7 @@ const CHECKS: &[Check] = &[
     resident::log,
     agents::agents,
     hooks::hooks,
+    news::news,
 ];
 
 pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Ended {

@@ -76,8 +76,8 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Ended {
         context.out.say(match narrowed {
             true => "No session matches.",
             false => {
-                "No session has been seen yet.\nPost events with `belay events post`, or see what your agents did so far \
-                 with `belay audit`."
+                "No session has been seen yet.\nPut your agents on the rope with `belay init`, or see what they did so \
+                 far with `belay audit`."
             }
         });
         return Ok(Exit::Done);

@@ -14,6 +14,8 @@ use crate::people::{ago, ahead, now};
 
 #[derive(Debug, Args)]
 pub(crate) struct TombstonesArgs {
+    /// Only that of this session, wherever it worked.
+    id: Option<String>,
     /// Of every project, not only of this one.
     #[arg(long, short)]
     all: bool,
@@ -24,14 +26,19 @@ pub(crate) struct TombstonesArgs {
 
 pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> Ended {
     let now = now();
-    let project = match args.all {
-        true => None,
-        false => Some(here()?),
+    let (store, session) = match &args.id {
+        Some(id) => {
+            let (store, key) = context.session(id)?;
+            (Some(store), Some(key))
+        }
+        None => (context.store()?, None),
     };
-    let stones = match context.store()? {
+    let project = if args.all || session.is_some() { None } else { Some(here()?) };
+    let mut stones = match &store {
         Some(store) => store.tombstones(project.as_deref(), now)?,
         None => Vec::new(),
     };
+    stones.retain(|stone| session.as_ref().is_none_or(|key| *key == stone.session));
     if args.clear {
         clear(context, &stones, now)?;
     }
@@ -48,12 +55,14 @@ pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> Ended {
         context.out.line(format!("Forgotten: {}.", stones.len()))?;
         return Ok(Exit::Done);
     }
+    let keys: Vec<_> = stones.iter().map(|stone| stone.session.clone()).collect();
+    let names = store.map(|store| store.short_names(&keys, 6)).transpose()?.unwrap_or_default();
     let mut grid = Grid::new(&["session", "when", "expires", "pattern", "what the next session is told"]);
-    for stone in stones {
-        let session = stone.session.to_string();
+    for (stone, session) in stones.into_iter().zip(names) {
         grid.row(vec![session, ago(stone.at, now), ahead(stone.expires_at, now), stone.pattern, stone.message]);
     }
     grid.print(&context.out)?;
+    context.out.say("`belay tombstones SESSION --clear` forgets one, `belay tombstones --clear` all of this project.");
     Ok(Exit::Done)
 }
 

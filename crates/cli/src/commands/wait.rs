@@ -1,5 +1,6 @@
 //! `belay wait`: an agent that waits says so, and sleeps without spending a token.
 
+mod bell;
 mod condition;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use belay_store::{SessionQuery, Store};
 use clap::Args;
 use serde_json::json;
 
+use self::bell::Bell;
 use self::condition::Condition;
 use super::Ended;
 use crate::backend::Backend;
@@ -35,7 +37,8 @@ pub(crate) struct WaitArgs {
     /// Until this process has ended.
     #[arg(long, value_name = "PID")]
     for_pid: Vec<u32>,
-    /// At most this long, whatever happens. Agents end commands that take too long: stay below that.
+    /// At most this long, whatever happens (a day at the very most). Agents end commands that take too
+    /// long: stay below that.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     at_most: Span,
     /// How often to look.
@@ -64,16 +67,26 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> Ended {
         let until = Some(now() + at_most);
         declare(context, session, Body::Waiting(Waiting { until, what: Excerpt::bounded(&what, 256) }));
     }
-    let met = loop {
-        let open: Vec<&Condition> = conditions.iter().filter(|condition| !condition.is_met(now())).collect();
-        let left = at_most.saturating_sub(began.elapsed());
-        if open.is_empty() || left.is_zero() {
-            break open.is_empty();
+    let mut bell = Bell::new()?;
+    let ended = loop {
+        let left = || at_most.saturating_sub(began.elapsed());
+        let open: Vec<&Condition> = conditions.iter().filter(|one| !one.is_met(now(), left())).collect();
+        if open.is_empty() {
+            break How::Met;
         }
-        std::thread::sleep(nap(&open, every).min(left));
+        if left().is_zero() {
+            break How::TimedOut;
+        }
+        if let Some(signal) = bell.sleep(nap(&open, every).min(left())) {
+            break How::Interrupted(signal);
+        }
     };
+    let met = matches!(ended, How::Met);
     if let Some(session) = &session {
         declare(context, session, Body::WaitEnded(WaitEnded { met }));
+    }
+    if let How::Interrupted(signal) = ended {
+        return Ok(Exit::Child(128 + signal));
     }
     let seconds = began.elapsed().as_secs();
     if context.out.json {
@@ -114,9 +127,13 @@ fn conditions(args: &WaitArgs) -> Result<Vec<Condition>, CommandError> {
     Ok(all)
 }
 
-/// Environment variables in which agents tell the commands they run which session they belong to.
-const SESSION_VARIABLES: &[(&str, &str)] =
-    &[("claude-code", "CLAUDE_CODE_SESSION_ID"), ("gemini", "GEMINI_SESSION_ID"), ("codex", "CODEX_THREAD_ID")];
+/// How a wait ended.
+enum How {
+    Met,
+    TimedOut,
+    /// Somebody ended us, with this signal: agents do that to commands that take too long.
+    Interrupted(u8),
+}
 
 /// Whose wait this is: as said, as the environment says, or the one session that has just begun to
 /// run this very command. Without one it is still a wait, only nobody knows.
@@ -124,12 +141,18 @@ fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, Com
     if let Some(text) = &args.session {
         return Ok(Some(context.session(text)?.1));
     }
-    for (agent, variable) in SESSION_VARIABLES {
+    let told = belay_agents::AGENTS.iter().filter_map(|agent| Some((agent.id, agent.session_variable?)));
+    for (agent, variable) in told {
         if let Some(id) = context.env.text(variable) {
-            return Ok(Some(SessionKey::new(*agent, id)));
+            return Ok(Some(SessionKey::new(agent, id)));
         }
     }
     let (Some(store), Ok(here)) = (context.store()?, std::env::current_dir()) else { return Ok(None) };
+    if let Some(key) = context.env.text("BELAY_SESSION").and_then(SessionKey::parse)
+        && store.session(&key)?.is_some()
+    {
+        return Ok(Some(key));
+    }
     let project = belay_hooks::ground::project_of(&here.to_string_lossy());
     let query = SessionQuery {
         states: vec!["active".to_owned()],

@@ -3,9 +3,30 @@
 use crate::resident::Serve;
 use crate::world::{World, call, lines};
 
+/// A machine with a desktop on it.
+fn here() -> World {
+    let world = World::new();
+    for name in ["notify-send", "osascript"] {
+        program(&world, name, "exit 0");
+    }
+    let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+    world.var("PATH", path)
+}
+
+fn program(world: &World, name: &str, script: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = world.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What is said, on either system.
+fn tell(world: &World, args: &[&str]) -> String {
+    world.tell(args).replace("osascript", "notify-send")
+}
+
 #[test]
 fn a_fresh_home_is_well() {
-    insta::assert_snapshot!(World::new().tell(&["doctor"]), @r"
+    insta::assert_snapshot!(tell(&here(), &["doctor"]), @r"
     $ belay doctor
     --  state folder  /home/.local/state/belay is not there yet; it is made when needed
     ok  configuration  built-in; /home/.config/belay/config.toml does not exist
@@ -13,6 +34,7 @@ fn a_fresh_home_is_well() {
     --  resident  does not run; hooks and commands work without it
                        mend: start it with `belay serve`
     --  agents  none of the agents Belay knows is on the PATH
+    ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
 
     All is well.
@@ -23,7 +45,7 @@ fn a_fresh_home_is_well() {
 #[test]
 fn every_fault_comes_with_its_remedy() {
     use std::os::unix::fs::PermissionsExt;
-    let world = World::new().var("BELAY_LISTN", "x");
+    let world = here().var("BELAY_LISTN", "x");
     world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
     let open = |path: &str, mode| {
         std::fs::set_permissions(world.state().join(path), std::fs::Permissions::from_mode(mode)).unwrap();
@@ -33,7 +55,7 @@ fn every_fault_comes_with_its_remedy() {
     world.write("home/.config/belay/config.toml", "[log]\nlevel = \"loud\"\n");
     world.write("home/code/app/.belay.toml", "[webhook]\nurl = \"https://evil.example\"\n");
     world.write("home/.local/state/belay/belay.sock", "");
-    insta::assert_snapshot!(world.tell(&["doctor"]), @r"
+    insta::assert_snapshot!(tell(&world, &["doctor"]), @r"
     $ belay doctor
     !!  state folder  /home/.local/state/belay is open to others (mode 755)
                        mend: chmod 700 /home/.local/state/belay
@@ -47,6 +69,7 @@ fn every_fault_comes_with_its_remedy() {
     --  resident  does not run; a socket of one that ended abruptly is left
                        mend: nothing to do: the next `belay serve` replaces it
     --  agents  none of the agents Belay knows is on the PATH
+    ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
 
     1 to mend.
@@ -56,10 +79,10 @@ fn every_fault_comes_with_its_remedy() {
 
 #[test]
 fn a_damaged_and_a_foreign_store_are_left_alone() {
-    let world = World::new();
+    let world = here();
     let file =
         world.write("home/.local/state/belay/belay.db", "this is no database, and it is long enough to be looked at");
-    let told = [world.tell(&["doctor"]), world.tell(&["sessions"]), world.tell(&["pause", "abc"])];
+    let told = [tell(&world, &["doctor"]), world.tell(&["sessions"]), world.tell(&["pause", "abc"])];
     insta::assert_snapshot!(told.join("\n"), @r"
     $ belay doctor
     !!  state folder  /home/.local/state/belay is open to others (mode 755)
@@ -70,6 +93,7 @@ fn a_damaged_and_a_foreign_store_are_left_alone() {
     --  resident  does not run; hooks and commands work without it
                        mend: start it with `belay serve`
     --  agents  none of the agents Belay knows is on the PATH
+    ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
 
     1 to mend.
@@ -92,27 +116,23 @@ fn a_damaged_and_a_foreign_store_are_left_alone() {
 
 #[test]
 fn agents_are_found_with_their_versions() {
-    let world = World::new();
-    let bin = world.path("bin");
-    let fake = |name: &str, script: &str| {
-        use std::os::unix::fs::PermissionsExt;
-        let path = world.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    };
-    fake("claude", "echo '2.1.325 (Claude Code)'");
-    fake("codex", "echo 'codex-cli 0.166.0'");
-    fake("gemini", "exit 3");
-    let world = world.var("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let world = here();
+    program(&world, "claude", "echo '2.1.325 (Claude Code)'");
+    program(&world, "codex", "echo 'codex-cli 0.166.0'");
+    program(&world, "gemini", "exit 3");
+    program(&world, "aider", "echo 'aider 0.86.2'");
     let hook = r#"{"id":"h1","session":{"agent":"codex","id":"s"},"source":"hook","kind":"note","text":"x"}"#;
     world.run_with(&["events", "post"], hook.as_bytes());
-    let told = world.tell(&["doctor"]);
+    let told = tell(&world, &["doctor"]);
     let agents: Vec<&str> = told.lines().skip_while(|line| !line.contains("agent ")).collect();
     insta::assert_snapshot!(agents.join("\n"), @r"
     --  agent  Claude Code 2.1.325 (/bin/claude); not heard from yet
-                       mend: let its hooks call `belay hook claude-code`
+                       mend: put it on the rope with `belay init --agent claude-code`
     ok  agent  Codex 0.166.0 (/bin/codex); last heard [ago]
     --  agent  Gemini CLI version unknown (/bin/gemini); not heard from yet
-                       mend: let its hooks call `belay hook gemini`
+                       mend: put it on the rope with `belay init --agent gemini`
+    --  agent  aider 0.86.2 (/bin/aider); it has no hooks, `belay audit` reads its history
+    ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
 
     All is well.
@@ -127,4 +147,58 @@ fn a_running_resident_process_is_seen() {
     assert_eq!(rows["ok"], true);
     let resident = rows["rows"].as_array().unwrap().iter().find(|row| row["check"] == "resident").unwrap();
     assert_eq!(resident["health"], "good", "{resident}");
+}
+
+#[test]
+fn hooks_that_are_installed_and_say_nothing_are_found() {
+    let world = here().var("BELAY_AUTOSTART", "false");
+    program(&world, "claude", "echo 2.1.325");
+    let row = || {
+        let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "hooks").cloned().unwrap();
+        (row["health"].as_str().unwrap().to_owned(), row["finding"].as_str().unwrap().to_owned(), row["mend"].clone())
+    };
+    assert_eq!(world.run(&["init", "--yes"]).code, Some(0));
+    assert_eq!(row().1, "Claude Code: in place; it was not used since");
+    let hook = || {
+        let payload = br#"{"session_id":"s1","hook_event_name":"SessionStart","cwd":"/home/user"}"#;
+        assert_eq!(world.run_with(&["hook", "claude-code"], payload).code, Some(0));
+    };
+    hook();
+    assert_eq!((row().0.as_str(), row().1.as_str()), ("good", "Claude Code: in place, last heard just now"));
+    // It goes on working, an hour from now, and we hear nothing of it.
+    let transcript = world.write("home/.claude/projects/-home-user/s1.jsonl", "{}\n");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    std::fs::File::options().write(true).open(transcript).unwrap().set_modified(later).unwrap();
+    let (health, finding, mend) = row();
+    assert_eq!(health, "warning");
+    assert!(finding.starts_with("Claude Code: in place but silent; it was used"), "{finding}");
+    assert!(mend.as_str().unwrap().contains("/hooks"), "{mend}");
+    // Somebody takes them out.
+    world.write("home/.claude/settings.json", "{}");
+    let (health, finding, mend) = row();
+    assert_eq!((health.as_str(), &mend), ("warning", &"belay init --agent claude-code".into()));
+    assert!(finding.contains("are not as they were put in"), "{finding}");
+}
+
+#[test]
+fn a_webhook_that_cannot_work_is_found() {
+    let rows = |vars: &[(&str, &str)]| {
+        let world = vars.iter().fold(here(), |world, (name, value)| world.var(name, value));
+        let said = tell(&world, &["doctor"]);
+        said.lines().skip_while(|line| !line.contains("  webhook")).take(1).collect::<String>()
+    };
+    let url = ("BELAY_WEBHOOK_URL", "https://hooks.example.com/T0/very-secret");
+    let told = [
+        rows(&[url]),
+        rows(&[url, ("BELAY_WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]),
+        rows(&[url, ("BELAY_WEBHOOK_SECRET", "hunter2")]),
+        rows(&[("BELAY_WEBHOOK_URL", "http://93.184.216.34/")]),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    ok  webhook  posts to https://hooks.example.com:443/.., unsigned
+    ok  webhook  posts to https://hooks.example.com:443/.., signed
+    XX  webhook  nothing is posted: the signing secret must be `whsec_` and base64, 24 to 64 bytes of it
+    XX  webhook  nothing is posted: webhook.url: plain http is for this machine and its own network; use https
+    ");
 }

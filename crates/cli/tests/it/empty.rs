@@ -24,7 +24,7 @@ fn every_list_says_what_to_do_next() {
     $ belay sessions
     -- stderr
     No session has been seen yet.
-    Post events with `belay events post`, or see what your agents did so far with `belay audit`.
+    Put your agents on the rope with `belay init`, or see what they did so far with `belay audit`.
 
     $ belay incidents
     -- stderr

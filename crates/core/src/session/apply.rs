@@ -21,6 +21,7 @@ impl Session {
         let before = self.state.clone();
         let mut effects = Vec::new();
         self.lift_if_due(event.at, &mut effects);
+        self.end_wait_if_due(event.at);
         self.note_facts(event);
         self.note_pace(event);
         self.count(event, rules);
@@ -44,6 +45,14 @@ impl Session {
         {
             self.state = State::Active;
             self.close_incident(now, effects);
+        }
+    }
+
+    /// Who declared a wait and was killed in it cannot say that it is over; its ceiling does.
+    fn end_wait_if_due(&mut self, now: Time) {
+        if self.waiting.as_ref().and_then(|wait| wait.until).is_some_and(|until| now >= until) {
+            self.waiting = None;
+            self.waited = true;
         }
     }
 

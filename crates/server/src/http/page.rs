@@ -61,8 +61,8 @@ fn render(sessions: &[SessionView], totals: &Totals, health: &HealthView) -> Str
     }
     if sessions.is_empty() {
         body.push_str(
-            "<p>No session has been seen yet. Post an event with <code>belay events post</code>, or see what your \
-             agents did so far with <code>belay audit</code>.</p>\n",
+            "<p>No session has been seen yet. Put your agents on the rope with <code>belay init</code>, or see what \
+             they did so far with <code>belay audit</code>.</p>\n",
         );
         return frame(&body);
     }

@@ -73,30 +73,26 @@ impl Node {
             && text[end..self.span.end - 1].trim_matches(BLANKS).is_empty()
     }
 
-    /// What has to go from the text so that `child` is gone: itself, the blanks before it, and one
-    /// comma. Comments around it are somebody's and stay. Ranges from the back to the front.
-    pub(super) fn ranges_without(&self, child: &Self, text: &str) -> Vec<Span> {
-        let Some(at) = self.children.iter().position(|c| c.node.is(child)) else { return Vec::new() };
+    /// What has to go from the text so that `child` is gone: itself with the blanks before it, and
+    /// the comma before those where it is one too many. Comments around it are somebody's and stay.
+    pub(super) fn ranges_without(&self, child: &Self, text: &str) -> Option<(Span, Option<Span>)> {
+        let at = self.children.iter().position(|c| c.node.is(child))?;
         let this = &self.children[at];
         let end = this.comma.unwrap_or(this.span.end);
-        let before = at.checked_sub(1).map(|before| &self.children[before]);
         let start = text[..this.span.start].trim_end_matches(BLANKS).len();
-        match before {
-            // The last of several: the comma before it goes, unless the list is written with a last one.
-            Some(before) if this.comma.is_none() => {
-                let comma = before.comma.map(|comma| comma - 1..comma);
-                std::iter::once(start..end).chain(comma).collect()
-            }
-            Some(_) => vec![start..end],
+        let before = at.checked_sub(1).map(|before| &self.children[before]);
+        Some(match before {
+            // The last of several, in a list that is not written with a last comma.
+            Some(before) if this.comma.is_none() => (start..end, before.comma.map(|comma| comma - 1..comma)),
+            Some(_) => (start..end, None),
             None if self.children.len() > 1 => {
                 let rest = text[end..].trim_start_matches(BLANKS);
-                vec![this.span.start..text.len() - rest.len()]
+                (this.span.start..text.len() - rest.len(), None)
             }
             // The only one: nothing is left between the brackets, unless somebody left a comment there.
-            None => {
-                vec![if self.is_alone(this, text) { self.span.start + 1..self.span.end - 1 } else { start..end }]
-            }
-        }
+            None if self.is_alone(this, text) => (self.span.start + 1..self.span.end - 1, None),
+            None => (start..end, None),
+        })
     }
 }
 

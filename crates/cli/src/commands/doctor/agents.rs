@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use belay_agents::Agent;
+use belay_agents::install::recipe;
+use belay_hooks::install::Receipt;
 
 use super::Row;
 use super::hooks::heard;
@@ -32,10 +34,16 @@ pub(super) fn agents(context: &Context) -> Vec<Row> {
 fn row(context: &Context, agent: &Agent, path: &std::path::Path, version: Option<String>) -> Row {
     let version = version.unwrap_or_else(|| "version unknown".to_owned());
     let finding = format!("{} {version} ({})", agent.name, path.display());
-    match heard(context, agent) {
-        Some(at) => Row::good("agent", format!("{finding}; last heard {}", ago(at, now()))),
-        None => Row::note("agent", format!("{finding}; not heard from yet"))
-            .mend(format!("let its hooks call `belay hook {}`", agent.id)),
+    if let Some(at) = heard(context, agent) {
+        return Row::good("agent", format!("{finding}; last heard {}", ago(at, now())));
+    }
+    if recipe(agent.id).is_none() {
+        return Row::note("agent", format!("{finding}; it has no hooks, `belay audit` reads its history"));
+    }
+    let row = Row::note("agent", format!("{finding}; not heard from yet"));
+    match Receipt::all(&context.places).iter().any(|receipt| receipt.agent == agent.id) {
+        true => row,
+        false => row.mend(format!("put it on the rope with `belay init --agent {}`", agent.id)),
     }
 }
 

@@ -18,8 +18,8 @@ const CHECK: &str = "hooks";
 /// Session files looked at to tell whether an agent was used.
 const FILES: usize = 5_000;
 
-/// An agent that has just begun may not have called a hook yet.
-const GRACE: Duration = Duration::from_secs(60);
+/// An agent writes its files a little after its last hook, or before its first.
+const GRACE: Duration = Duration::from_secs(300);
 
 pub(super) fn hooks(context: &Context) -> Vec<Row> {
     let Some(dirs) = UserDirs::of_user() else { return Vec::new() };
@@ -47,21 +47,33 @@ fn row(context: &Context, dirs: &UserDirs, receipt: &Receipt) -> Option<Row> {
         }
         Ok(_) => {}
     }
-    Some(spoken(context, dirs, recipe, agent, &name, receipt.at))
+    Some(spoken(context, dirs, recipe, agent, &name, receipt))
 }
 
-/// They are in place: has anybody heard them since?
-fn spoken(context: &Context, dirs: &UserDirs, recipe: &dyn Recipe, agent: &Agent, name: &str, since: Time) -> Row {
-    match heard(context, agent).filter(|at| *at >= since) {
-        Some(at) => Row::good(CHECK, format!("{name}: in place, last heard {}", ago(at, now()))),
-        None => match used(dirs, agent).filter(|at| *at > since + GRACE) {
-            Some(at) => {
-                let finding =
-                    format!("{name}: in place but silent; it was used {} and no hook told of it", ago(at, now()));
-                Row::warning(CHECK, finding).mend(recipe.silence())
-            }
-            None => Row::note(CHECK, format!("{name}: in place; it was not used since")),
-        },
+/// They are in place: has the agent worked without telling us?
+fn spoken(
+    context: &Context,
+    dirs: &UserDirs,
+    recipe: &dyn Recipe,
+    agent: &Agent,
+    name: &str,
+    receipt: &Receipt,
+) -> Row {
+    let heard = heard(context, agent).filter(|at| *at >= receipt.at);
+    let told_until = heard.unwrap_or(receipt.at);
+    // Where the agent worked, its files do not tell: for one project they prove nothing.
+    let used = used(dirs, agent).filter(|at| receipt.scope() == Scope::User && *at > told_until + GRACE);
+    match (used, heard) {
+        (Some(at), _) => {
+            let last = match heard {
+                Some(heard) => format!("the last hook told of anything {}", ago(heard, now())),
+                None => "no hook told of it".to_owned(),
+            };
+            let finding = format!("{name}: in place but silent; it was used {}, {last}", ago(at, now()));
+            Row::warning(CHECK, finding).mend(recipe.silence())
+        }
+        (None, Some(at)) => Row::good(CHECK, format!("{name}: in place, last heard {}", ago(at, now()))),
+        (None, None) => Row::note(CHECK, format!("{name}: in place; it was not used since")),
     }
 }
 

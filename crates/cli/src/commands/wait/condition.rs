@@ -1,11 +1,13 @@
 //! What can be waited for.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use belay_config::Span;
 use belay_core::Time;
+use rustix::process::{Pid, Signal};
 
 /// One thing that has to come true.
 #[derive(Debug)]
@@ -17,15 +19,12 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    pub(super) fn is_met(&self, now: Time) -> bool {
+    /// Whether it is true now. A command that has to be asked gets no more time than is left.
+    pub(super) fn is_met(&self, now: Time, left: Duration) -> bool {
         match self {
             Self::Time(until) => now >= *until,
             Self::File(path) => path.exists(),
-            Self::Command(command) => {
-                let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-                shell.status().is_ok_and(|status| status.success())
-            }
+            Self::Command(command) => succeeds(command, left),
             Self::Process(pid) => !is_alive(*pid),
         }
     }
@@ -48,8 +47,35 @@ impl Condition {
     }
 }
 
+/// Runs a command in a group of its own, so that whatever it started ends with it when its time is up.
+fn succeeds(command: &str, left: Duration) -> bool {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let Ok(mut child) = shell.spawn() else { return false };
+    let deadline = Instant::now() + left;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(pause),
+            _ => {
+                // Ours, and its time is up.
+                let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
+                let _ = child.wait();
+                return false;
+            }
+        }
+        pause = (pause * 2).min(Duration::from_millis(50)).min(deadline.saturating_duration_since(Instant::now()));
+    }
+}
+
 fn is_alive(pid: u32) -> bool {
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    // One that has ended and was not fetched by its parent yet has ended.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    if stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])) {
+        return false;
+    }
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
     match rustix::process::test_kill_process(pid) {
         Ok(()) => true,
         // Somebody else's, and there.
@@ -85,15 +111,36 @@ mod tests {
         assert_eq!(time("soon", now), None);
     }
 
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_command_that_hangs_gets_no_more_time_than_is_left() {
+        assert!(!Condition::Command("sleep 600".into()).is_met(Time::UNKNOWN, Duration::from_millis(20)));
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_not_waited_for() {
+        let mut child = Command::new("true").spawn().expect("a process");
+        let condition = Condition::Process(child.id());
+        // Nobody has fetched its status: to the system it is still there.
+        while !condition.is_met(Time::UNKNOWN, PATIENCE) {
+            if cfg!(not(target_os = "linux")) {
+                child.wait().expect("an end");
+            }
+            std::thread::yield_now();
+        }
+        child.wait().expect("an end");
+    }
+
     #[test]
     fn conditions_come_true() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = Condition::File(folder.path().join("x"));
-        assert!(!file.is_met(Time::UNKNOWN));
+        assert!(!file.is_met(Time::UNKNOWN, PATIENCE));
         std::fs::write(folder.path().join("x"), "").expect("a file");
-        assert!(file.is_met(Time::UNKNOWN));
-        assert!(Condition::Command("true".into()).is_met(Time::UNKNOWN));
-        assert!(!Condition::Command("false".into()).is_met(Time::UNKNOWN));
-        assert!(!Condition::Process(std::process::id()).is_met(Time::UNKNOWN));
+        assert!(file.is_met(Time::UNKNOWN, PATIENCE));
+        assert!(Condition::Command("true".into()).is_met(Time::UNKNOWN, PATIENCE));
+        assert!(!Condition::Command("false".into()).is_met(Time::UNKNOWN, PATIENCE));
+        assert!(!Condition::Process(std::process::id()).is_met(Time::UNKNOWN, PATIENCE));
     }
 }

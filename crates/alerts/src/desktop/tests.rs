@@ -1,0 +1,26 @@
+use belay_core::{SessionKey, Time};
+
+use super::command;
+use crate::news::{Kind, News};
+
+#[test]
+fn texts_are_arguments_and_no_markup() {
+    let news = News {
+        id: "msg_1".into(),
+        kind: Kind::Paused,
+        session: SessionKey::new("codex", "$(reboot)"),
+        at: Time::UNKNOWN,
+        pattern: None,
+        sentence: "The same call again: `echo '<img src=\"http://x\">' && \"quit\"`.".into(),
+        incident: None,
+        project: None,
+    };
+    let command = command(&news);
+    let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let at = args.iter().position(|arg| arg == "--").expect("options end");
+    assert_eq!((args.len(), args[at + 1].as_str()), (at + 3, "Belay paused codex"));
+    assert!(args[at + 2].contains("belay resume codex:$(reboot)"), "{args:?}");
+    if !cfg!(target_os = "macos") {
+        assert!(args[at + 2].contains("&lt;img") && args[at + 2].contains("&amp;&amp;"), "{args:?}");
+    }
+}
