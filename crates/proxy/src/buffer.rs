@@ -65,6 +65,11 @@ impl Buffers {
         self.0.in_use.load(Ordering::Relaxed)
     }
 
+    /// An account for memory that is not a buffer but counts as one.
+    pub(crate) fn charge(&self) -> Charge {
+        Charge { bytes: 0, home: self.clone() }
+    }
+
     fn grant(&self, size: usize) -> Buffer {
         self.0.in_use.fetch_add(size, Ordering::Relaxed);
         let memory = self.0.take_idle(size).unwrap_or_else(|| Memory::new(size));
@@ -205,6 +210,34 @@ impl Drop for Buffer {
     }
 }
 
+/// Memory that somebody else holds, counted with all the rest.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    bytes: usize,
+    home: Buffers,
+}
+
+impl Charge {
+    /// It has grown or shrunk to this size; `false` when that is more than the budget allows.
+    pub(crate) fn set(&mut self, bytes: usize) -> bool {
+        let in_use = &self.home.0.in_use;
+        if bytes <= self.bytes {
+            in_use.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        } else if in_use.fetch_add(bytes - self.bytes, Ordering::Relaxed) + (bytes - self.bytes) > self.home.0.budget {
+            in_use.fetch_sub(bytes - self.bytes, Ordering::Relaxed);
+            return false;
+        }
+        self.bytes = bytes;
+        true
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,6 +251,17 @@ mod tests {
         drop(first);
         assert!(buffers.body(1).is_some());
         drop(second);
+        assert_eq!(buffers.in_use(), 0);
+    }
+
+    #[test]
+    fn memory_held_elsewhere_counts() {
+        let buffers = Buffers::new(256 * 1024);
+        let mut charge = buffers.charge();
+        assert!(charge.set(200 * 1024) && !charge.set(300 * 1024));
+        assert_eq!(buffers.in_use(), 200 * 1024);
+        assert!(buffers.body(1).is_none());
+        drop(charge);
         assert_eq!(buffers.in_use(), 0);
     }
 

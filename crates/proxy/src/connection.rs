@@ -138,6 +138,8 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
     }
     let credential = match &upstream.auth {
         Auth::Incoming => None,
+        // Whoever reaches us may ask with this key; a page in a browser is nobody.
+        Auth::Header { .. } if head.is_from_a_page() => return refuse(words::from_a_page()),
         Auth::Header { name, value } => Some((name.as_str(), value.as_str())),
     };
     let rewrite =
@@ -164,7 +166,12 @@ async fn relay_one(relay: &Relay, client: &mut Client, quiet: &mut Quiet, out: O
                 Admission::Answer(answer) => return say(client, upload, &answer, asked).await,
             }
         }
-        let (link, reused) = match upstream.link(false).await {
+        let link = tokio::select! {
+            biased;
+            link = upstream.link(false) => link,
+            gone = poll_fn(|cx| client.poll_gone(cx)) => return Err(gone),
+        };
+        let (link, reused) = match link {
             Ok(link) => link,
             Err(trouble) => break Err(Failure::Upstream(trouble, upload)),
         };
@@ -198,8 +205,10 @@ async fn relay_one(relay: &Relay, client: &mut Client, quiet: &mut Quiet, out: O
 /// Answers in the upstream's place, once the request has been read: a client that still sends
 /// would not listen.
 async fn say(client: &mut Client, mut upload: Upload, answer: &Answer, asked: Asked) -> Result<Next, Gone> {
-    let drained = poll_fn(|cx| upload.poll_drain(cx, client)).await;
-    let close = asked.closing || drained.is_err();
+    // Without a go-ahead there is nothing to read, and nobody knows whether the body will come.
+    let refused_early = upload.awaits_go_ahead() && client.ahead().is_empty();
+    let drained = refused_early || poll_fn(|cx| upload.poll_drain(cx, client)).await.is_ok();
+    let close = asked.closing || refused_early || !drained;
     client.send(&answer.bytes(close, asked.headless)).await?;
     Ok(if close { Next::Close } else { Next::KeepAlive })
 }

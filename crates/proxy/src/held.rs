@@ -30,6 +30,11 @@ pub(crate) async fn admit(
     upload: &mut Upload,
     turn: &mut Turn,
 ) -> Result<Admission, Gone> {
+    if upload.awaits_go_ahead() {
+        // Whose request it is may stand in the body. The upstream's own go-ahead will be one too many,
+        // and that is allowed.
+        client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+    }
     if poll_fn(|cx| upload.poll_collect(cx, client)).await.is_err() {
         return Err(Gone);
     }

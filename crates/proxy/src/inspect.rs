@@ -25,6 +25,7 @@ use belay_core::event::Usage;
 use belay_core::{SessionKey, Time, Verdict};
 use tokio::sync::oneshot;
 
+use crate::buffer::Charge;
 use crate::judge::{Allowance, Judge, Later, Standing};
 use crate::words;
 use answer::Reader;
@@ -168,8 +169,11 @@ impl Turn {
         self.standing() != Standing::Free
     }
 
+    /// Whoever holds a session holds its sub-agents.
     fn standing(&self) -> Standing {
-        self.session.as_ref().map_or(Standing::Free, |session| self.inspector.judge.standing(session))
+        let of = |session: &SessionKey| self.inspector.judge.standing(session);
+        let own = self.session.as_ref().map_or(Standing::Free, of);
+        own.max(self.who.sender.parent.as_ref().map_or(Standing::Free, of))
     }
 
     /// Whether the session was stopped for good.
@@ -254,6 +258,12 @@ impl Turn {
         let auxiliary = self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools());
         let plan = self.who.plan.clone();
         let plan = if held { plan.or_else(|| body.and_then(identity::plan_in_body)) } else { plan };
+        let mut told = self.who.told.clone();
+        if session.agent == identity::LEGACY
+            && let Some(body) = body
+        {
+            told.complete(body);
+        }
         let asked = Arc::new(Asked {
             session,
             parent: self.who.sender.parent.clone(),
@@ -263,7 +273,7 @@ impl Turn {
             at: now(),
             auxiliary,
             batch: self.who.sender.batch.clone(),
-            told: self.who.told.clone(),
+            told,
             version: self.who.sender.version.clone(),
             model: fields.and_then(|fields| fields.model).or_else(|| self.model.clone()),
             bytes,
@@ -301,10 +311,10 @@ impl Turn {
     }
 
     /// The answer begins.
-    pub(crate) fn answer_begins(&mut self, status: u16, kind: &str, encoding: Option<&str>) {
+    pub(crate) fn answer_begins(&mut self, status: u16, kind: &str, encoding: Option<&str>, charge: Charge) {
         if let Some(asked) = &self.asked {
             let chant = self.inspector.chant;
-            self.reader = Some(Reader::new(self.api, status, kind, encoding, chant));
+            self.reader = Some(Reader::new(self.api, status, kind, encoding, chant, charge));
             self.allowance = self.inspector.judge.allowance(&asked.session, asked.model.as_deref());
         }
     }

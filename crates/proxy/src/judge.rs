@@ -6,7 +6,7 @@ use std::pin::Pin;
 use belay_core::{Event, SessionKey, Verdict};
 
 /// How a session stands, as far as memory tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// It goes on.
     #[default]

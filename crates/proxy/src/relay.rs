@@ -131,6 +131,9 @@ impl Relay {
 
     /// Takes connections until the listener fails or the future is dropped; connections taken go on.
     pub async fn listen(self: Arc<Self>, listener: TcpListener) -> std::io::Error {
+        if let Ok(address) = listener.local_addr() {
+            self.routes.listens(address);
+        }
         loop {
             match listener.accept().await {
                 Ok((io, peer)) => {

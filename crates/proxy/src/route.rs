@@ -7,7 +7,7 @@ use std::sync::Arc;
 use belay_core::SessionKey;
 
 use crate::head::RequestHead;
-use crate::upstream::{BadUpstream, Upstream, UpstreamConfig};
+use crate::upstream::{BadUpstream, Own, Upstream, UpstreamConfig};
 use runs::Runs;
 
 /// All upstreams, and the rules that choose one.
@@ -15,6 +15,7 @@ use runs::Runs;
 pub(crate) struct Routes {
     upstreams: Vec<Arc<Upstream>>,
     runs: Runs,
+    own: Own,
 }
 
 /// Where a request goes.
@@ -59,12 +60,18 @@ const SUBSCRIPTION: &str = "chatgpt-account-id";
 
 impl Routes {
     pub(crate) fn new(configs: &[UpstreamConfig]) -> Result<Self, BadUpstream> {
-        let upstreams = configs.iter().map(|config| Upstream::new(config).map(Arc::new));
-        Ok(Self { upstreams: upstreams.collect::<Result<_, _>>()?, runs: Runs::default() })
+        let own = Own::default();
+        let upstreams = configs.iter().map(|config| Upstream::new(config, &own).map(Arc::new));
+        Ok(Self { upstreams: upstreams.collect::<Result<_, _>>()?, runs: Runs::default(), own })
+    }
+
+    /// Requests come in at this address.
+    pub(crate) fn listens(&self, address: std::net::SocketAddr) {
+        self.own.add(address);
     }
 
     pub(crate) fn begin_run(&self, run: &str, configs: &[UpstreamConfig]) -> Result<(), BadUpstream> {
-        let upstreams = configs.iter().map(|config| Upstream::new(config).map(Arc::new));
+        let upstreams = configs.iter().map(|config| Upstream::new(config, &self.own).map(Arc::new));
         self.runs.begin(run, upstreams.collect::<Result<_, _>>()?);
         Ok(())
     }

@@ -84,6 +84,11 @@ impl Decoder {
         self.skipped
     }
 
+    /// Bytes kept of an event that is not complete.
+    pub fn kept(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Whether the stream stands between two events: another one could be added here.
     pub fn is_between_events(&self) -> bool {
         self.pending.is_empty() && !self.skipping

@@ -5,10 +5,12 @@
 //! to the client instead of being followed, and addresses that no model API has are refused.
 
 mod base;
+mod bridge;
 mod connect;
 mod egress;
 mod guard;
 mod link;
+mod own;
 mod pool;
 mod tls;
 mod trouble;
@@ -18,6 +20,7 @@ pub use egress::Egress;
 pub use trouble::Trouble;
 
 pub(crate) use link::Link;
+pub(crate) use own::Own;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -101,11 +104,13 @@ pub(crate) struct Upstream {
     connect: Duration,
     egress: Egress,
     tls: tls::Tls,
+    bridge: bridge::Bridge,
+    own: Own,
     pool: Pool,
 }
 
 impl Upstream {
-    pub(crate) fn new(config: &UpstreamConfig) -> Result<Self, BadUpstream> {
+    pub(crate) fn new(config: &UpstreamConfig, own: &Own) -> Result<Self, BadUpstream> {
         let base = Base::parse(&config.url)?;
         guard::check_base(&base, config.plaintext)?;
         Ok(Self {
@@ -119,6 +124,8 @@ impl Upstream {
             connect: config.connect,
             egress: config.egress.clone(),
             tls: tls::Tls::new(config.ca_file.clone()),
+            bridge: bridge::Bridge::default(),
+            own: own.clone(),
         })
     }
 
@@ -140,7 +147,7 @@ impl Upstream {
         if !fresh && let Some(link) = self.pool.take() {
             return Ok((link, true));
         }
-        Ok((connect::connect(&self.base, &self.egress, &self.tls, self.connect).await?, false))
+        Ok((connect::connect(self).await?, false))
     }
 
     /// Keeps a connection that can serve again.

@@ -39,6 +39,14 @@ pub(crate) fn misdirected(owner: &str, url: &str) -> Answer {
     error(400, "misdirected_key", &message)
 }
 
+/// A page in a browser that tried to use a configured key.
+pub(crate) fn from_a_page() -> Answer {
+    let message = "Belay did not pass this request on: it comes from a page in a browser or names another host, and \
+                   this model API is asked with a key of yours. Programs on this machine reach it as \
+                   http://127.0.0.1 or http://localhost.";
+    error(403, "from_a_page", message)
+}
+
 /// Agents that would rather have a socket fall back to plain requests at this status.
 pub(crate) fn no_socket() -> Answer {
     let message = "Belay follows a conversation in plain requests, not in a socket. Your agent will fall back by itself; \

@@ -239,6 +239,7 @@ impl Download {
                     head.status,
                     head.header("content-type").unwrap_or_default(),
                     head.header("content-encoding"),
+                    self.buffers.charge(),
                 );
             }
             self.state = match head.status {

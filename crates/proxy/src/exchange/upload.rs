@@ -102,6 +102,11 @@ impl Upload {
         self.framer.is_done()
     }
 
+    /// Whether the client sends its body only after a go-ahead, and has had none.
+    pub(crate) fn awaits_go_ahead(&self) -> bool {
+        self.eager && !self.is_complete() && self.body.as_ref().is_none_or(Buffer::is_empty)
+    }
+
     /// Whether all of it is on its way.
     pub(crate) fn is_sent(&self) -> bool {
         self.released && self.flushed && self.is_complete()

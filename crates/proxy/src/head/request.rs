@@ -84,6 +84,14 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         self.minor == 1 && self.header("expect").is_some_and(|value| is(value, "100-continue"))
     }
 
+    /// Whether a page in a browser sent it: one from elsewhere, or one that made a name of its own
+    /// point here.
+    pub(crate) fn is_from_a_page(&self) -> bool {
+        let foreign = |authority: &str| !is_loopback(authority);
+        let origin = self.header("origin").map(|origin| origin.split("://").nth(1).unwrap_or("null"));
+        origin.is_some_and(foreign) || self.header("host").is_some_and(foreign)
+    }
+
     /// The value of the first line of this name, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
         self.headers().find_map(|(other, value)| is(other, name).then_some(value))
@@ -148,6 +156,15 @@ impl belay_agents::wire::Head for Seen<'_, '_, '_> {
 pub(crate) struct Seen<'h, 'b, 'l> {
     pub(crate) head: &'h RequestHead<'b, 'l>,
     pub(crate) path: &'b str,
+}
+
+/// Whether `host` or `host:port` is this machine.
+fn is_loopback(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    is(host, "localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Lines addressed to us: nobody else needs to know.

@@ -12,6 +12,7 @@ use belay_core::event::Usage;
 
 use super::api::Api;
 use super::decode::Decoded;
+use crate::buffer::Charge;
 use crate::sse::{Decoder, SseEvent};
 
 pub(crate) use ending::ending;
@@ -77,6 +78,8 @@ pub(crate) struct Reader {
     decoded: Decoded,
     answered: Answered,
     chant: Watch,
+    /// What is kept of the body.
+    charge: Charge,
 }
 
 /// Watches for degenerate output. The watcher is large, so it is made when the answer gets long.
@@ -88,9 +91,26 @@ struct Watch {
     finding: Option<ChantFinding>,
 }
 
+impl Form {
+    fn take(&mut self, api: Api, bytes: &[u8], answered: &mut Answered) {
+        match self {
+            Self::Stream(decoder) => decoder.feed(bytes, |event| read_event(api, event, answered)),
+            Self::Plain(body) if body.len() + bytes.len() <= KEPT_BODY => body.extend_from_slice(bytes),
+            Self::Plain(_) | Self::Blind => {}
+        }
+    }
+}
+
 impl Reader {
     /// Reads an answer with this head. Without `chant` nobody watches for degenerate output.
-    pub(crate) fn new(api: Api, status: u16, kind: &str, encoding: Option<&str>, chant: Option<ChantRules>) -> Self {
+    pub(crate) fn new(
+        api: Api,
+        status: u16,
+        kind: &str,
+        encoding: Option<&str>,
+        chant: Option<ChantRules>,
+        charge: Charge,
+    ) -> Self {
         let kind = kind.split(';').next().unwrap_or_default().trim();
         let form = if kind.eq_ignore_ascii_case("text/event-stream") {
             Form::Stream(Box::default())
@@ -104,21 +124,24 @@ impl Reader {
             None => (Decoded::Plain, Form::Blind),
         };
         let chant = Watch { rules: chant, chant: None, watched: 0, finding: None };
-        Self { api, status, form, decoded, answered: Answered::default(), chant }
+        Self { api, status, form, decoded, answered: Answered::default(), chant, charge }
     }
 
     /// Takes the next bytes of the body.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let Self { api, form, decoded, answered, chant, .. } = self;
-        let readable = decoded.feed(bytes, &mut |bytes| match form {
-            Form::Stream(decoder) => decoder.feed(bytes, |event| read_event(*api, event, answered)),
-            Form::Plain(body) if body.len() + bytes.len() <= KEPT_BODY => body.extend_from_slice(bytes),
-            Form::Plain(_) | Form::Blind => {}
-        });
-        if !readable {
-            self.form = Form::Blind;
+        let Self { api, form, decoded, answered, .. } = self;
+        let readable = decoded.feed(bytes, &mut |bytes| form.take(*api, bytes, answered));
+        let kept = self.decoded.kept()
+            + match &self.form {
+                Form::Stream(decoder) => decoder.kept(),
+                Form::Plain(body) => body.len(),
+                Form::Blind => 0,
+            };
+        if !readable || !self.charge.set(kept) {
+            (self.form, self.decoded) = (Form::Blind, Decoded::Plain);
+            self.charge.set(0);
         }
-        chant.look(&answered.text);
+        self.chant.look(&self.answered.text);
     }
 
     /// What has come so far.
@@ -143,6 +166,8 @@ impl Reader {
 
     /// The body is complete, or will never be.
     pub(crate) fn finish(mut self, whole: bool) -> (Answered, Option<ChantFinding>) {
+        let Self { api, form, decoded, answered, .. } = &mut self;
+        decoded.finish(&mut |bytes| form.take(*api, bytes, answered));
         if let Form::Plain(body) = &self.form {
             if self.status >= 400 {
                 self.answered.failure = Some(Failure::read(self.status, body));

@@ -1,14 +1,18 @@
 //! Bodies that come compressed, made readable for inspection. The relay passes them on as they are.
 
+mod zstd;
+
 use std::io::{Read, Write};
 
+use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
 /// Most bytes one body may unpack to: a small body can hold a very large one.
 const MOST: usize = 64 * 1024 * 1024;
+/// Room for brotli's work.
+const BROTLI: usize = 16 * 1024;
 
 /// Makes a stream of compressed bytes readable.
-#[derive(Debug)]
 pub(crate) enum Decoded {
     /// It is readable as it is.
     Plain,
@@ -16,6 +20,20 @@ pub(crate) enum Decoded {
     /// What HTTP calls deflate is zlib, but some send it bare.
     Deflate(Box<ZlibDecoder<Vec<u8>>>),
     Bare(Box<DeflateDecoder<Vec<u8>>>),
+    Brotli(Box<DecompressorWriter<Vec<u8>>>),
+    Zstd(Box<zstd::Zstd>),
+}
+
+impl std::fmt::Debug for Decoded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "Plain",
+            Self::Gzip(_) => "Gzip",
+            Self::Deflate(_) | Self::Bare(_) => "Deflate",
+            Self::Brotli(_) => "Brotli",
+            Self::Zstd(_) => "Zstd",
+        })
+    }
 }
 
 impl Decoded {
@@ -25,6 +43,8 @@ impl Decoded {
             None | Some("" | "identity") => Some(Self::Plain),
             Some("gzip" | "x-gzip") => Some(Self::Gzip(Box::new(GzDecoder::new(Vec::new())))),
             Some("deflate") => Some(Self::Deflate(Box::new(ZlibDecoder::new(Vec::new())))),
+            Some("br") => Some(Self::Brotli(Box::new(DecompressorWriter::new(Vec::new(), BROTLI)))),
+            Some("zstd") => Some(Self::Zstd(Box::default())),
             Some(_) => None,
         }
     }
@@ -33,41 +53,61 @@ impl Decoded {
         matches!(self, Self::Plain)
     }
 
+    /// Bytes kept that cannot be shown yet.
+    pub(crate) fn kept(&self) -> usize {
+        match self {
+            Self::Zstd(zstd) => zstd.kept(),
+            _ => 0,
+        }
+    }
+
     /// Takes the next bytes and shows what can be read; `false` when it is not what it claims to be.
     pub(crate) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
+        if let Self::Deflate(zlib) = self
+            && zlib.total_in() == 0
+            && bytes.first().is_some_and(|first| first & 0x0f != 8)
+        {
+            *self = Self::Bare(Box::new(DeflateDecoder::new(Vec::new())));
+        }
         match self {
             Self::Plain => {
                 each(bytes);
                 true
             }
-            Self::Gzip(gzip) => {
-                let good = gzip.write_all(bytes).and_then(|()| gzip.flush()).is_ok();
-                show(gzip.get_mut(), each);
-                good
-            }
-            Self::Deflate(zlib) => {
-                if zlib.total_in() == 0 && bytes.first().is_some_and(|first| first & 0x0f != 8) {
-                    *self = Self::Bare(Box::new(DeflateDecoder::new(Vec::new())));
-                    return self.feed(bytes, each);
-                }
-                let good = zlib.write_all(bytes).and_then(|()| zlib.flush()).is_ok();
-                show(zlib.get_mut(), each);
-                good
-            }
-            Self::Bare(bare) => {
-                let good = bare.write_all(bytes).and_then(|()| bare.flush()).is_ok();
-                show(bare.get_mut(), each);
-                good
-            }
+            Self::Gzip(gzip) => unpack(&mut **gzip, GzDecoder::get_mut, bytes, each),
+            Self::Deflate(zlib) => unpack(&mut **zlib, ZlibDecoder::get_mut, bytes, each),
+            Self::Bare(bare) => unpack(&mut **bare, DeflateDecoder::get_mut, bytes, each),
+            Self::Brotli(brotli) => unpack(&mut **brotli, DecompressorWriter::get_mut, bytes, each),
+            Self::Zstd(zstd) => zstd.feed(bytes, each),
+        }
+    }
+
+    /// There is no more: shows what had to wait for that.
+    pub(crate) fn finish(&mut self, each: &mut dyn FnMut(&[u8])) {
+        if let Self::Zstd(zstd) = self {
+            zstd.finish(each);
         }
     }
 }
 
-fn show(unpacked: &mut Vec<u8>, each: &mut dyn FnMut(&[u8])) {
-    if !unpacked.is_empty() {
-        each(unpacked);
-        unpacked.clear();
+/// Unpacks bytes through a writer whose inner one can be got at.
+fn unpack<W: Write>(
+    writer: &mut W,
+    inner: fn(&mut W) -> &mut Vec<u8>,
+    bytes: &[u8],
+    each: &mut dyn FnMut(&[u8]),
+) -> bool {
+    let mut good = true;
+    // In small pieces: a small piece cannot unpack to a very large one before it is shown.
+    for piece in bytes.chunks(4 * 1024) {
+        good = good && writer.write_all(piece).and_then(|()| writer.flush()).is_ok();
+        let unpacked = inner(writer);
+        if !unpacked.is_empty() {
+            each(unpacked);
+            unpacked.clear();
+        }
     }
+    good
 }
 
 /// A whole request body, unpacked; `None` when we cannot read it.
@@ -94,3 +134,6 @@ pub(crate) fn whole(encoding: &str, body: &[u8]) -> Option<Vec<u8>> {
     }
     Some(unpacked)
 }
+
+#[cfg(test)]
+mod tests;

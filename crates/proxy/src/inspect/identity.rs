@@ -47,6 +47,24 @@ pub(crate) struct Told {
     pub(crate) task: Option<String>,
 }
 
+impl Told {
+    /// Fills in what only the body tells, in Loop Watchdog's metadata.
+    pub(crate) fn complete(&mut self, body: &[u8]) {
+        let Some(metadata) = scan::field_of(body, "metadata") else { return };
+        let text = |key: &str| scan::field_of(metadata, key).and_then(scan::text).filter(|text| !text.is_empty());
+        for (slot, key) in [
+            (&mut self.project, "repository"),
+            (&mut self.cwd, "workspace"),
+            (&mut self.branch, "branch"),
+            (&mut self.task, "task_id"),
+        ] {
+            if slot.is_none() {
+                *slot = text(key);
+            }
+        }
+    }
+}
+
 impl Who {
     /// Reads the head. `run` is the key from the path's prefix.
     pub(crate) fn read(head: &dyn Head, run: Option<&str>) -> Self {
@@ -91,10 +109,10 @@ impl Who {
         // The body's own words stand behind the messages, usually; whether there are any is the same
         // for every request of a program.
         if index.speaks(beginning) != Some(false) {
-            let said = said(body, self.sender.agent.is_empty());
+            let said = said(body, self.dialect.agent(), self.sender.agent.is_empty());
             index.note(beginning, said.is_some());
-            if let Some(id) = said {
-                return Some(SessionKey::new(self.dialect.agent(), id));
+            if said.is_some() {
+                return said;
             }
         }
         let account = self.account.unwrap_or_default();
@@ -153,8 +171,9 @@ fn beginning(api: Api, body: &[u8]) -> Option<u64> {
     }
 }
 
-/// A session id that the body names. Only of strangers is `user` one: agents mean a person by it.
-fn said(body: &[u8], stranger: bool) -> Option<String> {
+/// The session that the body names. Only of strangers is `user` one: agents mean a person by it. And
+/// strangers who name one in Loop Watchdog's way are known by its ids.
+fn said(body: &[u8], agent: &str, stranger: bool) -> Option<SessionKey> {
     let mut scan = Scan::new(body, 0);
     if !scan.eat(b'{') {
         return None;
@@ -170,12 +189,12 @@ fn said(body: &[u8], stranger: bool) -> Option<String> {
         }
     }
     let of_metadata = |key: &str| metadata.and_then(|object| scan::field_of(object, key)).and_then(scan::text);
-    ["session_id", "loop_watchdog_session", "loop_session"]
-        .into_iter()
-        .find_map(|key| of_metadata(key).filter(|id| !id.is_empty()))
-        .or(cache_key)
-        .or(user)
-        .filter(|id| !id.is_empty() && id.len() <= 256)
+    let names = |id: &String| !id.is_empty() && id.len() <= 256;
+    let watchdog = ["session_id", "loop_watchdog_session", "loop_session"].into_iter().find_map(of_metadata);
+    let named = |agent: &str, id: Option<String>| id.filter(names).map(|id| SessionKey::new(agent, id));
+    named(if stranger { LEGACY } else { agent }, watchdog)
+        .or_else(|| named(agent, cache_key))
+        .or_else(|| named(LEGACY, user))
 }
 
 /// A changed plan that the body names.

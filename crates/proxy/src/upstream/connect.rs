@@ -7,39 +7,61 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::base::Base;
-use super::egress::Egress;
+use super::Upstream;
 use super::guard;
 use super::link::Link;
-use super::tls::Tls;
+use super::own::Own;
+use super::tls::Spoken;
 use super::trouble::Trouble;
 
 /// Resolves, connects and, where the base says so, encrypts; all of it within `limit`.
-pub(super) async fn connect(base: &Base, egress: &Egress, tls: &Tls, limit: Duration) -> Result<Link, Trouble> {
-    let attempt = async {
-        let tcp = match egress.towards(base) {
-            None => dial(&base.host, base.port, &base.authority).await?,
-            Some(gateway) => {
-                let mut tcp = dial(&gateway.host, gateway.port, &gateway.host).await?;
-                gateway.pass(&mut tcp, base).await?;
-                tcp
-            }
-        };
-        if !base.tls {
-            return Ok(Link::Plain(tcp));
-        }
-        Ok(Link::Tls(Box::new(tls.handshake(&base.host, tcp).await?)))
-    };
-    match timeout(limit, attempt).await {
+pub(super) async fn connect(upstream: &Upstream) -> Result<Link, Trouble> {
+    let limit = upstream.connect;
+    match timeout(limit, attempt(upstream)).await {
         Ok(result) => result,
-        Err(_) => Err(Trouble::ConnectTimeout { host: base.authority.clone(), after: limit }),
+        Err(_) => Err(Trouble::ConnectTimeout { host: upstream.base.authority.clone(), after: limit }),
     }
+}
+
+async fn attempt(upstream: &Upstream) -> Result<Link, Trouble> {
+    let (base, tls) = (&upstream.base, &upstream.tls);
+    if !base.tls {
+        return Ok(Link::Plain(reach(upstream).await?));
+    }
+    if tls.is_only_http2()
+        && let Some(pipe) = upstream.bridge.pipe(&base.authority)
+    {
+        return Ok(Link::Pipe(pipe));
+    }
+    let mut spoken = tls.handshake(&base.host, reach(upstream).await?).await?;
+    if matches!(spoken, Spoken::Declined) {
+        spoken = tls.handshake(&base.host, reach(upstream).await?).await?;
+    }
+    match spoken {
+        Spoken::Http1(tls) => Ok(Link::Tls(Box::new(tls))),
+        Spoken::Http2(tls) => match upstream.bridge.open(tls, &base.authority).await {
+            Ok(pipe) => Ok(Link::Pipe(pipe)),
+            Err(error) => Err(Trouble::Garbage { host: base.authority.clone(), problem: error.to_string() }),
+        },
+        Spoken::Declined => Err(Trouble::Closed { host: base.authority.clone() }),
+    }
+}
+
+/// A bare connection, through the network's own proxy where there is one.
+async fn reach(upstream: &Upstream) -> Result<TcpStream, Trouble> {
+    let (base, own) = (&upstream.base, &upstream.own);
+    let Some(gateway) = upstream.egress.towards(base) else {
+        return dial(&base.host, base.port, &base.authority, own).await;
+    };
+    let mut tcp = dial(&gateway.host, gateway.port, &gateway.host, own).await?;
+    gateway.pass(&mut tcp, base).await?;
+    Ok(tcp)
 }
 
 /// How long one address may take while there is another to try.
 const PER_ADDRESS: Duration = Duration::from_secs(3);
 
-async fn dial(name: &str, port: u16, said: &str) -> Result<TcpStream, Trouble> {
+async fn dial(name: &str, port: u16, said: &str, own: &Own) -> Result<TcpStream, Trouble> {
     let host = || said.to_owned();
     let addresses: Vec<SocketAddr> =
         tokio::net::lookup_host((name, port)).await.map_err(|source| Trouble::Name { host: host(), source })?.collect();
@@ -47,6 +69,9 @@ async fn dial(name: &str, port: u16, said: &str) -> Result<TcpStream, Trouble> {
     for (index, address) in addresses.iter().enumerate() {
         if guard::forbidden(address.ip()) {
             return Err(Trouble::Forbidden { host: host(), address: address.ip() });
+        }
+        if own.is(*address) {
+            return Err(Trouble::Circle { host: host() });
         }
         let attempt = TcpStream::connect(address);
         let is_last = index + 1 == addresses.len();

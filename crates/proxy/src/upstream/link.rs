@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -12,6 +12,8 @@ use tokio_rustls::client::TlsStream;
 pub(crate) enum Link {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// HTTP/2 at the far end, see [`super::bridge`].
+    Pipe(DuplexStream),
 }
 
 impl Link {
@@ -47,6 +49,7 @@ impl AsyncRead for Link {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+            Self::Pipe(pipe) => Pin::new(pipe).poll_read(cx, buf),
         }
     }
 }
@@ -56,6 +59,7 @@ impl AsyncWrite for Link {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
             Self::Tls(tls) => Pin::new(tls).poll_write(cx, bytes),
+            Self::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
         }
     }
 
@@ -67,6 +71,7 @@ impl AsyncWrite for Link {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, parts),
             Self::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, parts),
+            Self::Pipe(pipe) => Pin::new(pipe).poll_write_vectored(cx, parts),
         }
     }
 
@@ -78,6 +83,7 @@ impl AsyncWrite for Link {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
             Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Self::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
         }
     }
 
@@ -85,6 +91,7 @@ impl AsyncWrite for Link {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Self::Pipe(pipe) => Pin::new(pipe).poll_shutdown(cx),
         }
     }
 }

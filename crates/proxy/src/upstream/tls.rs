@@ -1,6 +1,7 @@
 //! Encryption to upstreams.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustls::pki_types::pem::PemObject;
@@ -17,6 +18,16 @@ use super::trouble::Trouble;
 pub(super) struct Tls {
     ca_file: Option<PathBuf>,
     config: OnceLock<Result<Arc<ClientConfig>, String>>,
+    /// The upstream declined HTTP/1.1.
+    only_http2: AtomicBool,
+}
+
+/// An encrypted connection, by what is spoken on it.
+pub(super) enum Spoken {
+    Http1(TlsStream<TcpStream>),
+    Http2(TlsStream<TcpStream>),
+    /// The upstream declined HTTP/1.1 and hung up: connect once more for HTTP/2.
+    Declined,
 }
 
 impl std::fmt::Debug for Tls {
@@ -27,14 +38,31 @@ impl std::fmt::Debug for Tls {
 
 impl Tls {
     pub(super) fn new(ca_file: Option<PathBuf>) -> Self {
-        Self { ca_file, config: OnceLock::new() }
+        Self { ca_file, config: OnceLock::new(), only_http2: AtomicBool::new(false) }
     }
 
-    pub(super) async fn handshake(&self, host: &str, tcp: TcpStream) -> Result<TlsStream<TcpStream>, Trouble> {
+    /// Whether the upstream is known to speak nothing but HTTP/2.
+    pub(super) fn is_only_http2(&self) -> bool {
+        self.only_http2.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn handshake(&self, host: &str, tcp: TcpStream) -> Result<Spoken, Trouble> {
         let failed = |problem: String| Trouble::Tls { host: host.to_owned(), problem };
-        let config = self.config.get_or_init(|| self.build()).clone().map_err(failed)?;
+        let mut config = self.config.get_or_init(|| self.build()).clone().map_err(failed)?;
+        let http2 = self.is_only_http2();
+        if http2 {
+            Arc::make_mut(&mut config).alpn_protocols = vec![b"h2".to_vec()];
+        }
         let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;
-        TlsConnector::from(config).connect(name, tcp).await.map_err(|error| failed(explain(&error)))
+        match TlsConnector::from(config).connect(name, tcp).await {
+            Ok(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => Ok(Spoken::Http2(tls)),
+            Ok(tls) => Ok(Spoken::Http1(tls)),
+            Err(error) if !http2 && declines_http1(&error) => {
+                self.only_http2.store(true, Ordering::Relaxed);
+                Ok(Spoken::Declined)
+            }
+            Err(error) => Err(failed(explain(&error))),
+        }
     }
 
     fn build(&self) -> Result<Arc<ClientConfig>, String> {
@@ -55,13 +83,19 @@ impl Tls {
             }
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
             .with_root_certificates(roots)
             .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
+}
+
+fn declines_http1(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)))
 }
 
 /// The usual ways a certificate fails, in plain words.

@@ -10,6 +10,8 @@ pub enum Trouble {
     Name { host: String, source: io::Error },
     #[error("{host} resolves to {address}, where no model API lives; the connection was not made")]
     Forbidden { host: String, address: std::net::IpAddr },
+    #[error("{host} is Belay itself; name the address of the model API instead, or unset the variable that names it")]
+    Circle { host: String },
     #[error("{host} refused the connection; is the server running?")]
     Refused { host: String },
     #[error("{host} could not be reached ({source})")]
@@ -34,6 +36,7 @@ impl Trouble {
         match self {
             Self::Name { .. } => "upstream_name",
             Self::Forbidden { .. } => "upstream_forbidden",
+            Self::Circle { .. } => "upstream_circle",
             Self::Refused { .. } => "upstream_refused",
             Self::Unreachable { .. } => "upstream_unreachable",
             Self::ConnectTimeout { .. } => "upstream_connect_timeout",

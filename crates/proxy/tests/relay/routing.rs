@@ -72,7 +72,7 @@ async fn a_request_through_us_as_a_web_proxy_is_refused() {
 async fn a_configured_key_goes_to_its_own_upstream_only() {
     let bench = bench_with(|config| config.upstreams[0].auth = Auth::bearer("sk-ours")).await;
     let mut client = bench.client().await;
-    client.send("GET /v1/models HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer sk-client\r\n\r\n").await;
+    client.send("GET /v1/models HTTP/1.1\r\nHost: localhost:8787\r\nAuthorization: Bearer sk-client\r\n\r\n").await;
     let mut upstream = bench.accept().await;
     let head = upstream.read_head().await;
     assert!(head.contains("authorization: Bearer sk-ours") && !head.contains("sk-client"), "{head}");

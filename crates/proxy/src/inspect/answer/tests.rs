@@ -31,8 +31,12 @@ event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_num
 const GENERATE: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hm\",\"thought\":true},{\"text\":\"I \"}],\"role\":\"model\"}}],\"modelVersion\":\"gemini-2.5-pro\",\"responseId\":\"r1\"}\r\n\r\n\
 data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"will.\"},{\"functionCall\":{\"name\":\"f\",\"args\":{}}}],\"role\":\"model\"},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":100,\"cachedContentTokenCount\":60,\"candidatesTokenCount\":5,\"thoughtsTokenCount\":2}}\r\n\r\n";
 
+fn charge() -> Charge {
+    crate::buffer::Buffers::new(usize::MAX).charge()
+}
+
 fn read(api: Api, pieces: &[&[u8]]) -> Answered {
-    let mut reader = Reader::new(api, 200, "text/event-stream; charset=utf-8", None, None);
+    let mut reader = Reader::new(api, 200, "text/event-stream; charset=utf-8", None, None, charge());
     pieces.iter().for_each(|piece| reader.feed(piece));
     reader.finish(true).0
 }
@@ -86,7 +90,7 @@ fn compressed_streams_are_read_too() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(MESSAGES.as_bytes()).unwrap();
     let packed = gzip.finish().unwrap();
-    let mut reader = Reader::new(Api::Messages, 200, "text/event-stream", Some("gzip"), None);
+    let mut reader = Reader::new(Api::Messages, 200, "text/event-stream", Some("gzip"), None, charge());
     packed.chunks(7).for_each(|piece| reader.feed(piece));
     assert!(!reader.may_end_here(), "nothing can be added to a compressed stream");
     assert_eq!(summary(&reader.finish(true).0), STREAMS[1].2);
@@ -95,7 +99,7 @@ fn compressed_streams_are_read_too() {
 #[test]
 fn plain_answers_are_read() {
     let plain = |api, body: &str| {
-        let mut reader = Reader::new(api, 200, "application/json", None, None);
+        let mut reader = Reader::new(api, 200, "application/json", None, None, charge());
         reader.feed(body.as_bytes());
         summary(&reader.finish(true).0)
     };
@@ -115,7 +119,7 @@ fn plain_answers_are_read() {
 #[test]
 fn failures_are_read_in_every_shape() {
     let failure = |status, body: &str| {
-        let mut reader = Reader::new(Api::Chat, status, "text/html", None, None);
+        let mut reader = Reader::new(Api::Chat, status, "text/html", None, None, charge());
         reader.feed(body.as_bytes());
         let failure = reader.finish(true).0.failure.unwrap();
         (failure.status, failure.kind, failure.message, failure.resets_at)
@@ -149,7 +153,7 @@ fn a_cut_stream_ends_properly_wherever_it_can_be_cut() {
     for (api, stream, _) in STREAMS {
         let mut cuts = 0;
         for cut in 0..stream.len() {
-            let mut reader = Reader::new(api, 200, "text/event-stream", None, None);
+            let mut reader = Reader::new(api, 200, "text/event-stream", None, None, charge());
             reader.feed(&stream.as_bytes()[..cut]);
             if !reader.may_end_here() || !reader.is_open_stream() {
                 continue;
@@ -167,7 +171,7 @@ fn a_cut_stream_ends_properly_wherever_it_can_be_cut() {
 
 #[test]
 fn chanting_is_found_while_it_streams() {
-    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, Some(ChantRules::default()));
+    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, Some(ChantRules::default()), charge());
     let mut fed = 0;
     while reader.chanting().is_none() {
         reader

@@ -57,15 +57,15 @@ fn by_body(body: &str, index: &mut Beginnings) -> String {
 fn the_body_may_name_the_session() {
     let mut index = Beginnings::default();
     for (fields, id) in [
-        (r#""metadata":{"session_id":"a"},"user":"u""#, "a"),
-        (r#""metadata":{"loop_watchdog_session":"b"}"#, "b"),
-        (r#""metadata":{"x":1},"prompt_cache_key":"c","user":"u""#, "c"),
-        (r#""user":"d""#, "d"),
+        (r#""metadata":{"session_id":"a"},"user":"u""#, "legacy:a"),
+        (r#""metadata":{"loop_watchdog_session":"b"}"#, "legacy:b"),
+        (r#""metadata":{"x":1},"prompt_cache_key":"c","user":"u""#, "unknown:c"),
+        (r#""user":"d""#, "legacy:d"),
     ] {
         let body = format!(r#"{{"messages":[{{"role":"user","content":"{id}"}}],{fields}}}"#);
         // The second time the beginning is known, and the words behind it count all the same.
         for _ in 0..2 {
-            assert_eq!(by_body(&body, &mut index), format!("unknown:{id}"));
+            assert_eq!(by_body(&body, &mut index), id);
         }
     }
 }
@@ -95,6 +95,14 @@ fn the_account_gives_nothing_away() {
     assert_ne!(digest("authorization", "Bearer sk-1"), digest("x-api-key", "sk-2"));
     assert_ne!(digest("authorization", "Bearer sk-1"), Digest::of("Bearer sk-1"));
     assert_eq!(who(&[], None).account, None);
+}
+
+#[test]
+fn a_body_tells_what_the_headers_do_not() {
+    let mut told = who(&[("x-loop-branch", "main")], None).told;
+    told.complete(br#"{"metadata":{"repository":"r","workspace":"/w","branch":"other","task_id":"t"}}"#);
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(told, Told { project: text("r"), cwd: text("/w"), branch: text("main"), task: text("t") });
 }
 
 #[test]

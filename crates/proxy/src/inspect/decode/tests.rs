@@ -1,0 +1,69 @@
+use super::*;
+
+const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\ndata: [DONE]\n\n";
+
+/// `TEXT`, packed by the reference programs.
+const BROTLI_TEXT: &[u8] = &[
+    27, 64, 0, 96, 157, 5, 238, 190, 97, 56, 205, 195, 2, 62, 189, 166, 184, 191, 20, 217, 218, 43, 16, 178, 84, 232,
+    234, 75, 29, 145, 62, 216, 128, 3, 246, 113, 192, 231, 104, 28, 60, 100, 165, 61, 19, 233, 70, 192, 234, 54, 90,
+    154, 201, 180, 226, 239, 138, 255, 166, 215, 13, 27, 78, 0,
+];
+const ZSTD_TEXT: &[u8] = &[
+    40, 181, 47, 253, 4, 88, 9, 2, 0, 100, 97, 116, 97, 58, 32, 123, 34, 99, 104, 111, 105, 99, 101, 115, 34, 58, 91,
+    123, 34, 100, 101, 108, 116, 97, 34, 58, 123, 34, 99, 111, 110, 116, 101, 110, 116, 34, 58, 34, 72, 101, 108, 108,
+    111, 34, 125, 125, 93, 125, 10, 10, 100, 97, 116, 97, 58, 32, 91, 68, 79, 78, 69, 93, 10, 10, 220, 214, 143, 253,
+];
+
+fn unpacked(encoding: &str, packed: &[u8], piece: usize) -> Option<String> {
+    let mut decoded = Decoded::new(Some(encoding))?;
+    let mut out = Vec::new();
+    for piece in packed.chunks(piece) {
+        if !decoded.feed(piece, &mut |bytes| out.extend_from_slice(bytes)) {
+            return None;
+        }
+    }
+    decoded.finish(&mut |bytes| out.extend_from_slice(bytes));
+    String::from_utf8(out).ok()
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(text.as_bytes()).unwrap();
+    gzip.finish().unwrap()
+}
+
+#[test]
+fn every_encoding_that_agents_accept_is_read_however_it_is_cut() {
+    let gzip = gzip(TEXT);
+    for (encoding, packed) in [("gzip", gzip.as_slice()), ("br", BROTLI_TEXT), ("zstd", ZSTD_TEXT)] {
+        for piece in 1..=packed.len() {
+            assert_eq!(unpacked(encoding, packed, piece).as_deref(), Some(TEXT), "{encoding} in pieces of {piece}");
+        }
+    }
+}
+
+#[test]
+fn a_long_answer_is_read_to_its_end() {
+    let long = (0..40_000).map(|n| format!("data: {n}\n\n")).collect::<String>();
+    let packed = ruzstd::encoding::compress_to_vec(long.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    assert_eq!(unpacked("zstd", &packed, 1000).as_deref(), Some(long.as_str()));
+    assert_eq!(unpacked("gzip", &gzip(&long), 1000).as_deref(), Some(long.as_str()));
+}
+
+#[test]
+fn what_is_not_what_it_claims_to_be_is_left_alone() {
+    for encoding in ["gzip", "zstd", "br"] {
+        let garbage = [0xff; 64];
+        assert!(unpacked(encoding, &garbage, 64).is_none_or(|text| text.is_empty()), "{encoding}");
+    }
+    assert!(Decoded::new(Some("aes128gcm")).is_none());
+}
+
+#[test]
+fn a_request_that_unpacks_to_too_much_is_not_read() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let zeros = vec![0; 1024 * 1024];
+    (0..=MOST / zeros.len()).for_each(|_| gzip.write_all(&zeros).unwrap());
+    assert!(whole("gzip", &gzip.finish().unwrap()).is_none());
+    assert_eq!(whole("zstd", ZSTD_TEXT).as_deref(), Some(TEXT.as_bytes()));
+}
