@@ -40,6 +40,68 @@ async fn an_upstream_that_hangs_up_without_a_word_is_reported() {
 }
 
 #[tokio::test]
+async fn a_reset_before_the_answer_is_reported_and_one_within_it_is_passed_on() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send(post("/v1/responses", "x")).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to("x").await;
+    upstream.reset();
+    let (status, error) = client.complaint().await;
+    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 502 Bad Gateway", &"upstream_closed".into()));
+    client.send(post("/v1/responses", "y")).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to("y").await;
+    upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").await;
+    client.read_to("half").await;
+    upstream.reset();
+    assert_eq!(client.read_all().await, "", "nothing is made up");
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_is_recorded_once() {
+    let bench = bench().await;
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1]}"#;
+    let ask = post("/v1/chat/completions", body).replacen("\r\n", "\r\nX-Loop-Session: s\r\n", 1);
+    let answer = ok(r#"{"id":"c-1","choices":[]}"#).replacen("\r\n", "\r\nContent-Type: application/json\r\n", 1);
+    let mut client = bench.client().await;
+    client.send(&ask).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(body).await;
+    upstream.send(&answer).await;
+    client.read_exactly(answer.len()).await;
+    // The pooled connection takes the next request and is closed before an answer.
+    client.send(&ask).await;
+    upstream.read_to(body).await;
+    drop(upstream);
+    let mut upstream = bench.accept().await;
+    upstream.read_to(body).await;
+    upstream.send(answer.replace("c-1", "c-2")).await;
+    client.read_exactly(answer.len()).await;
+    let answered = |event: &belay_core::Event| event.body.kind() == "model_answered";
+    let events = bench.judge.heard(|events| events.iter().filter(|event| answered(event)).count() == 2).await;
+    let kinds: Vec<_> = events.iter().map(|event| event.body.kind()).collect();
+    assert_eq!(
+        kinds,
+        ["session_started", "model_asked", "prompt", "model_answered", "model_asked", "model_answered"],
+        "the prompt once, each question once"
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_while_we_connect_is_let_go() {
+    // Nobody accepts: the connection is made by the kernel and the handshake never ends.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", silent.local_addr().unwrap());
+    let bench = bench_with(|config| config.upstreams.push(UpstreamConfig::new("silent", url))).await;
+    let mut client = bench.client().await;
+    client.send(post("/silent/v1/responses", "x")).await;
+    let mut upstream = crate::support::Peer(silent.accept().await.unwrap().0);
+    drop(client);
+    upstream.closed().await;
+}
+
+#[tokio::test]
 async fn garbage_is_not_passed_on() {
     let bench = bench().await;
     let mut client = bench.client().await;

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop there")]
 
+mod credentials;
 mod faults;
 mod inspection;
 mod interventions;
 mod routing;
+mod strain;
 mod support;
+mod tls;
 mod transparent;

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use belay_core::{Body, Event, SessionKey, Verdict};
 use belay_proxy::{Config, Judge, Later, Ours, Relay, Rewound, Standing, UpstreamConfig};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 /// How long anything may take before a test calls it hung.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Answers whatever is for us with its path.
 struct Echo;
@@ -137,14 +137,22 @@ impl Bench {
 
     /// The next connection the relay makes.
     pub(crate) async fn accept(&self) -> Peer {
-        Peer(self.upstream.accept().await.unwrap().0)
+        let accepted = tokio::time::timeout(PATIENCE, self.upstream.accept()).await;
+        Peer(accepted.expect("a connection to the upstream").unwrap().0)
     }
 }
 
 /// One end of a connection, driven by hand.
-pub(crate) struct Peer(pub(crate) TcpStream);
+pub(crate) struct Peer<S = TcpStream>(pub(crate) S);
 
 impl Peer {
+    /// Breaks the connection off, so that the other side gets an error instead of an end.
+    pub(crate) fn reset(self) {
+        rustix::net::sockopt::set_socket_linger(&self.0, Some(Duration::ZERO)).unwrap();
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.write_all(bytes.as_ref()).await.unwrap();
     }
@@ -177,7 +185,8 @@ impl Peer {
 
     pub(crate) async fn read_exactly(&mut self, n: usize) -> Vec<u8> {
         let mut bytes = vec![0; n];
-        self.0.read_exact(&mut bytes).await.unwrap();
+        let read = tokio::time::timeout(PATIENCE, self.0.read_exact(&mut bytes)).await;
+        read.unwrap_or_else(|_| panic!("{n} bytes did not come")).unwrap();
         bytes
     }
 

@@ -1,0 +1,101 @@
+//! Keys go where they were meant to go, and nowhere else.
+
+use belay_proxy::{Auth, UpstreamConfig};
+
+use crate::support::{bench, bench_with, ok, post};
+
+#[tokio::test]
+async fn a_redirect_is_the_clients_business() {
+    let bench = bench().await;
+    let elsewhere = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut client = bench.client().await;
+    client.send("GET /v1/models HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer sk-client\r\n\r\n").await;
+    let mut upstream = bench.accept().await;
+    upstream.read_head().await;
+    let answer = format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n",
+        elsewhere.local_addr().unwrap()
+    );
+    upstream.send(&answer).await;
+    assert_eq!(client.read_head().await, answer);
+    // The next request goes to the same upstream as before, and nobody has knocked elsewhere.
+    client.send(post("/v1/responses", "next")).await;
+    upstream.read_to("next").await;
+    elsewhere.into_std().unwrap().accept().expect_err("the redirect was followed");
+}
+
+#[tokio::test]
+async fn a_request_that_would_come_back_to_us_is_refused() {
+    let bench = bench().await;
+    let url = format!("http://{}/openai", bench.address);
+    bench.relay.begin_run("codex:r-1", &[UpstreamConfig::new("openai", url)]).unwrap();
+    let mut client = bench.client().await;
+    client.send(post("/s/codex:r-1/openai/v1/responses", "x")).await;
+    let (status, error) = client.complaint().await;
+    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 502 Bad Gateway", &"upstream_circle".into()));
+}
+
+#[tokio::test]
+async fn no_page_in_a_browser_asks_with_a_configured_key() {
+    let bench = bench_with(|config| config.upstreams[0].auth = Auth::bearer("sk-ours")).await;
+    for lines in [
+        "Host: 127.0.0.1:8787\r\nOrigin: https://evil.example\r\n",
+        "Host: localhost:8787\r\nOrigin: null\r\n",
+        "Host: rebound.evil.example:8787\r\n",
+    ] {
+        let mut client = bench.client().await;
+        client.send(format!("POST /v1/responses HTTP/1.1\r\n{lines}Content-Length: 2\r\n\r\n{{}}")).await;
+        let (status, error) = client.complaint().await;
+        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 403 Forbidden", &"from_a_page".into()), "{lines}");
+    }
+    for lines in [
+        "Host: localhost:8787\r\nOrigin: http://localhost:3000\r\n",
+        "Host: [::1]:8787\r\n",
+        "Host: 127.0.0.1\r\nOrigin: http://[::1]:1\r\n",
+    ] {
+        let mut client = bench.client().await;
+        client.send(format!("GET /v1/models HTTP/1.1\r\n{lines}\r\n")).await;
+        assert!(bench.accept().await.read_head().await.contains("authorization: Bearer sk-ours"), "{lines}");
+    }
+    // A page that brings a key of its own spends nothing of ours.
+    let mut client = bench.client().await;
+    client.send("GET /anthropic/v1/models HTTP/1.1\r\nHost: h\r\nOrigin: https://a.example\r\n\r\n").await;
+    bench.accept().await.read_head().await;
+}
+
+#[tokio::test]
+async fn a_key_of_one_provider_is_not_given_to_another() {
+    let anthropic = UpstreamConfig::new("anthropic", "https://api.anthropic.com");
+    let bench = bench_with(|config| config.upstreams = vec![anthropic]).await;
+    let mut client = bench.client().await;
+    for key in ["Authorization: Bearer sk-proj-1", "X-Api-Key: sk-or-1", "x-goog-api-key: AIzaX"] {
+        client.send(format!("POST /v1/messages HTTP/1.1\r\nHost: h\r\n{key}\r\nContent-Length: 2\r\n\r\n{{}}")).await;
+        let (status, error) = client.complaint().await;
+        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 400 Bad Request", &"misdirected_key".into()));
+        assert!(!error.to_string().contains(key.rsplit(' ').next().unwrap()), "the key is repeated: {error}");
+    }
+}
+
+#[tokio::test]
+async fn no_key_is_recorded_whichever_header_carries_it() {
+    let bench = bench().await;
+    let names = ["Authorization", "X-Api-Key", "x-goog-api-key", "api-key", "Cookie", "chatgpt-account-id"];
+    for (index, name) in names.iter().enumerate() {
+        let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1]}"#;
+        let mut client = bench.client().await;
+        client
+            .send(format!(
+                "POST /openai/v1/chat/completions HTTP/1.1\r\nHost: h\r\nX-Session-Id: ses_{index}\r\nUser-Agent: opencode/1\r\n{name}: very-secret\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ))
+            .await;
+        let mut upstream = bench.accept().await;
+        assert!(upstream.read_head().await.contains("very-secret"));
+        upstream.read_to(body).await;
+        upstream.send(ok("{}").replacen("\r\n", "\r\nContent-Type: application/json\r\n", 1)).await;
+        client.read_to("{}").await;
+    }
+    let asked = |event: &belay_core::Event| matches!(event.body, belay_core::Body::ModelAsked(_));
+    let events = bench.judge.heard(|events| events.iter().filter(|event| asked(event)).count() == names.len()).await;
+    assert!(!serde_json::to_string(&events).unwrap().contains("very-secret"));
+}
