@@ -36,10 +36,6 @@ use crate::exit::Exit;
 pub(crate) type Ended = Result<Exit, CommandError>;
 
 pub(crate) fn run(cli: Cli) -> Ended {
-    // A status bar is no place for errors, not even for that of a missing home.
-    if let Command::Statusline(args) = &cli.command {
-        return statusline::run(args, cli.global.home.as_ref());
-    }
     let context = Context::new(cli.global)?;
     match cli.command {
         Command::Serve(args) => serve::run(&context, &args),
@@ -57,7 +53,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Tombstones(args) => tombstones::run(&context, &args),
         Command::Wait(args) => wait::run(&context, &args),
         Command::Result(args) => result::run(&context, &args),
-        Command::Statusline(args) => statusline::run(&args, None),
+        Command::Statusline(args) => statusline::run(&args),
         Command::Hook(args) => hook::run(&args),
         Command::Pause(args) => decide::pause(&context, &args),
         Command::Resume(args) => decide::resume(&context, &args),

@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Failed,
     Usage,
     Partly,
+    /// A session was paused or killed.
+    Held,
     /// As the program that was run ended.
     Child(u8),
 }
@@ -19,6 +21,7 @@ const TABLE: &[(Exit, u8, &str)] = &[
     (Exit::Failed, 1, "not done: the message says why and what to do"),
     (Exit::Usage, 2, "the command line was not understood"),
     (Exit::Partly, 3, "some of the input was refused (`events post`), the rest is done"),
+    (Exit::Held, 4, "a session was paused or killed (`result`, and `run` in CI)"),
 ];
 
 impl Exit {

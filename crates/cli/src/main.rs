@@ -21,8 +21,14 @@ use clap::Parser;
 fn main() -> ExitCode {
     // An agent reads a usage error as "deny", and waits for us at every tool call: hooks come before
     // anything that could fail or take its time.
-    if let Some(args) = commands::hook::arguments(std::env::args_os().skip(1)) {
+    if let Some(args) = commands::hook::arguments("hook", std::env::args_os().skip(1)) {
         belay_hooks::thin::main(args);
+        return ExitCode::SUCCESS;
+    }
+    // A status bar shows whatever goes wrong, so nothing does.
+    if let Some(args) = commands::hook::arguments("statusline", std::env::args_os().skip(1))
+        && commands::statusline::main(args)
+    {
         return ExitCode::SUCCESS;
     }
     let cli = args::Cli::parse();

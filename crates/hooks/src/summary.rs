@@ -109,6 +109,9 @@ const STATUSES: &[&str] = &["killed", "paused", "interventions", "clean"];
 /// Writes a session's result into the file in `folder`, beside those of other sessions.
 pub fn write_result(folder: &Path, row: &SessionRow) -> std::io::Result<()> {
     let path = folder.join(RESULT_FILE);
+    // Sessions may end at the same time. Where a folder cannot be locked, the last one wins.
+    let lock = std::fs::File::open(folder);
+    let _held = lock.as_ref().is_ok_and(|folder| folder.lock().is_ok());
     let known: Value =
         std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let new = result(row);

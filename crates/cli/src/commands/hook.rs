@@ -17,14 +17,14 @@ pub(crate) struct HookArgs {
     event: Option<String>,
 }
 
-/// The arguments of a hook call; `None` when it is another command.
-pub(crate) fn arguments(args: impl Iterator<Item = OsString>) -> Option<std::vec::IntoIter<OsString>> {
+/// The arguments of a command that is recognised before clap; `None` when it is another one.
+pub(crate) fn arguments(command: &str, args: impl Iterator<Item = OsString>) -> Option<std::vec::IntoIter<OsString>> {
     let mut before = Vec::new();
     let mut args = args;
     loop {
         let arg = args.next()?;
         match arg.to_str() {
-            Some("hook") => break,
+            Some(word) if word == command => break,
             Some("--home") => {
                 before.push(arg);
                 before.push(args.next()?);

@@ -24,6 +24,9 @@ pub(crate) enum ImportCommand {
         /// Show what would be written, and write nothing.
         #[arg(long)]
         dry_run: bool,
+        /// Take over the webhook that .heartbeat.yml names: look at it first.
+        #[arg(long)]
+        webhook: bool,
     },
 }
 
@@ -43,24 +46,26 @@ struct Mapped {
 }
 
 pub(crate) fn run(context: &Context, command: &ImportCommand) -> Ended {
-    let ImportCommand::Heartbeat { folder, dry_run } = command;
-    let mapped = heartbeat::read(folder, &context.env)?;
+    let ImportCommand::Heartbeat { folder, dry_run, webhook } = command;
+    let mapped = heartbeat::read(folder, &context.env, *webhook)?;
     if mapped.is_empty() {
         return Err(CommandError::new(format!("there is nothing of heartbeat in {}", folder.display()))
             .hint("it looks for .heartbeat.yml, .heartbeat/patterns/*.json and HEARTBEAT_* variables"));
     }
     let project = folder.join(PROJECT_FILE);
+    let user = context.places.config_file().to_path_buf();
+    let mut written = Vec::new();
     if !dry_run {
-        write(
-            &project,
-            Source::Project { path: project.clone(), trusted: true },
-            mapped.iter().filter(|one| !one.user),
-        )?;
-        let user = context.places.config_file().to_path_buf();
-        write(&user, Source::User(user.clone()), mapped.iter().filter(|one| one.user))?;
+        let trusted = Source::Project { path: project.clone(), trusted: true };
+        if write(&project, trusted, mapped.iter().filter(|one| !one.user))? {
+            written.push(project.display().to_string());
+        }
+        if write(&user, Source::User(user.clone()), mapped.iter().filter(|one| one.user))? {
+            written.push(user.display().to_string());
+        }
     }
     if context.out.json {
-        context.out.json(&json!({ "imported": mapped, "dry_run": dry_run }))?;
+        context.out.json(&json!({ "imported": mapped, "dry_run": dry_run, "written": written }))?;
         return Ok(Exit::Done);
     }
     for one in &mapped {
@@ -70,30 +75,31 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> Ended {
             context.out.line(format!("    {note}"))?;
         }
     }
-    context.out.say(match dry_run {
+    context.out.say(match written.is_empty() {
         true => "Nothing was written.".to_owned(),
         false => format!(
-            "Written to {} and {}. Looser settings of a project count once you trust it: `belay trust`.",
-            project.display(),
-            context.places.config_file().display()
+            "Written to {}. Looser settings of a project count once you trust it: `belay trust`.",
+            written.join(" and ")
         ),
     });
     Ok(Exit::Done)
 }
 
+/// Whether there was anything to write.
 fn write<'m>(
     path: &std::path::Path,
     source: Source,
     mapped: impl Iterator<Item = &'m Mapped>,
-) -> Result<(), CommandError> {
+) -> Result<bool, CommandError> {
     let mut wanted = mapped.filter_map(|one| one.to.as_ref()).peekable();
     if wanted.peek().is_none() {
-        return Ok(());
+        return Ok(false);
     }
     let mut edit = Edit::open(path, source)?;
     for (key, value) in wanted {
         let parsed = Key::parse(key).ok_or_else(|| CommandError::new(format!("`{key}` is no key")))?;
         edit.set(&parsed, value)?;
     }
-    Ok(edit.save()?)
+    edit.save()?;
+    Ok(true)
 }

@@ -1,6 +1,10 @@
 //! `belay result`: how headless runs in this folder ended, for scripts.
 
-use belay_hooks::summary::RESULT_FILE;
+use std::path::Path;
+
+use belay_core::SessionKey;
+use belay_hooks::summary::{self, RESULT_FILE};
+use belay_store::Store;
 use clap::Args;
 use serde_json::Value;
 
@@ -11,7 +15,7 @@ use crate::exit::Exit;
 
 #[derive(Debug, Args)]
 #[command(after_help = "With CI=true hooks write belay-result.json into the folder the agent works in.\n\
-    Exit status 1 tells that a session was paused or killed.")]
+    Exit status 4 tells that a session was paused or killed and is still held; 1, that there is no result.")]
 pub(crate) struct ResultArgs {}
 
 pub(crate) fn run(context: &Context, _args: &ResultArgs) -> Ended {
@@ -30,5 +34,24 @@ pub(crate) fn run(context: &Context, _args: &ResultArgs) -> Ended {
             context.out.line(crate::output::one_line(&line))?;
         }
     }
-    Ok(if matches!(status, "paused" | "killed") { Exit::Failed } else { Exit::Done })
+    Ok(if matches!(status, "paused" | "killed") { Exit::Held } else { Exit::Done })
+}
+
+/// How `belay run` ends in CI: the result is written, whatever sensors there were, and an agent that
+/// ends well though it was held has not done its work.
+pub(super) fn of_run(context: &Context, session: Option<&SessionKey>, folder: &Path, exit: Exit) -> Exit {
+    if !belay_hooks::thin::is_ci(&context.env) {
+        return exit;
+    }
+    let row = session.and_then(|key| context.store().ok()??.session(key).ok()?);
+    let Some(row) = row else { return exit };
+    if let Err(error) = summary::write_result(folder, &row) {
+        context.out.warn(&format!("{RESULT_FILE} could not be written: {error}"), None);
+    }
+    let held = row.state.is_paused() || row.state.is_killed();
+    if !held || exit.code() != 0 {
+        return exit;
+    }
+    context.out.say(format!("{} is held; `belay explain {0}` tells why.", row.key));
+    Exit::Held
 }

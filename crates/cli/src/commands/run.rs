@@ -89,7 +89,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
     drop(watch);
     let ended = ended?;
     story.end(&ended);
-    Ok(Exit::Child(ended.status()))
+    Ok(super::result::of_run(context, story.session().as_ref(), &plan.folder, Exit::Child(ended.status())))
 }
 
 /// The resident process, started if need be.

@@ -1,8 +1,9 @@
 //! `belay statusline`: one line for Claude Code's status bar. Like a hook it never fails: a status
 //! bar is no place for errors.
 
-use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
 
 use belay_config::{Env, Places};
 use belay_core::{SessionKey, State};
@@ -25,20 +26,44 @@ pub(crate) struct StatuslineArgs {
 /// More than Claude Code writes.
 const MAX_INPUT: u64 = 1024 * 1024;
 
-pub(crate) fn run(args: &StatuslineArgs, home: Option<&PathBuf>) -> Ended {
-    // Nothing of this may fail or take long.
-    let line = line(&args.agent, home).unwrap_or_else(|| "belay".to_owned());
-    let _ = writeln!(std::io::stdout(), "{line}");
+/// Tells the line, whatever the arguments. `false`: help is wanted, which clap gives.
+pub(crate) fn main(args: impl Iterator<Item = OsString>) -> bool {
+    let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if args.iter().any(|arg| matches!(arg.as_str(), "-h" | "--help")) {
+        return false;
+    }
+    let value = |name: &str| {
+        let at = args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1));
+        let joined = args.iter().find_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
+        at.map(String::as_str).or(joined)
+    };
+    say(value("--agent").unwrap_or("claude-code"), value("--home").map(Path::new));
+    true
+}
+
+/// Reached only by way of clap, which `main` does not take for this.
+pub(crate) fn run(args: &StatuslineArgs) -> Ended {
+    say(&args.agent, None);
     Ok(Exit::Done)
 }
 
-fn line(agent: &str, home: Option<&PathBuf>) -> Option<String> {
+fn say(agent: &str, home: Option<&Path>) {
+    let line = line(agent, home).unwrap_or_else(|| "belay".to_owned());
+    // Who does not read it has no status bar.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn line(agent: &str, home: Option<&Path>) -> Option<String> {
+    // A person who tries it at a terminal would wait for ever.
+    if std::io::stdin().is_terminal() {
+        return None;
+    }
     let mut input = Vec::new();
     std::io::stdin().take(MAX_INPUT).read_to_end(&mut input).ok()?;
     let input: Value = serde_json::from_slice(&input).ok()?;
     let id = input.get("session_id")?.as_str()?;
     let env = Env::of_process();
-    let places = Places::find(&env, home.map(PathBuf::as_path)).ok()?;
+    let places = Places::find(&env, home).ok()?;
     let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     let store = SqliteStore::open(places.database(), options).ok()?;
     let agent = belay_agents::agent(agent).map_or(agent, |agent| agent.id);

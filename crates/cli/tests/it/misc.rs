@@ -16,6 +16,7 @@ fn help_names_every_command_and_the_exit_codes() {
       1  not done: the message says why and what to do
       2  the command line was not understood
       3  some of the input was refused (`events post`), the rest is done
+      4  a session was paused or killed (`result`, and `run` in CI)
       `run` ends as the program it ran does
     ");
     assert_eq!(World::new().run(&[]).code, Some(2), "without a command the help is an answer to a mistake");

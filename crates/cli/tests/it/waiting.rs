@@ -85,10 +85,14 @@ fn a_wait_for_nothing_is_a_mistake() {
 #[test]
 fn the_status_line_is_one_line_whatever_happens() {
     let world = alone();
-    for input in ["", "{", "{\"session_id\":\"nobody\"}"] {
-        let said = world.run_with(&["statusline"], input.as_bytes());
-        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "belay\n", ""));
+    let huge = format!("{{\"x\":\"{}", "y".repeat(2 * 1024 * 1024));
+    for input in ["", "{", "null", "[1]", "{\"session_id\":7}", "{\"session_id\":\"nobody\"}", "\u{fffd}", &huge] {
+        for args in [&["statusline"][..], &["statusline", "--what", "-x"], &["--home", "/dev/null/x", "statusline"]] {
+            let said = world.run_with(args, input.as_bytes());
+            assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "belay\n", ""), "{args:?}");
+        }
     }
+    assert!(world.run(&["statusline", "--help"]).out.contains("Usage"));
     start(&world, "s1");
     let said = world.run_with(&["statusline"], b"{\"session_id\":\"s1\"}");
     assert_eq!((said.code, said.out.as_str()), (Some(0), "belay: 0 calls\n"));
@@ -175,8 +179,15 @@ fn a_headless_run_that_was_paused_fails_the_pipeline() {
     let call = json!({ "session_id": "s2", "hook_event_name": "PreToolUse", "cwd": cwd, "tool_name": "Bash", "tool_input": {}, "tool_use_id": "t" });
     let held = world.run_with(&["hook", "claude-code"], call.to_string().as_bytes());
     assert_eq!(held.json()["continue"], false);
-    assert_eq!(world.run(&["result"]).code, Some(1));
+    assert_eq!(world.run(&["result"]).code, Some(4));
     assert_eq!(world.run(&["result", "--json"]).json()["status"], "paused");
+    // A person lets it go on, and it ends.
+    assert_eq!(world.run(&["resume", "s2"]).code, Some(0));
+    world.run_with(&["hook", "claude-code"], end("s2").as_bytes());
+    assert_eq!(world.run(&["result", "--json"]).json()["status"], "clean");
+    assert_eq!(world.run(&["result"]).code, Some(0));
+    std::fs::remove_file(cwd.join("belay-result.json")).unwrap();
+    assert_eq!(world.run(&["result"]).code, Some(1), "no result is no success");
 }
 
 #[test]
@@ -185,15 +196,23 @@ fn heartbeats_settings_come_along() {
     world.write(
         "home/code/app/.heartbeat.yml",
         "# team settings\nloop_threshold: 4\nstall_timeout: 300   # five minutes\nwindow_size: 30\n\
+         error_threshold: 6\ncontext_pct: 75\nmax_nudges: many\ndry_run: 1\ncolour: blue\n\
          allowlist: Bash:npm test\nwebhook_url: https://hooks.example.com/x\n",
     );
     world.write(
         "home/code/app/.heartbeat/patterns/deploys.json",
         r#"{"name":"deploys","display_name":"Deploys","tools":["Bash"],"nudge":"You keep deploying {target}.","severity":"high"}"#,
     );
+    let world = world.var("HEARTBEAT_MAX_NUDGES", "4");
     insta::assert_snapshot!(world.tell(&["import", "heartbeat"]));
-    let list = |key: &str| world.run(&["config", "get", key]).out;
-    assert_eq!(list("webhook.format").trim(), "heartbeat");
+    let list = |key: &str| world.run(&["config", "get", key]).out.trim().to_owned();
+    assert_eq!((list("webhook.url").as_str(), list("webhook.format").as_str()), ("", "belay"), "not unasked");
+    assert_eq!(list("detect.max_nudges"), "4", "a person's own variables become their own settings");
+    assert_eq!(world.run(&["import", "heartbeat", "--webhook"]).code, Some(0));
+    assert_eq!(
+        (list("webhook.url").as_str(), list("webhook.format").as_str()),
+        ("https://hooks.example.com/x", "heartbeat")
+    );
     let file = std::fs::read_to_string(world.path("home/code/app/.belay.toml")).unwrap();
     assert!(file.contains("nudge_at = 4") && file.contains("deploys"), "{file}");
     let said = world.run(&["config", "list"]);

@@ -25,8 +25,14 @@ const KEYS: &[&str] = &[
     "context_window",
 ];
 
-pub(super) fn read(folder: &Path, env: &Env) -> Result<Vec<Mapped>, CommandError> {
-    let file = folder.join(".heartbeat.yml");
+/// What a project carries.
+const FILE: &str = ".heartbeat.yml";
+
+/// How to take over a webhook.
+const AGAIN: &str = "belay import heartbeat --webhook";
+
+pub(super) fn read(folder: &Path, env: &Env, webhook: bool) -> Result<Vec<Mapped>, CommandError> {
+    let file = folder.join(FILE);
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -34,7 +40,7 @@ pub(super) fn read(folder: &Path, env: &Env) -> Result<Vec<Mapped>, CommandError
     };
     let mut found: Vec<(String, String, String)> = Vec::new();
     for (key, value) in text.lines().filter_map(setting) {
-        found.push((format!(".heartbeat.yml: {key} = {value}"), key.to_owned(), value.to_owned()));
+        found.push((format!("{FILE}: {key} = {value}"), key.to_owned(), value.to_owned()));
     }
     for key in KEYS {
         let variable = format!("HEARTBEAT_{}", key.to_ascii_uppercase());
@@ -45,6 +51,15 @@ pub(super) fn read(folder: &Path, env: &Env) -> Result<Vec<Mapped>, CommandError
         }
     }
     let mut mapped: Vec<Mapped> = found.into_iter().flat_map(|(from, key, value)| map(&from, &key, &value)).collect();
+    for one in mapped.iter_mut().filter(|one| !one.from.starts_with(FILE)) {
+        one.user = true;
+    }
+    for one in mapped.iter_mut().filter(|one| one.user && !webhook && one.from.starts_with(FILE)) {
+        // The file came with the repository, whoever wrote it.
+        one.to = None;
+        one.note = Some(format!("a project's file does not say where your news goes; if you know it: {AGAIN}"));
+    }
+    mapped.dedup_by(|a, b| a.to.is_none() && a.from == b.from);
     mapped.extend(patterns(folder)?);
     Ok(mapped)
 }
