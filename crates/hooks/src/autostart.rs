@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ const PASSED_ON: &[&str] = &[
 
 /// Starts the resident process, unless somebody has just done so. Does not wait for it.
 pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path) -> io::Result<bool> {
-    let lock = open(&places.state().join("autostart.lock"))?;
+    let lock = open(&lock_file(places))?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
         return Ok(false);
     }
@@ -72,6 +72,16 @@ pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path) -> i
         command.pre_exec(leave_terminal);
     }
     command.spawn().map(|_| true)
+}
+
+/// The resident process has left in order: whoever needs one may start one at once.
+pub fn left(places: &Places) {
+    // If this fails, the next start waits a little.
+    let _ = open(&lock_file(places)).and_then(|lock| lock.set_len(0));
+}
+
+fn lock_file(places: &Places) -> PathBuf {
+    places.state().join("autostart.lock")
 }
 
 fn open(path: &Path) -> io::Result<File> {

@@ -41,6 +41,12 @@ fn is_due(shared: &Shared) -> bool {
     store.outbox(Some(MessageState::Pending), GLANCE).is_ok_and(|all| all.iter().any(|message| message.next_at <= now))
 }
 
+/// Whether anything is still to be told.
+pub(crate) fn has_news(shared: &Shared) -> bool {
+    let store = shared.readers.get();
+    store.is_ok_and(|store| store.outbox(Some(MessageState::Pending), 1).is_ok_and(|all| !all.is_empty()))
+}
+
 struct Shelf<'a>(&'a Shared);
 
 impl Outbox for Shelf<'_> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use belay_core::{Body, Event, SessionKey, Source, State, Time};
 use belay_store::{Retention, SessionQuery};
 
+use crate::courier;
 use crate::resident::Shared;
 
 /// A session without an event for this long is told that time passes.
@@ -37,7 +38,8 @@ pub(crate) fn run(shared: &Shared, plan: Plan) {
     let pace = [plan.tick, plan.idle_exit.map(|idle| idle / 4)].into_iter().flatten().min();
     let pace = pace.unwrap_or(Duration::from_secs(60)).clamp(Duration::from_millis(10), Duration::from_secs(60));
     while !shared.stop.wait_for(pace) {
-        if plan.idle_exit.is_some_and(|idle| shared.idle_for() >= idle) {
+        // Who has news to tell that nobody would take yet is not idle.
+        if plan.idle_exit.is_some_and(|idle| shared.idle_for() >= idle) && !courier::has_news(shared) {
             shared.stop.set("nothing to do");
             return;
         }

@@ -101,9 +101,10 @@ fn resident(context: &Context) -> Result<Client, CommandError> {
     };
     context.places.create()?;
     let belay = std::env::current_exe()?;
-    belay_hooks::autostart::start(&context.places, &context.env, context.global.home.as_deref(), &belay)?;
     let until = Instant::now() + START;
     while Instant::now() < until {
+        // Does nothing while one is on its way; one that was just leaving is gone by the next time.
+        belay_hooks::autostart::start(&context.places, &context.env, context.global.home.as_deref(), &belay)?;
         if let Ok(client) = Client::connect(&context.places, PATIENCE) {
             return Ok(client);
         }

@@ -54,6 +54,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Ended {
     };
     greet(context, &resident)?;
     let reason = resident.run()?;
+    belay_hooks::autostart::left(&context.places);
     context.out.say(format!("Belay has left: {reason}."));
     Ok(Exit::Done)
 }

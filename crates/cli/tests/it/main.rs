@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 
 mod audit;
+mod ci;
 mod config;
 mod decisions;
 mod doctor;
@@ -10,6 +11,7 @@ mod durability;
 mod empty;
 mod hook;
 mod http;
+mod import;
 mod init;
 mod misc;
 mod news;
@@ -17,5 +19,7 @@ mod post;
 mod receiver;
 mod resident;
 mod serve;
+mod statusline;
+mod tombstones;
 mod waiting;
 mod world;

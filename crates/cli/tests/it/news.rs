@@ -107,6 +107,14 @@ fn all_is_due(world: &World) {
     store.execute("UPDATE outbox SET next_at = 0 WHERE state = 'pending'", []).unwrap();
 }
 
+/// Waits until a try has failed and the next one is set: sooner than a claim would allow.
+fn a_failure_is_noted(world: &World) {
+    let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    let sql = "SELECT count(*) FROM outbox WHERE last_error IS NOT NULL AND next_at > 0
+               AND next_at < (unixepoch() + 60) * 1000";
+    eventually("a failed try", || (store.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() > 0).then_some(()));
+}
+
 #[test]
 fn what_was_not_delivered_is_tried_again_after_a_crash_under_the_same_id() {
     let world = desktop();
@@ -205,4 +213,25 @@ fn silence_hung_tools_and_unseen_prompts_are_told_once() {
     assert_eq!(shown(&world).len(), 4, "{:?}", shown(&world));
     assert!(!shown(&world).iter().any(|line| line.contains("codex:waits")), "a declared wait is no stall");
     drop(serve);
+}
+
+#[test]
+fn an_idle_process_stays_until_its_news_is_delivered() {
+    let receiver = Receiver::start("HTTP/1.1 503 Busy\r\n\r\n");
+    let world = desktop().var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
+    {
+        let _serve = Serve::start(&world);
+        loops_until_paused(&world, "s1");
+        receiver.next();
+        a_failure_is_noted(&world);
+    }
+    all_is_due(&world);
+    let serve = Serve::start_with(&world, &["--listen", "127.0.0.1:0", "--set", "serve.idle_exit=1ms"]);
+    receiver.next();
+    a_failure_is_noted(&world);
+    receiver.answers(TAKEN);
+    all_is_due(&world);
+    receiver.next();
+    let (code, said) = serve.wait();
+    assert_eq!(code, Some(0), "{said}");
 }

@@ -53,6 +53,11 @@ impl World {
         Self { folder, vars: Vec::new() }
     }
 
+    /// Where hooks start no resident process.
+    pub(crate) fn alone() -> Self {
+        Self::new().var("BELAY_AUTOSTART", "false")
+    }
+
     pub(crate) fn var(mut self, name: &str, value: impl AsRef<str>) -> Self {
         self.vars.push((name.to_owned(), value.as_ref().to_owned()));
         self
@@ -156,6 +161,13 @@ impl World {
         }
         text
     }
+}
+
+/// A session of Claude Code begins in the world's project.
+pub(crate) fn session_starts(world: &World, session: &str) {
+    let cwd = world.path("home/code/app");
+    let payload = serde_json::json!({ "session_id": session, "hook_event_name": "SessionStart", "cwd": cwd });
+    assert_eq!(world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).code, Some(0));
 }
 
 /// A tool call as a sensor would post it.

@@ -1,0 +1,65 @@
+//! Where nobody sits: results for programs, and how they tell that a run was held.
+
+use serde_json::json;
+
+use crate::world::{World, session_starts};
+
+#[test]
+fn a_headless_run_that_was_paused_fails_the_pipeline() {
+    let world = World::alone().var("CI", "true");
+    let cwd = world.path("home/code/app");
+    session_starts(&world, "s1");
+    let end = |session: &str| json!({ "session_id": session, "hook_event_name": "SessionEnd", "cwd": cwd }).to_string();
+    world.run_with(&["hook", "claude-code"], end("s1").as_bytes());
+    assert_eq!(world.run(&["result", "--json"]).json()["status"], "clean");
+    assert_eq!(world.run(&["result"]).code, Some(0));
+    session_starts(&world, "s2");
+    assert_eq!(world.run(&["pause", "s2"]).code, Some(0));
+    let call = json!({ "session_id": "s2", "hook_event_name": "PreToolUse", "cwd": cwd, "tool_name": "Bash", "tool_input": {}, "tool_use_id": "t" });
+    let held = world.run_with(&["hook", "claude-code"], call.to_string().as_bytes());
+    assert_eq!(held.json()["continue"], false);
+    assert_eq!(world.run(&["result"]).code, Some(4));
+    assert_eq!(world.run(&["result", "--json"]).json()["status"], "paused");
+    // A person lets it go on, and it ends.
+    assert_eq!(world.run(&["resume", "s2"]).code, Some(0));
+    world.run_with(&["hook", "claude-code"], end("s2").as_bytes());
+    assert_eq!(world.run(&["result", "--json"]).json()["status"], "clean");
+    assert_eq!(world.run(&["result"]).code, Some(0));
+    std::fs::remove_file(cwd.join("belay-result.json")).unwrap();
+    assert_eq!(world.run(&["result"]).code, Some(1), "no result is no success");
+}
+
+#[test]
+fn a_run_that_was_held_ends_with_a_status_of_its_own() {
+    let belay = env!("CARGO_BIN_EXE_belay");
+    let script = format!("'{belay}' pause \"$BELAY_SESSION\" && exit $1");
+    let ends = |world: &World, status: &str| {
+        let said = world.run(&["run", "--no-proxy", "--no-watch", "sh", "-c", &script, "-", status]);
+        assert_eq!(world.run(&["stop"]).code, Some(0));
+        said.code
+    };
+    assert_eq!(ends(&World::new(), "0"), Some(0), "a person sees that for himself");
+    let world = World::new().var("CI", "true");
+    assert_eq!(ends(&world, "0"), Some(4));
+    assert_eq!(world.run(&["result"]).code, Some(4));
+    assert_eq!(ends(&world, "7"), Some(7), "the agent's own failure tells more");
+}
+
+#[test]
+fn a_session_is_summed_up_once_at_its_end() {
+    let world = World::alone();
+    session_starts(&world, "s1");
+    let hook = |event: &str, call: &str| {
+        let payload = json!({
+            "session_id": "s1", "hook_event_name": event, "cwd": world.path("home/code/app"), "tool_name": "Bash",
+            "tool_input": { "command": format!("echo {call}") }, "tool_use_id": call, "tool_response": call,
+        });
+        world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).out
+    };
+    for call in ["t1", "t2"] {
+        assert_eq!((hook("PreToolUse", call), hook("PostToolUse", call)), (String::new(), String::new()));
+        assert_eq!(hook("Stop", call), "", "not at the end of every turn");
+    }
+    let end = hook("SessionEnd", "t2");
+    assert!(end.contains("Belay: 2 calls in 1 minute, nothing to step in for."), "{end}");
+}

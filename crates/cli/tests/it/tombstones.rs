@@ -1,0 +1,69 @@
+//! `belay tombstones`, and what the next sessions of a project are told.
+
+use serde_json::json;
+
+use crate::world::{World, session_starts};
+
+/// How each agent says that a session begins, and where its model reads the answer.
+const BEGINNINGS: &[(&str, &str, &str, &str)] = &[
+    (
+        "claude-code",
+        "",
+        r#"{"session_id":"s2","hook_event_name":"SessionStart"}"#,
+        "/hookSpecificOutput/additionalContext",
+    ),
+    ("codex", "", r#"{"session_id":"s2","hook_event_name":"SessionStart"}"#, "/hookSpecificOutput/additionalContext"),
+    ("copilot", "sessionStart", r#"{"sessionId":"s2","source":"new"}"#, "/additionalContext"),
+    ("gemini", "", r#"{"session_id":"s2","hook_event_name":"SessionStart"}"#, "/hookSpecificOutput/additionalContext"),
+    ("qwen", "", r#"{"session_id":"s2","hook_event_name":"SessionStart"}"#, "/hookSpecificOutput/additionalContext"),
+];
+
+#[test]
+fn the_next_session_and_its_person_can_see_the_tombstones() {
+    let world = World::alone();
+    session_starts(&world, "s1");
+    assert_eq!(world.run(&["kill", "s1", "--note", "it deleted the tests"]).code, Some(0));
+    let said = world.run(&["tombstones", "--json"]).json();
+    assert_eq!(said["tombstones"][0]["pattern"], "killed", "{said}");
+    assert!(world.run(&["tombstones"]).out.contains("claude-code:s1"));
+    let cwd = world.path("home/code/app");
+    for (agent, event, payload, place) in BEGINNINGS {
+        let mut payload: serde_json::Value = serde_json::from_str(payload).unwrap();
+        payload["cwd"] = cwd.to_str().unwrap().into();
+        let args: Vec<&str> = ["hook", agent, event].into_iter().filter(|word| !word.is_empty()).collect();
+        let told = world.run_with(&args, payload.to_string().as_bytes()).json();
+        let text = told.pointer(place).and_then(|text| text.as_str()).unwrap_or_else(|| panic!("{agent}: {told}"));
+        assert!(text.contains("deleted the tests"), "{agent}: {text}");
+    }
+    // Another project is told nothing of it.
+    let elsewhere = json!({ "session_id": "s3", "hook_event_name": "SessionStart", "cwd": world.path("home") });
+    assert_eq!(world.run_with(&["hook", "claude-code"], elsewhere.to_string().as_bytes()).out, "");
+    assert_eq!(world.run(&["tombstones", "--clear"]).code, Some(0));
+    assert_eq!(world.run(&["tombstones", "--json"]).json()["tombstones"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn tombstones_are_forgotten_one_by_one_and_live_as_long_as_configured() {
+    let world = World::alone();
+    for session in ["aaa", "bbb"] {
+        session_starts(&world, session);
+        assert_eq!(world.run(&["kill", session]).code, Some(0));
+    }
+    assert_eq!(world.run(&["tombstones", "aaa", "--clear"]).out, "Forgotten: 1.\n");
+    let left = world.run(&["tombstones", "--all", "--json"]).json();
+    assert_eq!(left["tombstones"][0]["session"]["id"], "bbb", "{left}");
+    assert_eq!(left["tombstones"].as_array().unwrap().len(), 1);
+    let days = |stone: &serde_json::Value| {
+        let time = |key: &str| belay_core::Time::parse(stone[key].as_str().unwrap()).unwrap();
+        time("expires_at").since(time("at")).as_secs() / 86_400
+    };
+    assert_eq!(days(&left["tombstones"][0]), 7);
+    assert_eq!(world.run(&["config", "set", "detect.tombstone_days", "1"]).code, Some(0));
+    session_starts(&world, "ccc");
+    assert_eq!(world.run(&["kill", "ccc"]).code, Some(0));
+    assert_eq!(days(&world.run(&["tombstones", "ccc", "--json"]).json()["tombstones"][0]), 1);
+    assert_eq!(world.run(&["config", "set", "detect.tombstone_days", "0"]).code, Some(0));
+    session_starts(&world, "ddd");
+    assert_eq!(world.run(&["kill", "ddd"]).code, Some(0));
+    assert_eq!(world.run(&["tombstones", "ddd", "--json"]).json()["tombstones"], json!([]));
+}
