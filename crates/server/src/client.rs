@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::protocol::{
-    Answer, AskStatus, BeginRun, Decide, MAX_LINE, Observe, ObserveAnswers, Op, Outcome, PROTOCOL, Pong, Refusal,
-    Request, RunView, ServeStatus, Subscribe, Taken,
+    Answer, AskStatus, BeginRun, Decide, MAX_LINE, Observe, ObserveAnswers, Op, PROTOCOL, Pong, Refusal, Request,
+    RunView, ServeStatus, Subscribe, Taken,
 };
 
 /// Why there is no answer.
@@ -119,9 +119,10 @@ impl Client {
         if !self.read_line()? {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up").into());
         }
-        match serde_json::from_slice::<Answer<R>>(&self.line)?.outcome {
-            Outcome::Ok(answer) => Ok(answer),
-            Outcome::Error(refusal) => Err(ClientError::Refused(refusal)),
+        match serde_json::from_slice::<Answer<R>>(&self.line)? {
+            Answer { error: Some(refusal), .. } => Err(ClientError::Refused(refusal)),
+            Answer { ok: Some(answer), .. } => Ok(answer),
+            Answer { .. } => Err(ClientError::Language(serde::de::Error::custom("neither ok nor error"))),
         }
     }
 

@@ -73,15 +73,17 @@ pub struct Reply<'a, T> {
     pub outcome: Outcome<T>,
 }
 
-/// An answer as it is read.
+/// An answer as it is read: one of the two.
 #[derive(Debug, Deserialize)]
 pub struct Answer<T> {
-    #[serde(flatten)]
-    pub outcome: Outcome<T>,
+    #[serde(default = "Option::default")]
+    pub ok: Option<T>,
+    #[serde(default)]
+    pub error: Option<Refusal>,
 }
 
 /// How a request ended.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome<T> {
     Ok(T),

@@ -51,6 +51,8 @@ struct Queue {
     events: usize,
     /// Somebody is at work, or has been told to be.
     led: bool,
+    /// Callers who wait for room.
+    outside: usize,
 }
 
 #[derive(Debug)]
@@ -59,11 +61,18 @@ struct Job {
     seat: Arc<Seat>,
 }
 
-/// Where a caller waits.
+/// Where a caller waits. Ringing asks the system for something even if nobody listens, so it is done only for those
+/// who do.
 #[derive(Debug, Default)]
 struct Seat {
-    call: Mutex<Option<Call>>,
+    place: Mutex<Place>,
     bell: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    call: Option<Call>,
+    listening: bool,
 }
 
 #[derive(Debug)]
@@ -76,16 +85,20 @@ enum Call {
 
 impl Seat {
     fn call(&self, call: Call) {
-        *lock(&self.call) = Some(call);
-        self.bell.notify_one();
+        let mut place = lock(&self.place);
+        place.call = Some(call);
+        if place.listening {
+            self.bell.notify_one();
+        }
     }
 
     fn wait(&self) -> Call {
-        let mut call = lock(&self.call);
+        let mut place = lock(&self.place);
         loop {
-            match call.take() {
+            place.listening = place.call.is_none();
+            match place.call.take() {
                 Some(call) => return call,
-                None => call = self.bell.wait(call).unwrap_or_else(PoisonError::into_inner),
+                None => place = self.bell.wait(place).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -135,7 +148,9 @@ impl Writer {
         let mut queue = lock(&self.queue);
         while queue.events > 0 && queue.events + events.len() > QUEUE {
             let left = deadline.checked_duration_since(Instant::now())?;
+            queue.outside += 1;
             queue = self.room.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+            queue.outside -= 1;
         }
         queue.events += events.len();
         queue.jobs.push_back(Job { events, seat: Arc::clone(seat) });
@@ -182,7 +197,9 @@ impl Writer {
             events.extend(job.events);
         }
         queue.events -= events.len();
-        self.room.notify_all();
+        if queue.outside > 0 {
+            self.room.notify_all();
+        }
         (sizes, seats, events)
     }
 
@@ -207,21 +224,33 @@ impl Writer {
 /// Wakes those who follow the log.
 #[derive(Debug, Default)]
 pub struct Commits {
-    count: Mutex<u64>,
+    count: Mutex<Count>,
     bell: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    commits: u64,
+    followers: usize,
 }
 
 impl Commits {
     fn tell(&self) {
-        *lock(&self.count) += 1;
-        self.bell.notify_all();
+        let mut count = lock(&self.count);
+        count.commits += 1;
+        if count.followers > 0 {
+            self.bell.notify_all();
+        }
     }
 
     /// Waits for a commit after the one with this number, or for the time to pass; the newest number.
     pub fn wait(&self, seen: u64, timeout: Duration) -> u64 {
-        let count = lock(&self.count);
-        let waited = self.bell.wait_timeout_while(count, timeout, |count| *count == seen);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let mut count = lock(&self.count);
+        count.followers += 1;
+        let waited = self.bell.wait_timeout_while(count, timeout, |count| count.commits == seen);
+        let mut count = waited.unwrap_or_else(PoisonError::into_inner).0;
+        count.followers -= 1;
+        count.commits
     }
 }
 

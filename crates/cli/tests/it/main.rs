@@ -6,6 +6,8 @@ mod audit;
 mod ci;
 mod config;
 mod decisions;
+#[cfg(target_os = "linux")]
+mod disk;
 mod doctor;
 mod durability;
 mod empty;

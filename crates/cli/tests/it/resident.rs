@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout};
+use std::process::{Child, ChildStdout, Command};
 use std::time::Duration;
 
 use belay_server::Client;
@@ -25,7 +25,12 @@ impl Serve {
 
     pub(crate) fn start_with(world: &World, args: &[&str]) -> Self {
         let mut command = world.command(["serve", "--json"]);
-        let mut child = command.args(args).spawn().unwrap();
+        command.args(args);
+        Self::from_command(command)
+    }
+
+    pub(crate) fn from_command(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();

@@ -94,8 +94,15 @@ impl World {
     }
 
     pub(crate) fn command(&self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_belay"));
-        command.args(args).env_clear().envs(self.environment()).current_dir(self.path("home/code/app"));
+        let mut command = self.program(env!("CARGO_BIN_EXE_belay"));
+        command.args(args);
+        command
+    }
+
+    /// Any program, in this world.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(self.environment()).current_dir(self.path("home/code/app"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -1,0 +1,61 @@
+//! A disk that fills up under the resident process, and has room again later.
+
+use belay_core::event::OperatorDecision;
+use belay_core::{Event, SessionKey, Verdict};
+use belay_server::Client;
+use belay_server::protocol::{Decide, EventAnswer, Taken};
+use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::resident::{Serve, client};
+use crate::world::{World, call, eventually};
+
+/// From now on no file of the process may grow beyond this: to it that is a full disk.
+fn limit_files(serve: &Serve, bytes: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(serve.pid()).unwrap()).unwrap();
+    prlimit(Some(pid), Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+}
+
+fn post(client: &mut Client, number: usize) -> Taken {
+    let event = Event::from_json(call(&format!("e{number}"), "s", &format!("make part_{number}")).as_bytes()).unwrap();
+    match client.observe(&[event]).unwrap().answers.swap_remove(0) {
+        EventAnswer::Taken(taken) => taken,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_full_disk_stops_no_decision_and_loses_nothing() {
+    let world = World::new();
+    let mut shell = world.program("/bin/sh");
+    // Without this the signal that comes with the limit would end it; a full disk sends none.
+    shell.args(["-c", "trap '' XFSZ && exec \"$0\" serve --json --no-http", env!("CARGO_BIN_EXE_belay")]);
+    let serve = Serve::from_command(shell);
+    let mut client = client(&world);
+    assert!(post(&mut client, 0).committed);
+
+    limit_files(&serve, Some(4096));
+    let unkept = post(&mut client, 1);
+    assert_eq!((unkept.decision.verdict, unkept.committed), (Verdict::Go, false), "the agent goes on");
+    let said = world.run(&["status"]);
+    assert!(said.err.contains("Decisions go on in memory; 1 events wait"), "{said:?}");
+    let key = SessionKey::new("claude-code", "s");
+    let pause = Decide { session: key.clone(), decision: OperatorDecision::Pause, note: String::new(), by: None };
+    assert!(!client.decide(&pause).unwrap().committed);
+    let held = post(&mut client, 2);
+    assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "{held:?}");
+
+    limit_files(&serve, None);
+    let mut posted = 3;
+    eventually("the store to be written again", || {
+        posted += 1;
+        post(&mut client, posted).committed.then_some(())
+    });
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let store = SqliteStore::open(world.places().database(), options).unwrap();
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    assert!(store.session(&key).unwrap().unwrap().state.is_paused());
+    let events = store.events(&EventQuery { limit: usize::MAX, ..EventQuery::default() }).unwrap();
+    // Every call (no 3 was posted) and the pause, once.
+    assert_eq!(events.len(), posted + 1);
+}
