@@ -27,6 +27,7 @@ pub struct Run<'a> {
     env: Vec<(String, String)>,
     args: Vec<String>,
     path_first: Vec<PathBuf>,
+    through: Option<(PathBuf, Vec<String>)>,
     timeout: Duration,
 }
 
@@ -41,6 +42,7 @@ impl<'a> Run<'a> {
             env: vec![],
             args: vec![],
             path_first: vec![],
+            through: None,
             timeout: TIMEOUT,
         }
     }
@@ -68,6 +70,12 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// Starts the CLI by another program, which gets these arguments, then the CLI and the CLI's own arguments.
+    pub fn through(mut self, program: impl Into<PathBuf>, args: &[&str]) -> Self {
+        self.through = Some((program.into(), args.iter().map(|arg| (*arg).to_owned()).collect()));
+        self
+    }
+
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -76,7 +84,14 @@ impl<'a> Run<'a> {
     /// The command as it will be run, for tests that start it by other means (a terminal, `belay run`).
     pub fn command(&self) -> Command {
         let recipe = self.agent.recipe;
-        let mut command = self.bench.command(&self.agent.program);
+        let mut command = match &self.through {
+            Some((program, args)) => {
+                let mut command = self.bench.command(program);
+                command.args(args).arg(&self.agent.program);
+                command
+            }
+            None => self.bench.command(&self.agent.program),
+        };
         let args = if self.session.is_some() { recipe.resume } else { recipe.start };
         command.args(args.iter().map(|arg| self.fill(arg))).args(&self.args);
         if !self.path_first.is_empty() {

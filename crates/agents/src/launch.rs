@@ -18,6 +18,8 @@ use crate::table::UserDirs;
 pub struct Setting<'a> {
     /// Where the proxy is (`http://127.0.0.1:8787`); `None` when it stays out of this run.
     pub proxy: Option<&'a str>,
+    /// Canonical id of the agent; the command's own name where it is none we know.
+    pub agent: &'a str,
     /// Minted for this run, a UUID.
     pub run: &'a str,
     /// The program hooks call; `None` when hooks stay out of this run.
@@ -65,18 +67,17 @@ static RECIPES: &[&dyn Recipe] = &[
     &crate::qwen::launch::Start,
 ];
 
-/// What is started for a command, by the agent's id or alias or as any other command.
-pub fn launch(agent: Option<&str>, setting: &Setting<'_>) -> Launch {
-    match agent.and_then(|agent| RECIPES.iter().find(|recipe| recipe.agent() == agent)) {
+/// What is started, by the agent's recipe or as any other command.
+pub fn launch(setting: &Setting<'_>) -> Launch {
+    match RECIPES.iter().find(|recipe| recipe.agent() == setting.agent) {
         Some(recipe) => recipe.launch(setting),
-        None => any_command(agent.unwrap_or("unknown"), setting),
+        None => any_command(setting),
     }
 }
 
 /// A command we know nothing about: the variables that most programs take a base URL from.
-fn any_command(agent: &str, setting: &Setting<'_>) -> Launch {
-    let key = SessionKey::new(agent, setting.run);
-    let mut launch = Launch { args: setting.args.to_vec(), session: Some(key.clone()), ..Launch::default() };
+fn any_command(setting: &Setting<'_>) -> Launch {
+    let mut launch = Launch { args: setting.args.to_vec(), session: Some(setting.key()), ..Launch::default() };
     for (variable, upstream, below) in [
         ("OPENAI_BASE_URL", "openai", "/v1"),
         ("OPENAI_API_BASE", "openai", "/v1"),
@@ -85,7 +86,7 @@ fn any_command(agent: &str, setting: &Setting<'_>) -> Launch {
         ("GOOGLE_GEMINI_BASE_URL", "gemini", ""),
         ("OPENROUTER_API_BASE", "openrouter", "/v1"),
     ] {
-        launch.point(setting, &key, variable, upstream, below);
+        launch.point(setting, variable, upstream, below);
     }
     launch
 }
@@ -117,9 +118,22 @@ impl Setting<'_> {
         None
     }
 
+    /// The session the user names, new or taken up again: a flag's value that is an id, not a number in
+    /// a list or a word such as `latest`.
+    pub(crate) fn named_session(&self, flags: &[&str]) -> Option<&str> {
+        let is_id = |id: &&str| id.len() == 36 && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+        flags.iter().find_map(|flag| self.flag_value(flag).filter(is_id))
+    }
+
+    /// What the run goes by: in base URLs, and in the environment its hooks inherit.
+    pub fn key(&self) -> SessionKey {
+        SessionKey::new(self.agent, self.run)
+    }
+
     /// The base URL under which this run reaches an upstream.
-    pub(crate) fn base(&self, key: &SessionKey, upstream: &str) -> Option<String> {
-        self.proxy.map(|proxy| format!("{}/s/{}/{upstream}", proxy.trim_end_matches('/'), segment(&key.to_string())))
+    pub(crate) fn base(&self, upstream: &str) -> Option<String> {
+        let key = segment(&self.key().to_string());
+        self.proxy.map(|proxy| format!("{}/s/{key}/{upstream}", proxy.trim_end_matches('/')))
     }
 
     /// The command line of a hook, for agents that run it by a shell.
@@ -130,16 +144,9 @@ impl Setting<'_> {
 
 impl Launch {
     /// Points a variable at an upstream. One that the user has set already names the upstream.
-    pub(crate) fn point(
-        &mut self,
-        setting: &Setting<'_>,
-        key: &SessionKey,
-        variable: &str,
-        upstream: &str,
-        below: &str,
-    ) {
+    pub(crate) fn point(&mut self, setting: &Setting<'_>, variable: &str, upstream: &str, below: &str) {
         let own = setting.var(variable);
-        let Some(base) = setting.base(key, upstream) else { return };
+        let Some(base) = setting.base(upstream) else { return };
         match own {
             Some(own) => {
                 self.upstream(upstream, &own);
@@ -156,6 +163,24 @@ impl Launch {
         }
     }
 
+    /// Settings for all users in a file of this run, with hooks added to whatever they hold already: the
+    /// one layer that stands beside the user's own and leaves it untouched.
+    pub(crate) fn with_system_settings(&mut self, setting: &Setting<'_>, place: &SystemSettings, hooks: Value) {
+        let own = setting.var(place.variable).unwrap_or_else(|| place.file.to_owned());
+        let text = std::fs::read_to_string(own).unwrap_or_default();
+        let settings = serde_json::from_str(&text).ok().filter(Value::is_object);
+        let mut settings = settings.unwrap_or_else(|| json!({}));
+        for (event, added) in hooks.as_object().into_iter().flatten() {
+            match (settings["hooks"][event].as_array_mut(), added.as_array()) {
+                (Some(list), Some(added)) => list.extend_from_slice(added),
+                _ => settings["hooks"][event] = added.clone(),
+            }
+        }
+        let path = setting.scratch.join("settings.json");
+        self.set(place.variable, path.display().to_string());
+        self.files.push((path, settings.to_string()));
+    }
+
     pub(crate) fn set(&mut self, variable: &str, value: impl Into<String>) {
         self.env.push((variable.to_owned(), value.into()));
     }
@@ -163,6 +188,14 @@ impl Launch {
     pub(crate) fn arg(&mut self, arg: impl AsRef<OsStr>) {
         self.args.push(arg.as_ref().to_owned());
     }
+}
+
+/// Where an agent reads settings for all users.
+pub(crate) struct SystemSettings {
+    /// Names the file.
+    pub(crate) variable: &'static str,
+    /// The file without it.
+    pub(crate) file: &'static str,
 }
 
 /// Hooks in Claude's shape: `{"PreToolUse": [{"hooks": [{"type": "command", ...}]}], ...}`.

@@ -31,8 +31,6 @@ pub struct Sender {
     pub parent: Option<SessionKey>,
     /// Not a turn of any conversation: a title, a token count.
     pub auxiliary: bool,
-    /// The agent's own turn id: calls that share it were made side by side.
-    pub batch: Option<String>,
     /// Where the agent works.
     pub cwd: Option<String>,
     /// Version of the agent.

@@ -115,7 +115,7 @@ pub const REGISTRY: &[Variable] = &[
     Variable {
         name: "BELAY_SESSION",
         key: None,
-        what: "Set by `belay run` for the agent: the session its hooks belong to where the agent names none.",
+        what: "Set by `belay run` for the agent: the key of the run, by which its hooks and its requests are one session.",
         example: "qwen:0190d1e0-7c1e-7d3a-b8f2-0a1b2c3d4e5f",
     },
     Variable {

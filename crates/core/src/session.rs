@@ -17,6 +17,7 @@ mod observed;
 mod operator;
 mod pace;
 mod seen;
+mod sensors;
 mod spending;
 mod state;
 mod talk;
@@ -31,6 +32,7 @@ pub use meter::Meter;
 pub use operator::MAX_COOLDOWN;
 pub use pace::Pace;
 pub use seen::Seen;
+use sensors::Sensors;
 pub use state::{Gate, State};
 pub use talk::Talk;
 pub use window::{WINDOW, Window};
@@ -105,9 +107,9 @@ pub struct Session {
     busy_calls: u64,
     /// The budgets that apply, see [`spending`].
     limits: [u64; 5],
-    /// A hook of the agent speaks for this session.
+    /// Who speaks for this session.
     #[serde(default)]
-    hooked: bool,
+    sensors: Sensors,
 }
 
 /// What is known about a session besides its events.
@@ -231,7 +233,7 @@ impl Session {
             waited: false,
             busy_calls: 0,
             limits: [0; 5],
-            hooked: false,
+            sensors: Sensors::default(),
         }
     }
 

@@ -27,6 +27,9 @@ pub struct Ask {
     /// Where the hook was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The key of the `belay run` the agent was started by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// What the hook process is to do.

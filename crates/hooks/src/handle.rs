@@ -33,6 +33,9 @@ pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
         events if events.is_empty() => Vec::new(),
         events => watch.observe(events),
     };
+    if let Some(run) = ask.run.as_deref().filter(|_| heard.moment == Moment::SessionStart) {
+        watch.ran(run, &session);
+    }
     // What is over was answered before, if it was asked about at all.
     let over = heard.moment == Moment::AfterBatch;
     let mut verdict = hardest(observed.iter().filter(|one| one.fresh || !over));

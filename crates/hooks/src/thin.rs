@@ -109,6 +109,7 @@ fn answer(args: &Args, env: &Env, places: &Places, now: Time, log: &dyn Fn(&str)
         pid: parent(),
         ci: is_ci(env),
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
+        run: env.text("BELAY_SESSION").map(str::to_owned),
     };
     #[cfg(unix)]
     let absent = match socket::ask(places, &ask) {

@@ -21,6 +21,9 @@ pub trait Watch {
     /// What the session's state alone says to anything the agent asks.
     fn standing(&mut self, session: &SessionKey) -> Verdict;
 
+    /// The session that a `belay run` turned out to be, for its requests that name none.
+    fn ran(&mut self, _run: &str, _session: &SessionKey) {}
+
     /// What is known of a session.
     fn session(&mut self, session: &SessionKey) -> Option<SessionRow>;
 

@@ -146,7 +146,9 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
         Rewrite { target: &[upstream.base.path.as_str(), below, path], host: &upstream.base.authority, credential };
     let relayed = head.relayed(&rewrite);
     let (framing, eager) = (head.framing(), head.expects_continue());
-    let turn = relay.inspector.follow(head.method, &Seen { head, path }, run);
+    // What is known of the run's session counts for requests that name none.
+    let known = run.and_then(|run| relay.routes.session_of(run)).map(|session| session.to_string());
+    let turn = relay.inspector.follow(head.method, &Seen { head, path }, known.as_deref().or(run));
     // A sub-agent is not the run's session, it is part of it.
     if let (Some(run), Some(session)) = (run, turn.as_ref().and_then(Turn::main_session)) {
         relay.routes.learn(run, session);

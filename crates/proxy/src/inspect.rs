@@ -272,7 +272,6 @@ impl Turn {
             request: new_id(),
             at: now(),
             auxiliary,
-            batch: self.who.sender.batch.clone(),
             told,
             version: self.who.sender.version.clone(),
             model: fields.and_then(|fields| fields.model).or_else(|| self.model.clone()),

@@ -119,6 +119,11 @@ impl Relay {
         self.routes.begin_run(run, upstreams)
     }
 
+    /// A run's session became known by other means than its requests.
+    pub fn learn(&self, run: &str, session: &SessionKey) {
+        self.routes.learn(run, session);
+    }
+
     /// The session that a run turned out to be.
     pub fn session_of(&self, run: &str) -> Option<SessionKey> {
         self.routes.session_of(run)

@@ -24,6 +24,10 @@ impl Watch for Rope<'_> {
         self.0.writer.with_engine(|engine| Watch::standing(engine, session))
     }
 
+    fn ran(&mut self, run: &str, session: &SessionKey) {
+        crate::proxy::learn(self.0, run, session);
+    }
+
     fn session(&mut self, session: &SessionKey) -> Option<SessionRow> {
         self.0.writer.with_engine(|engine| Watch::session(engine, session))
     }

@@ -29,6 +29,7 @@ pub mod instance;
 pub mod lines;
 pub mod logfile;
 mod ops;
+mod promises;
 pub mod protocol;
 pub mod proxy;
 mod readers;

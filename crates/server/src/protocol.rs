@@ -291,7 +291,7 @@ pub struct Subscribe {
 }
 
 /// A run of an agent through the proxy.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BeginRun {
     /// The key the run goes by: agent and a UUID.
@@ -300,6 +300,14 @@ pub struct BeginRun {
     pub begins: bool,
     /// Model APIs its user had chosen: name and base URL.
     pub upstreams: BTreeMap<String, String>,
+    /// The session, where it is known before its first request.
+    pub session: Option<SessionKey>,
+    /// Its requests are to pass the proxy, so there has to be a door.
+    pub proxied: bool,
+    /// What it may cost, set as soon as its session is known.
+    pub budget: Vec<OperatorDecision>,
+    /// Who started it.
+    pub by: Option<String>,
 }
 
 /// Where a run's requests go, and what became of it.

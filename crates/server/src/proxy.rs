@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use belay_config::{Auth, Env};
-use belay_core::{Body, Event, Verdict};
+use belay_core::{Body, Event, SessionKey, Verdict};
 use belay_proxy::{Egress, Judge, Later, Standing, UpstreamConfig};
 
 use crate::protocol::{BeginRun, Code, Refusal, RunView};
@@ -70,7 +70,7 @@ fn one(name: &str, upstream: &belay_config::Upstream, env: &Env) -> Result<Upstr
 pub(crate) struct Referee(pub(crate) Arc<Shared>);
 
 impl Judge for Referee {
-    fn standing(&self, session: &belay_core::SessionKey) -> Standing {
+    fn standing(&self, session: &SessionKey) -> Standing {
         self.0.touch();
         self.0.standings.of(session)
     }
@@ -78,6 +78,7 @@ impl Judge for Referee {
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         let asked: Vec<bool> = events.iter().map(|event| matches!(&event.body, Body::ModelAsked(_))).collect();
         let answers = self.0.observe(events);
+        settle(&self.0);
         let answers = answers.into_iter().zip(asked);
         answers
             .map(|(answer, asked)| match answer {
@@ -97,6 +98,19 @@ impl Judge for Referee {
     }
 }
 
+/// A run named its session: by a hook, maybe before its first request.
+pub(crate) fn learn(shared: &Shared, run: &str, session: &SessionKey) {
+    if let Some(relay) = shared.relay.get().and_then(Weak::upgrade) {
+        relay.learn(run, session);
+    }
+    settle(shared);
+}
+
+fn settle(shared: &Shared) {
+    let relay = || shared.relay.get().and_then(Weak::upgrade);
+    shared.promises.settle(shared, |run| relay()?.session_of(run));
+}
+
 /// Begins a run, or tells how it is doing.
 pub(crate) fn run(shared: &Shared, ask: &BeginRun) -> Result<RunView, Refusal> {
     let relay = shared.relay.get().and_then(Weak::upgrade);
@@ -108,8 +122,15 @@ pub(crate) fn run(shared: &Shared, ask: &BeginRun) -> Result<RunView, Refusal> {
             .map(|(name, url)| UpstreamConfig { plaintext: true, ..UpstreamConfig::new(name, url) })
             .collect();
         relay.begin_run(&ask.run, &upstreams).map_err(|bad| Refusal::new(Code::Refused, bad.to_string()))?;
-        let opened = shared.doors.open_any();
-        opened.map_err(|error| Refusal::new(Code::Internal, format!("the proxy cannot listen: {error}")))?;
+        if let Some(session) = &ask.session {
+            relay.learn(&ask.run, session);
+        }
+        shared.promises.make(ask);
+        settle(shared);
+        if ask.proxied {
+            let opened = shared.doors.open_any();
+            opened.map_err(|error| Refusal::new(Code::Internal, format!("the proxy cannot listen: {error}")))?;
+        }
     }
     Ok(RunView { url: shared.doors.url(), session: relay.session_of(&ask.run) })
 }

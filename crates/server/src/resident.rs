@@ -19,6 +19,7 @@ use crate::doors::Doors;
 use crate::housekeeping::{self, Plan, now};
 use crate::http;
 use crate::instance::{Claim, Holder, Instance, far_lock};
+use crate::promises::Promises;
 use crate::protocol::{HealthView, PROTOCOL, ServeStatus, counters};
 use crate::proxy::Referee;
 use crate::readers::Readers;
@@ -79,6 +80,8 @@ pub(crate) struct Shared {
     started_at: Time,
     socket: PathBuf,
     pub(crate) doors: Doors,
+    /// What runs were promised.
+    pub(crate) promises: Promises,
     /// The relay, for those who begin runs. It knows us, so it is not ours to keep alive.
     pub(crate) relay: OnceLock<Weak<Relay>>,
     /// Milliseconds after `started` of the last request.
@@ -180,6 +183,7 @@ impl Resident {
             started_at: now(),
             socket: socket_path,
             doors,
+            promises: Promises::default(),
             relay: OnceLock::new(),
             active: AtomicI64::new(0),
         });

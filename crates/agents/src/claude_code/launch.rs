@@ -35,7 +35,7 @@ impl Recipe for Start {
     fn launch(&self, setting: &Setting<'_>) -> Launch {
         let mut launch = Launch::default();
         let taken_up = setting.has_flag(&["--resume", "-r", "--continue", "-c", "--from-pr", "--fork-session"]);
-        let session = match setting.flag_value("--session-id") {
+        let session = match setting.named_session(&["--session-id", "--resume", "-r"]) {
             Some(id) => Some(id.to_owned()),
             None if taken_up => None,
             None => {
@@ -52,7 +52,7 @@ impl Recipe for Start {
         let elsewhere = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
         if let Some(variable) = elsewhere.iter().find(|variable| setting.var(variable).is_some()) {
             launch.notes.push(format!("{variable} is set: requests do not pass the proxy, hooks do the watching"));
-        } else if let Some(base) = setting.base(&SessionKey::new(ID, setting.run), "anthropic") {
+        } else if let Some(base) = setting.base("anthropic") {
             if let Some(own) = setting.var("ANTHROPIC_BASE_URL") {
                 launch.upstream("anthropic", &own);
             }

@@ -1,7 +1,8 @@
 //! Starting Codex: overrides on the command line are a layer of configuration of their own, and hooks
 //! in it are trusted by the hash of what they run.
 
-use belay_core::SessionKey;
+use std::ffi::OsString;
+
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -50,25 +51,27 @@ impl Recipe for Start {
 
     fn launch(&self, setting: &Setting<'_>) -> Launch {
         let mut launch = Launch::default();
-        let key = SessionKey::new(ID, setting.run);
+        let mut typed = setting.args.to_vec();
         if setting.proxy.is_some() {
-            point(setting, &key, &mut launch);
+            point(setting, &mut launch, &mut typed);
         }
         if let Some(command) = setting.hook(ID) {
             hooks(&command, &mut launch);
         }
         // Overrides may stand before the sub-command, and the user's own come later and win.
-        launch.args.extend_from_slice(setting.args);
+        launch.args.extend(typed);
         launch
     }
 }
 
-fn point(setting: &Setting<'_>, key: &SessionKey, launch: &mut Launch) {
+/// Points Codex at the proxy. What the user typed about the place is taken out: the proxy knows it now.
+fn point(setting: &Setting<'_>, launch: &mut Launch, args: &mut Vec<OsString>) {
     let config = config(setting);
     let overrides = overrides(setting);
     let typed = |name: &str| overrides.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let provider = typed("model_provider").or(config.model_provider).unwrap_or_else(|| "openai".to_owned());
     let mut set = |name: &str, base: String| {
+        without(args, name);
         launch.arg("-c");
         launch.arg(format!("{name}={}", json!(base)));
     };
@@ -76,7 +79,7 @@ fn point(setting: &Setting<'_>, key: &SessionKey, launch: &mut Launch) {
         let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| setting.var("OPENAI_BASE_URL"));
         // Without one of the user's own, whether a subscription or a key pays decides where requests go.
         let upstream = if own.is_some() { "openai" } else { "codex" };
-        if let Some(base) = setting.base(key, upstream) {
+        if let Some(base) = setting.base(upstream) {
             set("openai_base_url", base);
         }
         if let Some(own) = own {
@@ -86,7 +89,7 @@ fn point(setting: &Setting<'_>, key: &SessionKey, launch: &mut Launch) {
     }
     let name = format!("model_providers.{provider}.base_url");
     let own = typed(&name).or_else(|| config.model_providers.get(&provider)?.base_url.clone());
-    match (own, setting.base(key, &provider)) {
+    match (own, setting.base(&provider)) {
         (Some(own), Some(base)) => {
             set(&name, base);
             launch.upstream(&provider, &own);
@@ -102,6 +105,22 @@ fn config(setting: &Setting<'_>) -> Config {
     let home = setting.var("CODEX_HOME").map_or_else(|| setting.user.home.join(".codex"), Into::into);
     let text = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
     toml::from_str(&text).unwrap_or_default()
+}
+
+/// Takes an override out of what was typed.
+fn without(args: &mut Vec<OsString>, name: &str) {
+    let is_it = |pair: &str| pair.split_once('=').is_some_and(|(known, _)| known.trim() == name);
+    let mut at = 0;
+    while at < args.len() {
+        let next = args.get(at + 1).and_then(|arg| arg.to_str());
+        let width = match args[at].to_str() {
+            Some("-c" | "--config") if next.is_some_and(is_it) => 2,
+            Some(arg) if arg.strip_prefix("--config=").is_some_and(is_it) => 1,
+            _ => 0,
+        };
+        drop(args.drain(at..at + width));
+        at += usize::from(width == 0);
+    }
 }
 
 /// What the user overrides on the command line.

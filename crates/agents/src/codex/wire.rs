@@ -22,7 +22,6 @@ pub(crate) struct Wire;
 #[serde(default)]
 struct Turn {
     thread_source: String,
-    turn_id: Option<String>,
     parent_thread_id: Option<String>,
     workspaces: BTreeMap<String, IgnoredAny>,
 }
@@ -49,7 +48,6 @@ impl Dialect for Wire {
             session: thread.and_then(key),
             parent: parent.as_deref().and_then(key),
             auxiliary,
-            batch: turn.turn_id,
             cwd: turn.workspaces.into_keys().next(),
             version: version.map(str::to_owned),
         })

@@ -32,17 +32,16 @@ impl Recipe for Start {
 
     fn launch(&self, setting: &Setting<'_>) -> Launch {
         let mut launch = Launch::default();
-        let named = setting.flag_value("--session-id").map(str::to_owned);
-        let id = named.clone().unwrap_or_else(|| setting.run.to_owned());
-        let key = SessionKey::new(ID, &id);
+        let named = setting.named_session(&["--session-id", "--resume"]);
+        let id = named.unwrap_or(setting.run);
         if named.is_none() && !setting.has_flag(&["--resume", "--continue"]) {
             launch.arg("--session-id");
-            launch.arg(&id);
+            launch.arg(id);
         }
-        launch.session = Some(key.clone());
+        launch.session = Some(SessionKey::new(ID, id));
         if setting.proxy.is_some() {
             match setting.var("COPILOT_PROVIDER_BASE_URL") {
-                Some(_) => launch.point(setting, &key, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
+                Some(_) => launch.point(setting, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
                 None => launch.notes.push(
                     "Copilot uses GitHub's models: requests do not pass the proxy, hooks do the watching".to_owned(),
                 ),

@@ -12,16 +12,22 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     let setting = Setting {
         proxy: Some("http://127.0.0.1:8787/"),
+        agent,
         run: "0190-run",
         belay: Some(Path::new("/usr/bin/belay")),
         user: &user,
         args: &args,
         scratch: Path::new("/state/runs/0190-run"),
     };
-    let launch = launch(Some(agent), &setting);
+    let launch = launch(&setting);
     let mut lines: Vec<String> = launch.args.iter().map(|arg| format!("arg {}", arg.to_string_lossy())).collect();
     lines.extend(launch.env.iter().map(|(name, value)| format!("env {name}={value}")));
-    lines.extend(launch.files.iter().map(|(path, content)| format!("file {}: {content}", path.display())));
+    lines.extend(
+        launch
+            .files
+            .iter()
+            .map(|(path, content)| format!("file {}: {}", path.display(), content.lines().next().unwrap_or_default())),
+    );
     lines.extend(launch.session.iter().map(|session| format!("session {session}")));
     lines.extend(launch.upstreams.iter().map(|(name, url)| format!("upstream {name} {url}")));
     lines.extend(launch.notes.iter().map(|note| format!("note {note}")));

@@ -17,6 +17,11 @@ const PLUGIN: &str = include_str!("../../../../plugins/opencode/belay.js");
 /// Stands in the plugin for the program to call.
 const PLACEHOLDER: &str = "\"belay\" /* BELAY */";
 
+/// The plugin that calls this program.
+pub(crate) fn plugin(belay: &str) -> String {
+    PLUGIN.replace(PLACEHOLDER, &Value::from(belay).to_string())
+}
+
 fn file(setting: &Setting<'_>) -> PathBuf {
     setting.below(setting.dirs.config().join("opencode/plugin"), ".opencode/plugin", "belay.js")
 }
@@ -27,8 +32,7 @@ impl Recipe for Install {
     }
 
     fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        let text = PLUGIN.replace(PLACEHOLDER, &Value::from(setting.belay).to_string());
-        Ok(setting.change(file(setting), Some(text))?.into_iter().collect())
+        Ok(setting.change(file(setting), Some(plugin(setting.belay)))?.into_iter().collect())
     }
 
     fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {

@@ -1,10 +1,10 @@
 //! Starting opencode: a configuration in the environment is laid over the user's files, and a folder of
 //! this run holds the plugin that calls our hooks.
 
-use belay_core::SessionKey;
 use serde_json::{Map, Value, json};
 
 use super::ID;
+use super::install::plugin;
 use crate::launch::{Launch, Recipe, Setting};
 
 /// The recipe.
@@ -25,22 +25,36 @@ impl Recipe for Start {
 
     fn launch(&self, setting: &Setting<'_>) -> Launch {
         let mut launch = Launch { args: setting.args.to_vec(), ..Launch::default() };
-        let key = SessionKey::new(ID, setting.run);
         if setting.proxy.is_some() {
-            let config = providers(setting, &key, &mut launch);
+            let config = providers(setting, &mut launch);
             launch.set("OPENCODE_CONFIG_CONTENT", config.to_string());
+        }
+        if let Some(belay) = setting.belay {
+            hooks(setting, &belay.display().to_string(), &mut launch);
         }
         launch
     }
 }
 
+/// A folder of configuration beside the user's own, with our plugin in it.
+fn hooks(setting: &Setting<'_>, belay: &str, launch: &mut Launch) {
+    const VARIABLE: &str = "OPENCODE_CONFIG_DIR";
+    if setting.var(VARIABLE).is_some() {
+        let note = format!("{VARIABLE} is set, so hooks cannot be added for one run; `belay init` puts them in");
+        return launch.notes.push(note);
+    }
+    let folder = setting.scratch.join("opencode");
+    launch.files.push((folder.join("plugin/belay.js"), plugin(belay)));
+    launch.set(VARIABLE, folder.display().to_string());
+}
+
 /// Base URLs of all providers, those the user has added among them.
-fn providers(setting: &Setting<'_>, key: &SessionKey, launch: &mut Launch) -> Value {
+fn providers(setting: &Setting<'_>, launch: &mut Launch) -> Value {
     let own = setting.var("OPENCODE_CONFIG_CONTENT").and_then(|text| serde_json::from_str(&text).ok());
     let mut config: Value = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
     let mut bases: Map<String, Value> = Map::new();
     for (provider, upstream, below) in KNOWN {
-        bases.extend(setting.base(key, upstream).map(|base| ((*provider).to_owned(), format!("{base}{below}").into())));
+        bases.extend(setting.base(upstream).map(|base| ((*provider).to_owned(), format!("{base}{below}").into())));
     }
     for file in files(setting).iter().chain([&config.clone()]) {
         let Some(providers) = file.get("provider").and_then(Value::as_object) else { continue };
@@ -49,7 +63,7 @@ fn providers(setting: &Setting<'_>, key: &SessionKey, launch: &mut Launch) -> Va
             let Some(url) = url.map(|url| with_variables(url, setting)) else { continue };
             launch.upstreams.retain(|(name, _)| name != provider);
             launch.upstream(provider, &url);
-            bases.extend(setting.base(key, provider).map(|base| (provider.clone(), base.into())));
+            bases.extend(setting.base(provider).map(|base| (provider.clone(), base.into())));
         }
     }
     for (provider, base) in bases {

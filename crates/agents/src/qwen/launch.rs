@@ -1,12 +1,15 @@
 //! Starting Qwen Code: the variables of any OpenAI-compatible program.
 
-use belay_core::SessionKey;
-
 use super::ID;
-use crate::launch::{Launch, Recipe, Setting};
+use crate::claude_code::install::EVENTS;
+use crate::launch::{Launch, Recipe, Setting, SystemSettings, claude_hooks};
 
 /// The recipe.
 pub(crate) struct Start;
+
+/// Settings for all users.
+const SETTINGS: SystemSettings =
+    SystemSettings { variable: "QWEN_CODE_SYSTEM_SETTINGS_PATH", file: "/etc/qwen-code/settings.json" };
 
 impl Recipe for Start {
     fn agent(&self) -> &'static str {
@@ -14,9 +17,11 @@ impl Recipe for Start {
     }
 
     fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let key = SessionKey::new(ID, setting.run);
-        let mut launch = Launch { args: setting.args.to_vec(), session: Some(key.clone()), ..Launch::default() };
-        launch.point(setting, &key, "OPENAI_BASE_URL", "openai", "/v1");
+        let mut launch = Launch { args: setting.args.to_vec(), session: Some(setting.key()), ..Launch::default() };
+        launch.point(setting, "OPENAI_BASE_URL", "openai", "/v1");
+        if let Some(command) = setting.hook(ID) {
+            launch.with_system_settings(setting, &SETTINGS, claude_hooks(EVENTS, &command, 10_000));
+        }
         launch
     }
 }

@@ -39,7 +39,7 @@ fn codex_threads_sub_agents_and_titles_are_told_apart() {
     let ua = ("user-agent", "codex_exec/0.166.0 (Debian 12.0.0; x86_64) xterm-256color (codex_exec; 0.166.0)");
     let (agent, sent) = sender(&[ua, ("session-id", "01a1"), ("thread-id", "01a1"), ("x-codex-turn-metadata", main)]);
     assert_eq!((agent, sent.session, sent.auxiliary), ("codex", key("codex:01a1"), false));
-    assert_eq!((sent.batch.as_deref(), sent.cwd.as_deref()), (Some("t-1"), Some("/home/user/project")));
+    assert_eq!(sent.cwd.as_deref(), Some("/home/user/project"));
     assert_eq!(sent.version.as_deref(), Some("0.166.0"));
 
     let sub = r#"{"thread_source":"subagent","parent_thread_id":"01a1"}"#;

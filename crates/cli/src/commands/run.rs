@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::Ended;
 use super::budget::Amount;
+use super::decide::user;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -65,18 +66,19 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
         return Ok(Exit::Done);
     }
     let mut client = resident(context)?;
-    if !args.no_proxy {
-        let asked = BeginRun { run: plan.key(), begins: true, ..BeginRun::default() };
-        plan.proxy = client.run(&asked)?.url;
-        let launch = plan.launch();
-        // A key goes where it would have gone: to the model API the user had chosen.
-        let upstreams = launch.upstreams.into_iter().collect();
-        client.run(&BeginRun { run: plan.key(), begins: true, upstreams })?;
-    }
+    let begin = BeginRun { run: plan.key(), begins: true, proxied: !args.no_proxy, ..BeginRun::default() };
+    plan.proxy = client.run(&begin)?.url.filter(|_| !args.no_proxy);
     let launch = plan.launch();
-    let scratch = Scratch::write(scratch, &launch.files)?;
-    let story = Arc::new(Story::new(context, plan.key(), launch.session.clone(), args.budget.clone(), client));
+    let session = launch.session.clone();
+    let story = Story::new(plan.key(), session.clone(), client);
+    // Before anything is promised about the session, it is told of.
     story.begin(&plan)?;
+    // A key goes where it would have gone: to the model API the user had chosen.
+    let upstreams = launch.upstreams.iter().cloned().collect();
+    let budget = args.budget.iter().map(|amount| (*amount).into()).collect();
+    story.promise(&BeginRun { upstreams, session, budget, by: user(context), ..begin })?;
+    let story = Arc::new(story);
+    let scratch = Scratch::write(scratch, &launch.files)?;
     greet(context, &plan, &launch, &story);
     let watch = match args.no_watch {
         true => None,

@@ -5,7 +5,7 @@ use super::{Gate, Session, State, Wait};
 use crate::detect::Trigger;
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
-use crate::event::{Author, Body, Event, Source, TaskPhase};
+use crate::event::{Author, Body, Event, TaskPhase};
 use crate::excerpt::floor;
 use crate::outcome::Status;
 use crate::rules::Rules;
@@ -22,16 +22,20 @@ impl Session {
         let mut effects = Vec::new();
         self.lift_if_due(event.at, &mut effects);
         self.end_wait_if_due(event.at);
+        let told = self.is_told(event);
+        self.sensors.note(event);
         self.note_facts(event);
-        self.note_pace(event);
-        self.count(event, rules);
-        self.react(event, rules, &mut effects);
+        if !told {
+            self.note_pace(event);
+            self.count(event, rules);
+            self.react(event, rules, &mut effects);
+        }
         if self.state != before {
             effects.push(Effect::StateChanged { from: before, to: self.state.clone() });
         }
         if event.asks() && self.standing() != Verdict::Go {
             self.remember_answer(identity, self.standing());
-            if matches!(event.body, Body::ToolCalled(_)) {
+            if matches!(event.body, Body::ToolCalled(_)) && !told {
                 self.window.deny_newest();
             }
         }
@@ -57,7 +61,6 @@ impl Session {
     }
 
     fn note_facts(&mut self, event: &Event) {
-        self.hooked |= event.source == Source::Hook;
         let facts = &mut self.facts;
         if event.at.is_known() {
             if !facts.started_at.is_known() {

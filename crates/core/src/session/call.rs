@@ -88,6 +88,12 @@ impl Traits {
     /// This pair of action and outcome had not been seen before.
     pub const NEW_PAIR: Self = Self(1 << 13);
 
+    // What the proxy adds.
+    /// It has been seen in a request.
+    pub const ON_WIRE: Self = Self(1 << 14);
+    /// Its answer has, too.
+    pub const ANSWER_ON_WIRE: Self = Self(1 << 15);
+
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }

@@ -20,6 +20,7 @@ impl Session {
         let ordinal = self.counters.calls - 1;
         self.meter.mark(ordinal, &self.spent);
         let call = self.window.push(ordinal, event.batch.as_deref(), event.at, called);
+        call.traits.set(Traits::ON_WIRE, event.source == Source::Proxy);
         call.traits.set(Traits::ALLOWED, rules.allow.allows(called));
         // Who declared a wait may look afterwards how it went.
         if std::mem::take(&mut self.waited) {
@@ -190,7 +191,7 @@ impl Session {
     /// A nudge about talk without deeds is the answer to the next turn; where no hook speaks for the
     /// agent, every nudge is.
     fn answer_turn(&mut self, event: &Event) {
-        let only_channel = event.source == Source::Proxy && !self.hooked;
+        let only_channel = event.source == Source::Proxy && !self.sensors.hooked;
         let due = if only_channel { self.tracks.take_any_due() } else { self.tracks.take_due_turn() };
         if let Some(due) = due {
             let verdict = Verdict::Nudge { finding: due.finding, message: due.message };

@@ -120,6 +120,31 @@ impl Window {
         Some(at)
     }
 
+    /// A call passes the proxy: whether it is one that a hook told of without an id, and that was not
+    /// seen there before. It has an id then.
+    pub fn claim(&mut self, called: &ToolCalled) -> bool {
+        let apart = Traits::ON_WIRE.and(Traits::OBSERVED);
+        let is_it = |call: &&mut Call| call.key == called.action.key && !call.is(apart) && !call.id_mark.is_some();
+        let Some(call) = self.calls.iter_mut().find(is_it) else { return false };
+        call.traits.set(Traits::ON_WIRE, true);
+        call.id_mark = called.call.as_ref().map(Digest::of).into();
+        true
+    }
+
+    /// An answer passes the proxy: whether the call it belongs to has one from a hook.
+    pub fn claim_answer(&mut self, returned: &ToolReturned) -> bool {
+        let at = match &returned.call {
+            Some(id) => self.position(id),
+            None => {
+                let waits = |call: &Call| call.is(Traits::ON_WIRE) && !call.is(Traits::ANSWER_ON_WIRE);
+                self.calls.iter().position(waits)
+            }
+        };
+        let Some(call) = at.and_then(|at| self.calls.get_mut(at)) else { return false };
+        call.traits.set(Traits::ANSWER_ON_WIRE, true);
+        call.answer.is_some()
+    }
+
     /// The call that was just asked for does not run.
     pub fn deny_newest(&mut self) {
         if let Some(call) = self.calls.back_mut() {

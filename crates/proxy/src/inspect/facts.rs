@@ -23,7 +23,6 @@ pub(crate) struct Asked {
     pub(crate) request: String,
     pub(crate) at: Time,
     pub(crate) auxiliary: bool,
-    pub(crate) batch: Option<String>,
     pub(crate) told: Told,
     pub(crate) version: Option<String>,
     pub(crate) model: Option<String>,
@@ -36,7 +35,6 @@ impl Asked {
     fn event(&self, id: String, at: Time, body: Body) -> Event {
         let mut event = Event::new(id, self.session.clone(), Source::Proxy, at, body);
         event.parent.clone_from(&self.parent);
-        event.batch.clone_from(&self.batch);
         event.cwd.clone_from(&self.told.cwd);
         event
     }

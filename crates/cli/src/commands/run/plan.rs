@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use belay_agents::launch::{Launch, Setting};
-use belay_agents::{UserDirs, agent};
+use belay_agents::{UserDirs, agent, install};
 use belay_config::Strictness;
 use belay_core::SessionKey;
 use belay_core::redact::redact;
+use belay_hooks::install::{Receipt, read};
 use belay_server::Client;
 use serde_json::json;
 
@@ -20,7 +21,6 @@ use crate::error::CommandError;
 pub(super) struct Plan {
     /// Canonical agent id; the command's own name where it is no agent we know.
     agent: String,
-    known: bool,
     /// Name for people.
     pub(super) name: String,
     pub(super) program: PathBuf,
@@ -37,9 +37,11 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(context: &Context, args: &RunArgs, run: &str, scratch: &Path) -> Result<Self, CommandError> {
         let (command, rest) = args.command.split_first().ok_or_else(|| CommandError::usage("name a command to run"))?;
-        let typed = command.to_string_lossy().into_owned();
-        let known = agent(&typed);
-        let wanted = known.map_or_else(|| command.clone(), |agent| agent.executable.into());
+        // `claude` and `~/bin/claude` are both Claude Code; the second one says which.
+        let is_path = Path::new(command).components().count() > 1;
+        let named = Path::new(command).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let known = agent(&named);
+        let wanted = known.filter(|_| !is_path).map_or_else(|| command.clone(), |agent| agent.executable.into());
         let path = context.env.get("PATH").unwrap_or_default();
         let Some(program) = find(&wanted, path) else {
             let error = CommandError::new(format!("{} is not to be found", wanted.to_string_lossy()));
@@ -50,20 +52,20 @@ impl Plan {
         };
         let home = context.places.user_home().map(Path::to_path_buf);
         let home = home.ok_or_else(|| CommandError::new("HOME is not set").hint("set it to your home folder"))?;
-        let own_name =
-            || Path::new(&typed).file_name().map_or(typed.clone(), |name| name.to_string_lossy().into_owned());
+        let user = UserDirs { home, lookup: |name| std::env::var_os(name) };
+        let folder = std::env::current_dir()?;
+        let installed = known.is_some_and(|agent| has_hooks(context, &user, agent.id, &folder));
         Ok(Self {
-            agent: known.map_or_else(own_name, |agent| agent.id.to_owned()),
-            known: known.is_some(),
-            name: known.map_or_else(own_name, |agent| agent.name.to_owned()),
+            agent: known.map_or_else(|| plain(&named), |agent| agent.id.to_owned()),
+            name: known.map_or_else(|| named.clone(), |agent| agent.name.to_owned()),
             program,
             args: rest.to_vec(),
             run: run.to_owned(),
             scratch: scratch.to_path_buf(),
-            user: UserDirs { home, lookup: |name| std::env::var_os(name) },
+            user,
             proxy: None,
-            belay: (!args.no_hooks).then(std::env::current_exe).transpose()?,
-            folder: std::env::current_dir()?,
+            belay: (!args.no_hooks && !installed).then(std::env::current_exe).transpose()?,
+            folder,
         })
     }
 
@@ -91,18 +93,14 @@ impl Plan {
     pub(super) fn launch(&self) -> Launch {
         let setting = Setting {
             proxy: self.proxy.as_deref(),
+            agent: &self.agent,
             run: &self.run,
             belay: self.belay.as_deref(),
             user: &self.user,
             args: &self.args,
             scratch: &self.scratch,
         };
-        let mut launch = belay_agents::launch::launch(Some(self.agent.as_str()).filter(|_| self.known), &setting);
-        if let Some(session) = &mut launch.session
-            && !self.known
-        {
-            session.agent.clone_from(&self.agent);
-        }
+        let mut launch = belay_agents::launch::launch(&setting);
         // Hooks of agents that name no session on the wire find it here.
         launch.env.push(("BELAY_SESSION".to_owned(), self.key()));
         launch
@@ -153,6 +151,26 @@ fn find(program: &OsString, path: &std::ffi::OsStr) -> Option<PathBuf> {
         return runs(named).then(|| named.to_path_buf());
     }
     std::env::split_paths(path).map(|folder| folder.join(named)).find(|candidate| runs(candidate))
+}
+
+/// Whether `belay init` has put hooks in that will speak for this run, so that nothing is told twice.
+fn has_hooks(context: &Context, dirs: &UserDirs, agent: &str, folder: &Path) -> bool {
+    let of_this_run = |receipt: &Receipt| {
+        receipt.agent == agent && receipt.project.as_ref().is_none_or(|project| folder.starts_with(project))
+    };
+    Receipt::all(&context.places).iter().filter(|receipt| of_this_run(receipt)).any(|receipt| {
+        let project = receipt.project.clone().unwrap_or_default();
+        let setting =
+            install::Setting { dirs, scope: receipt.scope(), project: &project, belay: &receipt.belay, read: &read };
+        let missing = install::recipe(agent).and_then(|recipe| recipe.install(&setting).ok());
+        missing.is_some_and(|missing| missing.is_empty())
+    })
+}
+
+/// A name that needs no escaping in a path.
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }
 
 /// A text as one word of a shell.

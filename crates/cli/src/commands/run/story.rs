@@ -1,4 +1,4 @@
-//! What the run itself has to tell: that it began, what it may cost, which files changed, how it ended.
+//! What the run itself has to tell: that it began, which files changed, how it ended.
 //!
 //! Some agents have their session's id from us. Of the others it is known once their first request
 //! has passed the proxy; until then what there is to tell waits.
@@ -6,17 +6,14 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use belay_core::event::{FileChanged, OperatorDecision, SessionEnded, SessionStarted};
+use belay_core::event::{FileChanged, SessionEnded, SessionStarted};
 use belay_core::{Body, Event, SessionKey, Source, Time};
 use belay_server::Client;
-use belay_server::protocol::{BeginRun, Decide};
+use belay_server::protocol::BeginRun;
 use uuid::Uuid;
 
 use super::child::Ended;
 use super::plan::Plan;
-use crate::commands::budget::Amount;
-use crate::commands::decide::user;
-use crate::context::Context;
 use crate::error::CommandError;
 
 /// Most file changes that wait for a session.
@@ -26,7 +23,6 @@ const WAITING: usize = 512;
 #[derive(Debug)]
 pub(super) struct Story {
     run: String,
-    by: Option<String>,
     inner: Mutex<Inner>,
 }
 
@@ -34,20 +30,12 @@ pub(super) struct Story {
 struct Inner {
     client: Client,
     session: Option<SessionKey>,
-    budget: Vec<Amount>,
     waiting: Vec<(Time, FileChanged)>,
 }
 
 impl Story {
-    pub(super) fn new(
-        context: &Context,
-        run: String,
-        session: Option<SessionKey>,
-        budget: Vec<Amount>,
-        client: Client,
-    ) -> Self {
-        let inner = Mutex::new(Inner { client, session, budget, waiting: Vec::new() });
-        Self { run, by: user(context), inner }
+    pub(super) fn new(run: String, session: Option<SessionKey>, client: Client) -> Self {
+        Self { run, inner: Mutex::new(Inner { client, session, waiting: Vec::new() }) }
     }
 
     pub(super) fn session(&self) -> Option<SessionKey> {
@@ -62,15 +50,12 @@ impl Story {
         let mut event = self.event(&session, Source::Api, now(), Body::SessionStarted(started));
         event.cwd = Some(plan.folder.display().to_string());
         inner.client.observe(&[event])?;
-        self.set_budget(&mut inner, &session)
+        Ok(())
     }
 
-    fn set_budget(&self, inner: &mut Inner, session: &SessionKey) -> Result<(), CommandError> {
-        for amount in std::mem::take(&mut inner.budget) {
-            let decision = OperatorDecision::from(amount);
-            let note = "set by belay run".to_owned();
-            inner.client.decide(&Decide { session: session.clone(), decision, note, by: self.by.clone() })?;
-        }
+    /// What the resident process is to know about the run.
+    pub(super) fn promise(&self, run: &BeginRun) -> Result<(), CommandError> {
+        self.lock().client.run(run)?;
         Ok(())
     }
 
@@ -86,7 +71,6 @@ impl Story {
             inner.session = inner.client.run(&ask).ok().and_then(|run| run.session);
         }
         let Some(session) = inner.session.clone() else { return };
-        let _ = self.set_budget(&mut inner, &session);
         let waiting = std::mem::take(&mut inner.waiting);
         let told = waiting
             .into_iter()
