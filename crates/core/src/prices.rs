@@ -84,6 +84,11 @@ impl Tariff {
         })
     }
 
+    /// What a token of output costs, in millionths of a US dollar.
+    pub fn output_micros(&self) -> f64 {
+        self.output as f64 / 1e6
+    }
+
     /// What so many tokens cost, in millionths of a US dollar.
     pub fn cost_micros(&self, usage: &Usage) -> u64 {
         let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);

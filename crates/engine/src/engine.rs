@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::key::MAX_ID_BYTES;
+use belay_core::session::Budget;
 use belay_core::{Body, Decision, Event, Excerpt, Rules, Session, SessionKey, Source};
 use belay_store::{Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
@@ -191,6 +192,12 @@ impl Engine {
         let Some(store) = self.store.as_deref() else { return Ok(None) };
         let held = memory::read(store, &*self.options.rules, &self.rulebook, key)?;
         Ok(held.map(|held| held.session))
+    }
+
+    /// What a session that was told of lately may still spend, see [`Session::left`].
+    pub fn left(&self, key: &SessionKey) -> Budget {
+        let in_memory = self.memory.as_ref().and_then(|memory| memory.session(key));
+        in_memory.or_else(|| self.cache.peek(key).map(|held| &held.session)).map(Session::left).unwrap_or_default()
     }
 
     /// The store, for reading. `None` while it cannot be opened at all.

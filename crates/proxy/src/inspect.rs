@@ -166,7 +166,13 @@ impl Turn {
                 turn.who.session(turn.api, body, &mut memory.beginnings)
             });
         }
-        self.standing() != Standing::Free
+        self.standing() != Standing::Free || self.is_unsettled()
+    }
+
+    /// Whether the answer before may have used up a budget, and nobody has said so yet.
+    fn is_unsettled(&self) -> bool {
+        let Some(session) = &self.session else { return false };
+        self.inspector.judge.allowance(session, None).is_limited() && self.inspector.recorder.is_unsettled(session)
     }
 
     /// Whoever holds a session holds its sub-agents.

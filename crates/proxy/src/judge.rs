@@ -26,6 +26,11 @@ pub struct Allowance {
 }
 
 impl Allowance {
+    /// Whether there is a limit at all.
+    pub fn is_limited(&self) -> bool {
+        self.tokens.is_some() || self.cost.is_some()
+    }
+
     /// Whether so many tokens of output are more than is left.
     pub fn is_exceeded_by(&self, output: u64) -> bool {
         self.tokens.is_some_and(|left| output > left)

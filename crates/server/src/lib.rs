@@ -32,6 +32,7 @@ mod ops;
 mod promises;
 pub mod protocol;
 pub mod proxy;
+mod purses;
 mod readers;
 pub mod resident;
 pub mod socket;

@@ -174,6 +174,7 @@ pub(crate) fn decide(shared: &Shared, ask: &Decide) -> Result<Taken, Refusal> {
         .with_engine(|engine| engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref()));
     let decided = decided.map_err(|error| refusal(error.into()))?;
     shared.standings.note(&ask.session, false, &decided.decision);
+    shared.look_into_purses(std::iter::once(&ask.session));
     Ok(Taken::from(decided))
 }
 

@@ -75,6 +75,10 @@ impl Judge for Referee {
         self.0.standings.of(session)
     }
 
+    fn allowance(&self, session: &SessionKey, model: Option<&str>) -> belay_proxy::Allowance {
+        self.0.purses.of(session, model)
+    }
+
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         let asked: Vec<bool> = events.iter().map(|event| matches!(&event.body, Body::ModelAsked(_))).collect();
         let answers = self.0.observe(events);

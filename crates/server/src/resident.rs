@@ -1,5 +1,6 @@
 //! Putting it together: lock, engine, socket, HTTP, housekeeping; and taking it apart in order.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use crate::instance::{Claim, Holder, Instance, far_lock};
 use crate::promises::Promises;
 use crate::protocol::{HealthView, PROTOCOL, ServeStatus, counters};
 use crate::proxy::Referee;
+use crate::purses::Purses;
 use crate::readers::Readers;
 use crate::socket::{Pool, Socket};
 use crate::standings::Standings;
@@ -76,6 +78,8 @@ pub(crate) struct Shared {
     pub(crate) connections: AtomicUsize,
     /// How sessions stand, for those who cannot wait for the store.
     pub(crate) standings: Standings,
+    /// What sessions may still spend, likewise.
+    pub(crate) purses: Purses,
     started: Instant,
     started_at: Time,
     socket: PathBuf,
@@ -99,13 +103,24 @@ impl Shared {
     pub(crate) fn observe(&self, events: Vec<Event>) -> Vec<Written> {
         let about: Vec<(SessionKey, bool)> =
             events.iter().map(|event| (event.session.clone(), matches!(event.body, Body::ModelAsked(_)))).collect();
+        let spends = |body: &Body| matches!(body, Body::ModelAnswered(_) | Body::Learned(_) | Body::Operator(_));
+        let spent: BTreeSet<SessionKey> =
+            events.iter().filter(|event| spends(&event.body)).map(|event| event.session.clone()).collect();
         let answers = self.writer.observe(events);
+        self.look_into_purses(spent.iter());
         for ((session, asked), answer) in about.iter().zip(&answers) {
             if let Ok(observed) = answer {
                 self.standings.note(session, *asked, &observed.decision);
             }
         }
         answers
+    }
+
+    /// These sessions have spent something, or may spend more.
+    pub(crate) fn look_into_purses<'s>(&self, sessions: impl Iterator<Item = &'s SessionKey>) {
+        for session in sessions {
+            self.purses.note(session, self.writer.with_engine(|engine| engine.left(session)));
+        }
     }
 
     pub(crate) fn idle_for(&self) -> Duration {
@@ -179,6 +194,7 @@ impl Resident {
             desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
             standings: Standings::default(),
+            purses: Purses::default(),
             started: Instant::now(),
             started_at: now(),
             socket: socket_path,

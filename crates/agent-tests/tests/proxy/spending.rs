@@ -21,7 +21,10 @@ pub(crate) fn a_budget_stops_it_before_the_next_request(recipe: &'static Recipe)
     let session = rope.session();
     assert_eq!(session["state"], "paused", "{}", rope.story(&finished));
     assert_eq!(session["budget"]["tokens"], 3000, "{session}");
-    assert_eq!(model.turns().len(), 3, "{}", rope.story(&finished));
+    // Not one request more than it took to use it up; some agents also ask for a title.
+    assert!((3000..4000).contains(&number(&session, "tokens")), "{}", rope.story(&finished));
+    let asked = model.turns().len();
+    assert!((2..=3).contains(&asked), "{asked}: {}", rope.story(&finished));
     assert!(finished.output().contains("budget"), "the person reads why: {}", finished.output());
     assert_ne!(finished.code, Some(0));
     // A person raises it, and it goes on where it was.
@@ -31,6 +34,6 @@ pub(crate) fn a_budget_stops_it_before_the_next_request(recipe: &'static Recipe)
     let id = finished.session().expect("a session");
     let finished = rope.proxied(agent.run(&bench, &model.url(), "Go on").resume(&id)).finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", rope.story(&finished));
-    assert_eq!(first_heard(&model.turns()[3..], "step-3"), Some(0), "the conversation is the same");
+    assert_eq!(first_heard(&model.turns()[asked..], "step-1"), Some(0), "the conversation is the same");
     assert!(number(&rope.session(), "tokens") >= 6000);
 }

@@ -1,7 +1,7 @@
 //! Tokens and money: prices, budgets, the clock of progress.
 
-use super::Session;
 use super::evidence::occasion;
+use super::{Budget, Session};
 use crate::detect::Trigger;
 use crate::effect::{Effect, Spent};
 use crate::event::{Event, ModelAnswered, Usage};
@@ -57,12 +57,25 @@ impl Session {
         limits(&self.budget, rules).iter().any(|limit| *limit > 0)
     }
 
-    /// The budget that is used up most: percent of it, and its name.
-    pub(crate) fn budget_use(&self) -> Option<(u32, &'static str)> {
+    /// What may still be spent before a budget is used up; `None` where there is no such limit.
+    pub fn left(&self) -> Budget {
+        let used = self.used();
+        let left = |at: usize| (self.limits[at] > 0).then(|| self.limits[at].saturating_sub(used[at]));
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        Budget { tokens: least(left(0), left(2)), cost_micros: least(left(1), left(3)) }
+    }
+
+    /// What counts against each limit.
+    fn used(&self) -> [u64; 5] {
         let (day_tokens, day_cost) = self.meter.today();
         let tokens = self.spent.usage.total().saturating_add(self.beneath.usage.total());
         let cost = self.spent.cost_micros.saturating_add(self.beneath.cost_micros);
-        let used = [tokens, cost, day_tokens, day_cost, self.meter.per_minute()];
+        [tokens, cost, day_tokens, day_cost, self.meter.per_minute()]
+    }
+
+    /// The budget that is used up most: percent of it, and its name.
+    pub(crate) fn budget_use(&self) -> Option<(u32, &'static str)> {
+        let used = self.used();
         let percent = |(at, limit): (usize, &u64)| {
             (*limit > 0).then(|| (u32::try_from(used[at].saturating_mul(100) / limit).unwrap_or(u32::MAX), NAMES[at]))
         };
@@ -79,7 +92,7 @@ const NAMES: [&str; 5] = [
 ];
 
 /// Limits in the order of [`NAMES`]; 0 for none. What an operator set wins.
-fn limits(own: &super::Budget, rules: &Rules) -> [u64; 5] {
+fn limits(own: &Budget, rules: &Rules) -> [u64; 5] {
     let micros = |usd: f64| (usd.max(0.0) * 1e6) as u64;
     let budget = &rules.budget;
     [

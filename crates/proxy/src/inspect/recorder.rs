@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use belay_core::{Event, Time, Verdict};
+use belay_core::{Event, SessionKey, Time, Verdict};
 use tokio::sync::oneshot;
 
 use super::answer::Answered;
@@ -67,6 +67,8 @@ struct Queue {
     /// The thread is collecting; it needs no bell.
     awake: bool,
     closed: bool,
+    /// Sessions whose answers are just being handed over.
+    in_hand: Vec<SessionKey>,
 }
 
 impl Shared {
@@ -102,6 +104,15 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// Whether an answer of this session waits to be handed over, or is just being.
+    pub(crate) fn is_unsettled(&self, session: &SessionKey) -> bool {
+        let of_it = |note: &Note| matches!(note, Note::Answered { asked, .. } if asked.session == *session);
+        let queue = self.0.lock();
+        queue.in_hand.contains(session) || queue.notes.iter().any(of_it)
+    }
+}
+
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.0.lock().closed = true;
@@ -132,6 +143,7 @@ fn run(shared: &Shared, judge: &dyn Judge) {
             }
         }
         batch.hand_over(judge);
+        shared.lock().in_hand.clear();
     }
 }
 
@@ -153,7 +165,13 @@ fn collect(shared: &Shared) -> Option<Vec<Note>> {
         tracing::error!(notes = queue.dropped, "facts were lost: the store cannot keep up");
         queue.dropped = 0;
     }
-    Some(std::mem::take(&mut queue.notes))
+    let notes = std::mem::take(&mut queue.notes);
+    let answered = notes.iter().filter_map(|note| match note {
+        Note::Answered { asked, .. } => Some(asked.session.clone()),
+        _ => None,
+    });
+    queue.in_hand = answered.collect();
+    Some(notes)
 }
 
 /// Events on their way, and who waits for the verdict on which of them.
