@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::table::UserDirs;
 
-pub(crate) use settings::{Entry, add_entries, is_ours_entry, remove_entries};
+pub(crate) use settings::{Entry, PLUGIN, add_entries, has_plugin, is_ours_entry, remove_entries};
 pub(crate) use shell::{command, quoted};
 
 /// For whom hooks are installed.
@@ -128,6 +128,11 @@ pub trait Recipe: Sync + fmt::Debug {
 
     /// What the person has to know or do besides.
     fn note(&self, _setting: &Setting<'_>) -> Option<String> {
+        None
+    }
+
+    /// What in the settings keeps the hooks from working as they should.
+    fn obstacle(&self, _setting: &Setting<'_>) -> Option<String> {
         None
     }
 

@@ -28,4 +28,4 @@ pub mod webhook;
 
 pub use courier::{Channels, Courier, Outbox};
 pub use news::News;
-pub use webhook::{Format, Webhook};
+pub use webhook::{Alert, Format, Webhook};

@@ -2,7 +2,8 @@
 
 use belay_core::{Effect, Rung, SessionKey, Time};
 use belay_store::Message;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Something a person should hear of.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,31 +24,26 @@ pub struct News {
 }
 
 /// What kind of news.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Kind {
     /// A session is held.
+    #[serde(rename = "session.paused")]
     Paused,
     /// A session is stopped for good.
+    #[serde(rename = "session.killed")]
     Killed,
     /// An agent was told something it should read.
+    #[serde(rename = "session.nudged")]
     Nudged,
     /// Something is wrong that no refusal would mend: a stall, a hung tool, an unseen prompt.
+    #[serde(rename = "session.needs_attention")]
     Attention,
     /// An incident was acknowledged or closed.
+    #[serde(rename = "incident.updated")]
     Updated,
-}
-
-impl Kind {
-    /// The type of a webhook's body.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Paused => "session.paused",
-            Self::Killed => "session.killed",
-            Self::Nudged => "session.nudged",
-            Self::Attention => "session.needs_attention",
-            Self::Updated => "incident.updated",
-        }
-    }
+    /// Somebody tries whether news arrives.
+    #[serde(rename = "belay.test")]
+    Test,
 }
 
 /// What the engine puts into the outbox.
@@ -85,6 +81,20 @@ impl News {
         Some(Self { id, kind, session, at, pattern, sentence, incident, project })
     }
 
+    /// News that nothing happened, to see whether it arrives.
+    pub fn test(id: &str, at: Time) -> Self {
+        Self {
+            id: format!("msg_test_{id}"),
+            kind: Kind::Test,
+            session: SessionKey::new("belay", "test"),
+            at,
+            pattern: None,
+            sentence: "This is a test: news of your agents would arrive here.".to_owned(),
+            incident: None,
+            project: None,
+        }
+    }
+
     /// One line that says whose news it is and what it is about.
     pub fn title(&self) -> String {
         let agent = &self.session.agent;
@@ -94,6 +104,7 @@ impl News {
             Kind::Nudged => format!("Belay nudged {agent}"),
             Kind::Attention => format!("{agent} needs you"),
             Kind::Updated => format!("{agent}: incident updated"),
+            Kind::Test => "Belay can reach you".to_owned(),
         }
     }
 
@@ -102,7 +113,7 @@ impl News {
         let next = match self.kind {
             Kind::Paused => format!(" Let it go on with `belay resume {}`.", self.session),
             Kind::Attention | Kind::Nudged => format!(" Look with `belay show {}`.", self.session),
-            Kind::Killed | Kind::Updated => String::new(),
+            Kind::Killed | Kind::Updated | Kind::Test => String::new(),
         };
         format!("{}{next}", self.sentence)
     }

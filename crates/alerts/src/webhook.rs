@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use belay_core::Time;
+use belay_core::{SessionKey, Time};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::news::{Kind, News};
@@ -106,22 +108,53 @@ fn signature(key: &ring::hmac::Key, id: &str, timestamp: &str, body: &str) -> St
     format!("v1,{}", STANDARD.encode(signed))
 }
 
+/// The body of a webhook, as `type`, `timestamp` and `data` of Standard Webhooks.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Alert {
+    /// What kind of news.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// When it happened.
+    pub timestamp: Time,
+    pub data: AlertData,
+}
+
+/// What happened.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AlertData {
+    /// Whose news it is.
+    pub session: SessionKey,
+    /// Where the agent works.
+    pub project: Option<String>,
+    /// Which pattern; none for a person's own decision.
+    pub pattern: Option<String>,
+    /// What happened, in one sentence.
+    pub sentence: String,
+    /// The incident, if there is one.
+    pub incident: Option<String>,
+    /// The sentence and what to do next: enough for a chat message.
+    pub text: String,
+}
+
+impl Alert {
+    fn of(news: &News) -> Self {
+        let data = AlertData {
+            session: news.session.clone(),
+            project: news.project.clone(),
+            pattern: news.pattern.clone(),
+            sentence: news.sentence.clone(),
+            incident: news.incident.clone(),
+            text: news.text(),
+        };
+        Self { kind: news.kind, timestamp: news.at, data }
+    }
+}
+
 fn body(format: Format, news: &News, host: &str) -> Value {
     match format {
-        Format::Belay => json!({
-            "type": news.kind.word(),
-            "timestamp": news.at,
-            "data": {
-                "session": news.session,
-                "project": news.project,
-                "pattern": news.pattern,
-                "sentence": news.sentence,
-                "incident": news.incident,
-                "text": news.text(),
-            },
-        }),
+        Format::Belay => serde_json::to_value(Alert::of(news)).unwrap_or_default(),
         Format::Heartbeat => json!({
-            "event": if matches!(news.kind, Kind::Nudged | Kind::Updated) { "intervention" } else { "escalation" },
+            "event": if matches!(news.kind, Kind::Nudged | Kind::Updated | Kind::Test) { "intervention" } else { "escalation" },
             "pattern": news.pattern.as_deref().map_or_else(|| "operator".to_owned(), |name| name.replace('_', "-")),
             "message": news.text(),
             "timestamp": news.at,

@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Uninit(init::InitArgs),
     /// Wait for something without spending a token; an agent that waits so is not stuck.
     Wait(wait::WaitArgs),
+    /// Send a test message through every channel news goes through, and tell how it went.
+    Notify(notify::NotifyArgs),
     /// What the next sessions of a project are told about those before them.
     Tombstones(tombstones::TombstonesArgs),
     /// How headless runs in this folder ended (for CI).

@@ -14,6 +14,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod incidents;
 pub(crate) mod init;
+pub(crate) mod notify;
 pub(crate) mod result;
 pub(crate) mod run;
 pub(crate) mod schema;
@@ -49,6 +50,7 @@ pub(crate) fn run(cli: Cli) -> Ended {
         Command::Events(command) => events::run(&context, &command),
         Command::Init(args) => init::init(&context, &args),
         Command::Uninit(args) => init::uninit(&context, &args),
+        Command::Notify(args) => notify::run(&context, &args),
         Command::Import(command) => import::run(&context, &command),
         Command::Tombstones(args) => tombstones::run(&context, &args),
         Command::Wait(args) => wait::run(&context, &args),

@@ -42,7 +42,6 @@ pub mod token;
 pub mod view;
 pub mod writer;
 
-pub use belay_alerts::desktop::PROGRAM as NOTIFIER;
 pub use client::{Client, ClientError};
 pub use courier::webhook;
 pub use ops::canonical;

@@ -7,7 +7,8 @@ use serde_json::json;
 use super::ID;
 use crate::install::json::Document;
 use crate::install::{
-    Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, quoted, remove_entries,
+    Change, Entry, InstallError, PLUGIN, Recipe, Setting, Trial, add_entries, command, has_plugin, quoted,
+    remove_entries,
 };
 
 /// The recipe.
@@ -86,11 +87,13 @@ impl Recipe for Install {
         Ok(setting.change(path, Some(document.text().to_owned()))?.into_iter().collect())
     }
 
-    fn note(&self, setting: &Setting<'_>) -> Option<String> {
+    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
         let path = settings(setting);
         let document = open(&path, setting.text(&path).ok()?.as_deref()).ok()?;
-        let off = document.get(&["disableAllHooks"]) == Some(true.into());
-        off.then(|| format!("{} says disableAllHooks: no hook runs until that is gone.", path.display()))
+        if document.get(&["disableAllHooks"]) == Some(true.into()) {
+            return Some(format!("{} says disableAllHooks: no hook runs until that is gone", path.display()));
+        }
+        has_plugin(&document).then(|| format!("its plugin is there too; keep one: claude plugin uninstall {PLUGIN}"))
     }
 
     fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {

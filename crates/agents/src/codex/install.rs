@@ -14,7 +14,7 @@ use serde_json::json;
 use super::ID;
 use crate::install::json::Document;
 use crate::install::{
-    Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, is_ours_entry, remove_entries,
+    Change, Entry, InstallError, PLUGIN, Recipe, Setting, Trial, add_entries, command, is_ours_entry, remove_entries,
 };
 
 use trust::Trusted;
@@ -84,6 +84,13 @@ impl Recipe for Install {
     fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
         let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
         Trial { command: command(setting, ID, None, false), payload: payload.to_string(), session: session.to_owned() }
+    }
+
+    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
+        let text = setting.text(&home(setting).join("config.toml")).ok()??;
+        let config: toml_edit::DocumentMut = text.parse().ok()?;
+        config.get("plugins")?.get(PLUGIN)?;
+        Some(format!("its plugin is there too; keep one: codex plugin remove {PLUGIN}"))
     }
 
     fn silence(&self) -> &'static str {

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::ID;
-use crate::install::{Change, InstallError, Recipe, Scope, Setting, Trial, command, remove_entries};
+use crate::install::json::Document;
+use crate::install::{
+    Change, InstallError, PLUGIN, Recipe, Scope, Setting, Trial, command, has_plugin, remove_entries,
+};
 
 /// The recipe.
 #[derive(Debug)]
@@ -29,9 +32,12 @@ const EVENTS: &[&str] = &[
     "preCompact",
 ];
 
+fn home(setting: &Setting<'_>) -> PathBuf {
+    setting.dirs.var("COPILOT_HOME").map_or_else(|| setting.dirs.home.join(".copilot"), PathBuf::from)
+}
+
 fn file(setting: &Setting<'_>) -> PathBuf {
-    let user = setting.dirs.var("COPILOT_HOME").map_or_else(|| setting.dirs.home.join(".copilot"), PathBuf::from);
-    setting.below(user.join("hooks"), ".github/hooks", "belay.json")
+    setting.below(home(setting).join("hooks"), ".github/hooks", "belay.json")
 }
 
 impl Recipe for Install {
@@ -67,6 +73,13 @@ impl Recipe for Install {
             payload: json!({ "sessionId": session, "source": "new" }).to_string(),
             session: session.to_owned(),
         }
+    }
+
+    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
+        let text = setting.text(&home(setting).join("settings.json")).ok()??;
+        let twice = Document::new(&text).is_ok_and(|document| has_plugin(&document));
+        // It gives its calls no ids: heard twice, they count twice.
+        twice.then(|| format!("its plugin is there too; keep one: copilot plugin uninstall {PLUGIN}"))
     }
 
     fn note(&self, setting: &Setting<'_>) -> Option<String> {

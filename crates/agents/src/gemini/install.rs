@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::ID;
+use crate::install::json::Document;
 use crate::install::{
     Change, Entry, InstallError, Recipe, Scope, Setting, Trial, add_entries, command, remove_entries,
 };
@@ -53,6 +54,15 @@ impl Recipe for Install {
     fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
         let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
         Trial { command: command(setting, ID, None, false), payload: payload.to_string(), session: session.to_owned() }
+    }
+
+    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
+        let path = settings(setting);
+        let document = Document::new(&setting.text(&path).ok()??).ok()?;
+        let off = document.get(&["hooksConfig", "enabled"]) == Some(false.into());
+        let names = document.get(&["hooksConfig", "disabled"]).unwrap_or_default();
+        let ours = names.as_array().is_some_and(|names| names.contains(&"belay".into()));
+        (off || ours).then(|| format!("{} switches hooks off (hooksConfig); no hook of ours runs", path.display()))
     }
 
     fn note(&self, setting: &Setting<'_>) -> Option<String> {

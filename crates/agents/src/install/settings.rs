@@ -56,6 +56,14 @@ pub(crate) fn remove_entries(setting: &Setting<'_>, path: PathBuf, agent: &str) 
     }
 }
 
+/// Our plugin, as agents that load plugins name it.
+pub(crate) const PLUGIN: &str = "belay@belay";
+
+/// Whether our plugin is switched on in settings that list plugins as Claude Code does.
+pub(crate) fn has_plugin(document: &Document) -> bool {
+    document.get(&["enabledPlugins", PLUGIN]) == Some(true.into())
+}
+
 /// Our entries, each once, and none besides.
 fn is_complete(document: &Document, agent: &str, entries: &[Entry]) -> bool {
     let Some(Value::Object(hooks)) = document.get(&["hooks"]) else { return false };

@@ -180,7 +180,8 @@ pub(crate) fn init(context: &Context, args: &PutInArgs) -> Ended {
     let mut report = Report::new(context, "init", args.which.dry_run);
     for recipe in recipes {
         let done = put_in(&job, &setting, recipe, args.status_line);
-        report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, recipe.note(&setting))?;
+        let remarks = recipe.note(&setting).into_iter().chain(recipe.obstacle(&setting)).collect();
+        report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, remarks)?;
     }
     report.finish()
 }
@@ -243,7 +244,7 @@ pub(crate) fn uninit(context: &Context, args: &InitArgs) -> Ended {
     let mut report = Report::new(context, "uninit", args.dry_run);
     for recipe in recipes {
         let done = take_out(&job, &setting, recipe);
-        report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, None)?;
+        report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, Vec::new())?;
     }
     report.elsewhere(&Receipt::all(&context.places), &setting);
     report.finish()

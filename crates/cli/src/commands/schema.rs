@@ -1,6 +1,6 @@
 //! `belay schema`: the shapes of everything that goes in or comes out, as JSON Schema.
 
-use belay_core::effect::{Finding, Incident};
+use belay_core::effect::Finding;
 use belay_core::{Decision, Event};
 use belay_server::view::{IncidentView, SessionView};
 use clap::{Args, ValueEnum};
@@ -30,7 +30,7 @@ enum Shape {
     Incident,
     /// A finding with its evidence.
     Finding,
-    /// An incident as webhooks carry it.
+    /// The body of a webhook.
     Alert,
     /// A line of `audit --json`.
     Audit,
@@ -46,7 +46,7 @@ impl Shape {
             Self::Incident => schemars::schema_for!(IncidentView).to_value(),
             Self::Finding => schemars::schema_for!(Finding).to_value(),
             Self::Audit => schemars::schema_for!(belay_audit::report::Line).to_value(),
-            Self::Alert => schemars::schema_for!(Incident).to_value(),
+            Self::Alert => schemars::schema_for!(belay_alerts::Alert).to_value(),
         }
     }
 }

@@ -204,6 +204,21 @@ fn a_hook_that_does_not_arrive_is_told() {
 }
 
 #[test]
+fn hooks_and_plugin_at_once_are_mentioned() {
+    let world = furnished();
+    world.write("home/.claude/settings.json", "{\"enabledPlugins\": {\"belay@belay\": true}}");
+    world.write("home/.copilot/settings.json", "{\"enabledPlugins\": {\"belay@belay\": true}}");
+    world.write("home/.codex/config.toml", "[plugins.\"belay@belay\"]\nenabled = true\n");
+    let said = world.run(&["init", "--yes"]).out;
+    for agent in ["claude plugin uninstall", "copilot plugin uninstall", "codex plugin remove"] {
+        assert!(said.contains(&format!("its plugin is there too; keep one: {agent} belay@belay")), "{said}");
+    }
+    let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
+    let warned = rows.as_array().unwrap().iter().filter(|row| row["check"] == "hooks" && row["health"] == "warning");
+    assert_eq!(warned.count(), 3, "{rows}");
+}
+
+#[test]
 fn hooks_that_are_switched_off_are_mentioned() {
     let world = furnished();
     world.write("home/.claude/settings.json", "{\n  \"disableAllHooks\": true\n}\n");

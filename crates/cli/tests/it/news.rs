@@ -235,3 +235,19 @@ fn an_idle_process_stays_until_its_news_is_delivered() {
     let (code, said) = serve.wait();
     assert_eq!(code, Some(0), "{said}");
 }
+
+#[test]
+fn channels_can_be_tried() {
+    let receiver = Receiver::start(TAKEN);
+    let world = desktop().var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
+    let said = world.run(&["notify", "--json"]).json();
+    assert!(said["channels"].as_array().unwrap().iter().all(|one| one["ok"] == true), "{said}");
+    assert_eq!(receiver.next().body["type"], "belay.test");
+    assert!(shown(&world)[0].contains("Belay can reach you"), "{:?}", shown(&world));
+    receiver.answers("HTTP/1.1 401 Unauthorized\r\n\r\n");
+    let said = world.run(&["notify"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.out.contains("XX  webhook  the receiver answered 401"), "{said:?}");
+    let nobody = World::new().var("CI", "true").run(&["notify"]);
+    assert!(nobody.code == Some(1) && nobody.err.contains("there is no channel"), "{nobody:?}");
+}

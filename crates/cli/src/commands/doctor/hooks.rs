@@ -47,6 +47,9 @@ fn row(context: &Context, dirs: &UserDirs, receipt: &Receipt) -> Option<Row> {
         }
         Ok(_) => {}
     }
+    if let Some(obstacle) = recipe.obstacle(&setting) {
+        return Some(Row::warning(CHECK, format!("{name}: in place, but {obstacle}")));
+    }
     Some(spoken(context, dirs, recipe, agent, &name, receipt))
 }
 

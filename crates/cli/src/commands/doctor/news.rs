@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use belay_alerts::desktop::PROGRAM as NOTIFIER;
 use belay_config::{Config, Loader, Strictness};
-use belay_server::{Client, NOTIFIER, webhook};
+use belay_server::{Client, webhook};
 use belay_store::{Message, MessageState, Store};
 
 use super::{Row, which};
@@ -25,7 +26,8 @@ pub(super) fn news(context: &Context) -> Vec<Row> {
         Ok(Some(webhook)) => rows.push(Row::good("webhook", format!("posts to {}", webhook.describe()))),
         Err(problem) => {
             rows.push(
-                Row::broken("webhook", format!("nothing is posted: {problem}")).mend("belay config explain webhook"),
+                Row::broken("webhook", format!("nothing is posted: {problem}"))
+                    .mend("`belay config explain webhook` tells what can be set, `belay notify` tries it"),
             );
         }
     }

@@ -119,27 +119,21 @@ impl<'a> Report<'a> {
         Self { context, what, dry_run, rows: Vec::new(), bad: false, unasked: false }
     }
 
-    pub(super) fn add(
-        &mut self,
-        agent: &str,
-        name: &str,
-        outcome: Outcome,
-        note: Option<String>,
-    ) -> std::io::Result<()> {
+    pub(super) fn add(&mut self, agent: &str, name: &str, outcome: Outcome, notes: Vec<String>) -> std::io::Result<()> {
         self.bad |= matches!(outcome, Outcome::Silent(_) | Outcome::Failed(_) | Outcome::Unasked);
         self.unasked |= matches!(outcome, Outcome::Unasked);
         let mut row = outcome.row();
         row["agent"] = agent.into();
-        if let Some(note) = &note {
-            row["note"] = note.as_str().into();
+        if !notes.is_empty() {
+            row["notes"] = json!(notes);
         }
         self.rows.push(row);
         if self.context.out.json {
             return Ok(());
         }
         self.context.out.line(one_line(&outcome.line(name)))?;
-        let note = note.filter(|_| !matches!(outcome, Outcome::Declined | Outcome::Unasked));
-        for remark in outcome.remarks().into_iter().chain(note) {
+        let notes = if matches!(outcome, Outcome::Declined | Outcome::Unasked) { Vec::new() } else { notes };
+        for remark in outcome.remarks().into_iter().chain(notes) {
             self.context.out.line(format!("    {}", one_line(&remark)))?;
         }
         Ok(())
