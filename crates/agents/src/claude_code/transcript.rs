@@ -24,6 +24,7 @@ use serde_json::value::RawValue;
 
 use self::author::{Marks, Said};
 use self::details::Details;
+use self::edit::Edited;
 use self::pending::{Because, Call, Pending};
 use self::record::{Block, Content, Record};
 use super::{ID, sub_agent_key};
@@ -272,25 +273,24 @@ impl Reader {
         }));
         match kind {
             Some(ToolKind::Edit | ToolKind::Write) if ok => {
-                if let Some(change) = details.read().and_then(|details| edit::change(id, details)) {
+                if let Some(change) = details.read::<Edited<'_>>().and_then(|edited| edit::change(id, &edited)) {
                     teller.tell(Body::FileChanged(change));
                 }
             }
             Some(ToolKind::SubAgent) => {
-                if let Some(details) = details.read() {
-                    self.sub_agent(call, details, teller);
+                if let Some(launched) = details.read() {
+                    self.sub_agent(call, &launched, teller);
                 }
             }
             _ => {}
         }
     }
 
-    fn sub_agent(&mut self, call: Option<Call>, details: &RawValue, teller: &mut Teller<'_>) {
-        let Ok(details) = serde_json::from_str::<Launched<'_>>(details.get()) else { return };
-        let Some(agent) = details.agent_id.some() else { return };
+    fn sub_agent(&mut self, call: Option<Call>, launched: &Launched<'_>, teller: &mut Teller<'_>) {
+        let Some(agent) = launched.agent_id.some() else { return };
         let sub = SubAgent { child: sub_agent_key(&self.main.id, agent), role: call.and_then(|call| call.role) };
         teller.tell(Body::SubAgentStarted(sub.clone()));
-        if &*details.status == "completed" {
+        if &*launched.status == "completed" {
             teller.tell(Body::SubAgentEnded(sub));
             return;
         }

@@ -112,7 +112,7 @@ pub(super) fn take(line: &[u8], dialect: &mut dyn Dialect, teller: &mut Teller<'
         return;
     }
     // Agents cut texts in the middle of a character now and then; the rest of such a line is fine.
-    let text = match std::str::from_utf8(line) {
+    let text = match simdutf8::basic::from_utf8(line) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(line),
     };

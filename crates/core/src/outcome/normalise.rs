@@ -53,21 +53,19 @@ fn run(text: &str, scope: Scope) -> String {
     let mut lines = Lines { out: String::with_capacity(text.len()), blank: 0, begun: false, scope };
     let mut scratch = String::new();
     let notes = memmem::find(text.as_bytes(), NOTE_OPEN.as_bytes()).is_some();
+    let controlled = scan::has_control(text);
     let mut in_note = false;
     let mut from = 0;
     for to in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
         let raw = &text[from..to];
         from = to + 1;
         let mut line = raw;
-        let mut seen = scan::survey(line);
-        let mut may_be_note = notes;
-        if seen & CONTROL != 0 {
+        if controlled && scan::has_control(line) {
             line = terminal::clean(raw, &mut scratch);
-            seen = scan::survey(line);
-            may_be_note = true;
         }
-        if !may_be_note && !in_note {
-            lines.push(line, seen);
+        // Without control characters, what is no tag now will not become one.
+        if !notes && !controlled {
+            lines.push(line);
             continue;
         }
         loop {
@@ -83,7 +81,7 @@ fn run(text: &str, scope: Scope) -> String {
                     in_note = true;
                 }
                 None => {
-                    lines.push(line, seen);
+                    lines.push(line);
                     break;
                 }
             }
@@ -101,7 +99,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, line: &str, seen: u8) {
+    fn push(&mut self, line: &str) {
         let line = line.trim_end();
         if line.is_empty() {
             self.blank += usize::from(self.begun);
@@ -114,12 +112,7 @@ impl Lines {
         }
         self.begun = true;
         self.blank = 0;
-        // Nothing volatile is without a digit, a temporary folder or a spinner's glyph.
-        if seen & (DIGIT | WIDE) != 0 || place::has_temporary(line) {
-            self.settle(line);
-        } else {
-            self.out.push_str(line);
-        }
+        self.settle(line);
     }
 
     /// Cuts a line until nothing more is found: a mark can make a time of what stood before it, and
@@ -144,7 +137,6 @@ const HEX_LOWER: u8 = 2;
 const HEX_UPPER: u8 = 4;
 const LETTER: u8 = 8;
 const WIDE: u8 = 16;
-const CONTROL: u8 = 64;
 
 static CLASS: [u8; 256] = {
     let mut table = [0u8; 256];

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::phrases::Phrases;
 use crate::excerpt::{ceil, floor};
+use crate::literals::Literals;
 
 /// What the phrases say.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -100,11 +101,14 @@ fn starts(text: &str, needles: &[&str]) -> bool {
     needles.iter().any(starts)
 }
 
+static LABELS: LazyLock<Literals> =
+    LazyLock::new(|| Literals::exact(["Error:", "ERROR:", "error:", "[error]", "[ERROR]"]));
+
 /// Where `Error:` stands when a text begins with it, perhaps after a few plain words that introduce
 /// it (`Tool x returned: Error: ...`). A place in a file (`a.py:12: Error:`) introduces nothing.
 pub(super) fn error_label(text: &str) -> Option<usize> {
     let head = floor(text, 200);
-    let at = ["Error:", "ERROR:", "error:", "[error]", "[ERROR]"].iter().filter_map(|label| head.find(label)).min()?;
+    let at = LABELS.find(head, 0)?.start;
     let before = head[..at].trim();
     let introduced = before.is_empty()
         || (before.ends_with(':')

@@ -4,12 +4,16 @@
 use std::sync::LazyLock;
 
 use memchr::memmem::{self, Finder};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(",\"toolUseResult\":"));
+static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"toolUseResult\":"));
 
 /// Id and time of a line stand this near before its details.
 const NEAR: usize = 512;
+
+/// Larger details are not worth their cost.
+const MAX_DETAILS: usize = 4 * 1024 * 1024;
 
 /// The details of an answer, read or not.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +27,17 @@ pub(super) enum Details<'a> {
 }
 
 impl<'a> Details<'a> {
-    pub(super) fn read(self) -> Option<&'a RawValue> {
-        match self {
-            Self::None => None,
-            Self::Read(value) => Some(value),
-            Self::Unread(rest) => {
-                serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>().next().and_then(Result::ok)
-            }
+    /// What `T` makes of them, if it can.
+    pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
+        let text = match self {
+            Self::None => return None,
+            Self::Read(value) => value.get(),
+            Self::Unread(rest) => rest,
+        };
+        if text.len() > MAX_DETAILS {
+            return None;
         }
+        T::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()
     }
 
     /// Whether a field that names a denial follows the details.
@@ -48,7 +55,8 @@ impl<'a> Details<'a> {
 /// is well formed is not looked at, only whether the line ends as a whole one does.
 pub(super) fn cut<'l, 'b>(line: &'l str, buffer: &'b mut String) -> Option<(&'b str, &'l str)> {
     let at = NAME.find(line.as_bytes())?;
-    let (head, rest) = (&line[..at], &line[at + NAME.needle().len()..]);
+    let rest = &line[at + NAME.needle().len()..];
+    let head = line[..at].trim_end().strip_suffix(',')?;
     // Fields stand in no promised order; a line whose parts come elsewhere must be read whole.
     let near = &head.as_bytes()[head.len().saturating_sub(NEAR)..];
     let has = |text: &[u8], name: &str| memmem::find(text, name.as_bytes()).is_some();
@@ -64,6 +72,8 @@ pub(super) fn cut<'l, 'b>(line: &'l str, buffer: &'b mut String) -> Option<(&'b 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -73,7 +83,7 @@ mod tests {
         let (head, rest) = cut(line, &mut buffer).expect("cut");
         assert_eq!(head, r#"{"message":{"a":"x"},"uuid":"u","timestamp":"t"}"#);
         let details = Details::Unread(rest);
-        assert_eq!(details.read().map(RawValue::get), Some(r#"{"b":[1]}"#));
+        assert_eq!(details.read::<Value>(), Some(json!({"b": [1]})));
         assert!(details.deny());
     }
 

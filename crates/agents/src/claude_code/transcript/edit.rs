@@ -6,16 +6,13 @@ use std::borrow::Cow;
 use belay_core::Digest;
 use belay_core::event::{ChangeKind, FileChanged};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::json::{Flag, Text};
 
-/// Larger details are not worth their cost.
-const MAX_DETAILS: usize = 1024 * 1024;
-
+/// What is kept beside the answer to an edit.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Details<'a> {
+pub(super) struct Edited<'a> {
     #[serde(borrow)]
     file_path: Text<'a>,
     #[serde(borrow)]
@@ -30,12 +27,7 @@ struct Details<'a> {
 }
 
 /// The change an answer's details describe, if they do.
-pub(super) fn change(call: Option<String>, details: &RawValue) -> Option<FileChanged> {
-    let details = details.get();
-    if details.len() > MAX_DETAILS || !details.starts_with('{') {
-        return None;
-    }
-    let details: Details<'_> = serde_json::from_str(details).ok()?;
+pub(super) fn change(call: Option<String>, details: &Edited<'_>) -> Option<FileChanged> {
     let path = details.file_path.some()?.to_owned();
     let before = details.original_file.as_deref().map(Digest::of);
     let after = match (&details.content, details.original_file.as_deref(), &details.new_string) {
@@ -66,7 +58,7 @@ mod tests {
     use super::*;
 
     fn of(json: &str) -> Option<FileChanged> {
-        change(None, serde_json::from_str(json).expect("JSON"))
+        change(None, &serde_json::from_str(json).ok()?)
     }
 
     #[test]

@@ -13,12 +13,6 @@ pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
 const ROOTS: [&str; 5] = ["/tmp/", "/var/tmp/", "/private/tmp/", "/dev/shm/", "/run/user/"];
 const MAC_ROOTS: [&str; 2] = ["/var/folders/", "/private/var/folders/"];
 
-/// Whether a line names something in a temporary folder.
-pub(super) fn has_temporary(line: &str) -> bool {
-    let bytes = line.as_bytes();
-    memchr::memchr_iter(b'/', bytes).any(|at| temporary(bytes, at).is_some())
-}
-
 /// End of a path in a temporary folder that begins with the slash at `at`.
 pub(super) fn temporary(bytes: &[u8], at: usize) -> Option<usize> {
     // Most slashes are not followed by the letters a temporary folder begins with.

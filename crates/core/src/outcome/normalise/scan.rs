@@ -3,18 +3,13 @@
 //! Whatever is volatile holds a digit, a slash (of a temporary folder) or a glyph beyond ASCII (of a
 //! spinner). So a line is searched for those, and its words are read only from a little before them.
 
-use super::{CONTROL, DIGIT, WIDE, is_word};
+use super::is_word;
 
-/// Whether a line holds control bytes (tabs aside), digits, or bytes beyond ASCII. Without branches, so
-/// that the compiler can look at many bytes at once.
-pub(super) fn survey(line: &str) -> u8 {
-    let (mut control, mut digit, mut wide) = (false, false, false);
-    for b in line.bytes() {
-        control |= (b < 0x20 && b != b'\t') || b == 0x7f;
-        digit |= b.wrapping_sub(b'0') < 10;
-        wide |= b >= 0x80;
-    }
-    (u8::from(control) * CONTROL) | (u8::from(digit) * DIGIT) | (u8::from(wide) * WIDE)
+/// Whether a text holds control characters, ends of lines and tabs aside. Without branches, so that the
+/// compiler can look at many bytes at once.
+pub(super) fn has_control(text: &str) -> bool {
+    let control = |b: &u8| (*b < 0x20 && !matches!(b, b'\t' | b'\n')) | (*b == 0x7f);
+    text.as_bytes().chunks(1024).any(|bytes| bytes.iter().fold(false, |any, b| any | control(b)))
 }
 
 /// The first digit, slash or byte beyond ASCII from `at` on. Slash and digits are neighbours in ASCII, so
