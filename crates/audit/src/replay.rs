@@ -7,7 +7,6 @@ use std::sync::Arc;
 use belay_agents::transcript::ReadError;
 use belay_agents::{Sink, Tally};
 use belay_core::event::Body;
-use belay_core::prices::PriceRow;
 use belay_core::{Digest, Effect, Event, Rules, Rung, Session, SessionKey};
 use jiff::tz::TimeZone;
 
@@ -25,8 +24,6 @@ const LIVE: usize = 32;
 pub struct Settings<'a> {
     /// The rules to judge by, one set or two to compare.
     pub variants: &'a [Variant],
-    /// Prices that win over the built-in table.
-    pub prices: &'a [PriceRow],
     /// Days begin at midnight here.
     pub zone: TimeZone,
     /// Whether single notices are kept, or only counted.
@@ -97,7 +94,7 @@ fn name_by_file(sessions: &mut [SessionReport]) {
 struct Replay<'a> {
     settings: &'a Settings<'a>,
     progress: &'a Progress,
-    live: Vec<Live<'a>>,
+    live: Vec<Live>,
     done: Vec<SessionReport>,
     /// Facts told by earlier files of the family; `None` when there are no others.
     told: Option<HashSet<u64>>,
@@ -106,7 +103,7 @@ struct Replay<'a> {
     file: PathBuf,
 }
 
-impl<'a> Replay<'a> {
+impl Replay<'_> {
     fn close_file(&mut self) {
         for live in self.live.drain(..) {
             settle(&mut self.done, live.report());
@@ -117,7 +114,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn session(&mut self, event: &Event) -> &mut Live<'a> {
+    fn session(&mut self, event: &Event) -> &mut Live {
         // The session of the last event stands last, and is nearly always the one.
         let at = self.live.iter().rposition(|live| live.key == event.session);
         let live = match at {
@@ -177,12 +174,11 @@ fn fact(event: &Event) -> Option<u64> {
 }
 
 /// A session that is being replayed.
-struct Live<'a> {
+struct Live {
     key: SessionKey,
     file: PathBuf,
     ledger: Ledger,
     minds: Vec<Mind>,
-    prices: &'a [PriceRow],
     keep_notices: bool,
 }
 
@@ -194,8 +190,8 @@ struct Mind {
     judged: Judged,
 }
 
-impl<'a> Live<'a> {
-    fn new(event: &Event, file: &Path, settings: &Settings<'a>) -> Self {
+impl Live {
+    fn new(event: &Event, file: &Path, settings: &Settings<'_>) -> Self {
         let folder = event.cwd.as_deref().map(Path::new);
         let mind = |variant: &Variant| Mind {
             session: Session::new(event.session.clone()),
@@ -208,7 +204,6 @@ impl<'a> Live<'a> {
             file: file.to_owned(),
             ledger: Ledger::new(settings.zone.clone()),
             minds: settings.variants.iter().map(mind).collect(),
-            prices: settings.prices,
             keep_notices: settings.keep_notices,
         }
     }
@@ -233,17 +228,18 @@ impl<'a> Live<'a> {
     }
 
     fn count(&mut self, event: &Event) {
+        let prices = &self.minds[0].rules.prices;
         self.ledger.at(event.at);
         match &event.body {
             Body::ToolCalled(_) => self.ledger.call(event.at),
             Body::ModelAnswered(answer) => {
                 if let Some(usage) = &answer.usage {
-                    self.ledger.answer(event.at, answer.model.as_deref(), usage, answer.cost_micros, self.prices);
+                    self.ledger.answer(event.at, answer.model.as_deref(), usage, answer.cost_micros, prices);
                 }
             }
             Body::Learned(fact) => {
                 if let Some(usage) = &fact.usage {
-                    self.ledger.answer(event.at, fact.model.as_deref(), usage, None, self.prices);
+                    self.ledger.answer(event.at, fact.model.as_deref(), usage, None, prices);
                 }
             }
             _ => {}

@@ -66,6 +66,29 @@ impl Default for ChantRules {
     }
 }
 
+impl ChantRules {
+    /// Which setting cannot be, and why.
+    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+        let longest = rounds::LONGEST_ROUND;
+        if self.bytes == 0 {
+            return Err(("bytes", "must be at least 1; `[patterns.chanting] enabled = false` turns it off".to_owned()));
+        }
+        if self.rounds < 2 {
+            return Err(("rounds", "must be at least 2: what is said once is no repetition".to_owned()));
+        }
+        if !(1..=longest).contains(&self.longest_round) {
+            return Err(("longest_round", format!("must be 1 to {longest} bytes")));
+        }
+        if self.structured_factor == 0 {
+            return Err(("structured_factor", "must be at least 1".to_owned()));
+        }
+        if self.circle_percent > 100 {
+            return Err(("circle_percent", "must be at most 100".to_owned()));
+        }
+        Ok(())
+    }
+}
+
 /// Output found to be degenerate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChantFinding {

@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::chant::ChantRules;
 use crate::digest::Digest;
 use crate::prices::PriceRow;
 
@@ -47,6 +48,8 @@ pub struct Rules {
     pub allow: Allow,
     /// Limits of a session in tokens and money.
     pub budget: BudgetRules,
+    /// When streamed output counts as degenerate.
+    pub chant: ChantRules,
     /// The patterns.
     pub patterns: Patterns,
     #[serde(skip)]
@@ -93,6 +96,7 @@ impl Rules {
             rule.check(name)?;
         }
         self.allow.check()?;
+        self.chant.check().map_err(|(key, problem)| RuleError::new(format!("chant.{key}"), problem))?;
         if self.custom.len() > custom::MOST {
             return Err(RuleError::new(
                 "custom",

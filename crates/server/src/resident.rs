@@ -207,7 +207,7 @@ impl Resident {
             Ok(()) => {}
             Err(error) => tracing::warn!(%error, "who is held back could not be read; it shows with the next event"),
         }
-        let relayed = crate::proxy::config(&config.proxy, belay_core::chant::ChantRules::default(), &env)?;
+        let relayed = crate::proxy::config(&config.proxy, config.detect.chant, &env)?;
         let pages = Arc::new(http::Pages::new(Arc::clone(&shared)));
         let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(Referee(Arc::clone(&shared))))?);
         let _ = shared.relay.set(Arc::downgrade(&relay));

@@ -28,7 +28,7 @@ pub(crate) fn audit(paths: &[&Path]) -> Audited {
 pub(crate) fn audit_with(paths: &[&Path], filter: Filter, variants: &[Variant]) -> Audited {
     let place = Where::Paths(paths.iter().map(PathBuf::from).collect());
     let found = find(&place, Only::default());
-    let settings = Settings { variants, prices: &[], zone: TimeZone::UTC, keep_notices: true };
+    let settings = Settings { variants, zone: TimeZone::UTC, keep_notices: true };
     let mut written = Vec::new();
     let mut collector = Collector::new(variants, filter, Names::Files, Some(&mut written));
     belay_audit::run(found.sources, &settings, None, &Progress::default(), |told| collector.take(told));

@@ -169,3 +169,20 @@ fn every_line_fits_the_schema_we_publish() {
         }
     }
 }
+
+#[test]
+fn prices_of_the_rules_win_over_the_built_in_ones() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    months(folder.path());
+    let row = r#"{"match": "*", "input": 1000.0, "output": 1000.0, "cache_read": 1000.0, "cache_write": 1000.0}"#;
+    let prices = vec![serde_json::from_str(row).expect("a price")];
+    let mut rules = Rules::default();
+    rules.prices = prices;
+    let dear = [Variant::fixed("dear", rules)];
+    let usual = audit(&[folder.path()]);
+    let dear = audit_with(&[folder.path()], Filter::default(), &dear);
+    let usage = |of: &super::Audited| of.of("total")[0]["usage"].clone();
+    let cost = |of: &super::Audited| of.of("total")[0]["cost_micros"].as_u64().expect("money");
+    assert_eq!(usage(&usual), usage(&dear));
+    assert!(cost(&dear) > 10 * cost(&usual), "{} and {}", cost(&dear), cost(&usual));
+}

@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Ended {
     let found = look(context, args, since)?;
     let variants = variants(context, args)?;
     let zone = TimeZone::system();
-    let settings = Settings { variants: &variants, prices: &[], zone: zone.clone(), keep_notices: context.out.json };
+    let settings = Settings { variants: &variants, zone: zone.clone(), keep_notices: context.out.json };
     let filter = Filter { since, project: args.project.as_deref().map(folder) };
     let names = if args.paths.is_empty() { Names::Ids } else { Names::Files };
     let out = context.out.json.then(|| BufWriter::new(io::stdout()));

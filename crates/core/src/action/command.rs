@@ -4,6 +4,7 @@
 //! its chatter goes, how much of it is shown and how long it may take are left out.
 
 mod dress;
+mod inside;
 mod ran;
 
 use super::classify::{CODE, COMMAND};
@@ -152,7 +153,7 @@ impl Facts {
             let does = ran.does(command);
             facts.mutates |= matches!(does, Some(Does::Change | Does::Commit)) || writes_a_file(&ran, command);
             facts.commits |= does == Some(Does::Commit);
-            only_looks &= does == Some(Does::Look);
+            only_looks &= does == Some(Does::Look) || matches!(ran.program, "tail" | "cat");
             let check = match does {
                 Some(Does::Test) => Some(CheckKind::Test),
                 Some(Does::Build) => Some(CheckKind::Build),
@@ -180,7 +181,7 @@ impl Facts {
         let loops = commands.iter().any(|c| matches!(c.words.first().map(String::as_str), Some("while" | "until")));
         facts.poll |= loops && commands.iter().any(|c| c.words.iter().any(|word| word == "sleep"));
         facts.poll &= !facts.mutates;
-        facts.look = only_looks && !facts.mutates && !facts.poll;
+        facts.look = only_looks && !facts.mutates;
         if facts.program.is_empty() {
             facts.program = commands.first().and_then(|c| c.words.first()).cloned().unwrap_or_default();
         }

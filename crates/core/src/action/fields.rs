@@ -2,6 +2,7 @@
 
 use super::classify::{PATH, PATTERN, URL, is_mcp};
 use super::input::{Input, canonical, tidy_path};
+use super::programs::is_growing;
 use super::{Action, Print, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
 use crate::outcome::steady;
@@ -30,7 +31,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, Stri
         sketch: sketch_of(&words),
         target: path.as_ref().map(Digest::of),
         look: looks.then_some(key),
-        poll: kind == ToolKind::Poll,
+        poll: kind == ToolKind::Poll || kind == ToolKind::Read && path.as_deref().is_some_and(is_growing),
         ..Action::default()
     };
     let salient = match (kind, &path, pattern, url) {

@@ -17,6 +17,8 @@ pub(super) enum Does {
     Test,
     Build,
     Lint,
+    /// Something else: neither a look nor a check, and what it changes nobody knows.
+    Other,
 }
 
 use Does::*;
@@ -97,14 +99,27 @@ const SUBCOMMANDS: &[(&str, &str, Does)] = &[
     ("mix", "credo format dialyzer", Lint),
     ("make gmake just task rake ninja invoke tox nox xtask", "test tests check unit spec unittest unit-test test-unit integration", Test),
     ("make gmake just task rake ninja xtask", "lint fmt format typecheck clippy", Lint),
-    ("make gmake just task", "install clean", Change),
+    ("make gmake just task", "install clean up down start stop restart deploy migrate seed", Change),
+    ("make gmake just task", "logs ps status", Poll),
+    ("make gmake just task", "help list --list", Look),
+    ("make gmake just task rake", "run serve server dev watch shell console", Other),
+    ("vite next hugo mkdocs ng webpack nx turbo", "dev serve server start preview", Other),
+    ("mvn mvnw gradle gradlew", "dependencies tasks projects properties dependency:tree help", Look),
+    ("mvn mvnw gradle gradlew", "clean", Build),
+    ("bazel bazelisk buck2", "query cquery aquery info version", Look),
+    ("hatch", "test", Test),
+    ("hatch", "build", Build),
+    ("playwright cypress pre-commit tox nox", "install install-deps uninstall autoupdate", Change),
+    ("playwright cypress", "open codegen show-report show-trace verify", Other),
     ("ruff", "check", Lint),
     ("biome oxlint", "check lint ci", Lint),
     ("pip pip3 uv poetry conda mamba pipx pdm gem bundle composer apt apt-get brew dnf yum apk pacman", "install uninstall add remove sync update upgrade lock pip", Change),
     ("pip pip3 conda gem brew apt poetry uv", "list show freeze info search tree", Look),
-    ("docker podman docker-compose nerdctl", "ps logs inspect wait stats top images", Poll),
-    ("docker podman docker-compose nerdctl", "build compose", Build),
-    ("docker podman docker-compose nerdctl", "run rm stop start restart kill pull push up down cp exec", Change),
+    ("docker podman nerdctl docker-compose podman-compose", "ps logs inspect wait stats top port events", Poll),
+    ("docker podman nerdctl docker-compose podman-compose", "images info version history search config ls", Look),
+    ("docker podman nerdctl docker-compose podman-compose", "build buildx", Build),
+    ("docker podman nerdctl docker-compose podman-compose", "run exec rm rmi stop start restart kill pull push up down \
+      create pause unpause cp prune tag load import", Change),
     ("kubectl oc", "get logs describe rollout wait top", Poll),
     ("kubectl oc helm terraform tofu pulumi", "apply delete create scale patch install upgrade destroy up edit set", Change),
     ("systemctl service supervisorctl pm2 launchctl", "status list logs is-active show", Poll),
@@ -122,16 +137,16 @@ const PROGRAMS: &[(Does, &str)] = &[
       sha1sum sha256sum tac rev paste date man help history locate cloc tokei nm objdump ldd otool readelf \
       identify exiftool pdftotext zcat zgrep get-content get-childitem select-string cd pushd popd set export \
       source . unset shopt declare local alias ulimit umask hash fold expand seq tput clear ffprobe dig host \
-      nslookup hostname arch nproc free lscpu lsof netstat ss ping"),
+      nslookup hostname arch nproc free lscpu"),
     (Change, "rm mv cp mkdir rmdir touch ln chmod chown tee dd truncate install rsync patch unzip zip tar gzip gunzip \
       apply_patch applypatch isort autopep8 ed ex sponge shred mkfifo mktemp set-content add-content new-item \
       remove-item move-item copy-item out-file wget 2to3 autoflake pyupgrade jscodeshift sd crontab useradd \
       adduser patchelf strip"),
     (Poll, "sleep wait watch start-sleep ps pgrep jobs top htop nvidia-smi squeue sinfo qstat fg journalctl uptime \
-      inotifywait timeout-wait wait-for-it vmstat iostat"),
+      inotifywait timeout-wait wait-for-it vmstat iostat lsof netstat ss ping pg_isready nc"),
     (Test, "pytest py.test unittest nose2 nosetests tox nox jest vitest mocha ava tap karma cypress playwright rspec \
       minitest phpunit pest ctest gtest bats busted doctest behave cucumber robot ginkgo gotestsum nextest \
-      prove trial xctest stestr runtests lit hatch"),
+      prove trial xctest stestr runtests lit"),
     (Build, "make gmake ninja cmake gcc g++ clang clang++ cc c++ rustc javac kotlinc scalac msbuild webpack rollup \
       esbuild vite tsup swc parcel next mvn mvnw gradle gradlew bazel scons latexmk pdflatex xelatex lualatex \
       nvcc ghc ocamlfind dune zig tsc-build protoc sphinx-build mkdocs hugo compileall py_compile xcodebuild \
@@ -142,6 +157,13 @@ const PROGRAMS: &[(Does, &str)] = &[
       detekt checkstyle swiftlint actionlint tflint sqlfluff xmllint jsonlint standard ty pyflakes vulture \
       codespell"),
 ];
+
+/// Whether a file is what a running program writes as it goes: nobody expects it to be different at each
+/// look, and looking again is waiting.
+pub(super) fn is_growing(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    name.rsplit_once('.').is_some_and(|(_, ext)| matches!(ext, "log" | "out" | "output" | "pid" | "status"))
+}
 
 /// Programs that run another program given as their arguments.
 pub(super) fn is_runner(program: &str) -> bool {

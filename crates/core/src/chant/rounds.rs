@@ -33,6 +33,8 @@ const LONG_ROUND: u32 = 12;
 
 /// What a wrong word costs a candidate, in right words; and how much it can owe.
 const WRONG: u32 = 64;
+/// Longer rounds than this cannot be seen.
+pub(super) const LONGEST_ROUND: u32 = Index::REACH as u32;
 const MAX_DEBT: u32 = 2 * WRONG;
 
 /// Follows the periods of a stream of words.

@@ -45,11 +45,13 @@ impl Ladder {
         }
     }
 
-    /// The occurrence a pause is due at: as far beyond the nudge as for strong evidence.
+    /// The occurrence a pause is due at: as far beyond the nudge as for strong evidence. Evidence too
+    /// poor to speak of is too poor to act on.
     fn pause(&self, strength: Strength) -> u32 {
-        match self.pause_at {
-            0 => 0,
-            at => at + self.nudge(strength).saturating_sub(self.nudge_at),
+        match (self.pause_at, self.nudge(strength)) {
+            (0, _) => 0,
+            (_, 0) if self.nudge_at != 0 => 0,
+            (at, nudge) => at + nudge.saturating_sub(self.nudge_at),
         }
     }
 

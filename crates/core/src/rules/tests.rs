@@ -92,4 +92,18 @@ fn the_ladder_gives_weaker_evidence_more_time() {
     assert_eq!(rungs(Strong), steps(&[(2, Notice), (3, Nudge), (6, Pause)]));
     assert_eq!(rungs(Weak), steps(&[(2, Notice), (4, Nudge), (7, Pause)]));
     assert_eq!(rungs(Faint), steps(&[(2, Notice), (8, Nudge), (11, Pause)]));
+    let quiet = Ladder { nudge_faint_at: 0, ..Rules::default().ladder };
+    assert_eq!(quiet.rung(100, Faint), Some(Notice), "what is never worth a nudge is never worth a pause");
+}
+
+#[test]
+fn chanting_is_set_in_the_rules_and_checked() {
+    assert_eq!(Rules::default().chant, ChantRules::default(), "the file and the type say the same");
+    let stricter = DEFAULT_RULES.replace("rounds = 4 ", "rounds = 3 ");
+    assert_eq!(toml::from_str::<Rules>(&stricter).unwrap().chant.rounds, 3);
+    let with = |chant| Rules { chant, ..Rules::default() }.check().unwrap_err().to_string();
+    let usual = ChantRules::default();
+    insta::assert_snapshot!(with(ChantRules { rounds: 1, ..usual }), @"chant.rounds: must be at least 2: what is said once is no repetition");
+    insta::assert_snapshot!(with(ChantRules { longest_round: 9000, ..usual }), @"chant.longest_round: must be 1 to 3000 bytes");
+    insta::assert_snapshot!(with(ChantRules { circle_percent: 101, ..usual }), @"chant.circle_percent: must be at most 100");
 }

@@ -4,6 +4,7 @@ use super::super::programs::{self, Does};
 use super::super::shell::Simple;
 use super::base_name;
 use super::dress::is_scratch;
+use super::inside::{self, Inside};
 
 /// The program a simple command really runs, behind grammar, assignments and runners.
 pub(super) struct Ran<'a> {
@@ -41,7 +42,14 @@ impl<'a> Ran<'a> {
                 }
                 return Some(Self { program: base, args: &words[1..] });
             } else {
-                return Some(Self { program: base, args: &words[1..] });
+                match inside::look(base, &words[1..]) {
+                    Some(Inside::Program(within)) => words = within,
+                    Some(Inside::Named(program, args)) => match inside::look(program, args) {
+                        Some(Inside::Program(within)) => words = within,
+                        _ => return Some(Self { program, args }),
+                    },
+                    None => return Some(Self { program: base, args: &words[1..] }),
+                }
             }
             if words.is_empty() {
                 return None;
@@ -86,6 +94,7 @@ impl<'a> Ran<'a> {
             "sed" | "perl" if letters('i') || arg(&["--in-place"]) => return Some(Does::Change),
             "awk" | "gawk" if arg(&["inplace"]) => return Some(Does::Change),
             "tail" if letters('f') || letters('F') || arg(&["--follow"]) => return Some(Does::Poll),
+            "tail" | "cat" if self.args.iter().any(|arg| programs::is_growing(arg)) => return Some(Does::Poll),
             "curl" => {
                 return Some(if letters('o') || letters('O') || arg(&["--output", "--remote-name"]) {
                     Does::Change

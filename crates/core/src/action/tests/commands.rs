@@ -196,3 +196,42 @@ proptest! {
         prop_assert!(run(&command).same_as(&run(&filtered)));
     }
 }
+
+#[test]
+fn what_runs_in_a_container_counts() {
+    for tests in [
+        "docker exec -it web pytest -q",
+        "docker compose exec -T web pytest -q",
+        "docker-compose -f ci.yml run --rm web pytest -q",
+        "docker run --rm -v /repo:/repo -w /repo python:3 pytest -q",
+        "kubectl exec -n shop web-0 -- pytest -q",
+    ] {
+        assert_eq!(run(tests).check, Some(CheckKind::Test), "{tests}");
+    }
+    assert_eq!(run("docker compose build web").check, Some(CheckKind::Build));
+    for changes in
+        ["docker compose up -d", "docker compose -f ci.yml restart web", "docker-compose down", "make restart"]
+    {
+        let action = run(changes);
+        assert!(action.mutates && action.check.is_none() && !action.poll, "{changes}");
+    }
+    for polls in ["docker compose ps", "docker compose logs --tail 20 web", "make status", "lsof -i :3000"] {
+        let action = run(polls);
+        assert!(action.poll && action.check.is_none() && !action.mutates, "{polls}");
+    }
+    for others in ["make serve", "next dev", "playwright codegen", "hatch env show", "gradle dependencies"] {
+        assert_eq!(run(others).check, None, "{others}");
+    }
+}
+
+#[test]
+fn looking_at_what_grows_is_waiting_and_still_a_look() {
+    for polls in ["tail -n 20 build.log", "cat /tmp/claude/tasks/b1.output", "tail -f nohup.out"] {
+        let action = run(polls);
+        assert!(action.poll && action.look.is_some(), "{polls}");
+    }
+    assert!(!run("cat src/log.rs").poll);
+    let read = action("Read", json!({"file_path": "/tmp/tasks/b1.output"}));
+    assert!(read.poll && read.look.is_some());
+    assert!(!action("Read", json!({"file_path": "/repo/output.rs"})).poll);
+}
