@@ -4,20 +4,28 @@
 //! ([`exit`] is the one table of those). Each command is a file in [`commands`]; all of them get a
 //! [`context::Context`] and give back a [`error::CommandError`] at worst.
 
+#[cfg(unix)]
 mod args;
+#[cfg(unix)]
 mod backend;
+#[cfg(unix)]
 mod bar;
+#[cfg(unix)]
 mod commands;
+#[cfg(unix)]
 mod context;
+#[cfg(unix)]
 mod error;
+#[cfg(unix)]
 mod exit;
+#[cfg(unix)]
 mod output;
+#[cfg(unix)]
 mod people;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
+#[cfg(unix)]
 fn main() -> ExitCode {
     // An agent reads a usage error as "deny", and waits for us at every tool call: hooks come before
     // anything that could fail or take its time.
@@ -31,10 +39,20 @@ fn main() -> ExitCode {
     {
         return ExitCode::SUCCESS;
     }
-    let cli = args::Cli::parse();
+    let cli = <args::Cli as clap::Parser>::parse();
     let json = cli.global.json;
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => error.report(json).into(),
     }
+}
+
+/// What is missing, and what to do instead.
+#[cfg(not(unix))]
+fn main() -> ExitCode {
+    eprintln!(
+        "belay: not on this system yet: hooks and the resident process need Unix sockets.\n\
+         Run Belay inside WSL, next to the agents it watches."
+    );
+    ExitCode::FAILURE
 }

@@ -27,6 +27,9 @@
 //! | [`summary`] | what a session came to, told once at its end |
 //! | [`install`] | putting hooks into agents' settings, and taking them out again |
 
+// It lives on Unix sockets, signals and processes; elsewhere there is nothing of it, and `belay` says so.
+#![cfg(unix)]
+
 pub mod ask;
 pub mod autostart;
 pub mod ground;

@@ -18,6 +18,9 @@
 //!
 //! [`client`] is the other end of the socket. It needs no runtime.
 
+// It lives on Unix sockets, signals and processes; elsewhere there is nothing of it, and `belay` says so.
+#![cfg(unix)]
+
 pub mod client;
 mod connection;
 mod courier;
