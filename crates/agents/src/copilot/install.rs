@@ -4,12 +4,13 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::ID;
 use crate::install::json::Document;
 use crate::install::{
-    Change, InstallError, PLUGIN, Recipe, Scope, Setting, Trial, command, has_plugin, remove_entries,
+    Change, Entry, InstallError, PLUGIN, Recipe, Scope, Setting, Trial, add_entries, command, has_plugin,
+    remove_entries,
 };
 
 /// The recipe.
@@ -46,13 +47,12 @@ impl Recipe for Install {
     }
 
     fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        let hook = |event: &&str| {
+        let hook = |event: &&'static str| {
             let command = command(setting, ID, Some(event), true);
-            ((*event).to_owned(), json!([{ "type": "command", "bash": command, "timeoutSec": TIMEOUT }]))
+            Entry { event, value: json!({ "type": "command", "bash": command, "timeoutSec": TIMEOUT }) }
         };
-        let hooks: Map<String, Value> = EVENTS.iter().map(hook).collect();
-        let text = format!("{:#}\n", json!({ "version": 1, "hooks": hooks }));
-        Ok(setting.change(file(setting), Some(text))?.into_iter().collect())
+        let entries: Vec<Entry> = EVENTS.iter().map(hook).collect();
+        add_entries(setting, file(setting), ID, &[("version", Value::from(1))], &entries)
     }
 
     fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {

@@ -58,12 +58,8 @@ impl Document {
             match node.member(key) {
                 Some(inner) => node = inner,
                 None => {
-                    let inside = path[depth + 1..].iter().rev();
-                    let array = Value::Array(vec![element.clone()]);
-                    let value = inside
-                        .fold(array, |value, key| Value::Object([((*key).to_owned(), value)].into_iter().collect()));
-                    let node = node.clone();
-                    self.insert(&node, depth, Some(key), &value);
+                    let (node, inside) = (node.clone(), &path[depth + 1..]);
+                    self.insert(&node, depth, Some(key), &New::List(inside, element));
                     return Ok(());
                 }
             }
@@ -72,7 +68,7 @@ impl Document {
             return Err(shape(path, "list"));
         }
         let node = node.clone();
-        self.insert(&node, path.len(), None, element);
+        self.insert(&node, path.len(), None, &New::Value(element));
         Ok(())
     }
 
@@ -83,7 +79,7 @@ impl Document {
             return Err(shape(&[], "object"));
         }
         if root.member(key).is_none() {
-            self.insert(&root, 0, Some(key), value);
+            self.insert(&root, 0, Some(key), &New::Value(value));
         }
         Ok(())
     }
@@ -138,11 +134,11 @@ impl Document {
         self.text = text.unwrap_or_else(|| without("\n"));
     }
 
-    fn insert(&mut self, into: &Node, depth: usize, key: Option<&str>, value: &Value) {
+    fn insert(&mut self, into: &Node, depth: usize, key: Option<&str>, new: &New<'_>) {
         let unit = indentation(&self.text);
         let name = key.map_or_else(String::new, |key| format!("{}: ", Value::from(key)));
         let margin = unit.repeat(depth + 1);
-        let body = pretty(value, &unit).replace('\n', &format!("\n{margin}"));
+        let body = new.text(&unit, &margin);
         let Some(at) = into.last_end() else {
             // What somebody wrote between the brackets is a comment.
             let inside = into.span.start + 1..into.span.end - 1;
@@ -154,7 +150,7 @@ impl Document {
         // Where the last one has a comma, so has ours.
         let (comma, last) = if into.trailing_comma { ("", ",") } else { (",", "") };
         if !self.text[into.span.clone()].contains('\n') {
-            self.put(at..at, &format!("{comma} {name}{value}{last}"));
+            self.put(at..at, &format!("{comma} {name}{}{last}", new.on_one_line()));
             return;
         }
         let after = at + remark(&self.text[at..]);
@@ -208,14 +204,48 @@ fn indentation(text: &str) -> String {
     if unit.is_empty() { "  ".to_owned() } else { unit }
 }
 
-fn pretty(value: &Value, unit: &str) -> String {
-    use serde::Serialize;
-    let mut out = Vec::new();
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(unit.as_bytes());
-    let mut serializer = serde_json::Serializer::with_formatter(&mut out, formatter);
-    match value.serialize(&mut serializer) {
-        Ok(()) => String::from_utf8(out).unwrap_or_default(),
-        Err(_) => value.to_string(),
+/// What is put into a file.
+enum New<'a> {
+    Value(&'a Value),
+    /// An element in a list below these keys, which are not there yet.
+    List(&'a [&'a str], &'a Value),
+}
+
+impl New<'_> {
+    /// One line for each entry: a person has to read what is about to change.
+    fn text(&self, unit: &str, margin: &str) -> String {
+        match self {
+            Self::Value(value) => spaced(value),
+            Self::List([], element) => format!("[{}]", spaced(element)),
+            Self::List([key, rest @ ..], element) => {
+                let inner = format!("{margin}{unit}");
+                let below = Self::List(rest, element).text(unit, &inner);
+                format!("{{\n{inner}{}: {below}\n{margin}}}", Value::from(*key))
+            }
+        }
+    }
+
+    fn on_one_line(&self) -> String {
+        match self {
+            Self::Value(value) => value.to_string(),
+            Self::List([], element) => format!("[{element}]"),
+            Self::List([key, rest @ ..], element) => {
+                format!("{{{}:{}}}", Value::from(*key), Self::List(rest, element).on_one_line())
+            }
+        }
+    }
+}
+
+/// A value on one line, with room to read.
+fn spaced(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let member = |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), spaced(value));
+            format!("{{ {} }}", joined(members.iter().map(member).collect()))
+        }
+        Value::Array(elements) => format!("[{}]", joined(elements.iter().map(spaced).collect())),
+        other => other.to_string(),
     }
 }
 

@@ -194,8 +194,10 @@ fn hooks_that_somebody_puts_beside_ours_stay() {
         home.write(below, &text.replacen(from, to, 1));
     };
     // Into the very group that is ours, and into the file that is ours.
-    edit(".claude/settings.json", "\"hooks\": [\n", "\"hooks\": [\n{\"type\": \"command\", \"command\": \"date\"},\n");
-    edit(".copilot/hooks/belay.json", "\"sessionEnd\": [\n", "\"sessionEnd\": [\n{\"bash\": \"date\"},\n");
+    let date = "{ \"type\": \"command\", \"command\": \"date\" }, ";
+    let ours = "\"SessionEnd\": [{ \"hooks\": [";
+    edit(".claude/settings.json", ours, &format!("{ours}{date}"));
+    edit(".copilot/hooks/belay.json", "\"sessionEnd\": [", "\"sessionEnd\": [{ \"bash\": \"date\" }, ");
     for (agent, file) in [("claude", ".claude/settings.json"), ("copilot", ".copilot/hooks/belay.json")] {
         let removal = remove(&home, one(agent), &setting);
         assert_eq!(removal.edited, [path(file)]);

@@ -45,27 +45,9 @@ fn what_others_wrote_stays_as_it_is() {
         "hooks": {
             "Stop": [
                 { "hooks": [{ "type": "command", "command": "say done" }] },
-                {
-                    "hooks": [
-                        {
-                            "command": "belay",
-                            "type": "command"
-                        }
-                    ],
-                    "matcher": ""
-                },
+                { "hooks": [{ "command": "belay", "type": "command" }], "matcher": "" },
             ],
-            "PreToolUse": [
-                {
-                    "hooks": [
-                        {
-                            "command": "belay",
-                            "type": "command"
-                        }
-                    ],
-                    "matcher": ""
-                }
-            ],
+            "PreToolUse": [{ "hooks": [{ "command": "belay", "type": "command" }], "matcher": "" }],
         },
         "zebra": [1, 2]
     }
@@ -167,11 +149,14 @@ fn comments_stay_where_they_are() {
         let with = added(text);
         assert_eq!(removed(&with).trim_end(), text.trim_end(), "{with}");
     }
-    insta::assert_snapshot!(added(texts[0]).lines().take(4).collect::<Vec<_>>().join("\n"), @r#"
+    insta::assert_snapshot!(added(texts[0]), @r#"
     {
       "model": "opus", // the best
       "hooks": {
-        "PreToolUse": [
+        "PreToolUse": [{ "hooks": [{ "command": "belay", "type": "command" }], "matcher": "" }],
+        "Stop": [{ "hooks": [{ "command": "belay", "type": "command" }], "matcher": "" }]
+      }
+    }
     "#);
 }
 

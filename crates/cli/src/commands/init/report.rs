@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anstyle::{AnsiColor, Style};
 use belay_agents::UserDirs;
 use belay_agents::install::{Change, Scope, Setting};
 use belay_hooks::install::{Receipt, diff};
@@ -178,7 +179,14 @@ pub(super) fn show(context: &Context, name: &str, changes: &[Change]) -> std::io
     for change in changes {
         context.out.line(format!("  {} ({})", tilde(&change.path), kind(change)))?;
         for line in diff(change).lines() {
-            context.out.line(format!("    {}", one_line(line)))?;
+            // The sign says it; colour only helps.
+            let color = match line.chars().next() {
+                Some('+') => Some(AnsiColor::Green.into()),
+                Some('-') => Some(AnsiColor::Red.into()),
+                _ => None,
+            };
+            let style = Style::new().fg_color(color);
+            context.out.line(format!("    {style}{}{style:#}", one_line(line)))?;
         }
     }
     Ok(())
