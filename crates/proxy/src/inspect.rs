@@ -138,6 +138,11 @@ impl Turn {
         self.who.dialect
     }
 
+    /// The session's own id, where it is known.
+    pub(crate) fn session_id(&self) -> &str {
+        self.session.as_ref().map_or("", |session| &session.id)
+    }
+
     /// Whether Loop Watchdog's answers are expected.
     pub(crate) fn is_legacy(&self) -> bool {
         self.who.legacy

@@ -73,7 +73,7 @@ pub(crate) fn held(turn: &Turn, verdict: &Verdict) -> Answer {
         Verdict::Go => ("belay_paused", "Belay held this request back."),
     };
     if turn.is_legacy() {
-        return legacy::held(verdict);
+        return legacy::held(turn.session_id(), verdict);
     }
     let refusal = turn.dialect().refuse(code, message);
     let mut answer = Answer::new(refusal.status, refusal.body.into_bytes());

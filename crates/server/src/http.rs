@@ -6,6 +6,7 @@ mod api;
 mod border;
 mod guard;
 mod page;
+mod watchdog;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ const DRAIN: Duration = Duration::from_secs(5);
 fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/", get(page::index))
+        // Where Loop Watchdog's page was.
+        .route("/dashboard", get(page::index))
         .route("/style.css", get(page::style))
         .route("/healthz", get(api::healthz))
         .route("/readyz", get(api::readyz))
@@ -45,6 +48,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/api/v1/events", get(api::events).post(api::post_events))
         .route("/api/v1/incidents", get(api::incidents))
         .route("/api/v1/incidents/{id}", get(api::incident))
+        .merge(watchdog::routes())
         .fallback(|| async { ApiError::not_found("there is nothing here; see /api/v1/status") })
         .method_not_allowed_fallback(|| async { ApiError::method() })
         .layer(DefaultBodyLimit::max(MAX_BODY))

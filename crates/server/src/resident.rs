@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) readers: Readers,
     pub(crate) stop: Stop,
     pub(crate) token: Token,
+    /// Loop Watchdog's clients may decide without it.
+    pub(crate) tokenless: bool,
     /// What hooks remember from one call to the next.
     pub(crate) desk: belay_hooks::Desk,
     pub(crate) connections: AtomicUsize,
@@ -191,6 +193,7 @@ impl Resident {
             readers: Readers::new(places.database()),
             stop: Stop::default(),
             token: Token::load_or_make(&places.token())?,
+            tokenless: config.compat.tokenless,
             desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
             standings: Standings::default(),

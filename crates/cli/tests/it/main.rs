@@ -24,4 +24,5 @@ mod serve;
 mod statusline;
 mod tombstones;
 mod waiting;
+mod watchdog;
 mod world;

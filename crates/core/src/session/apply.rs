@@ -44,9 +44,13 @@ impl Session {
 
     /// A cooldown that a person gave with a resume ends by itself.
     fn lift_if_due(&mut self, now: Time, effects: &mut Vec<Effect>) {
-        if let State::Paused { until: Some(until), .. } = &self.state
-            && now >= *until
-        {
+        let State::Paused { until, gate, .. } = &mut self.state else { return };
+        if until.is_none_or(|until| now < until) {
+            return;
+        }
+        if *gate == Gate::Plan {
+            *until = None;
+        } else {
             self.state = State::Active;
             self.close_incident(now, effects);
         }
@@ -218,7 +222,9 @@ impl Session {
     /// A plan lifts a pause that waits for one, if it differs from those tried.
     pub(super) fn name_plan(&mut self, plan: &str, at: Time, effects: &mut Vec<Effect>) -> bool {
         let digest = plan_digest(plan);
-        if plan.trim().is_empty() || self.plans.contains(&digest) {
+        // Too early: it may be named again when the cooldown is over.
+        let cooling = matches!(self.state, State::Paused { gate: Gate::Plan, until: Some(_), .. });
+        if plan.trim().is_empty() || self.plans.contains(&digest) || cooling {
             return false;
         }
         const KEPT: usize = 16;

@@ -75,19 +75,18 @@ impl Session {
         self.open_incident(incident, effects);
     }
 
-    /// Lifts a pause, at once or after a cooldown, or only once a changed plan is named. A kill stays.
+    /// Lifts a pause, at once, after a cooldown, or only once a changed plan is named; with both, the plan
+    /// counts after the cooldown. A kill stays.
     fn resume(&mut self, at: Time, cooldown_secs: Option<u64>, require_plan: bool, effects: &mut Vec<Effect>) {
+        let cooldown = cooldown_secs.filter(|secs| *secs > 0).map(|secs| Duration::from_secs(secs).min(MAX_COOLDOWN));
         let held = match std::mem::take(&mut self.state) {
             State::Archived { was, .. } => *was,
             other => other,
         };
         self.state = match held {
-            State::Paused { incident, since, .. } if require_plan => {
-                State::Paused { incident, since, until: None, gate: Gate::Plan }
-            }
-            State::Paused { incident, since, .. } if cooldown_secs.is_some_and(|secs| secs > 0) => {
-                let cooldown = Duration::from_secs(cooldown_secs.unwrap_or(0)).min(MAX_COOLDOWN);
-                State::Paused { incident, since, until: Some(at + cooldown), gate: Gate::Person }
+            State::Paused { incident, since, .. } if require_plan || cooldown.is_some() => {
+                let gate = if require_plan { Gate::Plan } else { Gate::Person };
+                State::Paused { incident, since, until: cooldown.map(|cooldown| at + cooldown), gate }
             }
             State::Paused { .. } => {
                 self.close_incident(at, effects);

@@ -1,0 +1,252 @@
+//! Loop Watchdog's clients: every path, body and status they rely on.
+
+use belay_scripted_model::{Script, ScriptedModel};
+use serde_json::{Value, json};
+
+use crate::resident::Serve;
+use crate::world::World;
+
+/// A resident process with a model behind it.
+struct Watchdog {
+    serve: Serve,
+    token: String,
+    model: ScriptedModel,
+}
+
+impl Watchdog {
+    fn start(more: &[&str]) -> Self {
+        let world = World::new();
+        let model = ScriptedModel::start(Script::new().toolless().otherwise("Here you are.")).unwrap();
+        let upstream = format!("proxy.upstreams.openai.url={}", model.url());
+        let mut args = vec!["--listen", "127.0.0.1:0", "--set", &upstream];
+        args.extend_from_slice(more);
+        let serve = Serve::start_with(&world, &args);
+        let token = world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
+        Self { serve, token, model }
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let length = body.len();
+        let answer = self.serve.http(&format!(
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+        ));
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        (status, serde_json::from_str(body).unwrap_or_else(|_| body.into()))
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        self.ask("GET", path, "", "")
+    }
+
+    /// As a client of Loop Watchdog does it, which knows of no token.
+    fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.ask("POST", path, "content-type: application/json\r\n", &body.to_string())
+    }
+
+    fn decide(&self, path: &str, body: &Value) -> (u16, Value) {
+        let headers = format!("content-type: application/json\r\nauthorization: Bearer {}\r\n", self.token);
+        self.ask("POST", path, &headers, &body.to_string())
+    }
+
+    /// A model call of a session.
+    fn call(&self, session: &str, headers: &str) -> (u16, Value) {
+        let headers = format!("content-type: application/json\r\nx-loop-session: {session}\r\n{headers}");
+        let body = json!({ "model": "gpt-5", "messages": [{ "role": "user", "content": "Go on" }] });
+        self.ask("POST", "/v1/chat/completions", &headers, &body.to_string())
+    }
+
+    /// The same command fails until it is held.
+    fn loops(&self, session: &str) {
+        for _ in 0..8 {
+            for (kind, summary) in [("command_start", "npm test"), ("tool_error", "1 failing")] {
+                let (status, told) = self
+                    .post("/v1/watchdog/events", &json!({ "session_id": session, "kind": kind, "summary": summary }));
+                assert_eq!((status, &told["session_id"]), (202, &session.into()), "{told}");
+            }
+        }
+        assert_eq!(self.get(&format!("/v1/watchdog/status/{session}")).1["paused"], true);
+    }
+}
+
+fn has(value: &Value, fields: &str) {
+    for field in fields.split_whitespace() {
+        assert!(value.get(field).is_some(), "{field} is missing in {value}");
+    }
+}
+
+const STATUS: &str = "session_id identity paused current_state event_count last_event_at incident acknowledged_at \
+    acknowledged_note archived cooldown_until requires_changed_plan required_plan_preview";
+const SNAPSHOT: &str = "created_at updated_at last_summary current_stage metrics recent_events";
+const INCIDENT: &str = "incident_id session_id identity created_at score reasons repeated_files repeated_errors \
+    triggering_event_ids request_count recommendation";
+const EVENT: &str = "event_id schema_version session_id identity kind summary files metadata created_at fingerprint \
+    error_signature git_diff_fingerprint test_failure git_diff";
+const DASHBOARD: &str = "generated_at total_sessions paused_sessions total_events active_incidents \
+    acknowledged_sessions archived_sessions sessions";
+
+#[test]
+fn every_path_that_reads_answers_in_its_shape() {
+    let watchdog = Watchdog::start(&[]);
+    watchdog.loops("shop:me:main");
+    let rows: &[(&str, u16, fn(&Value))] = &[
+        ("/healthz", 200, |body| assert_eq!(body["status"], "ok")),
+        ("/dashboard", 200, |body| assert!(body.as_str().unwrap().contains("shop:me:main"))),
+        ("/v1/watchdog/dashboard", 200, |body| {
+            has(body, DASHBOARD);
+            assert_eq!((&body["total_sessions"], &body["paused_sessions"]), (&json!(1), &json!(1)));
+        }),
+        ("/v1/watchdog/dashboard?include_archived=true", 200, |body| has(body, DASHBOARD)),
+        ("/v1/watchdog/dashboard?include_archived=maybe", 422, |body| assert!(body["detail"].is_array())),
+        ("/v1/watchdog/sessions", 200, |body| {
+            has(&body["sessions"][0], STATUS);
+            has(&body["sessions"][0], SNAPSHOT);
+            has(&body["sessions"][0]["recent_events"][0], EVENT);
+        }),
+        ("/v1/watchdog/status/shop:me:main", 200, |body| {
+            has(body, STATUS);
+            has(&body["incident"], INCIDENT);
+            assert_eq!(body["current_state"], "critical");
+        }),
+        ("/v1/watchdog/status/never%2Fseen", 200, |body| {
+            has(body, STATUS);
+            assert_eq!((&body["paused"], &body["event_count"]), (&json!(false), &json!(0)));
+            assert_eq!((&body["session_id"], &body["identity"]), (&json!("never/seen"), &Value::Null));
+        }),
+        ("/v1/watchdog/sessions/shop:me:main/events", 200, |body| {
+            assert_eq!(body["events"].as_array().unwrap().len(), 8);
+            assert_eq!(body["events"][7]["kind"], "tool_error");
+        }),
+        ("/v1/watchdog/sessions/never/seen/events", 200, |body| assert_eq!(body["events"], json!([]))),
+        ("/v1/watchdog/nothing", 404, |body| assert_eq!(body["detail"], "Not Found")),
+    ];
+    for (path, status, check) in rows {
+        let (answered, body) = watchdog.get(path);
+        assert_eq!(answered, *status, "{path}: {body}");
+        check(&body);
+    }
+}
+
+#[test]
+fn events_are_taken_in_both_forms_and_refused_with_a_reason() {
+    let watchdog = Watchdog::start(&[]);
+    let json = "content-type: application/json\r\n";
+    let rows: &[(&str, &str, u16, &str)] = &[
+        (json, r#"{"session_id":"a","kind":"file_edit","files":["x.rs"]}"#, 202, ""),
+        (json, r#"{"identity":{"watchdog_session_id":"a","branch":"main"},"kind":"test_pass"}"#, 202, ""),
+        (json, r#"{"session":{"watchdog_session_id":"a","agent":"codex"},"event":{"type":"agent_request"}}"#, 202, ""),
+        (
+            json,
+            r#"{"version":"1","session":{"watchdog_session_id":"a"},"event":{"type":"git_diff","id":"e1"}}"#,
+            202,
+            "",
+        ),
+        (json, r#"{"session_id":"a","kind":"test_failure","metadata":{"exit_code":"one"}}"#, 202, ""),
+        (json, r#"{"session_id":"a","kind":"manual_resume"}"#, 202, ""),
+        (
+            json,
+            r#"{"version":"99","session":{"watchdog_session_id":"a"},"event":{"type":"test_pass"}}"#,
+            422,
+            "version",
+        ),
+        (json, r#"{"session_id":"a","kind":"no_such_kind"}"#, 422, "no_such_kind"),
+        (json, r#"{"kind":"test_pass"}"#, 422, "session_id"),
+        (json, r#"{"session_id":"","kind":"test_pass"}"#, 422, "session_id"),
+        (json, r#"["not","an","object"]"#, 422, "object"),
+        (json, "{not json", 400, "JSON"),
+        ("content-type: text/plain\r\n", r#"{"session_id":"a","kind":"test_pass"}"#, 422, "content-type"),
+        (
+            "content-type: application/json\r\norigin: http://evil.example\r\n",
+            r#"{"session_id":"a","kind":"test_pass"}"#,
+            403,
+            "",
+        ),
+    ];
+    for (headers, body, status, says) in rows {
+        let (answered, told) = watchdog.ask("POST", "/v1/watchdog/events", headers, body);
+        assert_eq!(answered, *status, "{body}: {told}");
+        assert!(told.to_string().contains(says), "{body}: {told}");
+        if answered == 202 {
+            has(&told, STATUS);
+        }
+    }
+    let (_, all) = watchdog.get("/v1/watchdog/sessions");
+    assert_eq!(all["sessions"].as_array().unwrap().len(), 1, "one id, one session, whoever tells of it: {all}");
+}
+
+#[test]
+fn decisions_need_the_token_and_do_what_they_did() {
+    let watchdog = Watchdog::start(&[]);
+    watchdog.loops("team/shop:1");
+    let path = |action: &str| format!("/v1/watchdog/sessions/team/shop:1/{action}");
+    for action in ["acknowledge", "resume", "kill", "archive"] {
+        assert_eq!(watchdog.post(&path(action), &json!({})).0, 401, "{action}");
+    }
+    assert_eq!(watchdog.post("/v1/watchdog/history/clear", &json!({})).0, 401);
+    let no_body = format!("authorization: Bearer {}\r\n", watchdog.token);
+    let rows: &[(&str, u16)] = &[(&path("resume"), 422), ("/v1/watchdog/history/clear", 422)];
+    for (path, status) in rows {
+        let (answered, told) = watchdog.ask("POST", path, &no_body, "");
+        assert_eq!((answered, told["detail"].is_array()), (*status, true), "{path}: {told}");
+    }
+    assert_eq!(watchdog.decide(&path("resume"), &json!({ "cooldown_seconds": 86_401 })).0, 422);
+    assert_eq!(watchdog.decide(&path("dance"), &json!({})).0, 404);
+    let (status, seen) = watchdog.decide(&path("acknowledge"), &json!({ "note": "on it" }));
+    assert_eq!((status, &seen["paused"]), (200, &json!(true)));
+    assert!(seen["acknowledged_at"].is_string(), "{seen}");
+    let (status, lifted) = watchdog.decide(&path("resume"), &json!({ "clear_recent_events": true }));
+    assert_eq!((status, &lifted["paused"], &lifted["incident"]), (200, &json!(false), &Value::Null), "{lifted}");
+    assert_eq!(watchdog.call("team/shop:1", "").0, 200, "and it goes on");
+    let (_, killed) = watchdog.decide(&path("kill"), &json!({ "note": "enough" }));
+    assert_eq!((&killed["paused"], &killed["incident"]["score"]), (&json!(true), &json!(999.0)), "{killed}");
+    assert_eq!(watchdog.decide("/v1/watchdog/sessions/new-one/acknowledge", &json!({})).0, 200, "made if unknown");
+    let (_, hidden) = watchdog.decide(&path("archive"), &json!({}));
+    assert_eq!((&hidden["archived"], &hidden["paused"]), (&json!(true), &json!(true)), "out of sight, still held");
+    let (status, cleared) = watchdog.decide("/v1/watchdog/history/clear", &json!({}));
+    assert_eq!((status, &cleared["sessions"]), (200, &json!([])));
+    assert_eq!(watchdog.get("/v1/watchdog/dashboard").1["total_sessions"], 0);
+}
+
+#[test]
+fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
+    let watchdog = Watchdog::start(&[]);
+    assert_eq!(watchdog.call("shop", "").0, 200);
+    watchdog.loops("shop");
+    let before = watchdog.model.requests().len();
+    let (status, held) = watchdog.call("shop", "");
+    assert_eq!((status, &held["error"]["type"]), (409, &json!("loop_watchdog_paused")), "{held}");
+    assert_eq!(held["error"]["incident"]["session_id"], "shop");
+    let resume = "/v1/watchdog/sessions/shop/resume";
+    let plan = json!({ "changed_plan": "Free the port first", "cooldown_seconds": 3600 });
+    let (_, cooling) = watchdog.decide(resume, &plan);
+    assert!(cooling["cooldown_until"].is_string(), "{cooling}");
+    let (status, told) = watchdog.call("shop", "x-loop-plan: Free the port first\r\n");
+    assert_eq!((status, &told["error"]["type"]), (423, &json!("loop_watchdog_cooldown")), "{told}");
+    assert!(told["error"]["cooldown_until"].as_str().unwrap().ends_with("+00:00"), "{told}");
+    let (_, waiting) = watchdog.decide(resume, &json!({ "changed_plan": "Free the port first" }));
+    assert_eq!((&waiting["paused"], &waiting["requires_changed_plan"]), (&json!(false), &json!(true)), "{waiting}");
+    assert_eq!(waiting["required_plan_preview"], "Free the port first");
+    let (status, told) = watchdog.call("shop", "");
+    assert_eq!((status, &told["error"]["type"]), (428, &json!("loop_watchdog_plan_required")), "{told}");
+    assert_eq!(watchdog.model.requests().len(), before, "nothing of this reached the model");
+    assert_eq!(watchdog.call("shop", "x-loop-plan: Free the port first\r\n").0, 200);
+    assert_eq!(watchdog.get("/v1/watchdog/status/shop").1["requires_changed_plan"], false);
+}
+
+#[test]
+fn an_agent_that_retries_a_conflict_gets_the_refusal_it_takes_as_final() {
+    let watchdog = Watchdog::start(&["--set", "proxy.hold=0s"]);
+    watchdog.loops("shop");
+    let (status, held) = watchdog.call("shop", "user-agent: opencode/1.18.33\r\n");
+    assert_eq!((status, &held["error"]["code"]), (402, &json!("belay_paused")), "{held}");
+}
+
+#[test]
+fn the_user_may_do_without_the_token_and_try_it_out() {
+    let watchdog = Watchdog::start(&["--set", "compat.tokenless=true"]);
+    let (status, trial) = watchdog.ask("POST", "/v1/watchdog/demo/guided-trial", "", "");
+    assert_eq!((status, &trial["status"]["paused"]), (201, &json!(true)), "{trial}");
+    let id = trial["session_id"].as_str().unwrap();
+    assert!(id.starts_with("trial:"));
+    assert_eq!(watchdog.post(&format!("/v1/watchdog/sessions/{id}/resume"), &json!({})).1["paused"], false);
+}

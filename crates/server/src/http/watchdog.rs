@@ -1,0 +1,255 @@
+//! Loop Watchdog's REST interface, for its clients: same paths, bodies and statuses, our sessions.
+//!
+//! What it calls a session is one of ours under the agent `legacy`; sessions of agents are listed with
+//! their own names beside them. Reading and posting events works as it did, decisions need the token
+//! unless the user says otherwise (`compat.tokenless`), and a kill is for good.
+
+mod events;
+mod shapes;
+mod trial;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use belay_core::event::OperatorDecision;
+use belay_core::event::lwep::LwepEvent;
+use belay_core::{Body, Event, SessionKey, Source};
+use belay_store::{Store, StoreError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::border::ApiError;
+use super::{blocking, guard};
+use crate::housekeeping::now;
+use crate::ops;
+use crate::protocol::Decide;
+use crate::resident::Shared;
+
+/// The agent under which sessions known by Loop Watchdog's ids only are kept, as the proxy does.
+const LEGACY: &str = "legacy";
+
+type Answer = Result<Response, Response>;
+
+pub(super) fn routes() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/v1/watchdog/dashboard", get(dashboard))
+        .route("/v1/watchdog/sessions", get(sessions))
+        .route("/v1/watchdog/status/{*id}", get(status))
+        .route("/v1/watchdog/events", post(post_event))
+        .route("/v1/watchdog/demo/guided-trial", post(guided_trial))
+        .route("/v1/watchdog/history/clear", post(clear))
+        // Ids may hold slashes: what is asked of a session stands at the end.
+        .route("/v1/watchdog/sessions/{*rest}", get(recent).post(decide))
+        .route("/v1/watchdog/{*rest}", get(not_found).post(not_found))
+}
+
+/// An error in the shape FastAPI gives it.
+fn detail(status: StatusCode, detail: impl Into<Value>) -> Response {
+    (status, Json(json!({ "detail": detail.into() }))).into_response()
+}
+
+async fn not_found() -> Response {
+    detail(StatusCode::NOT_FOUND, "Not Found")
+}
+
+fn trouble(error: impl Into<ApiError>) -> Response {
+    error.into().into_response()
+}
+
+/// A body that does not fit, field by field.
+fn misfit(at: &[&str], problem: &str) -> Response {
+    let problem = json!([{ "type": "value_error", "loc": at, "msg": problem, "input": null }]);
+    detail(StatusCode::UNPROCESSABLE_ENTITY, problem)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Listed {
+    include_archived: bool,
+}
+
+fn listed(query: Result<Query<Listed>, QueryRejection>) -> Result<bool, Response> {
+    match query {
+        Ok(Query(listed)) => Ok(listed.include_archived),
+        Err(_) => Err(misfit(&["query", "include_archived"], "Input should be a valid boolean")),
+    }
+}
+
+async fn dashboard(State(shared): State<Arc<Shared>>, query: Result<Query<Listed>, QueryRejection>) -> Answer {
+    let archived = listed(query)?;
+    let sessions = blocking(&shared, move |shared| Ok(shapes::snapshots(&*shared.readers.get()?, archived)?)).await;
+    Ok(Json(shapes::dashboard(sessions.map_err(trouble)?, now())).into_response())
+}
+
+async fn sessions(State(shared): State<Arc<Shared>>, query: Result<Query<Listed>, QueryRejection>) -> Answer {
+    let archived = listed(query)?;
+    let sessions = blocking(&shared, move |shared| Ok(shapes::snapshots(&*shared.readers.get()?, archived)?)).await;
+    Ok(Json(json!({ "sessions": sessions.map_err(trouble)? })).into_response())
+}
+
+async fn status(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Answer {
+    let status = blocking(&shared, move |shared| {
+        let store = shared.readers.get()?;
+        Ok(shapes::status(&*store, &key(&*store, &id)?)?)
+    });
+    Ok(Json(status.await.map_err(trouble)?).into_response())
+}
+
+async fn recent(State(shared): State<Arc<Shared>>, Path(rest): Path<String>) -> Answer {
+    let Some(id) = rest.strip_suffix("/events").map(str::to_owned) else { return Err(not_found().await) };
+    let events = blocking(&shared, move |shared| {
+        let store = shared.readers.get()?;
+        let events = events::recent(&*store, &key(&*store, &id)?)?;
+        Ok(json!({ "session_id": id, "events": events }))
+    });
+    Ok(Json(events.await.map_err(trouble)?).into_response())
+}
+
+async fn post_event(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Answer {
+    // A page in a browser may send anything but this without asking first.
+    require_json(&headers)?;
+    let body = body.map_err(|error| detail(error.status(), error.body_text()))?;
+    let value: Value = serde_json::from_slice(&body)
+        .map_err(|error| detail(StatusCode::BAD_REQUEST, format!("Invalid JSON: {error}")))?;
+    let event =
+        LwepEvent::from_value(&value).map_err(|error| detail(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+    let status = blocking(&shared, move |shared| {
+        let key = SessionKey::new(LEGACY, &event.identity.watchdog_session_id);
+        let known = shared.readers.get()?.session(&key)?.is_some();
+        let started = (!known).then(|| Body::SessionStarted(event.started()));
+        let mut events: Vec<Event> = started.map(|body| told(&key, body)).into_iter().collect();
+        events.extend(event.into_events(&new_id(), now()));
+        for event in &mut events {
+            event.session.clone_from(&key);
+        }
+        for answer in shared.observe(events) {
+            answer.map_err(ops::refusal)?;
+        }
+        Ok(shapes::status(&*shared.readers.get()?, &key)?)
+    });
+    Ok((StatusCode::ACCEPTED, Json(status.await.map_err(trouble)?)).into_response())
+}
+
+/// What a command may say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Command {
+    note: String,
+    clear_recent_events: bool,
+    cooldown_seconds: u64,
+    changed_plan: String,
+}
+
+fn command(shared: &Shared, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Command, Response> {
+    if !shared.tokenless {
+        guard::authorize(&shared.token, headers).map_err(trouble)?;
+    }
+    require_json(headers)?;
+    let body = body.map_err(|error| detail(error.status(), error.body_text()))?;
+    let command: Command = serde_json::from_slice(&body).map_err(|error| misfit(&["body"], &error.to_string()))?;
+    if command.cooldown_seconds > 86_400 {
+        return Err(misfit(&["body", "cooldown_seconds"], "Input should be less than or equal to 86400"));
+    }
+    Ok(command)
+}
+
+fn require_json(headers: &HeaderMap) -> Result<(), Response> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(misfit(&["body"], "Field required: send content-type: application/json")),
+    }
+}
+
+async fn decide(
+    State(shared): State<Arc<Shared>>,
+    Path(rest): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Answer {
+    let Some((id, action)) = rest.rsplit_once('/') else { return Err(not_found().await) };
+    let (id, action) = (id.to_owned(), action.to_owned());
+    if !["resume", "acknowledge", "kill", "archive"].contains(&action.as_str()) {
+        return Err(not_found().await);
+    }
+    let Command { note, clear_recent_events, cooldown_seconds, changed_plan } = command(&shared, &headers, body)?;
+    let wants_plan = !changed_plan.trim().is_empty();
+    let decision = match action.as_str() {
+        "acknowledge" => OperatorDecision::Acknowledge,
+        "kill" => OperatorDecision::Kill,
+        "archive" => OperatorDecision::Archive,
+        _ => OperatorDecision::Resume {
+            cooldown_secs: (cooldown_seconds > 0).then_some(cooldown_seconds),
+            plan: None,
+            require_plan: wants_plan,
+            reset: clear_recent_events,
+        },
+    };
+    let note = if wants_plan { shapes::with_plan(&note, &changed_plan) } else { note };
+    let status = blocking(&shared, move |shared| {
+        let key = key(&*shared.readers.get()?, &id)?;
+        if shared.readers.get()?.session(&key)?.is_none() {
+            let started = told(&key, Body::SessionStarted(Default::default()));
+            shared.observe(vec![started]).pop().transpose().map_err(ops::refusal)?;
+        }
+        ops::decide(shared, &Decide { session: key.clone(), decision, note, by: None })?;
+        Ok(shapes::status(&*shared.readers.get()?, &key)?)
+    });
+    Ok(Json(status.await.map_err(trouble)?).into_response())
+}
+
+/// Its history is out of sight afterwards; the log keeps everything.
+async fn clear(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Answer {
+    let Command { note, .. } = command(&shared, &headers, body)?;
+    let cleared = blocking(&shared, move |shared| {
+        for session in shapes::listed(&*shared.readers.get()?, false)? {
+            let (decision, note) = (OperatorDecision::Archive, note.clone());
+            ops::decide(shared, &Decide { session: session.key, decision, note, by: None })?;
+        }
+        Ok(())
+    });
+    cleared.await.map_err(trouble)?;
+    Ok(Json(shapes::dashboard(Vec::new(), now())).into_response())
+}
+
+async fn guided_trial(State(shared): State<Arc<Shared>>) -> Answer {
+    let told = blocking(&shared, |shared| {
+        let key = trial::play(shared)?;
+        let status = shapes::status(&*shared.readers.get()?, &key)?;
+        let message = "A session that goes in circles was played and paused; decide what becomes of it.";
+        Ok(json!({ "session_id": key.id, "status": status, "message": message }))
+    });
+    Ok((StatusCode::CREATED, Json(told.await.map_err(trouble)?)).into_response())
+}
+
+/// The session a client means: one of Loop Watchdog's own, else one of ours by its whole name.
+fn key(store: &dyn Store, id: &str) -> Result<SessionKey, StoreError> {
+    let legacy = SessionKey::new(LEGACY, id);
+    if store.session(&legacy)?.is_none()
+        && let Some(ours) = SessionKey::parse(id)
+        && store.session(&ours)?.is_some()
+    {
+        return Ok(ours);
+    }
+    Ok(legacy)
+}
+
+fn told(key: &SessionKey, body: Body) -> Event {
+    Event::new(new_id(), key.clone(), Source::Api, now(), body)
+}
+
+fn new_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}

@@ -1,0 +1,192 @@
+//! Sessions and incidents in Loop Watchdog's shapes.
+
+use belay_core::session::Gate;
+use belay_core::{Incident, Rung, SessionKey, State, Time};
+use belay_store::{EventQuery, Order, Result, SessionQuery, SessionRow, Store};
+use serde_json::{Value, json};
+
+use super::{LEGACY, events};
+
+/// Sessions listed at most.
+const LISTED: usize = 200;
+/// How much of a plan is shown.
+const PREVIEW: usize = 180;
+/// What its dashboards take for a loop.
+const PAUSE_SCORE: f64 = 4.8;
+/// What it gives a kill.
+const KILL_SCORE: f64 = 999.0;
+/// Stands before a plan in a person's note.
+const PLAN: &str = "changed plan: ";
+
+/// Its clients know sessions by their bare ids; ours have whole names.
+pub(super) fn name(key: &SessionKey) -> String {
+    if key.agent == LEGACY { key.id.clone() } else { key.to_string() }
+}
+
+/// With microseconds, as Python writes them.
+pub(super) fn time(at: Time) -> String {
+    at.to_string().replace('Z', "000Z")
+}
+
+/// A note that also says which plan is wanted.
+pub(super) fn with_plan(note: &str, plan: &str) -> String {
+    let gap = if note.is_empty() { "" } else { "; " };
+    format!("{note}{gap}{PLAN}{}", plan.trim())
+}
+
+/// Whoever is paused first, then the newest.
+pub(super) fn listed(store: &dyn Store, archived: bool) -> Result<Vec<SessionRow>> {
+    let mut rows = store.sessions(&SessionQuery { archived, limit: LISTED, ..SessionQuery::default() })?.rows;
+    rows.sort_by_key(|row| (!is_paused(&row.state), row.state.is_archived()));
+    Ok(rows)
+}
+
+pub(super) fn snapshots(store: &dyn Store, archived: bool) -> Result<Vec<Value>> {
+    listed(store, archived)?.iter().map(|row| snapshot(store, row)).collect()
+}
+
+/// How a session stands; of one that nobody has seen, that it is fine.
+pub(super) fn status(store: &dyn Store, key: &SessionKey) -> Result<Value> {
+    match store.session(key)? {
+        Some(row) => status_of(store, &row),
+        None => Ok(json!({
+            "session_id": name(key), "identity": null, "paused": false, "current_state": "healthy",
+            "event_count": 0, "last_event_at": null, "incident": null, "acknowledged_at": null,
+            "acknowledged_note": "", "archived": false, "cooldown_until": null,
+            "requires_changed_plan": false, "required_plan_preview": "",
+        })),
+    }
+}
+
+fn is_paused(state: &State) -> bool {
+    match state.holding() {
+        State::Killed { .. } => true,
+        // A cooldown and a wanted plan are answers of their own.
+        State::Paused { until, gate, .. } => until.is_none() && *gate == Gate::Person,
+        _ => false,
+    }
+}
+
+fn status_of(store: &dyn Store, row: &SessionRow) -> Result<Value> {
+    let (until, gate) = match row.state.holding() {
+        State::Paused { until, gate, .. } => (*until, *gate),
+        _ => (None, Gate::Person),
+    };
+    let incident = row.card.incident.as_ref().map(|id| store.incident(id)).transpose()?.flatten();
+    let counters = &row.card.counters;
+    let paused = is_paused(&row.state);
+    let state = match () {
+        () if paused => "critical",
+        () if counters.nudges > 0 => "warning",
+        () if counters.findings > 0 => "watch",
+        () => "healthy",
+    };
+    let wants_plan = gate == Gate::Plan;
+    Ok(json!({
+        "session_id": name(&row.key),
+        "identity": identity(row),
+        "paused": paused,
+        "current_state": state,
+        "event_count": counters.events,
+        "last_event_at": time(row.card.facts.last_at),
+        "incident": incident.as_ref().filter(|_| paused).map(|incident| shown(incident, row)),
+        "acknowledged_at": incident.as_ref().and_then(|incident| incident.acknowledged_at).map(time),
+        "acknowledged_note": "",
+        "archived": row.state.is_archived(),
+        "cooldown_until": until.map(time),
+        "requires_changed_plan": wants_plan,
+        "required_plan_preview": if wants_plan { plan(store, &row.key)? } else { String::new() },
+    }))
+}
+
+/// The plan a person wants to see, from the note of the resume.
+fn plan(store: &dyn Store, key: &SessionKey) -> Result<String> {
+    let kinds = vec!["operator".to_owned()];
+    let query = EventQuery { session: Some(key.clone()), kinds, order: Order::Last, limit: 1, ..EventQuery::default() };
+    let note = store.events(&query)?.first().and_then(|row| serde_json::from_str::<Value>(&row.json).ok());
+    let plan = note.as_ref().and_then(|event| event["note"].as_str()?.split_once(PLAN).map(|(_, plan)| plan));
+    Ok(plan.unwrap_or_default().chars().take(PREVIEW).collect())
+}
+
+fn identity(row: &SessionRow) -> Value {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let facts = &row.card.facts;
+    json!({
+        "watchdog_session_id": name(&row.key),
+        "repository": text(&facts.project),
+        "workspace": text(&facts.cwd),
+        "branch": text(&facts.branch),
+        "agent": row.key.agent,
+        "agent_session_id": row.key.id,
+        "task_id": text(&facts.task),
+    })
+}
+
+fn shown(incident: &Incident, row: &SessionRow) -> Value {
+    let finding = incident.finding.as_ref();
+    let evidence = finding.map(|finding| finding.evidence.as_slice()).unwrap_or_default();
+    let ids: Vec<&String> = evidence.iter().filter_map(|one| one.id.as_ref()).collect();
+    let unchanged = finding.map(|finding| finding.unchanged.as_str()).filter(|text| !text.is_empty());
+    let score = match (incident.rung, finding) {
+        (Rung::Kill, _) => KILL_SCORE,
+        (_, Some(finding)) => f64::from(finding.count).max(PAUSE_SCORE),
+        (_, None) => PAUSE_SCORE,
+    };
+    json!({
+        "incident_id": incident.id,
+        "session_id": name(&incident.session),
+        "identity": identity(row),
+        "created_at": time(incident.opened_at),
+        "score": score,
+        "reasons": [incident.sentence],
+        "repeated_files": [],
+        "repeated_errors": unchanged.into_iter().collect::<Vec<_>>(),
+        "triggering_event_ids": ids,
+        "request_count": row.card.counters.answers,
+        "recommendation": finding.map_or_else(
+            || "A person decided this.".to_owned(),
+            |finding| format!("Progress would be {}.", finding.progress_would_be),
+        ),
+    })
+}
+
+fn snapshot(store: &dyn Store, row: &SessionRow) -> Result<Value> {
+    let mut snapshot = status_of(store, row)?;
+    let recent = events::recent(store, &row.key)?;
+    let newest = recent.last();
+    let said = recent.iter().rev().filter_map(|event| event["summary"].as_str()).find(|summary| !summary.is_empty());
+    let stage =
+        newest.and_then(|event| event["kind"].as_str()).map_or_else(|| "idle".to_owned(), |k| k.replace('_', " "));
+    let counters = &row.card.counters;
+    let more = json!({
+        "created_at": time(row.card.facts.started_at),
+        "updated_at": time(row.card.facts.last_at),
+        "last_summary": said.unwrap_or_default(),
+        "current_stage": stage,
+        "metrics": {
+            "request_count": counters.answers, "response_count": counters.answers, "error_count": counters.errors,
+            "edit_count": counters.edits, "test_failure_count": counters.failed_checks,
+            "test_pass_count": counters.passed_checks,
+        },
+        "recent_events": recent,
+    });
+    if let (Value::Object(snapshot), Value::Object(more)) = (&mut snapshot, more) {
+        snapshot.extend(more);
+    }
+    Ok(snapshot)
+}
+
+/// All sessions and their sums.
+pub(super) fn dashboard(sessions: Vec<Value>, now: Time) -> Value {
+    let count = |is: fn(&Value) -> bool| sessions.iter().filter(|session| is(session)).count();
+    json!({
+        "generated_at": time(now),
+        "total_sessions": sessions.len(),
+        "paused_sessions": count(|session| session["paused"] == true),
+        "total_events": sessions.iter().filter_map(|session| session["event_count"].as_u64()).sum::<u64>(),
+        "active_incidents": count(|session| !session["incident"].is_null()),
+        "acknowledged_sessions": count(|session| !session["acknowledged_at"].is_null()),
+        "archived_sessions": count(|session| session["archived"] == true),
+        "sessions": sessions,
+    })
+}
