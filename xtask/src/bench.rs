@@ -30,8 +30,8 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "proxy",
-        what: "a hop through us, beside nginx and a bare hyper  [TARGET...]",
-        run: |targets| shell::run(shell::cargo(PROXY).args(targets)),
+        what: "a hop through us, beside nginx, a bare hyper, Portkey and LiteLLM  [TARGET...]",
+        run: |targets| Ok(shell::run(&mut shell::cargo(BELAY))? && shell::run(shell::cargo(PROXY).args(targets))?),
     },
     Bench {
         name: "socket",
@@ -48,6 +48,7 @@ const BENCHES: &[Bench] = &[
 const TEXT: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "text_bench"];
 const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
 const HOOK: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "hook"];
+const BELAY: &[&str] = &["build", "--release", "--quiet", "-p", "belayer"];
 const PROXY: &[&str] = &["bench", "--quiet", "-p", "belay-proxy", "--bench", "proxy", "--"];
 const SOCKET: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "socket", "--"];
 

@@ -39,15 +39,15 @@ impl Conversation {
         self.turn += 1;
     }
 
-    /// The request as it stands now.
-    pub(crate) fn request(&self, host: SocketAddr, session: &str) -> Vec<u8> {
+    /// The request as it stands now, with further header `lines`.
+    pub(crate) fn request(&self, host: SocketAddr, session: &str, lines: &str) -> Vec<u8> {
         let stream = if self.streaming { r#""stream":true,"stream_options":{"include_usage":true},"# } else { "" };
         let body_len = self.messages.len() + stream.len() + r#"{"model":"m",}"#.len() + r#""messages":[]"#.len();
         let accept = if self.streaming { "text/event-stream" } else { "application/json" };
         let mut request = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nauthorization: Bearer sk-bench\r\n\
-             content-type: application/json\r\naccept: {accept}\r\nuser-agent: bench/1\r\nx-session-id: ses_{session}\r\n\
-             accept-encoding: identity\r\ncontent-length: {body_len}\r\n\r\n"
+             content-type: application/json\r\naccept: {accept}\r\nuser-agent: opencode/1\r\n\
+             x-session-id: ses_{session}\r\n{lines}accept-encoding: identity\r\ncontent-length: {body_len}\r\n\r\n"
         );
         request.push_str(r#"{"model":"m","#);
         request.push_str(stream);

@@ -13,7 +13,9 @@
 mod client;
 mod hyper_pass;
 mod load;
+mod others;
 mod process;
+mod strain;
 mod table;
 mod targets;
 mod upstream;

@@ -72,12 +72,25 @@ pub(crate) fn cpu(pid: u32) -> Duration {
 
 /// Resident memory of a process and everything it started, in bytes.
 pub(crate) fn memory(pid: u32) -> u64 {
-    let of = |pid: &u32| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:").map(str::to_owned)).unwrap_or_default();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
-    };
-    family(pid).iter().map(of).sum()
+    family(pid).into_iter().map(|pid| status(pid, "VmRSS:")).sum()
+}
+
+/// The most it has been since [`reset_peak`].
+pub(crate) fn peak(pid: u32) -> u64 {
+    family(pid).into_iter().map(|pid| status(pid, "VmHWM:")).sum()
+}
+
+pub(crate) fn reset_peak(pid: u32) {
+    for pid in family(pid) {
+        // Where the kernel does not do this, the peak is that of the whole run.
+        let _ = std::fs::write(format!("/proc/{pid}/clear_refs"), "5");
+    }
+}
+
+fn status(pid: u32, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
 }
 
 /// Waits until somebody listens.

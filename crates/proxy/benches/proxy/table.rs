@@ -6,9 +6,10 @@ use std::time::Duration;
 use crate::client::{Client, Timing};
 use crate::load::Conversation;
 use crate::process::{Process, cpu, memory};
+use crate::strain;
 use crate::targets::{Target, start};
 
-const ALL: &[&str] = &["relay", "nginx", "hyper"];
+const ALL: &[&str] = &["belay", "relay", "nginx", "hyper", "portkey", "litellm"];
 const SIZES: &[(&str, usize)] = &[("1 KB", 1 << 10), ("100 KB", 100 << 10), ("1 MB", 1 << 20)];
 
 pub(crate) fn print(names: &[&str]) {
@@ -22,14 +23,18 @@ pub(crate) fn print(names: &[&str]) {
             Err(problem) => println!("skipped {name}: {problem}"),
         }
     }
+    let idle: Vec<u64> = targets.iter().map(|target| memory(target.process.id())).collect();
     for streaming in [false, true] {
         for (label, size) in SIZES {
             sequential(label, *size, streaming, address, &targets);
         }
     }
-    println!("\nmemory at the end (MB): ");
-    for target in &targets {
-        println!("  {:<8} {:.1}", target.name, memory(target.process.id()) as f64 / 1e6);
+    println!("\nLoop Watchdog (0.1.0, as measured on two idle cores): plain +28,800 p50, +39,600 p99, CPU 29,600;");
+    println!("streaming, first byte +23,000; 31 req/s at 32 connections; +66,700 with 1,000 sessions stored");
+    strain::throughput(&targets, address);
+    strain::burst(&targets, &idle);
+    if let Some(belay) = targets.iter().find(|target| target.name == "belay") {
+        strain::growth(belay, &scratch);
     }
     drop(targets);
     let _ = std::fs::remove_dir_all(scratch);
@@ -45,6 +50,8 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
     let addresses: Vec<SocketAddr> =
         std::iter::once(direct).chain(targets.iter().map(|target| target.address)).collect();
     let mut clients: Vec<Client> = addresses.iter().map(|address| Client::new(*address)).collect();
+    let every: Vec<usize> = std::iter::once(1).chain(targets.iter().map(|target| target.every)).collect();
+    let lines: Vec<&str> = std::iter::once("").chain(targets.iter().map(|target| target.lines.as_str())).collect();
     let mut timings: Vec<Vec<Timing>> = vec![Vec::new(); clients.len()];
     let mut talk = Conversation::new(size, streaming);
     let mut before = Vec::new();
@@ -59,7 +66,11 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
         }
         for step in 0..clients.len() {
             let index = (round + step) % clients.len();
-            let request = talk.request(addresses[index], &format!("{label}{streaming}"));
+            if round % every[index] != 0 {
+                continue;
+            }
+            let session = format!("{label}{streaming}").replace(' ', "");
+            let request = talk.request(addresses[index], &session, lines[index]);
             timings[index].push(clients[index].ask(&request));
         }
     }
@@ -68,7 +79,6 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
     let what = if streaming { "streaming" } else { "plain" };
     println!("\n{what}, {label}, {rounds} requests each; microseconds");
     println!("{:<8} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "first", "p50", "added", "p99", "CPU");
-    let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
     let mut floor = 0.0;
     for (index, timings) in timings.iter_mut().enumerate() {
         let first = percentile(timings.iter().map(|timing| timing.first), 50);
@@ -79,7 +89,7 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
             println!("{:<8} {:>8.0} {:>8.0} {:>8} {:>8.0} {:>8}", "direct", micros(first), floor, "", micros(p99), "");
             continue;
         }
-        let per_request = micros(spent[index - 1]) / rounds as f64;
+        let per_request = micros(spent[index - 1]) / timings.len().max(1) as f64;
         println!(
             "{:<8} {:>8.0} {:>8.0} {:>+8.0} {:>8.0} {:>8.0}",
             targets[index - 1].name,
@@ -92,7 +102,11 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
     }
 }
 
-fn percentile(values: impl Iterator<Item = Duration>, percent: usize) -> Duration {
+pub(crate) fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+pub(crate) fn percentile(values: impl Iterator<Item = Duration>, percent: usize) -> Duration {
     let mut values: Vec<Duration> = values.collect();
     values.sort_unstable();
     values.get(values.len() * percent / 100).or(values.last()).copied().unwrap_or_default()

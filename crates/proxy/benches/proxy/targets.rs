@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use belay_proxy::{Config, Ours, Relay, Rewound, Unjudged, UpstreamConfig};
 
+use crate::others;
 use crate::process::{Process, announce, wait_for};
 
 /// Something that passes requests on.
@@ -17,21 +18,57 @@ pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) address: SocketAddr,
     pub(crate) process: Process,
+    /// Header lines it wants to know the upstream by.
+    pub(crate) lines: String,
+    /// Asked in one round of so many: slow ones would hold up the others.
+    pub(crate) every: usize,
 }
 
 /// Starts a target by name, in front of `upstream`.
 pub(crate) fn start(name: &'static str, upstream: SocketAddr, scratch: &Path) -> Result<Target, String> {
+    let (mut lines, mut every) = (String::new(), 1);
     let (process, address) = match name {
+        "belay" => belay(upstream, scratch)?,
+        "litellm" => {
+            every = 20;
+            others::litellm(upstream, scratch)?
+        }
+        "portkey" => {
+            every = 20;
+            lines = format!("x-portkey-provider: openai\r\nx-portkey-custom-host: http://{upstream}/v1\r\n");
+            others::portkey()?
+        }
         "relay" => Process::start_self(&["serve", "relay", &upstream.to_string()]),
         "hyper" => Process::start_self(&["serve", "hyper", &upstream.to_string()]),
         "nginx" => nginx(upstream, scratch)?,
         other => return Err(format!("there is no target `{other}`")),
     };
-    wait_for(address, Duration::from_secs(60))?;
-    Ok(Target { name, address, process })
+    wait_for(address, Duration::from_secs(120))?;
+    Ok(Target { name, address, process, lines, every })
 }
 
-fn free_port() -> SocketAddr {
+/// The resident process as people run it, with its store.
+fn belay(upstream: SocketAddr, scratch: &Path) -> Result<(Process, SocketAddr), String> {
+    let address = free_port();
+    let mut command = Command::new(binary()?);
+    command.arg("--home").arg(home(scratch)).args(["--set", &format!("proxy.upstreams.openai.url=http://{upstream}")]);
+    command.args(["serve", "--listen", &address.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok((Process::start(&mut command)?, address))
+}
+
+/// Where the resident process keeps its store.
+pub(crate) fn home(scratch: &Path) -> PathBuf {
+    scratch.join("home")
+}
+
+/// The `belay` that was built beside us.
+pub(crate) fn binary() -> Result<PathBuf, String> {
+    let exe = std::env::current_exe().map_err(|error| error.to_string())?;
+    let path = exe.parent().and_then(Path::parent).map(|folder| folder.join("belay"));
+    path.filter(|path| path.exists()).ok_or_else(|| "build it first: cargo build --release -p belayer".to_owned())
+}
+
+pub(crate) fn free_port() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address")
 }

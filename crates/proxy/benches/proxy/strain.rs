@@ -1,0 +1,154 @@
+//! Many at once: how many requests a second, how much memory, and what a full store costs.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use crate::client::Client;
+use crate::load::Conversation;
+use crate::process::{cpu, memory, peak, reset_peak};
+use crate::table::{micros, percentile};
+use crate::targets::{Target, binary, home};
+
+/// How long a loop runs.
+const LOOP: Duration = Duration::from_secs(3);
+
+/// What a closed loop came to.
+struct Flood {
+    requests: usize,
+    timings: Vec<Duration>,
+}
+
+/// So many connections, each asking again as soon as it has been answered.
+fn flood(address: SocketAddr, lines: &str, clients: usize, session: &str) -> Flood {
+    let until = Instant::now() + LOOP;
+    let timings: Vec<Duration> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..clients)
+            .map(|index| {
+                scope.spawn(move || {
+                    let request =
+                        Conversation::new(1 << 10, false).request(address, &format!("{session}{index}"), lines);
+                    let mut client = Client::new(address);
+                    let mut timings = Vec::new();
+                    while Instant::now() < until {
+                        timings.push(client.ask(&request).total);
+                    }
+                    timings
+                })
+            })
+            .collect();
+        all.into_iter().flat_map(|client| client.join().expect("a client")).collect()
+    });
+    Flood { requests: timings.len(), timings }
+}
+
+/// Requests per second at 32 connections.
+pub(crate) fn throughput(targets: &[Target], direct: SocketAddr) {
+    const CLIENTS: usize = 32;
+    println!("\nclosed loop, {CLIENTS} connections, 1 KB, the better of two rounds of {} s each", LOOP.as_secs());
+    println!("{:<8} {:>10} {:>10} {:>10}", "", "req/s", "p50", "CPU");
+    let none = String::new();
+    let mut best: Vec<Option<(Flood, Duration)>> = Vec::new();
+    best.resize_with(targets.len() + 1, || None);
+    for round in 0..2 {
+        for (index, slot) in best.iter_mut().enumerate() {
+            let target = index.checked_sub(1).map(|at| &targets[at]);
+            let (address, lines) = target.map_or((direct, &none), |target| (target.address, &target.lines));
+            let spent = || target.map(|target| cpu(target.process.id())).unwrap_or_default();
+            let before = spent();
+            let flood = flood(address, lines, CLIENTS, &format!("flood{round}-"));
+            let cost = spent().saturating_sub(before);
+            if slot.as_ref().is_none_or(|(best, _)| best.requests < flood.requests) {
+                *slot = Some((flood, cost));
+            }
+        }
+    }
+    for (index, found) in best.into_iter().enumerate() {
+        let Some((flood, cost)) = found else { continue };
+        let name = index.checked_sub(1).map_or("direct", |at| targets[at].name);
+        let per_second = flood.requests as f64 / LOOP.as_secs_f64();
+        let each = micros(cost) / flood.requests.max(1) as f64;
+        let middle = micros(percentile(flood.timings.into_iter(), 50));
+        println!("{name:<8} {per_second:>10.0} {middle:>10.0} {each:>10.0}");
+    }
+}
+
+/// Memory while 256 requests of a megabyte are under way, and afterwards.
+pub(crate) fn burst(targets: &[Target], idle: &[u64]) {
+    const CLIENTS: usize = 256;
+    println!("\n{CLIENTS} requests of 1 MB at once; resident memory in MB");
+    println!("{:<8} {:>10} {:>10} {:>10}", "", "idle", "peak", "afterwards");
+    for (target, idle) in targets.iter().zip(idle).filter(|(target, _)| target.every == 1) {
+        let pid = target.process.id();
+        reset_peak(pid);
+        let start = Arc::new(Barrier::new(CLIENTS));
+        std::thread::scope(|scope| {
+            for index in 0..CLIENTS {
+                let start = Arc::clone(&start);
+                scope.spawn(move || {
+                    let talk = Conversation::new(1 << 20, false);
+                    let request = talk.request(target.address, &format!("burst{index}"), &target.lines);
+                    let mut client = Client::new(target.address);
+                    start.wait();
+                    client.ask(&request);
+                });
+            }
+        });
+        let highest = peak(pid);
+        // What was noted meanwhile is written down, and idle buffers go back.
+        std::thread::sleep(Duration::from_secs(3));
+        let mb = |bytes: u64| bytes as f64 / 1e6;
+        println!("{:<8} {:>10.1} {:>10.1} {:>10.1}", target.name, mb(*idle), mb(highest), mb(memory(pid)));
+    }
+}
+
+/// What a request costs when the store is full of sessions.
+pub(crate) fn growth(target: &Target, scratch: &Path) {
+    const CLIENTS: usize = 16;
+    println!("\n1 KB through {} by sessions in the store; microseconds", target.name);
+    println!("{:>10} {:>8} {:>8} {:>10}", "sessions", "p50", "p99", "memory MB");
+    let mut known = 0;
+    for wanted in [100, 1_000, 10_000, 100_000] {
+        let next = AtomicUsize::new(known);
+        std::thread::scope(|scope| {
+            for _ in 0..CLIENTS {
+                scope.spawn(|| {
+                    let talk = Conversation::new(1 << 10, false);
+                    let mut client = Client::new(target.address);
+                    loop {
+                        let session = next.fetch_add(1, Ordering::Relaxed);
+                        if session >= wanted {
+                            return;
+                        }
+                        client.ask(&talk.request(target.address, &format!("grown{session}"), ""));
+                    }
+                });
+            }
+        });
+        known = wanted;
+        let stored = written(scratch, wanted);
+        let request = Conversation::new(1 << 10, false).request(target.address, "grown0", "");
+        let mut client = Client::new(target.address);
+        let timings: Vec<Duration> = (0..1000).map(|_| client.ask(&request).total).collect();
+        let at = |percent| micros(percentile(timings.iter().copied(), percent));
+        println!("{stored:>10} {:>8.0} {:>8.0} {:>10.1}", at(50), at(99), memory(target.process.id()) as f64 / 1e6);
+    }
+}
+
+/// Waits until the store has at least so many sessions; how many it has.
+fn written(scratch: &Path, wanted: usize) -> u64 {
+    let until = Instant::now() + Duration::from_secs(120);
+    loop {
+        let mut command = Command::new(binary().expect("it runs already"));
+        let said = command.arg("--home").arg(home(scratch)).args(["status", "--json"]).output().expect("a status");
+        let status: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+        let sessions = status["totals"]["sessions"].as_u64().unwrap_or_default();
+        if sessions >= wanted as u64 || Instant::now() > until {
+            return sessions;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
