@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::effect::{Incident, Spent, Verdict};
-use crate::event::Usage;
+use crate::event::{SharedSpent, Usage};
 use crate::key::SessionKey;
 use crate::policy::Tracks;
 use crate::time::Time;
@@ -52,7 +52,7 @@ pub const MAX_SESSION_BYTES: usize = 64 * 1024;
 
 /// Version of the serialised form. A snapshot of another version is ignored and the session is
 /// rebuilt from its log.
-pub const SESSION_FORMAT: u16 = 1;
+pub const SESSION_FORMAT: u16 = 2;
 
 /// One agent conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,7 +106,11 @@ pub struct Session {
     /// Calls since progress, polls and plans aside.
     busy_calls: u64,
     /// The budgets that apply, see [`spending`].
-    limits: [u64; 5],
+    limits: [u64; spending::LIMITS],
+    /// What all sessions of the project and of the account have cost on a day, as last told.
+    shared: SharedSpent,
+    /// Who pays, as far as the proxy saw.
+    pub account: Option<Digest>,
     /// Who speaks for this session.
     #[serde(default)]
     sensors: Sensors,
@@ -232,7 +236,9 @@ impl Session {
             pace: Pace::default(),
             waited: false,
             busy_calls: 0,
-            limits: [0; 5],
+            limits: [0; spending::LIMITS],
+            shared: SharedSpent::default(),
+            account: None,
             sensors: Sensors::default(),
         }
     }

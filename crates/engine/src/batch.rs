@@ -53,6 +53,8 @@ pub(crate) struct Working {
     from: u64,
     state: State,
     pub(crate) spent: Spent,
+    /// What of its cost is booked for its project and account.
+    pub(crate) booked: Spent,
     /// Rules of the last event.
     rules: Option<Digest>,
 }
@@ -85,15 +87,30 @@ impl Desk<'_> {
         // Sessions leave the cache for the time being: if this fails, the changed copies are gone.
         let mut table = Table::default();
         let mut answers = Vec::with_capacity(events.len());
+        let mut seats = Vec::with_capacity(events.len());
         let mut held = false;
         for event in events {
             let place = self.seat(&mut *transaction, &mut table, &event.session, event.at)?;
+            if matches!(&event.body, Body::ModelAsked(ask) if !ask.auxiliary) {
+                // Others may have used up what it is about to ask for.
+                held |= self.share(&mut *transaction, &mut table, place, Some(event))?.iter().any(holds);
+            }
             let mut answer = self.take_in(&mut *transaction, &mut table.working[place], event)?;
             held |= answer.decision.effects.iter().any(holds);
             if event.asks() && answer.decision.verdict == Verdict::Go {
                 answer.decision.verdict = self.ask_ancestors(&mut *transaction, &mut table, place)?;
             }
+            seats.push(place);
             answers.push(answer);
+        }
+        for place in 0..table.working.len() {
+            let effects = self.share(&mut *transaction, &mut table, place, None)?;
+            held |= effects.iter().any(holds);
+            // Whoever told of the spending hears what follows from it.
+            if let Some(at) = seats.iter().rposition(|seat| *seat == place) {
+                let answer: &mut Answer = &mut answers[at];
+                answer.decision.effects.extend(effects);
+            }
         }
         held |= self.tell_ancestors(&mut *transaction, &mut table)?;
         if held && durability == Durability::Process {
@@ -157,7 +174,14 @@ impl Desk<'_> {
             },
         };
         let session = &held.session;
-        Ok(Working { from: held.version, state: session.state.clone(), spent: session.spent, rules: None, held })
+        Ok(Working {
+            from: held.version,
+            state: session.state.clone(),
+            spent: session.spent,
+            booked: session.spent,
+            rules: None,
+            held,
+        })
     }
 
     fn load(&mut self, transaction: &mut dyn Transaction, key: &SessionKey, head: Head) -> Result<Held> {

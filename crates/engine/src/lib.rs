@@ -22,7 +22,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | the engine and its questions |
-//! | `batch`, `effects`, `family` | one transaction |
+//! | `batch`, `effects`, `family`, `shared` | one transaction |
 //! | `load` | snapshot and tail to session |
 //! | `faults`, `memory` | writing, and decisions without a store |
 //! | `tombstone` | what the next session of a project should know |
@@ -45,6 +45,7 @@ mod memory;
 pub mod metrics;
 mod retention;
 pub mod rulebook;
+mod shared;
 mod tombstone;
 
 pub use clock::{Clock, SystemClock};

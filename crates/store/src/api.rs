@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use belay_core::effect::Spent;
+use belay_core::event::Paid;
 use belay_core::{Digest, Incident, Intervention, SessionKey, Time};
 
 use crate::error::Result;
@@ -93,6 +94,8 @@ pub trait Transaction {
     /// What the sub-agents of a session have cost, theirs included.
     fn beneath(&mut self, session: SessionId) -> Result<Spent>;
 
+    /// Adds to what somebody (a project, an account) has spent on a day, and tells the sums.
+    fn book(&mut self, day: i64, name: &str, paid: &Paid) -> Result<Paid>;
     fn rules(&mut self, digest: Digest) -> Result<Option<String>>;
     fn put_rules(&mut self, digest: Digest, json: &str) -> Result<()>;
     fn incident(&mut self, id: &str) -> Result<Option<Incident>>;

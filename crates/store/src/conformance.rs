@@ -43,7 +43,8 @@ macro_rules! conformance {
             names: any_unique_prefix_is_enough, an_exact_name_wins, several_candidates_are_listed,
                 nothing_in_a_name_is_a_wildcard, short_names_are_unique_and_shortest;
             records: incidents_open_and_close, findings_are_found_by_id, notes_are_kept_with_their_decision,
-                tombstones_expire, settings_are_set_and_removed, totals_add_up;
+                tombstones_expire, settings_are_set_and_removed, totals_add_up,
+                what_is_booked_adds_up_by_name_and_day;
             outbox: a_message_is_taken_once, a_claim_is_a_lease, a_failure_is_tried_again_or_given_up;
             retention: old_sessions_go, held_sessions_stay, the_oldest_go_when_there_is_too_much,
                 a_slice_is_bounded, nothing_old_nothing_done;

@@ -52,6 +52,8 @@ pub enum Body {
     SubAgentEnded(SubAgent),
     /// What the sub-agents of this session have cost so far. Told by Belay itself: budgets add up to the root.
     SubAgentsSpent(SubAgentsSpent),
+    /// What all sessions of the same project and account have cost today. Told by Belay itself: they share budgets.
+    SharedSpent(SharedSpent),
     /// A named task began, moved or was completed.
     Task(Task),
     /// Something worth keeping, without meaning for detection.
@@ -89,6 +91,7 @@ impl Body {
             Self::SubAgentStarted(_) => "sub_agent_started",
             Self::SubAgentEnded(_) => "sub_agent_ended",
             Self::SubAgentsSpent(_) => "sub_agents_spent",
+            Self::SharedSpent(_) => "shared_spent",
             Self::Task(_) => "task",
             Self::Note(_) => "note",
             Self::Operator(_) => "operator",
@@ -111,6 +114,10 @@ impl Body {
                 let Spent { calls, usage, cost_micros, .. } = told.beneath;
                 Some(format!("sub-spent:{calls}:{}:{cost_micros}", usage.total()))
             }
+            Self::SharedSpent(SharedSpent { day, project, account }) => Some(format!(
+                "shared-spent:{day}:{}:{}:{}:{}",
+                project.tokens, project.cost_micros, account.tokens, account.cost_micros
+            )),
             _ => None,
         }
     }

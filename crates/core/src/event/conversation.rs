@@ -152,6 +152,28 @@ pub struct SubAgentsSpent {
     pub beneath: Spent,
 }
 
+/// What several sessions have cost together on one day, this one included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SharedSpent {
+    /// Days since 1970 (UTC).
+    pub day: i64,
+    /// All sessions of the project.
+    pub project: Paid,
+    /// All sessions that the same account pays for.
+    pub account: Paid,
+}
+
+/// Tokens and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Paid {
+    /// Tokens of all kinds.
+    pub tokens: u64,
+    /// Millionths of a US dollar.
+    pub cost_micros: u64,
+}
+
 /// A sub-agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubAgent {

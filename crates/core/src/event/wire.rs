@@ -240,6 +240,7 @@ pub const KINDS: &[&str] = &[
     "sub_agent_started",
     "sub_agent_ended",
     "sub_agents_spent",
+    "shared_spent",
     "task",
     "note",
     "operator",

@@ -166,6 +166,7 @@ impl Session {
                 }
             }
             Body::ModelAsked(ask) => {
+                self.account = ask.account.or(self.account);
                 self.come_back();
                 self.model_asked(event, ask, rules, effects);
                 if !ask.plan.is_empty() {
@@ -197,6 +198,10 @@ impl Session {
             Body::ModelFailed(_) | Body::LimitHit(_) => {
                 self.pace.outages += 1;
                 self.examine(occasion(Trigger::Outage, self.newest(), event), rules, effects);
+            }
+            Body::SharedSpent(told) => {
+                self.shared = *told;
+                self.look_at_spending(event, rules, effects);
             }
             Body::SubAgentsSpent(told) => self.spent_beneath(event, &told.beneath, rules, effects),
             Body::SubAgentStarted(_) => self.examine(occasion(Trigger::Branched, self.newest(), event), rules, effects),

@@ -25,8 +25,8 @@ const DAY_MILLIS: i64 = 86_400_000;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meter {
     tariffs: Vec<(Mark, Option<Tariff>)>,
-    /// Money by minute, newest last.
-    minutes: VecDeque<(i64, u64)>,
+    /// Tokens and money by minute, newest last.
+    minutes: VecDeque<(i64, u64, u64)>,
     /// Day, tokens, money.
     today: (i64, u64, u64),
     /// What had been spent when the last calls were made: ordinal, tokens by kind, money.
@@ -101,22 +101,29 @@ impl Meter {
         self.today.1 = self.today.1.saturating_add(tokens);
         self.today.2 = self.today.2.saturating_add(cost);
         match self.minutes.back_mut() {
-            Some((newest, sum)) if *newest >= minute => *sum = sum.saturating_add(cost),
-            _ => self.minutes.push_back((minute, cost)),
+            Some((newest, many, sum)) if *newest >= minute => {
+                *many = many.saturating_add(tokens);
+                *sum = sum.saturating_add(cost);
+            }
+            _ => self.minutes.push_back((minute, tokens, cost)),
         }
-        while self.minutes.front().is_some_and(|(oldest, _)| *oldest <= minute - MINUTES) {
+        while self.minutes.front().is_some_and(|(oldest, ..)| *oldest <= minute - MINUTES) {
             self.minutes.pop_front();
         }
     }
 
-    /// Tokens and money spent on the day of the latest answer.
-    pub fn today(&self) -> (u64, u64) {
-        (self.today.1, self.today.2)
+    /// The day of the latest answer, and the tokens and money spent on it.
+    pub fn today(&self) -> (i64, u64, u64) {
+        self.today
     }
 
-    /// Money per minute over the last minutes.
-    pub fn per_minute(&self) -> u64 {
-        self.minutes.iter().map(|(_, cost)| *cost).sum::<u64>() / MINUTES.unsigned_abs()
+    /// Tokens and money per minute over the last minutes.
+    pub fn per_minute(&self) -> (u64, u64) {
+        let sum = |(tokens, cost): (u64, u64), (_, more, dearer): &(i64, u64, u64)| {
+            (tokens.saturating_add(*more), cost.saturating_add(*dearer))
+        };
+        let (tokens, cost) = self.minutes.iter().fold((0, 0), sum);
+        (tokens / MINUTES.unsigned_abs(), cost / MINUTES.unsigned_abs())
     }
 
     /// How full the model's window is, in percent; `None` when its size is unknown.

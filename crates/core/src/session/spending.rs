@@ -4,7 +4,7 @@ use super::evidence::occasion;
 use super::{Budget, Session};
 use crate::detect::Trigger;
 use crate::effect::{Effect, Spent};
-use crate::event::{Event, ModelAnswered, Usage};
+use crate::event::{Event, ModelAnswered, SharedSpent, Usage};
 use crate::rules::Rules;
 
 impl Session {
@@ -57,22 +57,6 @@ impl Session {
         limits(&self.budget, rules).iter().any(|limit| *limit > 0)
     }
 
-    /// What may still be spent before a budget is used up; `None` where there is no such limit.
-    pub fn left(&self) -> Budget {
-        let used = self.used();
-        let left = |at: usize| (self.limits[at] > 0).then(|| self.limits[at].saturating_sub(used[at]));
-        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
-        Budget { tokens: least(left(0), left(2)), cost_micros: least(left(1), left(3)) }
-    }
-
-    /// What counts against each limit.
-    fn used(&self) -> [u64; 5] {
-        let (day_tokens, day_cost) = self.meter.today();
-        let tokens = self.spent.usage.total().saturating_add(self.beneath.usage.total());
-        let cost = self.spent.cost_micros.saturating_add(self.beneath.cost_micros);
-        [tokens, cost, day_tokens, day_cost, self.meter.per_minute()]
-    }
-
     /// The budget that is used up most: percent of it, and its name.
     pub(crate) fn budget_use(&self) -> Option<(u32, &'static str)> {
         let used = self.used();
@@ -81,18 +65,56 @@ impl Session {
         };
         self.limits.iter().enumerate().filter_map(percent).max_by_key(|(percent, _)| *percent)
     }
+
+    /// What may still be spent before a budget is used up; `None` where there is no such limit.
+    pub fn left(&self) -> Budget {
+        let used = self.used();
+        let left = |at: usize| (self.limits[at] > 0).then(|| self.limits[at].saturating_sub(used[at]));
+        // Tokens and money by turns; speeds come last and are no sums.
+        let least = |first: usize| (first..TOTALS).step_by(2).filter_map(left).min();
+        Budget { tokens: least(0), cost_micros: least(1) }
+    }
+
+    /// What has been used, in the order of [`NAMES`].
+    fn used(&self) -> [u64; LIMITS] {
+        let (day, own_tokens, own_cost) = self.meter.today();
+        let tokens = self.spent.usage.total().saturating_add(self.beneath.usage.total());
+        let cost = self.spent.cost_micros.saturating_add(self.beneath.cost_micros);
+        // Where nobody adds up over sessions, at least this one counts.
+        let today = if self.shared.day >= day { self.shared } else { SharedSpent::default() };
+        let (per_minute, cost_per_minute) = self.meter.per_minute();
+        let own_day = if self.shared.day > day { (0, 0) } else { (own_tokens, own_cost) };
+        [
+            tokens,
+            cost,
+            today.project.tokens.max(own_day.0),
+            today.project.cost_micros.max(own_day.1),
+            today.account.tokens.max(own_day.0),
+            today.account.cost_micros.max(own_day.1),
+            per_minute,
+            cost_per_minute,
+        ]
+    }
 }
 
-const NAMES: [&str; 5] = [
+/// How many limits there are; tokens and money by turns.
+pub(super) const LIMITS: usize = 8;
+/// How many of them, from the first on, are sums; the others are speeds.
+const TOTALS: usize = 6;
+
+const NAMES: [&str; LIMITS] = [
     "session's token budget",
     "session's money budget",
-    "day's token budget",
-    "day's money budget",
+    "project's token budget for the day",
+    "project's money budget for the day",
+    "account's token budget for the day",
+    "account's money budget for the day",
+    "limit of tokens per minute",
     "limit of money per minute",
 ];
 
 /// Limits in the order of [`NAMES`]; 0 for none. What an operator set wins.
-fn limits(own: &Budget, rules: &Rules) -> [u64; 5] {
+fn limits(own: &Budget, rules: &Rules) -> [u64; LIMITS] {
     let micros = |usd: f64| (usd.max(0.0) * 1e6) as u64;
     let budget = &rules.budget;
     [
@@ -100,6 +122,9 @@ fn limits(own: &Budget, rules: &Rules) -> [u64; 5] {
         own.cost_micros.unwrap_or_else(|| micros(budget.session_usd)),
         budget.day_tokens,
         micros(budget.day_usd),
+        budget.account_day_tokens,
+        micros(budget.account_day_usd),
+        budget.tokens_per_minute,
         micros(budget.usd_per_minute),
     ]
 }

@@ -199,6 +199,48 @@ async fn a_chanting_answer_is_cut_and_ends_properly() {
 }
 
 #[tokio::test]
+async fn an_answer_that_uses_up_the_budget_is_cut_and_ends_properly() {
+    let bench = bench().await;
+    *bench.judge.left.lock().unwrap() = Some(100);
+    let mut client = bench.client().await;
+    let mut upstream = streaming(&bench, &mut client).await;
+    // Four bytes are a token, near enough.
+    let words: String = (0..100).map(|n| format!("word{n} ")).collect();
+    let event = format!("data: {{\"id\":\"c-1\",\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");
+    upstream.send(chunk(&event)).await;
+    let answer = client.read_to("0\r\n\r\n").await;
+    assert!(answer.contains("the budget is used up") && answer.contains("data: [DONE]"), "{answer}");
+    upstream.closed().await;
+    let cut = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.stop.as_deref() == Some("belay_budget") && answer.usage.is_some_and(|usage| usage.output > 100));
+    bench.judge.heard(|events| events.iter().any(cut)).await;
+}
+
+#[tokio::test]
+async fn a_sub_agent_of_a_held_session_is_held() {
+    let bench = bench().await;
+    bench.judge.rule("codex:01a1", hold("Held."));
+    let mut client = bench.client().await;
+    client
+        .send(request("User-Agent: codex_exec/0.166.0 (x)\r\nThread-Id: 01a2\r\nX-Codex-Parent-Thread-Id: 01a1\r\n"))
+        .await;
+    assert!(client.read_head().await.starts_with("HTTP/1.1 400 "));
+    client.read_to("Held.").await;
+}
+
+#[tokio::test]
+async fn a_client_that_waits_for_a_go_ahead_is_refused_without_it() {
+    let bench = bench().await;
+    bench.judge.rule("opencode:ses_1", hold("Held."));
+    let mut client = bench.client().await;
+    let head = request(OPENCODE).replace("Content-Length", "Expect: 100-continue\r\nContent-Length");
+    let (head, body) = head.split_once("\r\n\r\n").unwrap();
+    client.send(format!("{head}\r\n\r\n")).await;
+    assert_eq!(client.read_head().await, "HTTP/1.1 100 Continue\r\n\r\n");
+    client.send(body).await;
+    assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required");
+}
+
+#[tokio::test]
 async fn a_kill_ends_a_stream_at_once() {
     let bench = bench().await;
     let mut client = bench.client().await;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use belay_core::{Body, Event, SessionKey, Verdict};
-use belay_proxy::{Config, Judge, Later, Ours, Relay, Rewound, Standing, UpstreamConfig};
+use belay_proxy::{Allowance, Config, Judge, Later, Ours, Relay, Rewound, Standing, UpstreamConfig};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -37,6 +37,8 @@ impl Ours for Echo {
 pub(crate) struct Scripted {
     events: Mutex<Vec<Event>>,
     verdicts: Mutex<HashMap<SessionKey, Verdict>>,
+    /// Tokens that everybody may still spend.
+    pub(crate) left: Mutex<Option<u64>>,
     changed: Arc<Notify>,
     heard: Notify,
 }
@@ -82,10 +84,17 @@ impl Judge for Scripted {
         }
     }
 
+    fn allowance(&self, _: &SessionKey, _: Option<&str>) -> Allowance {
+        Allowance { tokens: *self.left.lock().unwrap(), cost: None }
+    }
+
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         let verdicts = self.verdicts.lock().unwrap().clone();
         let answer = |event: &Event| match event.body {
-            Body::ModelAsked(_) => verdicts.get(&event.session).cloned().unwrap_or_default(),
+            Body::ModelAsked(_) => {
+                let of = |session: &SessionKey| verdicts.get(session).cloned();
+                of(&event.session).or_else(|| of(event.parent.as_ref()?)).unwrap_or_default()
+            }
             _ => Verdict::Go,
         };
         let answers = events.iter().map(answer).collect();

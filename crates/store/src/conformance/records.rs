@@ -1,7 +1,7 @@
 //! Incidents, findings, notes, tombstones, settings, totals.
 
 use belay_core::effect::{Finding, Spent};
-use belay_core::event::OperatorDecision;
+use belay_core::event::{OperatorDecision, Paid};
 use belay_core::{Digest, Incident, Intervention, Rung, State};
 
 use super::{Fixture, at, card, change, key, paused, seed, write};
@@ -18,6 +18,20 @@ fn incident(id: &str, session: &str, opened_at: i64) -> Incident {
         acknowledged_at: None,
         closed_at: None,
     }
+}
+
+pub fn what_is_booked_adds_up_by_name_and_day(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let paid = |tokens| Paid { tokens, cost_micros: tokens * 10 };
+    write(&mut *store, |transaction| {
+        assert_eq!(transaction.book(1, "project:/a", &paid(5)).unwrap(), paid(5));
+        assert_eq!(transaction.book(1, "project:/a", &paid(7)).unwrap(), paid(12));
+        assert_eq!(transaction.book(2, "project:/a", &paid(0)).unwrap(), paid(0));
+        assert_eq!(transaction.book(1, "project:/b", &paid(1)).unwrap(), paid(1));
+    });
+    write(&mut *fixture.open(), |transaction| {
+        assert_eq!(transaction.book(1, "project:/a", &paid(0)).unwrap(), paid(12));
+    });
 }
 
 pub fn incidents_open_and_close(fixture: &impl Fixture) {

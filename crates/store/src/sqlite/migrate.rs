@@ -12,7 +12,7 @@ use crate::error::{Result, StoreError};
 const APPLICATION_ID: i64 = 0x426c_6179;
 
 /// One step per version, in order. Steps that were released are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_ledger.sql")];
 
 pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
 

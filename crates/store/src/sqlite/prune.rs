@@ -68,6 +68,7 @@ fn leftovers(conn: &Connection, before: Time, now: Time) -> rusqlite::Result<u64
         )?
         .execute(params![before.millis(), SLICE])?;
     conn.prepare_cached("DELETE FROM tombstones WHERE expires_at <= ?1")?.execute([now.millis()])?;
+    conn.prepare_cached("DELETE FROM ledger WHERE day < ?1")?.execute([before.millis().div_euclid(86_400_000)])?;
     Ok(messages as u64)
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use belay_core::effect::Spent;
+use belay_core::event::Paid;
 use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -234,6 +235,23 @@ impl Transaction for SqliteTransaction<'_> {
             self.conn()
                 .prepare_cached("SELECT beneath_json FROM sessions WHERE id = ?1")
                 .and_then(|mut s| s.query_row([session.0], |row| sessions::beneath(row, 0))),
+        )
+    }
+
+    fn book(&mut self, day: i64, name: &str, paid: &Paid) -> Result<Paid> {
+        self.run(
+            self.conn()
+                .prepare_cached(
+                    "INSERT INTO ledger (day, name, tokens, cost_micros) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens,
+                         cost_micros = cost_micros + excluded.cost_micros
+                     RETURNING tokens, cost_micros",
+                )
+                .and_then(|mut s| {
+                    s.query_row(params![day, name, paid.tokens, paid.cost_micros], |row| {
+                        Ok(Paid { tokens: row.get(0)?, cost_micros: row.get(1)? })
+                    })
+                }),
         )
     }
 

@@ -33,7 +33,7 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
             dollars(spent.cost_micros)
         ),
         unchanged: "the limit a person set".to_owned(),
-        progress: "a raised budget (`belay resume` after raising it in the settings), or an end of the work",
+        progress: "a raised budget (`belay budget`, or `detect.budget` in the settings), or an end of the work",
         tips: &[
             "Bring the work to a state that can be left: commit, and write down what is open.",
             "Take no new task.",

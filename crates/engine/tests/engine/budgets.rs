@@ -1,0 +1,111 @@
+//! Budgets that sessions share.
+
+use belay_core::event::{ModelAnswered, ModelAsked, Usage};
+use belay_core::session::Budget;
+use belay_core::{Body, Digest, Event, Rules, Verdict};
+use belay_engine::{Engine, Options};
+
+use crate::common::{Folder, TestClock, event, key, started};
+
+const TOKENS: u64 = 100;
+
+fn engine(folder: &Folder, limit: impl FnOnce(&mut Rules)) -> Engine {
+    let mut rules = Rules::default();
+    limit(&mut rules);
+    let rules = std::sync::Arc::new(rules);
+    let options = Options {
+        clock: Box::new(TestClock::default()),
+        rules: Box::new(move |_: Option<&str>| std::sync::Arc::clone(&rules)),
+        ..Options::default()
+    };
+    Engine::new(folder.store(), options)
+}
+
+fn asked(session: &str, id: &str, account: u64) -> Event {
+    let ask = ModelAsked { request: Some(id.to_owned()), account: Some(Digest(account)), ..ModelAsked::default() };
+    event(session, id, Body::ModelAsked(ask))
+}
+
+fn answered(session: &str, id: &str) -> Event {
+    let usage = Usage { output: TOKENS, ..Usage::default() };
+    let answer = ModelAnswered {
+        response: Some(id.to_owned()),
+        usage: Some(usage),
+        cost_micros: Some(TOKENS * 1000),
+        ..ModelAnswered::default()
+    };
+    event(session, id, Body::ModelAnswered(answer))
+}
+
+fn is_held(engine: &mut Engine, event: Event) -> bool {
+    matches!(engine.observe(event).unwrap().decision.verdict, Verdict::Hold { .. })
+}
+
+/// Spends in two sessions by turns until one of them may not ask any more; how many answers that took.
+fn until_held(engine: &mut Engine, sessions: [(&str, &str, u64); 2]) -> Option<u64> {
+    for (session, project, _) in sessions {
+        engine.observe(started(session, &format!("start-{session}"), project)).unwrap();
+    }
+    (0..50).find(|turn| {
+        let (session, _, account) = sessions[(*turn % 2) as usize];
+        if is_held(engine, asked(session, &format!("q{turn}"), account)) {
+            return true;
+        }
+        engine.observe(answered(session, &format!("a{turn}"))).unwrap();
+        false
+    })
+}
+
+#[test]
+fn sessions_of_a_project_share_its_budget_for_the_day() {
+    let (own, other) = ("/home/user/project", "/home/user/other");
+    let limit = |rules: &mut Rules| rules.budget.day_tokens = 10 * TOKENS;
+    let folder = Folder::new();
+    assert_eq!(until_held(&mut engine(&folder, limit), [("a", own, 1), ("b", own, 2)]), Some(10));
+    // A third one, in another process, is held before it spends anything; and one elsewhere is not.
+    let mut later = engine(&folder, limit);
+    later.observe(started("c", "start-c", own)).unwrap();
+    later.observe(started("d", "start-d", other)).unwrap();
+    assert!(is_held(&mut later, asked("c", "qc", 3)));
+    assert!(!is_held(&mut later, asked("d", "qd", 4)));
+    let apart = Folder::new();
+    assert_eq!(until_held(&mut engine(&apart, limit), [("a", own, 1), ("b", other, 2)]), Some(20));
+}
+
+#[test]
+fn sessions_that_one_account_pays_for_share_its_budget() {
+    let limit = |rules: &mut Rules| rules.budget.account_day_usd = 1.0;
+    let folder = Folder::new();
+    assert_eq!(until_held(&mut engine(&folder, limit), [("a", "/one", 7), ("b", "/two", 7)]), Some(10));
+    let apart = Folder::new();
+    assert_eq!(until_held(&mut engine(&apart, limit), [("a", "/one", 7), ("b", "/two", 8)]), Some(20));
+}
+
+#[test]
+fn tokens_per_minute_have_a_limit_of_their_own() {
+    // Over five minutes: five times as much may come at once.
+    let limit = |rules: &mut Rules| rules.budget.tokens_per_minute = 2 * TOKENS;
+    let folder = Folder::new();
+    assert_eq!(until_held(&mut engine(&folder, limit), [("a", "/one", 1), ("b", "/two", 2)]), Some(20));
+}
+
+#[test]
+fn a_session_hears_what_is_left_and_a_replay_comes_to_the_same() {
+    let folder = Folder::new();
+    let limit = |rules: &mut Rules| {
+        rules.budget.day_tokens = 10 * TOKENS;
+        rules.budget.session_usd = 5.0;
+    };
+    let mut one = engine(&folder, limit);
+    one.observe(started("a", "start", "/one")).unwrap();
+    one.observe(answered("a", "a1")).unwrap();
+    one.observe(asked("a", "q2", 1)).unwrap();
+    assert_eq!(one.left(&key("a")), Budget { tokens: Some(9 * TOKENS), cost_micros: Some(4_900_000) });
+    folder.sqlite().execute("DELETE FROM snapshots", []).unwrap();
+    let replayed = engine(&folder, limit).session(&key("a")).unwrap().unwrap();
+    assert_eq!(replayed, one.session(&key("a")).unwrap().unwrap());
+    let unlimited = Folder::new();
+    let mut free = unlimited.engine();
+    free.observe(answered("a", "a1")).unwrap();
+    assert_eq!(free.left(&key("a")), Budget::default());
+}
