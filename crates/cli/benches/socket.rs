@@ -32,6 +32,10 @@ const REQUESTS: usize = 10_000;
 /// One in so many requests is a person's pause or resume, durable against a power cut.
 const DECISION_EVERY: usize = 50;
 const LISTS: usize = 30;
+/// Callers at once, and how much each asks before the other server has its turn.
+const CALLERS: usize = 8;
+const ROUNDS: usize = 20;
+const IN_A_ROUND: usize = 60;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -128,6 +132,23 @@ fn beside_bare_sqlite(folder: &Path) {
         our_events.push(timed(|| assert_eq!(ours.observe(std::slice::from_ref(&event)).unwrap().answers.len(), 1)));
         bare_events.push(timed(|| bare.ask('N', &json)));
     }
+    let [mut our_crowd, mut bare_crowd] = [const { Vec::new() }; 2];
+    for round in 0..ROUNDS {
+        our_crowd.extend(crowd(|caller| {
+            let mut client = Client::connect(&places(&home), Duration::from_secs(30)).unwrap();
+            move |n| {
+                let event = event(100 + caller, round * IN_A_ROUND + n);
+                timed(|| assert_eq!(client.observe(std::slice::from_ref(&event)).unwrap().answers.len(), 1))
+            }
+        }));
+        bare_crowd.extend(crowd(|caller| {
+            let mut bare = Bare::connect(&bare_home);
+            move |n| {
+                let json = serde_json::to_string(&event(100 + caller, round * IN_A_ROUND + n)).unwrap();
+                timed(|| bare.ask('N', &json))
+            }
+        }));
+    }
     let hooks = timed_many(1000, |n| {
         let mut client = Client::connect(&places(&home), Duration::from_secs(30)).unwrap();
         client.observe(&[self::event(9, n)]).unwrap();
@@ -143,6 +164,8 @@ fn beside_bare_sqlite(folder: &Path) {
     let mut bare_mixed = all(&bare_events, &bare_decisions);
     row("bare SQLite, both kinds", &mut bare_mixed, None);
     row("observe, durable pauses included", &mut ours_mixed.clone(), Some(&bare_mixed));
+    row(&format!("bare SQLite, {CALLERS} callers at once"), &mut bare_crowd, None);
+    row(&format!("observe, {CALLERS} callers at once"), &mut our_crowd, Some(&bare_crowd));
     row("connect, observe, hang up (as a hook does)", &mut hooks.clone(), None);
 }
 
@@ -150,6 +173,18 @@ fn timed(work: impl FnOnce()) -> Duration {
     let began = Instant::now();
     work();
     began.elapsed()
+}
+
+/// What callers wait who ask at the same time, each on a connection of its own.
+fn crowd<C: FnMut(usize) -> Duration + Send>(connect: impl Fn(usize) -> C) -> Vec<Duration> {
+    let callers: Vec<C> = (0..CALLERS).map(connect).collect();
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = callers
+            .into_iter()
+            .map(|mut ask| scope.spawn(move || (0..IN_A_ROUND).map(&mut ask).collect::<Vec<_>>()))
+            .collect();
+        asking.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+    })
 }
 
 fn timed_many(times: usize, mut work: impl FnMut(usize)) -> Vec<Duration> {
