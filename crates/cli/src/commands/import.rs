@@ -1,18 +1,24 @@
 //! `belay import`: settings of the tools Belay supersedes, with what they meant there.
 
 mod heartbeat;
+mod loop_watchdog;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use belay_config::{Edit, Key, PROJECT_FILE, Source};
+use belay_core::event::OperatorDecision;
+use belay_server::protocol::Decide;
+use belay_store::Store;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;
 
 use super::Ended;
+use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use loop_watchdog::Kept;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
@@ -27,6 +33,15 @@ pub(crate) enum ImportCommand {
         /// Take over the webhook that .heartbeat.yml names: look at it first.
         #[arg(long)]
         webhook: bool,
+    },
+    /// From Loop Watchdog: LOOP_WATCHDOG_* and the sessions in its state.json.
+    LoopWatchdog {
+        /// The folder its server ran in; the current one without it.
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+        /// Show what would be written, and write nothing.
+        #[arg(long)]
+        dry_run: bool,
     },
 }
 
@@ -46,12 +61,29 @@ struct Mapped {
 }
 
 pub(crate) fn run(context: &Context, command: &ImportCommand) -> Ended {
-    let ImportCommand::Heartbeat { folder, dry_run, webhook } = command;
-    let mapped = heartbeat::read(folder, &context.env, *webhook)?;
-    if mapped.is_empty() {
-        return Err(CommandError::new(format!("there is nothing of heartbeat in {}", folder.display()))
-            .hint("it looks for .heartbeat.yml, .heartbeat/patterns/*.json and HEARTBEAT_* variables"));
+    match command {
+        ImportCommand::Heartbeat { folder, dry_run, webhook } => {
+            let mapped = heartbeat::read(folder, &context.env, *webhook)?;
+            if mapped.is_empty() {
+                return Err(CommandError::new(format!("there is nothing of heartbeat in {}", folder.display()))
+                    .hint("it looks for .heartbeat.yml, .heartbeat/patterns/*.json and HEARTBEAT_* variables"));
+            }
+            take_over(context, folder, &mapped, &[], *dry_run)
+        }
+        ImportCommand::LoopWatchdog { folder, dry_run } => {
+            let mapped = loop_watchdog::settings(folder, &context.env);
+            let sessions = loop_watchdog::sessions(folder, &context.env, context.places.user_home())?;
+            if mapped.is_empty() && sessions.is_empty() {
+                return Err(CommandError::new(format!("there is nothing of Loop Watchdog in {}", folder.display()))
+                    .hint("it looks for LOOP_WATCHDOG_* variables and .loop_watchdog/state.json, here and at home"));
+            }
+            take_over(context, folder, &mapped, &sessions, *dry_run)
+        }
     }
+}
+
+/// Writes settings and sessions, and shows what became of each.
+fn take_over(context: &Context, folder: &Path, mapped: &[Mapped], sessions: &[Kept], dry_run: bool) -> Ended {
     let project = folder.join(PROJECT_FILE);
     let user = context.places.config_file().to_path_buf();
     let mut written = Vec::new();
@@ -64,16 +96,32 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> Ended {
             written.push(user.display().to_string());
         }
     }
+    if !dry_run {
+        keep(context, sessions)?;
+    }
     if context.out.json {
-        context.out.json(&json!({ "imported": mapped, "dry_run": dry_run, "written": written }))?;
+        let sessions: Vec<String> = sessions.iter().map(|kept| kept.key.to_string()).collect();
+        context
+            .out
+            .json(&json!({ "imported": mapped, "sessions": sessions, "dry_run": dry_run, "written": written }))?;
         return Ok(Exit::Done);
     }
-    for one in &mapped {
+    for one in mapped {
         let to = one.to.as_ref().map_or_else(|| "(left out)".to_owned(), |(key, value)| format!("{key} = {value}"));
         context.out.line(crate::output::one_line(&format!("{}  ->  {to}", one.from)))?;
         if let Some(note) = &one.note {
             context.out.line(format!("    {note}"))?;
         }
+    }
+    for kept in sessions {
+        let held = kept.decisions.iter().map(|(decision, _)| decision);
+        let word = held.last().map_or("as it was", |decision| match decision {
+            OperatorDecision::Kill => "killed",
+            OperatorDecision::Pause => "paused",
+            _ => "archived",
+        });
+        let line = format!("session {}: {} remarks, {word}", kept.key, kept.events.len() - 1);
+        context.out.line(crate::output::one_line(&line))?;
     }
     context.out.say(match written.is_empty() {
         true => "Nothing was written.".to_owned(),
@@ -83,6 +131,24 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> Ended {
         ),
     });
     Ok(Exit::Done)
+}
+
+/// Puts sessions into the store. Events and decisions that are there already change nothing.
+fn keep(context: &Context, sessions: &[Kept]) -> Result<(), CommandError> {
+    let Some(_) = sessions.first() else { return Ok(()) };
+    let mut backend = Backend::open(context)?;
+    for kept in sessions {
+        let events: Result<Vec<_>, _> = kept.events.iter().map(serde_json::value::to_raw_value).collect();
+        let events = events.map_err(|error| CommandError::new("an event cannot be written").cause(error))?;
+        let known = context.store()?.map(|store| store.session(&kept.key)).transpose()?.flatten().is_some();
+        backend.observe(context, &events)?;
+        // A second import does not take a person's newer decisions back.
+        for (decision, note) in kept.decisions.iter().filter(|_| !known) {
+            let (session, decision, note) = (kept.key.clone(), decision.clone(), note.clone());
+            backend.decide(&Decide { session, decision, note, by: Some("import".to_owned()) })?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether there was anything to write.

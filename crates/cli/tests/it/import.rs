@@ -30,3 +30,33 @@ fn heartbeats_settings_come_along() {
     let said = world.run(&["config", "list"]);
     assert_eq!(said.code, Some(0), "what was written is valid: {said:?}");
 }
+
+#[test]
+fn loop_watchdogs_settings_and_sessions_come_along() {
+    let world = World::alone();
+    world.write(
+        "home/code/app/.loop_watchdog/state.json",
+        r#"{"version":1,"sessions":[
+          {"session_id":"shop:me:main","created_at":"2026-01-01T10:00:00.000000Z","archived":false,
+           "events":[{"event_id":"e1","created_at":"2026-01-01T10:01:00.000000Z","session_id":"shop:me:main","kind":"test_failure","summary":"refund fails"}],
+           "incident":{"incident_id":"i1","score":9.3,"reasons":["The same test failed twice."]}},
+          {"session_id":"old/one","created_at":"2026-01-01T09:00:00.000000Z","archived":false,"events":[],
+           "incident":{"incident_id":"i2","score":999.0,"reasons":["enough"]}}]}"#,
+    );
+    world.write("home/code/app/.env", "LOOP_WATCHDOG_UPSTREAM_BASE_URL=https://evil.example\n");
+    let world = world
+        .var("LOOP_WATCHDOG_UPSTREAM_BASE_URL", "https://llm.corp/")
+        .var("LOOP_WATCHDOG_UPSTREAM_AUTH_MODE", "bearer")
+        .var("LOOP_WATCHDOG_UPSTREAM_API_KEY", "sk-very-secret")
+        .var("LOOP_WATCHDOG_UPSTREAM_TIMEOUT_SECONDS", "180")
+        .var("LOOP_WATCHDOG_PAUSE_SCORE_THRESHOLD", "4.8");
+    insta::assert_snapshot!(world.tell(&["import", "loop-watchdog"]));
+    let get = |key: &str| world.run(&["config", "get", key]).out.trim().to_owned();
+    assert_eq!(get("proxy.upstreams.openai.url"), "https://llm.corp");
+    assert_eq!(get("proxy.upstreams.openai.key_env"), "LOOP_WATCHDOG_UPSTREAM_API_KEY");
+    let state = |id: &str| world.run(&["show", id, "--json"]).json()["session"]["state"].as_str().unwrap().to_owned();
+    assert_eq!((state("legacy:shop:me:main").as_str(), state("legacy:old/one").as_str()), ("paused", "killed"));
+    world.run(&["resume", "legacy:shop:me:main"]);
+    assert_eq!(world.run(&["import", "loop-watchdog"]).code, Some(0));
+    assert_eq!(state("legacy:shop:me:main"), "active", "a second import takes nothing back");
+}

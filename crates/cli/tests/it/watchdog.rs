@@ -85,11 +85,14 @@ const EVENT: &str = "event_id schema_version session_id identity kind summary fi
 const DASHBOARD: &str = "generated_at total_sessions paused_sessions total_events active_incidents \
     acknowledged_sessions archived_sessions sessions";
 
+/// A path, the status it answers with, and what to see in the body.
+type Row = (&'static str, u16, fn(&Value));
+
 #[test]
 fn every_path_that_reads_answers_in_its_shape() {
     let watchdog = Watchdog::start(&[]);
     watchdog.loops("shop:me:main");
-    let rows: &[(&str, u16, fn(&Value))] = &[
+    let rows: &[Row] = &[
         ("/healthz", 200, |body| assert_eq!(body["status"], "ok")),
         ("/dashboard", 200, |body| assert!(body.as_str().unwrap().contains("shop:me:main"))),
         ("/v1/watchdog/dashboard", 200, |body| {

@@ -36,7 +36,24 @@ use crate::resident::Shared;
 /// The agent under which sessions known by Loop Watchdog's ids only are kept, as the proxy does.
 const LEGACY: &str = "legacy";
 
-type Answer = Result<Response, Response>;
+type Answer = Result<Response, Refused>;
+
+/// Why not.
+#[derive(Debug)]
+enum Refused {
+    /// In the shape FastAPI gives it.
+    Detail(StatusCode, Value),
+    Ours(Box<ApiError>),
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Detail(status, detail) => (status, Json(json!({ "detail": detail }))).into_response(),
+            Self::Ours(error) => error.into_response(),
+        }
+    }
+}
 
 pub(super) fn routes() -> Router<Arc<Shared>> {
     Router::new()
@@ -51,21 +68,20 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/v1/watchdog/{*rest}", get(not_found).post(not_found))
 }
 
-/// An error in the shape FastAPI gives it.
-fn detail(status: StatusCode, detail: impl Into<Value>) -> Response {
-    (status, Json(json!({ "detail": detail.into() }))).into_response()
+fn detail(status: StatusCode, detail: impl Into<Value>) -> Refused {
+    Refused::Detail(status, detail.into())
 }
 
-async fn not_found() -> Response {
+async fn not_found() -> Refused {
     detail(StatusCode::NOT_FOUND, "Not Found")
 }
 
-fn trouble(error: impl Into<ApiError>) -> Response {
-    error.into().into_response()
+fn trouble(error: ApiError) -> Refused {
+    Refused::Ours(Box::new(error))
 }
 
 /// A body that does not fit, field by field.
-fn misfit(at: &[&str], problem: &str) -> Response {
+fn misfit(at: &[&str], problem: &str) -> Refused {
     let problem = json!([{ "type": "value_error", "loc": at, "msg": problem, "input": null }]);
     detail(StatusCode::UNPROCESSABLE_ENTITY, problem)
 }
@@ -76,7 +92,7 @@ struct Listed {
     include_archived: bool,
 }
 
-fn listed(query: Result<Query<Listed>, QueryRejection>) -> Result<bool, Response> {
+fn listed(query: Result<Query<Listed>, QueryRejection>) -> Result<bool, Refused> {
     match query {
         Ok(Query(listed)) => Ok(listed.include_archived),
         Err(_) => Err(misfit(&["query", "include_archived"], "Input should be a valid boolean")),
@@ -152,7 +168,7 @@ struct Command {
     changed_plan: String,
 }
 
-fn command(shared: &Shared, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Command, Response> {
+fn command(shared: &Shared, headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Command, Refused> {
     if !shared.tokenless {
         guard::authorize(&shared.token, headers).map_err(trouble)?;
     }
@@ -165,7 +181,7 @@ fn command(shared: &Shared, headers: &HeaderMap, body: Result<Bytes, BytesReject
     Ok(command)
 }
 
-fn require_json(headers: &HeaderMap) -> Result<(), Response> {
+fn require_json(headers: &HeaderMap) -> Result<(), Refused> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         true => Ok(()),
