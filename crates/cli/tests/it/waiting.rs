@@ -1,6 +1,7 @@
 //! `belay wait`: an agent that waits says so.
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use crate::world::{World, eventually, session_starts};
 
@@ -69,4 +70,30 @@ fn a_wait_for_nothing_is_a_mistake() {
     Hint: --until, --for-file, --for-command or --for-pid; for a plain pause: belay wait --until 5m
     -- exit 2
     ");
+}
+
+#[test]
+fn waiting_again_and_again_is_no_loop() {
+    let world = World::alone();
+    session_starts(&world, "s1");
+    let wait = "belay wait --for-file build/done --at-most 9m";
+    let hook = |event: &str, call: usize, more: serde_json::Value| {
+        let mut payload = json!({
+            "session_id": "s1", "hook_event_name": event, "cwd": world.path("home/code/app"), "tool_name": "Bash",
+            "tool_input": { "command": wait }, "tool_use_id": format!("t{call}"),
+        });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).out
+    };
+    for call in 0..12 {
+        assert_eq!(hook("PreToolUse", call, json!({})), "", "call {call}");
+        // What the agent runs, with less patience.
+        let mut command = world.command(["wait", "--for-file", "build/done", "--at-most", "1ms"]);
+        let said = command.env("CLAUDE_CODE_SESSION_ID", "s1").output().unwrap();
+        assert_eq!(said.status.code(), Some(1));
+        let error = format!("Exit code 1\n{}", String::from_utf8(said.stdout).unwrap());
+        assert_eq!(hook("PostToolUseFailure", call, json!({ "error": error })), "", "call {call}");
+    }
+    let session = world.run(&["show", "s1", "--json"]).json();
+    assert_eq!((&session["session"]["calls"], &session["session"]["findings"]), (&12.into(), &0.into()), "{session}");
 }

@@ -145,6 +145,7 @@ impl Session {
                 }
             }
             Body::Waiting(wait) => {
+                self.window.excuse_wait();
                 self.waiting = Some(Wait {
                     since: event.at,
                     until: wait.until,

@@ -170,6 +170,15 @@ impl Window {
         newest.filter(|call| call.answer.is_none() && !call.is(Traits::DENIED)).last()
     }
 
+    /// The call that runs has declared that it waits: asked again as often as it likes, it is no poll.
+    pub(crate) fn excuse_wait(&mut self) {
+        let batch = self.batch;
+        let newest = self.calls.iter_mut().rev().take_while(|call| call.batch == batch);
+        if let Some(call) = newest.filter(|call| call.answer.is_none() && call.is(Traits::POLL)).last() {
+            call.traits.set(Traits::ALLOWED, true);
+        }
+    }
+
     pub fn get(&self, at: usize) -> Option<&Call> {
         self.calls.get(at)
     }
