@@ -22,7 +22,12 @@ impl Env {
 
     /// Names that start with `BELAY_`.
     pub fn own_names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str).filter(|name| name.starts_with("BELAY_"))
+        self.names("BELAY_")
+    }
+
+    /// Names that start so.
+    pub fn names(&self, prefix: &'static str) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str).filter(move |name| name.starts_with(prefix))
     }
 }
 

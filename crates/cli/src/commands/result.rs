@@ -1,6 +1,6 @@
 //! `belay result`: how headless runs in this folder ended, for scripts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
 use belay_hooks::summary::{self, RESULT_FILE};
@@ -16,14 +16,21 @@ use crate::exit::Exit;
 #[derive(Debug, Args)]
 #[command(after_help = "With CI=true hooks write belay-result.json into the folder the agent works in.\n\
     Exit status 4 tells that a session was paused or killed and is still held; 1, that there is no result.")]
-pub(crate) struct ResultArgs {}
+pub(crate) struct ResultArgs {
+    /// The folder the agent worked in.
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+}
 
-pub(crate) fn run(context: &Context, _args: &ResultArgs) -> Ended {
-    let text = std::fs::read_to_string(RESULT_FILE).map_err(|error| {
-        CommandError::new(format!("{RESULT_FILE} cannot be read")).cause(error).hint("it is written with CI=true only")
+pub(crate) fn run(context: &Context, args: &ResultArgs) -> Ended {
+    let file = args.folder.join(RESULT_FILE);
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        CommandError::new(format!("{} cannot be read", file.display())).cause(error).hint(
+            "hooks write it with CI=true only, when a session is held or ends; are they installed (`belay init`)?",
+        )
     })?;
     let result: Value = serde_json::from_str(&text)
-        .map_err(|error| CommandError::new(format!("{RESULT_FILE} is no result")).cause(error))?;
+        .map_err(|error| CommandError::new(format!("{} is no result", file.display())).cause(error))?;
     let status = result["status"].as_str().unwrap_or("unknown");
     if context.out.json {
         context.out.json(&result)?;

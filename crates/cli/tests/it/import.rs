@@ -15,7 +15,7 @@ fn heartbeats_settings_come_along() {
         "home/code/app/.heartbeat/patterns/deploys.json",
         r#"{"name":"deploys","display_name":"Deploys","tools":["Bash"],"nudge":"You keep deploying {target}.","severity":"high"}"#,
     );
-    let world = world.var("HEARTBEAT_MAX_NUDGES", "4");
+    let world = world.var("HEARTBEAT_MAX_NUDGES", "4").var("HEARTBEAT_COLOUR", "red");
     insta::assert_snapshot!(world.tell(&["import", "heartbeat"]));
     let list = |key: &str| world.run(&["config", "get", key]).out.trim().to_owned();
     assert_eq!((list("webhook.url").as_str(), list("webhook.format").as_str()), ("", "belay"), "not unasked");

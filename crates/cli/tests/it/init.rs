@@ -143,6 +143,18 @@ fn a_persons_edits_survive_and_are_mentioned() {
 }
 
 #[test]
+fn where_a_link_leads_is_shown() {
+    let world = furnished();
+    let path = world.path("home/.claude/settings.json");
+    std::fs::rename(&path, world.path("home/mine.json")).unwrap();
+    std::os::unix::fs::symlink("../mine.json", &path).unwrap();
+    let said = world.run(&["init", "--yes", "--agent", "claude"]).out;
+    let real = world.plain(&said);
+    assert!(real.contains("~/.claude/settings.json -> ~/mine.json (changed)"), "{real}");
+    assert!(path.is_symlink() && settings(&world).contains("hook claude-code"));
+}
+
+#[test]
 fn a_read_only_file_stays_as_it_is() {
     let world = furnished();
     let path = world.path("home/.claude/settings.json");

@@ -25,6 +25,9 @@ const KEYS: &[&str] = &[
     "context_window",
 ];
 
+/// Begins the names of its variables.
+const VARIABLES: &str = "HEARTBEAT_";
+
 /// What a project carries.
 const FILE: &str = ".heartbeat.yml";
 
@@ -42,12 +45,12 @@ pub(super) fn read(folder: &Path, env: &Env, webhook: bool) -> Result<Vec<Mapped
     for (key, value) in text.lines().filter_map(setting) {
         found.push((format!("{FILE}: {key} = {value}"), key.to_owned(), value.to_owned()));
     }
-    for key in KEYS {
-        let variable = format!("HEARTBEAT_{}", key.to_ascii_uppercase());
-        if let Some(value) = env.text(&variable) {
+    for variable in env.names(VARIABLES) {
+        let key = variable[VARIABLES.len()..].to_ascii_lowercase();
+        if let Some(value) = env.text(variable) {
             // The environment wins, as it did there.
-            found.retain(|(_, known, _)| known != key);
-            found.push((format!("{variable}={value}"), (*key).to_owned(), value.to_owned()));
+            found.retain(|(_, known, _)| *known != key);
+            found.push((format!("{variable}={value}"), key, value.to_owned()));
         }
     }
     let mut mapped: Vec<Mapped> = found.into_iter().flat_map(|(from, key, value)| map(&from, &key, &value)).collect();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use belay_agents::UserDirs;
 use belay_agents::install::{Change, Scope, Setting};
+use belay_config::atomic;
 use belay_hooks::install::{Receipt, diff};
 use serde_json::{Value, json};
 
@@ -177,7 +178,9 @@ impl<'a> Report<'a> {
 pub(super) fn show(context: &Context, name: &str, changes: &[Change]) -> std::io::Result<()> {
     context.out.line(format!("{name}:"))?;
     for change in changes {
-        context.out.line(format!("  {} ({})", tilde(&change.path), kind(change)))?;
+        // Where a link leads is what changes.
+        let link = change.path.is_symlink().then(|| format!(" -> {}", tilde(&atomic::target(&change.path))));
+        context.out.line(format!("  {}{} ({})", tilde(&change.path), link.unwrap_or_default(), kind(change)))?;
         for line in diff(change).lines() {
             // The sign says it; colour only helps.
             let color = match line.chars().next() {
