@@ -21,6 +21,7 @@
 //! | [`wire`] | how its model requests show whose they are, and what stops it there |
 //! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
 //! | [`aider`], [`claude_code`], [`codex`], [`copilot`], [`gemini`], [`opencode`], [`qwen`], [`pi`] | one agent each |
+//! | [`event_lines`] | our own events, written down |
 //! | [`toolcalls`] | the neutral tool-call JSONL used to score detectors |
 
 pub mod aider;
@@ -28,6 +29,7 @@ pub mod claude_code;
 pub mod codex;
 pub mod copilot;
 pub mod cursor;
+pub mod event_lines;
 pub mod gemini;
 pub mod hook;
 pub mod install;

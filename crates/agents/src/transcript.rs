@@ -198,7 +198,7 @@ pub(crate) fn first_line(head: &[u8]) -> Cow<'_, str> {
 /// Every format there is.
 pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
     let own = crate::table::AGENTS.iter().flat_map(|agent| agent.formats.iter().copied());
-    own.chain([&crate::toolcalls::Toolcalls as &dyn Format])
+    own.chain([&crate::event_lines::EventLines as &dyn Format, &crate::toolcalls::Toolcalls])
 }
 
 #[cfg(test)]

@@ -115,8 +115,6 @@ pub struct Worst {
     pub file: PathBuf,
     /// Its project.
     pub project: Option<String>,
-    /// Calls in the whole session.
-    pub calls: u64,
     /// When the session began.
     pub started_at: Time,
     /// The loop.
@@ -217,7 +215,6 @@ impl Totals {
                 parent: report.parent.clone(),
                 file: report.files.first().cloned().unwrap_or_default(),
                 project: report.project.clone(),
-                calls: report.counters.calls,
                 started_at: report.started_at,
                 repeated: one.clone(),
                 evidence: evidence.unwrap_or_default(),

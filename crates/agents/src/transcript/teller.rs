@@ -68,6 +68,12 @@ impl<'a> Teller<'a> {
         self.sink.event(event);
     }
 
+    /// Tells an event that somebody else has made.
+    pub(crate) fn pass_on(&mut self, mut event: Event) {
+        bound(&mut event);
+        self.sink.event(event);
+    }
+
     /// Tells a model's answer and then the calls it asks for, as one batch.
     pub fn tell_answer(&mut self, batch: Option<String>, answer: ModelAnswered, calls: Vec<ToolCalled>) {
         self.batch = batch;

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use self::chart::{Bar, columns, rows};
 use super::names::{project, short};
 use super::text::{agent_name, when};
-use super::words::{bytes, count, day, many, money, percent, tokens};
+use super::words::{bytes, count, day, many, money, percent, priced, span, tokens};
 use crate::totals::{Group, Totals, Worst};
 
 /// Loops shown one by one.
@@ -62,7 +62,7 @@ fn escape(text: &str) -> String {
 fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let agents: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
     let span = match totals.from.is_known() {
-        true => format!(", {} to {}", day(totals.from, zone), day(totals.to, zone)),
+        true => format!(", {}", span(totals.from, totals.to, zone)),
         false => String::new(),
     };
     let _ = writeln!(
@@ -229,7 +229,7 @@ fn table(out: &mut String, title: &str, mut groups: Vec<(String, Group)>) {
     );
     let more = groups.len().saturating_sub(ROWS);
     for (name, group) in groups.into_iter().take(ROWS) {
-        let saved = if group.loops == 0 { "-".to_owned() } else { money(group.saved_micros) };
+        let saved = if group.loops == 0 { "-".to_owned() } else { priced(group.saved_micros, group.saved_tokens) };
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
@@ -238,7 +238,7 @@ fn table(out: &mut String, title: &str, mut groups: Vec<(String, Group)>) {
             count(group.sessions),
             count(group.calls),
             tokens(group.tokens),
-            money(group.cost_micros),
+            priced(group.cost_micros, group.tokens),
             count(group.loops),
         );
     }

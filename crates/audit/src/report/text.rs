@@ -8,7 +8,7 @@ use belay_core::prices::Prices;
 use jiff::tz::TimeZone;
 
 use super::names::{project, short};
-use super::words::{bytes, count, day, many, money, percent, time, tokens};
+use super::words::{bytes, count, day, many, money, percent, priced, span, time, tokens};
 use crate::totals::{Group, Totals, Worst};
 
 /// Rows of a table of projects, models or days.
@@ -61,7 +61,7 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let names: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
     let _ = write!(out, "{}{subs} of {}", many(totals.sessions, "session"), names.join(", "));
     if totals.from.is_known() {
-        let _ = write!(out, ", {} to {}", day(totals.from, zone), day(totals.to, zone));
+        let _ = write!(out, ", {}", span(totals.from, totals.to, zone));
     }
     out.push_str("\n\n");
     let usage = totals.usage();
@@ -157,7 +157,7 @@ fn worst(out: &mut String, totals: &Totals, zone: &TimeZone) {
         return;
     }
     let title = if totals.worst.len() > NAMED { "The ten worst" } else { "All of them, worst first" };
-    let _ = writeln!(out, "\n{title}");
+    let _ = writeln!(out, "\n{title} (a session's calls are counted from 0)");
     for (at, worst) in totals.worst.iter().take(NAMED).enumerate() {
         let _ = writeln!(out, "  {:>2}. {}", at + 1, whose(worst, zone));
         let _ = writeln!(out, "      {}", worst.repeated.sentence);
@@ -193,9 +193,11 @@ pub(super) fn when(worst: &Worst) -> String {
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let _ = write!(text, "; it went on to call {} of {}", one.to_call, worst.calls);
-    if one.after_nudge.calls > 0 {
-        let _ = write!(text, ", {} more", spent(&one.after_nudge));
+    match one.after_nudge.calls {
+        0 => text.push_str("; it went round no further"),
+        _ => {
+            let _ = write!(text, "; it went on to call {}: {} more", one.to_call, spent(&one.after_nudge));
+        }
     }
     text + "."
 }
@@ -224,14 +226,14 @@ fn table(out: &mut String, title: &str, rows: Vec<(String, Group)>, order: Order
     let _ = writeln!(out, "\n{title:<width$}   sessions     calls    tokens       money  loops    saved");
     for (name, group) in rows {
         let name: String = name.chars().take(width).collect();
-        let saved = if group.loops == 0 { "-".to_owned() } else { money(group.saved_micros) };
+        let saved = if group.loops == 0 { "-".to_owned() } else { priced(group.saved_micros, group.saved_tokens) };
         let _ = writeln!(
             out,
             "  {name:<width$} {:>8} {:>9} {:>9} {:>11} {:>6} {saved:>8}",
             count(group.sessions),
             count(group.calls),
             tokens(group.tokens),
-            money(group.cost_micros),
+            priced(group.cost_micros, group.tokens),
             count(group.loops),
         );
     }

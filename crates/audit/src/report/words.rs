@@ -40,6 +40,11 @@ pub(super) fn money(micros: u64) -> String {
     }
 }
 
+/// The price of so many tokens; nothing is claimed where it is not known.
+pub(super) fn priced(micros: u64, tokens: u64) -> String {
+    if micros == 0 && tokens > 0 { "?".to_owned() } else { money(micros) }
+}
+
 /// 1.2 GB
 pub(super) fn bytes(number: u64) -> String {
     match number {
@@ -82,6 +87,12 @@ pub(super) fn day(at: Time, zone: &TimeZone) -> String {
     }
 }
 
+/// 2026-11-15 to 2026-11-17
+pub(super) fn span(from: Time, to: Time, zone: &TimeZone) -> String {
+    let (from, to) = (day(from, zone), day(to, zone));
+    if from == to { from } else { format!("{from} to {to}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +102,7 @@ mod tests {
         assert_eq!([count(0), count(999), count(1_000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([tokens(950), tokens(12_345), tokens(4_500_000)], ["950", "12.3k", "4.5M"]);
         assert_eq!([money(0), money(9_000), money(1_204_184_000)], ["$0", "<$0.01", "$1,204.18"]);
+        assert_eq!([priced(0, 10), priced(0, 0), priced(50_000, 10)], ["?", "$0", "$0.05"]);
         assert_eq!([time(59_000), time(600_000), time(16_560_000)], ["59 s", "10 min", "4.6 h"]);
         assert_eq!([percent(1, 3), percent(0, 0)], ["33.3 %", "0 %"]);
         assert_eq!([many(1, "loop"), many(1_200, "loop")], ["1 loop", "1,200 loops"]);

@@ -122,7 +122,7 @@ fn look(context: &Context, args: &AuditArgs, since: Option<Time>) -> Result<Foun
     if found.sources.is_empty() && !args.paths.is_empty() {
         return Err(CommandError::new("none of what was named is a session file").hint(
             "Belay reads the session files of Claude Code, Codex, Gemini CLI, Copilot CLI, opencode, Qwen Code, pi and \
-             aider, and tool-call JSONL",
+             aider, Belay's own events, and tool-call JSONL",
         ));
     }
     Ok(found)

@@ -1,0 +1,98 @@
+//! Belay's own events, one JSON object a line: what `belay events post` takes and `belay events tail
+//! --json` gives. So a log of one machine can be audited on another, and what a sensor of your own
+//! would lead to can be tried out before it is installed.
+
+use std::path::Path;
+
+use belay_core::{Event, SessionKey};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::json::well_formed;
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+
+/// The format.
+#[derive(Debug)]
+pub struct EventLines;
+
+impl Format for EventLines {
+    fn agent(&self) -> &'static str {
+        "events"
+    }
+
+    fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
+        let line = first_line(head);
+        let is_event = |text: &str| serde_json::from_str::<Signature<'_>>(text).is_ok();
+        is_event(&line) || stored(&line).is_some_and(is_event)
+    }
+
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut teller = Teller::new(SessionKey::new(self.agent(), name), sink);
+        read_lines(path, &mut Reader, &mut teller)
+    }
+}
+
+/// What every event has and no agent's line.
+#[derive(Deserialize)]
+struct Signature<'a> {
+    #[serde(rename = "id")]
+    _id: String,
+    #[serde(rename = "session")]
+    _session: SessionKey,
+    #[serde(borrow, rename = "kind")]
+    _kind: &'a RawValue,
+}
+
+/// The event in a line of the log, which stands beside its number there.
+fn stored(line: &str) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Stored<'a> {
+        #[serde(borrow)]
+        event: &'a RawValue,
+    }
+    serde_json::from_str::<Stored<'_>>(line).ok().map(|stored| stored.event.get())
+}
+
+struct Reader;
+
+impl Dialect for Reader {
+    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+        let event = |text: &str| serde_json::from_str::<Event>(text).ok();
+        match event(line).or_else(|| event(stored(line)?)) {
+            Some(event) => teller.pass_on(event),
+            None if well_formed(line) => return Err(Flaw::Unknown),
+            None => return Err(Flaw::Broken),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"id":"e1","session":{"agent":"codex","id":"s1"},"kind":"prompt","by":"person","text":"hi"}"#;
+
+    #[test]
+    fn events_are_told_as_they_were_written() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("log.jsonl");
+        let lines = format!("{LINE}\n{{\"seq\":1,\"event\":{LINE}}}\n{{\"id\":\"e2\"}}\nnonsense\n");
+        std::fs::write(&path, lines).expect("written");
+        let mut events = Vec::new();
+        let tally = EventLines.read(&path, &mut |event| events.push(event)).expect("read");
+        let event = serde_json::from_str::<Event>(LINE).expect("an event");
+        assert_eq!(events, [event.clone(), event]);
+        assert_eq!(tally.damaged(), 1, "what is no event is passed, what is no JSON is damage");
+    }
+
+    #[test]
+    fn only_events_are_taken_for_events() {
+        let path = Path::new("x.jsonl");
+        assert!(EventLines.recognises(path, LINE.as_bytes()));
+        assert!(EventLines.recognises(path, format!("{{\"seq\":1,\"event\":{LINE}}}").as_bytes()));
+        assert!(!EventLines.recognises(path, br#"{"id":"a","session":"b","kind":"tool_call"}"#));
+        assert!(!EventLines.recognises(path, br#"{"type":"session","id":"a","version":3}"#));
+    }
+}
