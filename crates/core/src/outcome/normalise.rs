@@ -118,7 +118,7 @@ impl Lines {
     /// Cuts a line until nothing more is found: a mark can make a time of what stood before it, and
     /// a text normalised twice must be the same as once. Most lines are done at the first cut.
     fn settle(&mut self, line: &str) {
-        const MOST_CUTS: usize = 8;
+        const MOST_CUTS: usize = 32;
         let floor = self.out.len();
         let mut again = cut(line, self.scope, &mut self.out);
         for _ in 1..MOST_CUTS {

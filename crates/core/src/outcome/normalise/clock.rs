@@ -98,7 +98,8 @@ fn time_of_day(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = (bytes.get(minute) == Some(&b':')).then(|| field(bytes, minute + 1, 2, 0..=60)).flatten()?;
     if matches!(bytes.get(end), Some(b'.' | b',')) {
         let fraction = digits(bytes, end + 1);
-        if fraction > 0 {
+        // In `6:03:03,6:03:04` the comma only separates.
+        if fraction > 0 && bytes.get(end + 1 + fraction) != Some(&b':') {
             end += 1 + fraction;
         }
     }

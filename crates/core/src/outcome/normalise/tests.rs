@@ -39,6 +39,14 @@ fn volatile_parts_are_cut_and_the_rest_stays() {
 }
 
 #[test]
+fn times_in_a_row_are_settled_at_once() {
+    let row = ")m =9m3,\u{0}".to_owned() + &"6:03:03,\u{0}\u{0}".repeat(12) + "6:03:03";
+    let once = normalise(&row);
+    assert_eq!(normalise(&once), once);
+    assert_eq!(normalise("6:03:03,6:03:04,6:03:05.25"), "<time>,<time>,<time>");
+}
+
+#[test]
 fn what_carries_meaning_stays() {
     for text in [
         "src/a.py:12:34: error: 3 != 4",
