@@ -35,7 +35,7 @@ const TOOLS: &[(&str, ToolKind)] = &[
     ("TaskUpdate", ToolKind::Plan),
     ("TodoRead", ToolKind::Plan),
     ("TodoWrite", ToolKind::Plan),
-    ("ToolSearch", ToolKind::Search),
+    ("ToolSearch", ToolKind::Plan),
     ("WebFetch", ToolKind::Fetch),
     ("WebSearch", ToolKind::Search),
     ("Write", ToolKind::Write),

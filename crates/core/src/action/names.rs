@@ -32,7 +32,7 @@ const NAMES: &[(ToolKind, &str)] = &[
     (Write, "write writefile writetofile create createfile newfile savefile deletefile removefile movefile"),
     (Search, "grep grepsearch glob globsearch find findfile findfiles filesearch search searchfiles searchfile \
       searchdir searchcode searchcodebase codebasesearch codesearch searchfilecontent semanticsearch ripgrep \
-      websearch googlewebsearch toolsearch searchpattern findsymbol searchsymbol workspacesymbol exasearch \
+      websearch googlewebsearch searchpattern findsymbol searchsymbol workspacesymbol exasearch \
       sourcegraph listcodeusages"),
     (Fetch, "webfetch fetch fetchurl fetchwebpage readurl geturl urlfetch visitwebpage download"),
     (SubAgent, "task agent subagent spawnagent dispatchagent delegate newtask runsubagent sendmessage sendinput \
@@ -40,7 +40,7 @@ const NAMES: &[(ToolKind, &str)] = &[
     (Plan, "todowrite todoread todo todos todolist writetodos managetodolist updatetodolist updateplan plan \
       createplan planning taskcreate taskupdate tasklist taskget tasktracker think thinking sequentialthinking \
       expresshypothesis savememory memory updatememory enterplanmode exitplanmode planmode skill reportintent \
-      storememory setgoal notepad scratchpad"),
+      storememory setgoal notepad scratchpad toolsearch"),
     (Poll, "taskoutput bashoutput agentoutput getterminaloutput readbash readshell readprocess getprocessoutput \
       checkcommandstatus commandstatus waitagent wait waitfor sleep listagents listbash awaitshell \
       schedulewakeup monitor taskstop killshell killbash stopbash"),
