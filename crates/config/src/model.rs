@@ -63,6 +63,8 @@ pub struct StoreLimits {
 pub struct Hooks {
     /// A hook that finds no resident process starts one.
     pub autostart: bool,
+    /// One that a hook has started leaves after this long without anything to do.
+    pub idle_exit: Span,
 }
 
 /// Telling a person at this machine.

@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use belay_config::{Env, Places};
+use belay_config::{Env, Places, Span};
 use rustix::fs::{FlockOperation, flock};
-
-/// How long a resident process that a hook started stays without anything to do.
-pub const IDLE_EXIT: &str = "30m";
 
 /// A start is not tried again for this long: the one before may still be on its way.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -45,8 +42,9 @@ const PASSED_ON: &[&str] = &[
     "no_proxy",
 ];
 
-/// Starts the resident process, unless somebody has just done so. Does not wait for it.
-pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path) -> io::Result<bool> {
+/// Starts the resident process, unless somebody has just done so. Does not wait for it. It leaves
+/// after being `idle` for so long.
+pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path, idle: Span) -> io::Result<bool> {
     let lock = open(&lock_file(places))?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
         return Ok(false);
@@ -55,7 +53,7 @@ pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path) -> i
     lock.set_len(0)?;
     (&lock).write_all(b"a hook started the resident process\n")?;
     let mut command = Command::new(belay);
-    command.args(["serve", "--no-http", "--idle-exit", IDLE_EXIT]).current_dir("/").env_clear();
+    command.args(["serve", "--no-http", "--idle-exit", &idle.to_string()]).current_dir("/").env_clear();
     for name in PASSED_ON.iter().copied().chain(env.own_names()) {
         if let Some(value) = env.get(name) {
             command.env(name, value);

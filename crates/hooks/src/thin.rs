@@ -11,8 +11,9 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use belay_config::{Env, Loader, Places, Rulesets, Strictness};
+use belay_config::{Env, Loader, Places, Rulesets, Span, Strictness};
 use belay_core::Time;
 use belay_engine::{Engine, Options};
 use belay_store::{OpenOptions, SqliteStore};
@@ -34,6 +35,9 @@ Usage: belay hook <AGENT> [EVENT] [--home DIR]
 
 Agents call it: name it as the command of their hooks.
 ";
+
+/// How long a resident process stays without anything to do when no setting can be read.
+const IDLE_EXIT: Span = Span::of(Duration::from_secs(30 * 60));
 
 /// Runs `belay hook`, with the arguments after `hook`. There is nothing to return: whatever happens,
 /// the exit status is 0.
@@ -139,12 +143,15 @@ fn by_itself(env: &Env, places: &Places, ask: &Ask, absent: Option<&Args>) -> Re
         if let Some(cwd) = &ask.cwd {
             loader = loader.from_folder(cwd);
         }
-        let wanted = loader.load().map_or(true, |loaded| loaded.config.hooks.autostart);
-        if wanted {
-            start_resident(env, places, args);
+        // A setting that cannot be read keeps nobody from being watched.
+        match loader.load().map(|loaded| loaded.config.hooks) {
+            Ok(hooks) if hooks.autostart => start_resident(env, places, args, hooks.idle_exit),
+            Ok(_) => {}
+            Err(_) => start_resident(env, places, args, IDLE_EXIT),
         }
     }
-    let store = SqliteStore::open(places.database(), OpenOptions::default()).map_err(|error| error.to_string())?;
+    let options = OpenOptions { brief: true, ..OpenOptions::default() };
+    let store = SqliteStore::open(places.database(), options).map_err(|error| error.to_string())?;
     let rulesets = Rulesets::new(places.clone(), env.clone(), Vec::new(), Box::new(|_| {}));
     let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
     let mut engine = Engine::new(Box::new(store), Options { rules: Box::new(rules), ..Options::default() });
@@ -152,9 +159,9 @@ fn by_itself(env: &Env, places: &Places, ask: &Ask, absent: Option<&Args>) -> Re
 }
 
 #[cfg(unix)]
-fn start_resident(env: &Env, places: &Places, args: &Args) {
-    let started =
-        std::env::current_exe().and_then(|belay| crate::autostart::start(places, env, args.home.as_deref(), &belay));
+fn start_resident(env: &Env, places: &Places, args: &Args, idle: Span) {
+    let started = std::env::current_exe()
+        .and_then(|belay| crate::autostart::start(places, env, args.home.as_deref(), &belay, idle));
     if let Err(error) = started {
         let problem = format!("the resident process could not be started: {error}");
         journal::note(&places.logs(), crate::now(), &args.agent, &problem);
@@ -162,7 +169,7 @@ fn start_resident(env: &Env, places: &Places, args: &Args) {
 }
 
 #[cfg(not(unix))]
-fn start_resident(_env: &Env, _places: &Places, _args: &Args) {}
+fn start_resident(_env: &Env, _places: &Places, _args: &Args, _idle: Span) {}
 
 #[cfg(unix)]
 fn parent() -> Option<u32> {

@@ -25,6 +25,7 @@ const FAMILY: Family = Family {
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id"],
     sub_agent: sub_agent_key,
+    sub_agent_file,
     ending: how_it_ended,
     author,
     powers: Powers { ends_turn: true, interrupts: true, tells_person: false },
@@ -46,6 +47,13 @@ impl Dialect for Hooks {
     fn transcript(&self) -> Option<&'static dyn Format> {
         Some(&super::transcript::Transcript)
     }
+}
+
+/// Hooks of a sub-agent name the file of the session it belongs to; its own lies beside that.
+fn sub_agent_file(file: &str, agent: &str) -> Option<String> {
+    let plain = agent.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let folder = file.strip_suffix(".jsonl").filter(|_| plain)?;
+    Some(format!("{folder}/subagents/agent-{agent}.jsonl"))
 }
 
 fn how_it_ended(kind: ToolKind, response: &Value, text: &str, failed: bool) -> Ending {

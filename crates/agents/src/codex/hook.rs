@@ -25,6 +25,7 @@ const FAMILY: Family = Family {
     call_id: &["tool_use_id"],
     // A sub-agent is a thread of its own; the id names it.
     sub_agent: |_, thread| SessionKey::new(ID, thread),
+    sub_agent_file: |file, _| Some(file.to_owned()),
     ending: how_it_ended,
     author: crate::claude_code::hook::author,
     powers: Powers { ends_turn: false, interrupts: false, tells_person: true },

@@ -56,7 +56,10 @@ const FAMILY: Family = Family {
     ]),
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id", "toolCallId"],
-    sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),
+    // Most hooks of a sub-agent give its id as the session's, too; a permission is asked by those above.
+    sub_agent: |_, agent| SessionKey::new(ID, agent),
+    // It has no file of its own.
+    sub_agent_file: |_, _| None,
     ending: how_it_ended,
     author,
     powers: Powers { ends_turn: false, interrupts: true, tells_person: false },

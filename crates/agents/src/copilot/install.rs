@@ -30,7 +30,10 @@ const EVENTS: &[&str] = &[
     "postToolUseFailure",
     "errorOccurred",
     "agentStop",
+    "subagentStart",
+    "subagentStop",
     "preCompact",
+    "notification",
 ];
 
 fn home(setting: &Setting<'_>) -> PathBuf {

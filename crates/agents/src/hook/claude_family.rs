@@ -30,6 +30,8 @@ pub(crate) struct Family {
     pub(crate) call_id: &'static [&'static str],
     /// The session of a sub-agent.
     pub(crate) sub_agent: fn(&str, &str) -> SessionKey,
+    /// The session file of a sub-agent, from the file its hooks name and its id.
+    pub(crate) sub_agent_file: fn(&str, &str) -> Option<String>,
     /// How a call ended, from its answer; the last is whether the agent says that it failed.
     pub(crate) ending: fn(ToolKind, &Value, &str, bool) -> Ending,
     /// Who wrote a prompt; `None` when it is no prompt at all.
@@ -53,12 +55,15 @@ impl Family {
         let (event, moment) = self.names.find(said)?;
         let session = payload.id(&["session_id", "sessionId"])?;
         let own = SessionKey::new(self.agent, session);
-        let child = payload.id(&["agent_id", "agentId"]).map(|agent| (self.sub_agent)(session, agent));
+        let agent = payload.id(&["agent_id", "agentId"]);
+        let child = agent.map(|agent| (self.sub_agent)(session, agent));
         // The start and end of a sub-agent are told by its parent; all else it tells itself.
         let speaker = if event.starts_with("Subagent") { None } else { child.clone() };
-        let parent = speaker.as_ref().map(|_| own.clone());
-        let mut telling = Telling::new(told, &payload, moment, speaker.unwrap_or(own));
-        telling.parent = parent;
+        let mut telling = Telling::new(told, &payload, moment, speaker.clone().unwrap_or_else(|| own.clone()));
+        if let (Some(_), Some(agent)) = (speaker, agent) {
+            let above = payload.id(&["parentAgentId"]).map(|above| SessionKey::new(self.agent, above));
+            telling.speaks_for(above.unwrap_or(own), |file| (self.sub_agent_file)(file, agent));
+        }
         match event {
             "SessionStart" => telling.tell(Body::SessionStarted(SessionStarted {
                 how: start_kind(payload.text(&["source"])),
@@ -72,7 +77,9 @@ impl Family {
             }
             "UserPromptSubmit" => {
                 let prompt = payload.text(&["prompt"]).unwrap_or_default();
-                match (self.author)(prompt) {
+                // What a sub-agent is told comes from the agent above it.
+                let by = telling.parent.as_ref().map_or_else(|| (self.author)(prompt), |_| Some(Author::Agent));
+                match by {
                     Some(by) => telling.tell(Body::Prompt(Prompt { by, text: Excerpt::new(prompt) })),
                     // A model request without a new prompt.
                     None => return Some(telling.at_model(event)),
@@ -91,7 +98,7 @@ impl Family {
                 let what = Excerpt::bounded(&format!("{name}: {}", text_of(&input)), 256);
                 telling.tell(Body::PermissionAsked(PermissionAsked { call: call_id(&payload, self.call_id), what }));
             }
-            "Notification" if payload.text(&["notification_type"]) == Some("elicitation_dialog") => {
+            "Notification" if self.asks(payload.text(&["notification_type", "notificationType"])) => {
                 let what = Excerpt::bounded(payload.text(&["message"]).unwrap_or("a question"), 256);
                 telling.tell(Body::PermissionAsked(PermissionAsked { call: None, what }));
             }
@@ -108,7 +115,7 @@ impl Family {
             }
             "SubagentStart" | "SubagentStop" => {
                 let child = child?;
-                let sub = SubAgent { child: child.clone(), role: payload.name(&["agent_type"]) };
+                let sub = SubAgent { child: child.clone(), role: payload.name(&["agent_type", "agentType"]) };
                 if event == "SubagentStart" {
                     telling.tell(Body::SubAgentStarted(sub));
                 } else {
@@ -124,6 +131,15 @@ impl Family {
             _ => {}
         }
         Some(telling.done(event))
+    }
+
+    /// Whether a notification says that a person is asked something no other hook tells of.
+    fn asks(&self, notification: Option<&str>) -> bool {
+        match notification {
+            Some("elicitation_dialog") => true,
+            Some("permission_prompt") => !self.names.tells_permissions(),
+            _ => false,
+        }
     }
 
     fn returned(&self, telling: &mut Telling<'_>, payload: &Payload, failed: bool, known: Option<i32>) -> Option<()> {

@@ -37,6 +37,12 @@ impl<'a> Telling<'a> {
         Self { told, key, parent: None, at, batch: None, heard }
     }
 
+    /// The session is a sub-agent's: who started it, and the file that tells of it rather than of those above.
+    pub(crate) fn speaks_for(&mut self, parent: SessionKey, file: impl FnOnce(&str) -> Option<String>) {
+        self.heard.transcript = self.heard.transcript.as_deref().and_then(file);
+        self.parent = Some(parent);
+    }
+
     /// One thing that happened in this session.
     pub(crate) fn tell(&mut self, body: Body) {
         let (key, parent) = (self.key.clone(), self.parent.clone());

@@ -23,6 +23,7 @@ const FAMILY: Family = Family {
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_call_id", "tool_use_id"],
     sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),
+    sub_agent_file: |_, _| None,
     ending,
     author: |prompt| if prompt.is_empty() { None } else { author(prompt) },
     powers: Powers { ends_turn: true, interrupts: true, tells_person: false },

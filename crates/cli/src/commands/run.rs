@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use belay_config::Strictness;
 use belay_server::protocol::BeginRun;
 use belay_server::{Client, ClientError};
 use clap::Args;
@@ -103,10 +104,11 @@ fn resident(context: &Context) -> Result<Client, CommandError> {
     };
     context.places.create()?;
     let belay = std::env::current_exe()?;
+    let idle = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
     let until = Instant::now() + START;
     while Instant::now() < until {
         // Does nothing while one is on its way; one that was just leaving is gone by the next time.
-        belay_hooks::autostart::start(&context.places, &context.env, context.global.home.as_deref(), &belay)?;
+        belay_hooks::autostart::start(&context.places, &context.env, context.global.home.as_deref(), &belay, idle)?;
         if let Ok(client) = Client::connect(&context.places, PATIENCE) {
             return Ok(client);
         }

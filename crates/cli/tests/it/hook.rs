@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use belay_core::SessionKey;
 use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use crate::resident::Serve;
@@ -158,9 +158,8 @@ fn twenty_times_four_hooks_at_once_lose_nothing() {
     }
 }
 
-#[test]
-fn four_hooks_at_once_start_one_resident_process_that_holds_no_pipe() {
-    let world = World::new();
+/// Starts four hooks at once and waits for them; their pipes must end when they do.
+fn four_at_once(world: &World) {
     let children: Vec<_> = (0..4)
         .map(|n| {
             let text = payload("PreToolUse", "s", &format!("t{n}"), &format!("echo {n}")).to_string();
@@ -170,23 +169,73 @@ fn four_hooks_at_once_start_one_resident_process_that_holds_no_pipe() {
             command.spawn().unwrap()
         })
         .collect();
-    // The pipes end when the hooks do, though the resident process stays.
     for child in children {
-        assert!(child.wait_with_output().unwrap().status.success());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
     }
-    let status = eventually("a resident process", || {
+}
+
+/// The resident process, once it serves.
+fn resident(world: &World) -> Value {
+    eventually("a resident process", || {
         let said = world.run(&["status", "--json"]);
         let status: Value = serde_json::from_str(&said.out).ok()?;
-        status["resident"]["pid"].is_u64().then_some(status)
-    });
-    assert!(status["resident"]["url"].is_null(), "it opens no HTTP unless asked: {status}");
-    let pid = status["resident"]["pid"].as_u64().unwrap();
+        status["resident"]["pid"].is_u64().then(|| status["resident"].clone())
+    })
+}
+
+fn times_served(world: &World) -> usize {
+    std::fs::read_to_string(world.state().join("logs/serve.log")).unwrap_or_default().matches("serving").count()
+}
+
+#[test]
+fn four_hooks_at_once_start_one_resident_process_that_holds_no_pipe() {
+    let world = World::new();
+    four_at_once(&world);
+    let first = resident(&world);
+    assert!(first["url"].is_null(), "it opens no HTTP unless asked: {first}");
+    let pid = i32::try_from(first["pid"].as_i64().unwrap()).unwrap();
+    let detached = rustix::process::getsid(Pid::from_raw(pid)).unwrap();
+    assert_eq!(detached.as_raw_nonzero().get(), pid, "it has left the agent's terminal and process group");
     for n in 4..8 {
         assert_eq!(hook(&world, &payload("PreToolUse", "s", &format!("t{n}"), &format!("echo {n}"))).code, Some(0));
     }
-    assert_eq!(world.run(&["status", "--json"]).json()["resident"]["pid"], pid, "still the same one");
-    let log = std::fs::read_to_string(world.state().join("logs/serve.log")).unwrap();
-    assert_eq!(log.matches("serving").count(), 1, "{log}");
+    assert_eq!(resident(&world)["pid"], pid, "still the same one");
+    assert_eq!(times_served(&world), 1);
     assert_eq!(world.run(&["stop"]).code, Some(0));
     assert_eq!(events(&world, "s"), 8);
+}
+
+#[test]
+fn it_holds_none_of_the_agents_secrets() {
+    let world = World::new().var("ANTHROPIC_API_KEY", "sk-precious");
+    four_at_once(&world);
+    let pid = resident(&world)["pid"].as_u64().unwrap();
+    #[cfg(target_os = "linux")]
+    {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
+        assert!(!String::from_utf8_lossy(&environment).contains("sk-precious"));
+    }
+    assert!(pid > 0 && world.run(&["stop"]).code == Some(0));
+}
+
+#[test]
+fn a_resident_process_that_a_hook_started_leaves_when_idle() {
+    let world = World::new();
+    world.write("home/.config/belay/config.toml", "[hooks]\nidle_exit = \"200ms\"\n");
+    four_at_once(&world);
+    eventually("it served and left", || {
+        let log = std::fs::read_to_string(world.state().join("logs/serve.log")).ok()?;
+        log.contains("nothing to do").then_some(())
+    });
+    assert_eq!(events(&world, "s"), 4);
+}
+
+#[test]
+fn no_resident_process_is_started_where_that_is_not_wanted() {
+    let world = World::new();
+    world.write("home/.config/belay/config.toml", "[hooks]\nautostart = false\n");
+    four_at_once(&world);
+    assert_eq!(events(&world, "s"), 4);
+    assert!(!world.state().join("autostart.lock").exists() && times_served(&world) == 0);
 }

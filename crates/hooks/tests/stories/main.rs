@@ -9,4 +9,5 @@ mod holding;
 mod nudging;
 mod rollouts;
 mod scene;
+mod sub_agents;
 mod tombstones;

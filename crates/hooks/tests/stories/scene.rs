@@ -36,6 +36,7 @@ impl Scene {
 
     pub(crate) fn write(&self, below: &str, text: &str) -> String {
         let path = self.path(below);
+        std::fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }

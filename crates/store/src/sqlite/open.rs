@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{SqliteStore, fault, migrate};
@@ -19,11 +20,14 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// How long to wait for another process's write lock.
     pub busy_timeout: Duration,
+    /// Leave the write-ahead log to those who stay. Whoever closes a store last else carries the log into
+    /// it and syncs the disk, which takes longer than all that a process of a moment does.
+    pub brief: bool,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { read_only: false, busy_timeout: Duration::from_secs(5) }
+        Self { read_only: false, busy_timeout: Duration::from_secs(5), brief: false }
     }
 }
 
@@ -59,6 +63,9 @@ fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {
     migrate::identify(&conn, path)?;
     migrate::migrate(&conn, path, options.busy_timeout)?;
     conn.execute_batch(SETTINGS).map_err(explain)?;
+    if options.brief {
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(explain)?;
+    }
     Ok(conn)
 }
 

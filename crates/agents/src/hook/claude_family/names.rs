@@ -26,6 +26,11 @@ pub(crate) const CLAUDE: &Names = &Names(&[
 ]);
 
 impl Names {
+    /// Whether there is an event for a permission that a person is asked for.
+    pub(crate) fn tells_permissions(&self) -> bool {
+        self.0.iter().any(|(_, ours, _)| *ours == "PermissionRequest")
+    }
+
     /// Our name for an event and its moment.
     pub(crate) fn find(&self, name: &str) -> Option<(&'static str, Moment)> {
         self.0.iter().find(|(theirs, ..)| *theirs == name).map(|(_, ours, moment)| (*ours, *moment))
