@@ -270,7 +270,9 @@ impl Resident {
             tracing::error!(events = health.spooled, "events that waited in memory for the store are lost");
         }
         served?;
-        Ok(shared.stop.reason().unwrap_or("asked to"))
+        let reason = shared.stop.reason().unwrap_or("asked to");
+        tracing::info!(reason, "leaving");
+        Ok(reason)
     }
 }
 
