@@ -2,15 +2,12 @@
 //! script, an agent of a few lines, and between them the real proxy with the real engine.
 
 mod agent;
+mod story;
 
-use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belay_config::{Env, Places, Strictness};
-use belay_core::event::OperatorDecision;
-use belay_core::{Excerpt, SessionKey};
 use belay_scripted_model::{Script, ScriptedModel};
-use belay_server::protocol::Decide;
 use belay_server::{Client, Resident, ServeOptions};
 use clap::Args;
 
@@ -18,10 +15,7 @@ use super::Ended;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use agent::{Agent, Heard};
-
-/// More turns than the story needs.
-const TURNS: usize = 20;
+use story::{AFRESH, STORY, TURNS, Teller};
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -33,20 +27,19 @@ pub(crate) struct DemoArgs {
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> Ended {
     let home = Home::new()?;
     let stage = Stage::set(&home.0)?;
-    let told = Teller { out: context.out, start: Instant::now() }.tell(&stage);
-    if let Err(error) = &told
-        && !args.once
-    {
-        context.out.warn(&error.to_string(), None);
-    }
+    let told = Teller::new(context.out).tell(&stage);
+    let failed = |error: String| CommandError::new(error).hint("this is a fault of Belay; please report it");
     if args.once {
         stage.leave()?;
-        return told
-            .map(|()| Exit::Done)
-            .map_err(|error| CommandError::new(error).hint("this is a fault of Belay; please report it"));
+        return told.map(|()| Exit::Done).map_err(failed);
     }
-    context.out.line(format!("\nThe page of this session stays open: {}", stage.url))?;
-    context.out.line("Leave with Ctrl-C.")?;
+    if let Err(error) = &told {
+        context.out.warn(error, None);
+    }
+    context.out.line(format!("\n  Look at it:   {}", stage.url))?;
+    context.out.line(format!("  or:           belay --home {} show {STORY}", home.0.display()))?;
+    context.out.line("  Your agent:   belay run claude   (or codex, gemini, copilot, opencode, ...)")?;
+    context.out.line("\n  Ctrl-C ends the demo and leaves nothing behind.")?;
     stage.stay()?;
     Ok(Exit::Done)
 }
@@ -79,10 +72,11 @@ struct Stage {
 
 impl Stage {
     fn set(home: &std::path::Path) -> Result<Self, CommandError> {
-        let script = Script::new()
+        let afresh = Script::new()
+            .shell("fuser -k 3000/tcp")
             .shell("npm test")
-            .repeat(TURNS)
-            .text("I read the error first: the port was taken. Now the tests pass.");
+            .text("The port was taken by an old server. It is free now, and all tests pass.");
+        let script = Script::new().shell("npm test").repeat(TURNS).branch(AFRESH, afresh);
         let model = ScriptedModel::start(script)?;
         let env = Env::of_process();
         let places = Places::find(&env, Some(home))?;
@@ -127,69 +121,6 @@ impl Stage {
         match self.serving.join() {
             Ok(served) => Ok(served.map(drop)?),
             Err(_) => Err(CommandError::new("the resident process panicked")),
-        }
-    }
-}
-
-/// Tells the story as it happens.
-struct Teller {
-    out: crate::output::Output,
-    start: Instant,
-}
-
-impl Teller {
-    fn say(&self, who: &str, what: &str) {
-        let _ = self.out.line(format!("{:>7.1} ms  {who:<6} {what}", self.start.elapsed().as_secs_f64() * 1e3));
-        let _ = std::io::stdout().flush();
-    }
-
-    fn tell(&self, stage: &Stage) -> Result<(), String> {
-        let trouble = |error: &dyn std::fmt::Display| error.to_string();
-        let session = SessionKey::new("demo", "story");
-        let mut agent = Agent::new(&stage.url, &session.to_string());
-        self.say("person", "Make the tests pass.");
-        let (mut nudged, mut paused) = (false, None);
-        for turn in 1..=TURNS {
-            let asked = Instant::now();
-            match agent.ask().map_err(|error| trouble(&error))? {
-                Heard::Call(command) => {
-                    if let Some(nudge) = stage.nudge().filter(|_| !nudged) {
-                        nudged = true;
-                        self.say("Belay", &format!("nudges: {nudge}"));
-                    }
-                    self.say("agent", &format!("runs `{command}`, turn {turn}: 1 failing, as before"));
-                    agent.answer("FAIL src/server.test.js\n  Error: listen EADDRINUSE: address already in use :::3000\n1 failing");
-                }
-                Heard::Refused(reason) => {
-                    self.say("Belay", &format!("pauses: {reason}"));
-                    paused = Some(asked.elapsed());
-                    break;
-                }
-                Heard::Text(text) => return Err(format!("the agent was never paused; it ended with {text:?}")),
-            }
-        }
-        if !nudged {
-            return Err("the agent was never nudged".to_owned());
-        }
-        let Some(refusal) = paused else { return Err("the agent was never paused".to_owned()) };
-        self.say(
-            "",
-            &format!("the request was refused in {:.2} ms, before it left for the model", refusal.as_secs_f64() * 1e3),
-        );
-        self.say("person", "belay resume demo:story --plan \"free the port first\"");
-        let plan = Some(Excerpt::new("free the port first"));
-        let decision = OperatorDecision::Resume { cooldown_secs: None, plan, require_plan: false, reset: true };
-        let decide = Decide { session, decision, note: String::new(), by: None };
-        stage
-            .client()
-            .and_then(|mut client| Ok(client.decide(&decide)?))
-            .map_err(|_| "the session could not be resumed".to_owned())?;
-        match agent.ask().map_err(|error| trouble(&error))? {
-            Heard::Refused(reason) => Err(format!("the agent was still held after the resume: {reason}")),
-            Heard::Call(_) | Heard::Text(_) => {
-                self.say("agent", "goes on in the same conversation");
-                Ok(())
-            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod audit;
 mod ci;
 mod config;
 mod decisions;
+mod demo;
 #[cfg(target_os = "linux")]
 mod disk;
 mod doctor;
@@ -20,6 +21,7 @@ mod news;
 mod post;
 mod receiver;
 mod resident;
+mod run;
 mod serve;
 mod statusline;
 mod tombstones;

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 pub(super) struct Agent {
     address: String,
     session: String,
+    /// A header that the model listens to.
+    pub(super) hint: Option<&'static str>,
     messages: Vec<Value>,
 }
 
@@ -28,6 +30,7 @@ impl Agent {
         Self {
             address,
             session: session.to_owned(),
+            hint: None,
             messages: vec![json!({ "role": "user", "content": "Make the tests pass." })],
         }
     }
@@ -42,10 +45,11 @@ impl Agent {
         });
         let body = json!({ "model": "demo", "messages": self.messages, "tools": [tool] }).to_string();
         let mut stream = TcpStream::connect(&self.address)?;
+        let hint = self.hint.map(|name| format!("{name}: yes\r\n")).unwrap_or_default();
         write!(
             stream,
             "POST /v1/chat/completions HTTP/1.1\r\nHost: {}\r\nX-Belay-Session: {}\r\nContent-Type: application/json\r\n\
-             Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+             {hint}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             self.session,
             body.len()

@@ -1,0 +1,184 @@
+//! The story: a loop, a nudge nobody heeds, a pause, a person's word, and the way out.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use belay_core::event::OperatorDecision;
+use belay_core::{Excerpt, SessionKey};
+use belay_server::protocol::Decide;
+use belay_server::view::SessionView;
+use belay_store::{OpenOptions, SqliteStore};
+
+use super::Stage;
+use super::agent::{Agent, Heard};
+use crate::output::Output;
+
+/// The session's name.
+pub(super) const STORY: &str = "demo:story";
+/// More turns than the story needs.
+pub(super) const TURNS: usize = 20;
+/// Header by which the model knows that the agent thinks again.
+pub(super) const AFRESH: &str = "x-demo-afresh";
+
+/// What the person says.
+const PLAN: &str = "free the port first";
+const FAILS: &str = "FAIL src/server.test.js\n  Error: listen EADDRINUSE: address already in use :::3000\n1 failing";
+/// Between two lines, for whoever reads along.
+const BEAT: Duration = Duration::from_millis(250);
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Columns of the text.
+const WIDTH: usize = 78;
+
+/// Tells the story as it happens.
+pub(super) struct Teller {
+    out: Output,
+    beat: Duration,
+}
+
+const PERSON: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan))).bold();
+const AGENT: Style = Style::new();
+const NUDGE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow))).bold();
+const PAUSE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red))).bold();
+const DONE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green))).bold();
+
+impl Teller {
+    pub(super) fn new(out: Output) -> Self {
+        let beat = if std::io::stdout().is_terminal() { BEAT } else { Duration::ZERO };
+        Self { out, beat }
+    }
+
+    /// A line: who, and what; longer texts go on below.
+    fn say(&self, style: Style, who: &str, what: &str) {
+        std::thread::sleep(self.beat);
+        let mut who = who;
+        for line in wrapped(what) {
+            let _ = self.out.line(format!("  {style}{who:<7}{style:#} {line}"));
+            who = "";
+        }
+        let _ = std::io::stdout().flush();
+    }
+
+    pub(super) fn tell(&self, stage: &Stage) -> Result<(), String> {
+        let _ = self.out.line(
+            "Belay, with an agent that goes in circles. The model answers by script;\n\
+             the proxy between them and the engine that decides are the real ones.\n",
+        );
+        let mut agent = Agent::new(&stage.url, STORY);
+        self.say(PERSON, "you", "Make the tests pass.\n ");
+        let (calls, refused) = self.loops(stage, &mut agent)?;
+        self.say(AGENT, "", &format!("(refused in {} before it left for the model)\n ", millis(refused)));
+        self.say(PERSON, "you", &format!("belay resume {STORY} --plan \"{PLAN}\"\n "));
+        resume(stage)?;
+        agent.hint = Some(AFRESH);
+        self.goes_on(&mut agent)?;
+        let view = watch(stage, |view| view.calls >= calls + 2)?;
+        let sum = format!("{} calls, one request refused, one conversation from beginning to end.", view.calls);
+        self.say(DONE, "done", &sum);
+        Ok(())
+    }
+
+    /// The same call over and over, until Belay has enough. How many calls, and how long the refusal took.
+    fn loops(&self, stage: &Stage, agent: &mut Agent) -> Result<(u64, Duration), String> {
+        let mut nudged = false;
+        for calls in 0..TURNS as u64 {
+            // A real command takes longer than it takes to be judged.
+            if calls > 1 {
+                watch(stage, |view| view.calls + 1 >= calls)?;
+            }
+            let asked = Instant::now();
+            let heard = agent.ask().map_err(|error| error.to_string())?;
+            let took = asked.elapsed();
+            match heard {
+                Heard::Call(command) => {
+                    if let Some(nudge) = stage.nudge().filter(|_| !nudged) {
+                        nudged = true;
+                        self.say(NUDGE, "nudge", &format!("{}\n ", nudge.trim_start_matches("Belay: ")));
+                    }
+                    let what = if calls == 0 { "1 failing: port 3000 is taken" } else { "1 failing, as before" };
+                    self.say(AGENT, "agent", &format!("$ {command:<22} {what:<32} {:>9}", millis(took)));
+                    agent.answer(FAILS);
+                }
+                Heard::Refused(reason) if nudged => {
+                    let _ = self.out.line("");
+                    self.say(PAUSE, "pause", &reason);
+                    return Ok((calls, took));
+                }
+                Heard::Refused(reason) => return Err(format!("the agent was paused without a nudge before: {reason}")),
+                Heard::Text(text) => return Err(format!("the agent was never paused; it ended with {text:?}")),
+            }
+        }
+        Err("the agent was never paused".to_owned())
+    }
+
+    fn goes_on(&self, agent: &mut Agent) -> Result<(), String> {
+        loop {
+            let asked = Instant::now();
+            match agent.ask().map_err(|error| error.to_string())? {
+                Heard::Call(command) => {
+                    let tests = command.contains("test");
+                    let (what, output) =
+                        if tests { ("12 passing", "12 passing") } else { ("port 3000 is free", "3000/tcp: 4711") };
+                    let took = millis(asked.elapsed());
+                    self.say(AGENT, "agent", &format!("$ {command:<22} {what:<32} {took:>9}"));
+                    agent.answer(output);
+                }
+                Heard::Text(text) => {
+                    self.say(AGENT, "agent", &format!("{text}\n "));
+                    return Ok(());
+                }
+                Heard::Refused(reason) => return Err(format!("the agent was still held after the resume: {reason}")),
+            }
+        }
+    }
+}
+
+fn resume(stage: &Stage) -> Result<(), String> {
+    let plan = Some(Excerpt::new(PLAN));
+    let decision = OperatorDecision::Resume { cooldown_secs: None, plan, require_plan: false, reset: true };
+    let decide = Decide { session: session(), decision, note: String::new(), by: None };
+    let decided = stage.client().and_then(|mut client| Ok(client.decide(&decide)?));
+    decided.map(drop).map_err(|_| "the session could not be resumed".to_owned())
+}
+
+/// Waits until the session looks so.
+fn watch(stage: &Stage, enough: impl Fn(&SessionView) -> bool) -> Result<SessionView, String> {
+    let trouble = |error: belay_store::StoreError| error.to_string();
+    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+    let store = SqliteStore::open(stage.places.database(), options).map_err(trouble)?;
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        match SessionView::one(&store, &session()).map_err(trouble)? {
+            Some(view) if enough(&view) => return Ok(view),
+            _ => std::thread::sleep(Duration::from_millis(2)),
+        }
+    }
+    Err("what the agent did was not recorded in time".to_owned())
+}
+
+fn session() -> SessionKey {
+    SessionKey::new("demo", "story")
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+/// Lines no longer than a screen is wide.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = String::new();
+        for word in paragraph.split(' ') {
+            if !line.is_empty() && line.len() + 1 + word.len() > WIDTH {
+                lines.push(std::mem::take(&mut line));
+            } else if !line.is_empty() || word.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}

@@ -1,0 +1,136 @@
+//! `belay run`: the program gets its arguments, its terminal, its signals; we get its exit status.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use belay_scripted_model::{Script, ScriptedModel};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::world::World;
+
+/// A program of the given name in a folder of its own, and a world that finds it.
+fn with_program(name: &str, script: &str) -> (World, PathBuf) {
+    let world = World::new();
+    let first = if script.starts_with("#!") { "" } else { "#!/bin/sh\n" };
+    world.write(&format!("bin/{name}"), &format!("{first}{script}\n"));
+    let program = world.path(&format!("bin/{name}"));
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+    (world.var("PATH", &path).var("BELAY_SERVE__LISTEN", "127.0.0.1:0"), program)
+}
+
+/// A client of a few lines.
+const ASK: &str = r#"#!/bin/bash
+rest=${OPENAI_BASE_URL#http://} body='{"model":"m","messages":[{"role":"user","content":"hi"}]}'
+host=${rest%%/*}
+exec 3<>"/dev/tcp/${host%%:*}/${host##*:}"
+printf 'POST /%s/chat/completions HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n' "${rest#*/}" "$host" >&3
+printf 'content-type: application/json\r\ncontent-length: %s\r\n\r\n%s' "${#body}" "$body" >&3
+cat <&3
+"#;
+
+/// The resident process that a run has started leaves with the test.
+struct Leaves<'w>(&'w World);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.command(["stop"]).output();
+    }
+}
+
+#[test]
+fn arguments_input_output_and_status_pass_through() {
+    let (world, _) = with_program("thing", r#"printf '%s|' "$@"; cat; echo talk >&2; exit 42"#);
+    let _leaves = Leaves(&world);
+    let ran = world.run_with(&["run", "--quiet", "thing", "--budget", "-p", "two words", ""], b"from stdin");
+    assert_eq!(
+        (ran.code, ran.out.as_str(), ran.err.as_str()),
+        (Some(42), "--budget|-p|two words||from stdin", "talk\n")
+    );
+    let killed = world.run(&["run", "--quiet", "sh", "-c", "kill -KILL $$"]);
+    assert_eq!(killed.code, Some(128 + 9));
+    let started = world.run(&["start", "--quiet", "true"]);
+    assert_eq!(started.code, Some(0), "`start` is another name for it");
+}
+
+#[test]
+fn a_signal_for_us_is_for_the_program() {
+    let (world, _) = with_program("thing", "trap 'echo told; exit 7' TERM\necho ready\nwhile :; do sleep 0.05; done");
+    let _leaves = Leaves(&world);
+    let mut child = world.command(["run", "--quiet", "thing"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "told");
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+}
+
+#[test]
+fn it_is_one_session_with_its_files_and_its_end() {
+    let (world, _) = with_program("thing", "echo new > made.txt");
+    let _leaves = Leaves(&world);
+    let ran = world.run(&["run", "thing"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("Belay holds the rope for thing.") && ran.err.contains("http://127.0.0.1:"), "{ran:?}");
+    let sessions = world.run(&["sessions", "--json"]).json();
+    let session = &sessions["sessions"][0];
+    assert_eq!((session["agent"].as_str(), session["state"].as_str()), (Some("thing"), Some("ended")), "{sessions}");
+    assert_eq!(session["edits"], 1, "{sessions}");
+}
+
+#[test]
+fn requests_go_where_the_user_wanted_them_to_go() {
+    let (world, _) = with_program("thing", ASK);
+    let model = ScriptedModel::start(Script::new().toolless().text("Hello.")).unwrap();
+    let world = world.var("OPENAI_BASE_URL", &format!("{}/v1", model.url()));
+    let _leaves = Leaves(&world);
+    let ran = world.run(&["run", "--quiet", "thing"]);
+    assert!(ran.out.contains("Hello."), "{ran:?}");
+    assert_eq!(model.requests()[0].path, "/v1/chat/completions");
+    assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_dry_run_shows_everything_but_secrets_and_starts_nothing() {
+    let (world, program) = with_program("claude", "echo started >> ran.txt");
+    let world = world.var("ANTHROPIC_BASE_URL", "https://llm.corp/anthropic");
+    let shown =
+        world.run(&["run", "--dry-run", "--json", "claude", "-p", "Use sk-ant-api03-AbCdEf0123456789AbCdEf0123456789"]);
+    let plan = shown.json();
+    assert_eq!(plan["program"], program.display().to_string());
+    assert_eq!(plan["upstreams"][0]["url"], "https://llm.corp/anthropic");
+    assert!(plan["env"]["ANTHROPIC_BASE_URL"].as_str().unwrap().contains("/s/claude-code:"), "{plan}");
+    assert!(!shown.out.contains("AbCdEf0123456789AbCdEf"), "{}", shown.out);
+    let plain = world.run(&["run", "--dry-run", "--no-hooks", "--no-proxy", "claude"]);
+    assert!(!plain.out.contains("--settings") && !plain.out.contains("ANTHROPIC_BASE_URL"), "{}", plain.out);
+    assert_eq!(world.run(&["status", "--json"]).json()["running"], false);
+    assert!(!world.path("home/code/app/ran.txt").exists());
+}
+
+#[test]
+fn what_is_not_there_is_said_before_anything_is_started() {
+    let (world, _) = with_program("thing", "true");
+    let missing = world.run(&["run", "codex"]);
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.err.contains("codex is not to be found") && missing.err.contains("install Codex first"),
+        "{missing:?}"
+    );
+    assert_eq!(world.run(&["status", "--json"]).json()["running"], false);
+    let bad = world.run(&["run", "--budget", "lots", "thing"]);
+    assert_eq!(bad.code, Some(2), "{bad:?}");
+}
+
+#[test]
+fn a_budget_is_shown_and_raised_everywhere() {
+    let (world, _) = with_program("thing", "true");
+    let _leaves = Leaves(&world);
+    world.run(&["run", "--quiet", "--budget", "2.50usd,500k", "thing"]);
+    let name = world.run(&["sessions", "--json"]).json()["sessions"][0]["session"].as_str().unwrap().to_owned();
+    let shown = world.run(&["budget", &name, "--json"]).json();
+    assert_eq!(shown["sessions"][0]["budget"], serde_json::json!({ "tokens": 500_000, "cost_micros": 2_500_000 }));
+    let raised = world.run(&["budget", &name, "1M"]);
+    assert!(raised.out.contains("1M") || raised.out.contains("1.0M") || raised.out.contains("1,000,000"), "{raised:?}");
+    assert_eq!(world.run(&["show", &name, "--json"]).json()["session"]["budget"]["tokens"], 1_000_000);
+}
