@@ -33,13 +33,17 @@ fn shows(world: &World, part: &str) -> String {
 
 /// The same failing call until Belay has had enough.
 fn loops_until_paused(world: &World, session: &str) {
+    repeats_until_paused(world, session, "make");
+}
+
+fn repeats_until_paused(world: &World, session: &str, command: &str) {
     for n in 0..12 {
         let id = format!("{session}-{n}");
         let returned = json!({
             "id": format!("{id}-r"), "session": { "agent": "claude-code", "id": session }, "kind": "tool_returned",
             "call": format!("toolu_{id}"), "status": "error", "output": "make: *** No rule to make target 'all'.  Stop.",
         });
-        world.run_with(&["events", "post"], &lines(&[call(&id, session, "make"), returned.to_string()]));
+        world.run_with(&["events", "post"], &lines(&[call(&id, session, command), returned.to_string()]));
     }
     let sessions = world.run(&["sessions", "--json"]).json();
     assert_eq!(sessions["sessions"][0]["state"], "paused", "{sessions}");
@@ -179,6 +183,9 @@ fn a_project_cannot_say_where_news_goes() {
     let _serve = Serve::start(&world);
     loops_until_paused(&world, "s1");
     shows(&world, "Belay paused");
+    let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    let sql = "SELECT count(*) FROM outbox WHERE state = 'pending'";
+    eventually("all is told", || (store.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() == 0).then_some(()));
     assert_eq!(receiver.rest().len(), 0);
 }
 
@@ -250,4 +257,17 @@ fn channels_can_be_tried() {
     assert!(said.out.contains("XX  webhook  the receiver answered 401"), "{said:?}");
     let nobody = World::new().var("CI", "true").run(&["notify"]);
     assert!(nobody.code == Some(1) && nobody.err.contains("there is no channel"), "{nobody:?}");
+}
+
+#[test]
+fn secrets_do_not_leave_the_machine() {
+    let receiver = Receiver::start(TAKEN);
+    let world = desktop().var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
+    let _serve = Serve::start(&world);
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    repeats_until_paused(&world, "s1", &format!("curl -H 'Authorization: Bearer {secret}' https://example.com/deploy"));
+    let body = receiver.next().body.to_string();
+    assert!(body.contains("curl") && !body.contains(secret), "{body}");
+    let line = shows(&world, "Belay paused");
+    assert!(line.contains("curl") && !line.contains(secret), "{line}");
 }

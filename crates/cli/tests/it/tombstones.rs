@@ -43,6 +43,27 @@ fn the_next_session_and_its_person_can_see_the_tombstones() {
 }
 
 #[test]
+fn a_session_is_told_of_three_at_most_and_no_longer_than_they_live() {
+    let world = World::alone();
+    for session in ["aaa", "bbb", "ccc", "ddd"] {
+        session_starts(&world, session);
+        assert_eq!(world.run(&["kill", session, "--note", &format!("note-{session}")]).code, Some(0));
+    }
+    let told = |session: &str| {
+        let cwd = world.path("home/code/app");
+        let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "cwd": cwd });
+        world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes()).out
+    };
+    let text = told("eee");
+    assert_eq!(text.matches("note-").count(), 3, "{text}");
+    assert!(!text.contains("note-aaa"), "the newest are told: {text}");
+    let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    assert_eq!(store.execute("UPDATE tombstones SET expires_at = at + 1", []).unwrap(), 4);
+    assert_eq!(told("fff"), "");
+    assert_eq!(world.run(&["tombstones", "--json"]).json()["tombstones"], json!([]));
+}
+
+#[test]
 fn tombstones_are_forgotten_one_by_one_and_live_as_long_as_configured() {
     let world = World::alone();
     for session in ["aaa", "bbb"] {

@@ -132,6 +132,24 @@ proptest! {
     }
 
     #[test]
+    fn any_comments_survive_init_and_uninit(mut settings in any_json(), marks in any::<u64>(), last in any::<bool>()) {
+        settings.as_object_mut().expect("an object").remove("hooks");
+        let text = serde_json::to_string_pretty(&settings).expect("JSON");
+        let comments = [" // why", " /* why */", "\n    // why", ""];
+        let mut commented = String::new();
+        for (at, line) in text.lines().enumerate() {
+            let comma = last && text.lines().nth(at + 1).is_some_and(|next| next.trim().starts_with(['}', ']']));
+            commented.push_str(line);
+            commented.push_str(if comma && !line.ends_with(['{', '[']) { "," } else { "" });
+            commented.push_str(comments[(marks >> (2 * (at % 32)) & 3) as usize]);
+            commented.push('\n');
+        }
+        let edited = added(&commented);
+        prop_assert_eq!(edited.matches("why").count(), commented.matches("why").count());
+        prop_assert_eq!(removed(&edited), commented);
+    }
+
+    #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:/* a1\\\\\\n]{0,40}") {
         let _ = Document::new(&text);
     }
