@@ -20,6 +20,7 @@ mod misc;
 mod news;
 mod post;
 mod receiver;
+mod relaying;
 mod resident;
 mod run;
 mod serve;

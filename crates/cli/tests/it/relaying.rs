@@ -1,0 +1,208 @@
+//! Model requests through the resident process: what passes, what is kept of it, and what is never kept.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::resident::Serve;
+use crate::world::{PATIENCE, World, eventually};
+
+const SECRETS: [&str; 3] = ["sk-client-7f3a9c51d2e84b60", "own-5b1e7a90c3d24f68", "cookie-0c9d8e7f6a5b4c3d"];
+
+/// A resident process in front of an upstream that the test plays itself.
+struct Relaying {
+    world: World,
+    serve: Serve,
+    upstream: TcpListener,
+}
+
+impl Relaying {
+    fn start() -> Self {
+        let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+        let world = World::new().var("LAB_KEY", SECRETS[1]);
+        let (url, folder) = (upstream.local_addr().unwrap(), world.path("home/.config/belay"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = format!(
+            "[log]\nlevel = \"trace\"\n[proxy]\nhold = \"0s\"\n[proxy.upstreams.openai]\nurl = \"http://{url}\"\n\
+             [proxy.upstreams.lab]\nurl = \"http://{url}/lab\"\nauth = \"bearer\"\nkey_env = \"LAB_KEY\"\n\
+             [proxy.upstreams.down]\nurl = \"http://127.0.0.1:9\"\n"
+        );
+        std::fs::write(folder.join("config.toml"), config).unwrap();
+        let serve = Serve::start(&world);
+        Self { world, serve, upstream }
+    }
+
+    fn client(&self) -> Wire {
+        let url = self.serve.ready["url"].as_str().unwrap();
+        Wire::new(TcpStream::connect(url.trim_start_matches("http://").trim_end_matches('/')).unwrap())
+    }
+
+    fn accept(&self) -> Wire {
+        Wire::new(self.upstream.accept().unwrap().0)
+    }
+
+    /// The kinds of the events of a session, once there are so many.
+    fn told(&self, session: &str, at_least: usize) -> Vec<String> {
+        eventually("events in the log", || {
+            let said = self.world.run(&["events", "tail", session, "--lines", "100", "--json"]);
+            let kind = |line: &str| {
+                serde_json::from_str::<serde_json::Value>(line).ok()?["event"]["kind"].as_str().map(str::to_owned)
+            };
+            let kinds: Vec<String> = said.out.lines().filter_map(kind).collect();
+            (kinds.len() >= at_least).then_some(kinds)
+        })
+    }
+}
+
+struct Wire(TcpStream);
+
+impl Wire {
+    fn new(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(stream)
+    }
+
+    fn send(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn read_to(&mut self, end: &str) -> String {
+        let mut text = Vec::new();
+        while !text.ends_with(end.as_bytes()) {
+            let mut byte = [0];
+            assert_eq!(self.0.read(&mut byte).unwrap(), 1, "closed after {}", String::from_utf8_lossy(&text));
+            text.push(byte[0]);
+        }
+        String::from_utf8(text).unwrap()
+    }
+}
+
+const CALL: &str = r#",{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"npm test\"}"}}]},{"role":"tool","tool_call_id":"call_1","content":"1 failing"}"#;
+const END: &str = r#","tools":[{"type":"function"}]}"#;
+
+/// A request of opencode's, which names its session itself.
+fn ask(path: &str, session: &str, more: &str) -> String {
+    let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"Fix the tests"}}{more}]{END}"#);
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: opencode/1.18.33\r\nX-Session-Id: {session}\r\n\
+         Authorization: Bearer {}\r\nCookie: {}\r\nContent-Length: {}\r\n\r\n{body}",
+        SECRETS[0],
+        SECRETS[2],
+        body.len()
+    )
+}
+
+fn answer(id: &str) -> String {
+    let body = format!(
+        r#"{{"id":"{id}","model":"m","choices":[{{"message":{{"content":"Done."}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":10,"completion_tokens":2}}}}"#
+    );
+    format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// Every file below a folder that holds one of the secrets.
+fn leaks(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(leaks(&path));
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            let holds = |secret: &&&str| bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            found.extend(SECRETS.iter().filter(holds).map(|secret| format!("{}: {secret}", path.display())));
+        }
+    }
+    found
+}
+
+#[test]
+fn keys_reach_their_upstream_and_neither_store_nor_log() {
+    let relaying = Relaying::start();
+    let mut client = relaying.client();
+    client.send(&ask("/v1/chat/completions", "ses_1", ""));
+    let mut upstream = relaying.accept();
+    assert!(upstream.read_to(END).contains(SECRETS[0]));
+    upstream.send(&answer("c-1"));
+    client.read_to("}}");
+    client.send(&ask("/lab/v1/chat/completions", "ses_1", CALL));
+    let mut lab = relaying.accept();
+    let head = lab.read_to(END);
+    assert!(head.contains(SECRETS[1]) && !head.contains(SECRETS[0]), "{head}");
+    lab.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\nnope");
+    client.read_to("nope");
+    client.send(&ask("/down/v1/chat/completions", "ses_1", CALL));
+    assert!(client.read_to("\r\n").contains("502"));
+    relaying.told("opencode:ses_1", 7);
+    assert_eq!(relaying.world.run(&["stop"]).code, Some(0));
+    assert!(relaying.world.state().join("belay.db").exists());
+    assert_eq!(leaks(&relaying.world.state()), Vec::<String>::new());
+}
+
+#[test]
+fn a_persons_pause_refuses_the_next_request_and_a_resume_lets_it_go() {
+    let relaying = Relaying::start();
+    let mut client = relaying.client();
+    client.send(&ask("/v1/chat/completions", "ses_1", ""));
+    let mut upstream = relaying.accept();
+    upstream.read_to(END);
+    upstream.send(&answer("c-1"));
+    client.read_to("}}");
+    relaying.told("opencode:ses_1", 4);
+    assert_eq!(relaying.world.run(&["pause", "ses_1"]).code, Some(0));
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    let refusal = client.read_to(r#""type":"error"}"#);
+    assert!(refusal.starts_with("HTTP/1.1 402 ") && refusal.contains("belay resume"), "{refusal}");
+    assert_eq!(relaying.world.run(&["resume", "ses_1"]).code, Some(0));
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    // The idle connection may have been given up meanwhile.
+    upstream.0.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    let mut upstream = eventually("the request at the upstream", || {
+        relaying.upstream.set_nonblocking(true).unwrap();
+        match relaying.upstream.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).unwrap();
+                Some(Wire::new(stream))
+            }
+            Err(_) => (upstream.0.peek(&mut [0]).ok()? > 0).then(|| Wire::new(upstream.0.try_clone().unwrap())),
+        }
+    });
+    upstream.read_to(END);
+    upstream.send(&answer("c-2"));
+    client.read_to("}}");
+}
+
+#[test]
+fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_twice() {
+    let relaying = Relaying::start();
+    let mut client = relaying.client();
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    let mut upstream = relaying.accept();
+    upstream.read_to(END);
+    upstream
+        .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n");
+    client.read_to("data:\r\n");
+    // What the request told is in the log before the answer is complete.
+    let before = relaying.told("opencode:ses_1", 5);
+    let Relaying { world, serve, upstream: listener } = relaying;
+    serve.kill();
+    let mut rest = Vec::new();
+    let _ = client.0.read_to_end(&mut rest);
+    assert!(rest.is_empty(), "nothing is made up: {}", String::from_utf8_lossy(&rest));
+    let mut gone = Vec::new();
+    let _ = upstream.0.read_to_end(&mut gone);
+
+    let relaying = Relaying { serve: Serve::start(&world), world, upstream: listener };
+    let mut client = relaying.client();
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    let mut upstream = relaying.accept();
+    upstream.read_to(END);
+    upstream.send(&answer("c-2"));
+    client.read_to("}}");
+    let after = relaying.told("opencode:ses_1", before.len() + 2);
+    let count = |kinds: &[String], kind: &str| kinds.iter().filter(|known| *known == kind).count();
+    for kind in ["prompt", "tool_called", "tool_returned"] {
+        assert_eq!((count(&before, kind), count(&after, kind)), (1, 1), "{kind}: {before:?} {after:?}");
+    }
+    assert_eq!(count(&after, "model_asked"), 2);
+    assert_eq!(count(&after, "model_answered"), 1);
+}
