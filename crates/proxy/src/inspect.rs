@@ -9,11 +9,16 @@ mod api;
 mod conversation;
 mod decode;
 mod facts;
+#[cfg(fuzzing)]
+mod fuzz;
 mod identity;
 mod items;
 mod nudge;
 mod recorder;
 mod scan;
+
+#[cfg(fuzzing)]
+pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

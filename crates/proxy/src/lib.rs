@@ -32,6 +32,8 @@ mod client;
 mod connection;
 mod exchange;
 pub mod framing;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod head;
 mod held;
 mod inspect;

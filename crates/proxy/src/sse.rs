@@ -25,7 +25,7 @@ pub struct Decoder {
     searched: usize,
     /// The event is too long; skip to its end.
     skipping: bool,
-    /// Something other than a byte order mark has been seen.
+    /// The first event has been seen: only before it there may be a byte order mark.
     begun: bool,
     joined: Vec<u8>,
     /// Events that were passed over.
@@ -35,14 +35,10 @@ pub struct Decoder {
 impl Decoder {
     /// Takes the next bytes and shows every event they complete. `each` tells whether to go on.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(SseEvent<'_>)) {
-        if !self.begun && !bytes.is_empty() {
-            self.begun = true;
-            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        }
         if self.pending.is_empty() && !self.skipping {
             let mut rest = bytes;
             while let Some(end) = end_of_event(rest, 0) {
-                show(&rest[..end], &mut self.joined, &mut each);
+                show(first_or_later(&mut self.begun, &rest[..end]), &mut self.joined, &mut each);
                 rest = &rest[end..];
             }
             bytes = rest;
@@ -56,7 +52,7 @@ impl Decoder {
                 if self.skipping {
                     self.skipping = false;
                 } else {
-                    show(&rest[..end], &mut self.joined, &mut each);
+                    show(first_or_later(&mut self.begun, &rest[..end]), &mut self.joined, &mut each);
                 }
                 rest = &rest[end..];
                 from = 0;
@@ -118,6 +114,14 @@ fn line_end_len(bytes: &[u8], at: usize) -> Option<usize> {
         (b'\r', Some(_)) => Some(1),
         (b'\r', None) => None,
         _ => Some(0),
+    }
+}
+
+/// An event without the byte order mark that a stream may begin with.
+fn first_or_later<'b>(begun: &mut bool, block: &'b [u8]) -> &'b [u8] {
+    match std::mem::replace(begun, true) {
+        true => block,
+        false => block.strip_prefix(b"\xef\xbb\xbf").unwrap_or(block),
     }
 }
 

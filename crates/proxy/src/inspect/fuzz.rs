@@ -1,0 +1,69 @@
+//! The readers of bodies, for the fuzz targets.
+
+use std::ops::Range;
+
+use super::answer::{Reader, ending};
+use super::api::Api;
+use super::conversation::Conversation;
+use super::{identity, items, nudge};
+use crate::buffer::Buffers;
+
+const APIS: [Api; 4] = [Api::Chat, Api::Responses, Api::Messages, Api::Generate];
+const ENCODINGS: [Option<&str>; 5] = [None, Some("gzip"), Some("deflate"), Some("br"), Some("zstd")];
+
+/// Reads bodies one after the other, and each of them afresh, and shows what was found in both ways.
+pub(crate) fn fuzz_conversation(bytes: &[u8], check: impl Fn(&[u8], &[Range<usize>], &[Range<usize>])) {
+    for api in APIS {
+        let mut growing = Conversation::default();
+        for body in bytes.split(|byte| *byte == 0xff) {
+            let (known, afresh) = (growing.read(api, body), Conversation::default().read(api, body));
+            assert_eq!(known.is_some(), afresh.is_some());
+            if let (Some(known), Some(afresh)) = (known, afresh) {
+                assert_eq!(known.fields, afresh.fields);
+                check(body, &known.messages, &afresh.messages);
+                for range in known.messages {
+                    items::read(api, &body[range], &mut |_| {});
+                }
+            }
+            let _ = identity::plan_in_body(body);
+            if let Some(with) = nudge::with_note(api, body, "note")
+                && serde_json::from_slice::<serde_json::Value>(body).is_ok()
+            {
+                assert!(serde_json::from_slice::<serde_json::Value>(&with).is_ok(), "the note broke the body");
+            }
+        }
+    }
+}
+
+/// Reads an answer whole and in pieces. The first bytes choose API, encoding, kind and the size of the pieces.
+pub(crate) fn fuzz_answer(bytes: &[u8], buffers: &Buffers) {
+    let [api, encoding, kind, size, body @ ..] = bytes else { return };
+    let api = APIS[usize::from(*api) % APIS.len()];
+    let encoding = ENCODINGS[usize::from(*encoding) % ENCODINGS.len()];
+    let (status, kind) = match kind % 3 {
+        0 => (200, "text/event-stream"),
+        1 => (200, "application/json"),
+        _ => (429, "application/json"),
+    };
+    let read = |size: usize| {
+        let mut reader = Reader::new(api, status, kind, encoding, None, buffers.charge());
+        for piece in body.chunks(size.max(1)) {
+            reader.feed(piece);
+            if reader.is_open_stream()
+                && reader.may_end_here()
+                && let Some(text) = ending(api, reader.so_far(), "note")
+            {
+                for data in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
+                    let good = data == "[DONE]" || serde_json::from_str::<serde_json::Value>(data).is_ok();
+                    assert!(good, "not an event: {data}");
+                }
+            }
+        }
+        reader.finish(true).0
+    };
+    let (whole, pieces) = (read(body.len()), read(usize::from(*size)));
+    if encoding.is_none() {
+        assert_eq!(whole, pieces);
+    }
+    assert_eq!(buffers.in_use(), 0);
+}
