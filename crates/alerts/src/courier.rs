@@ -74,6 +74,8 @@ impl Courier {
         if self.channels.desktop
             && fresh
             && news.kind != Kind::Updated
+            // Whoever sits here did it, and knows.
+            && !news.is_a_persons()
             && let Err(problem) = desktop::show(&news)
         {
             tracing::info!(%problem, "no notification on the desktop");

@@ -95,10 +95,16 @@ impl News {
         }
     }
 
+    /// Somebody decided it; Belay only did it.
+    pub fn is_a_persons(&self) -> bool {
+        self.pattern.is_none() && matches!(self.kind, Kind::Paused | Kind::Killed)
+    }
+
     /// One line that says whose news it is and what it is about.
     pub fn title(&self) -> String {
         let agent = &self.session.agent;
         match self.kind {
+            Kind::Paused if self.is_a_persons() => format!("{agent} was paused by a person"),
             Kind::Paused => format!("Belay paused {agent}"),
             Kind::Killed => format!("{agent} was stopped for good"),
             Kind::Nudged => format!("Belay nudged {agent}"),

@@ -10,7 +10,7 @@ fn texts_are_arguments_and_no_markup() {
         kind: Kind::Paused,
         session: SessionKey::new("codex", "$(reboot)"),
         at: Time::UNKNOWN,
-        pattern: None,
+        pattern: Some("exact_repeat".into()),
         sentence: "The same call again: `echo '<img src=\"http://x\">' && \"quit\"`.".into(),
         incident: None,
         project: None,

@@ -82,6 +82,10 @@ fn a_pause_is_shown_posted_and_left_for_the_next_session() {
     assert_eq!(stones["tombstones"][0]["session"]["id"], "s1", "{stones}");
     assert_eq!(world.run(&["resume", "s1"]).code, Some(0));
     assert_eq!(receiver.next().body["type"], "incident.updated");
+    // What a person does at this machine is no news to him, but may be to others.
+    assert_eq!(world.run(&["pause", "s1"]).code, Some(0));
+    assert_eq!(receiver.next().body["type"], "session.paused");
+    assert_eq!(shown(&world).len(), 1, "{:?}", shown(&world));
 }
 
 #[test]

@@ -317,6 +317,24 @@ fn the_status_line_is_offered_once_and_goes_with_the_hooks() {
 }
 
 #[test]
+fn hooks_go_also_where_nobody_remembers_them() {
+    let home = furnished();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    for recipe in RECIPES {
+        install(&home, *recipe, &setting);
+    }
+    std::fs::remove_dir_all(home.places.state()).expect("a state folder that is lost");
+    for recipe in RECIPES {
+        remove(&home, *recipe, &setting);
+    }
+    let text: String = home.files().into_iter().map(|(_, text)| text).collect();
+    assert!(!text.contains("belay"), "{text}");
+    for theirs in ["say done", "# mine", "sha256:00", "// how I log in", "never"] {
+        assert!(text.contains(theirs), "{theirs}: {text}");
+    }
+}
+
+#[test]
 fn folders_that_were_there_stay() {
     let home = Home::new();
     std::fs::create_dir(home.folder.path().join(".codex")).expect("a folder");
