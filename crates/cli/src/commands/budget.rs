@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
+use belay_config::Rulesets;
 use belay_core::event::OperatorDecision;
+use belay_core::rules::BudgetRules;
 use belay_server::protocol::Decide;
 use belay_server::view::SessionView;
 use belay_store::{SessionQuery, Store};
@@ -105,7 +107,32 @@ fn all(context: &Context) -> Ended {
     show(context, SessionView::all(&store, rows)?)
 }
 
+/// What the settings allow every session of this folder.
+fn limits(context: &Context) -> Result<BudgetRules, CommandError> {
+    let (places, env) = (context.places.clone(), context.env.clone());
+    let rulesets = Rulesets::new(places, env, context.flags()?, Box::new(|_| {}));
+    Ok(rulesets.for_folder(std::env::current_dir().ok().as_deref()).budget)
+}
+
+fn sentence(limits: &BudgetRules) -> String {
+    let usd = |dollars: f64, what: &str| (dollars > 0.0).then(|| format!("${dollars:.2} {what}"));
+    let tokens = |tokens: u64, what: &str| (tokens > 0).then(|| format!("{} tokens {what}", count(tokens)));
+    let all = [
+        tokens(limits.session_tokens, "a session"),
+        usd(limits.session_usd, "a session"),
+        tokens(limits.day_tokens, "a session and day"),
+        usd(limits.day_usd, "a session and day"),
+        usd(limits.usd_per_minute, "a minute"),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    match all.is_empty() {
+        true => "The settings set no limit: `belay config set detect.budget.session_usd 5` sets one.".to_owned(),
+        false => format!("The settings allow {}. A session's own budget wins.", all.join(", ")),
+    }
+}
+
 fn show(context: &Context, sessions: Vec<SessionView>) -> Ended {
+    let limits = limits(context)?;
     if context.out.json {
         let rows = sessions.iter().map(|view| {
             json!({
@@ -113,9 +140,10 @@ fn show(context: &Context, sessions: Vec<SessionView>) -> Ended {
                 "tokens": view.tokens, "cost_micros": view.cost_micros, "budget": view.budget,
             })
         });
-        context.out.json(&json!({ "sessions": rows.collect::<Vec<_>>() }))?;
+        context.out.json(&json!({ "sessions": rows.collect::<Vec<_>>(), "limits": limits }))?;
         return Ok(Exit::Done);
     }
+    context.out.say(sentence(&limits));
     if sessions.is_empty() {
         context.out.say("No session is active.");
         return Ok(Exit::Done);

@@ -114,8 +114,8 @@ fn take_over(context: &Context, folder: &Path, mapped: &[Mapped], sessions: &[Ke
         }
     }
     for kept in sessions {
-        let held = kept.decisions.iter().map(|(decision, _)| decision);
-        let word = held.last().map_or("as it was", |decision| match decision {
+        let mut held = kept.decisions.iter().map(|(decision, _)| decision);
+        let word = held.next_back().map_or("as it was", |decision| match decision {
             OperatorDecision::Kill => "killed",
             OperatorDecision::Pause => "paused",
             _ => "archived",

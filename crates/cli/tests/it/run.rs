@@ -17,7 +17,7 @@ fn with_program(name: &str, script: &str) -> (World, PathBuf) {
     let program = world.path(&format!("bin/{name}"));
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
-    (world.var("PATH", &path).var("BELAY_SERVE__LISTEN", "127.0.0.1:0"), program)
+    (world.var("PATH", &path).var("BELAY_LISTEN", "127.0.0.1:0"), program)
 }
 
 /// A client of a few lines.
@@ -83,7 +83,7 @@ fn it_is_one_session_with_its_files_and_its_end() {
 fn requests_go_where_the_user_wanted_them_to_go() {
     let (world, _) = with_program("thing", ASK);
     let model = ScriptedModel::start(Script::new().toolless().text("Hello.")).unwrap();
-    let world = world.var("OPENAI_BASE_URL", &format!("{}/v1", model.url()));
+    let world = world.var("OPENAI_BASE_URL", format!("{}/v1", model.url()));
     let _leaves = Leaves(&world);
     let ran = world.run(&["run", "--quiet", "thing"]);
     assert!(ran.out.contains("Hello."), "{ran:?}");
@@ -132,5 +132,9 @@ fn a_budget_is_shown_and_raised_everywhere() {
     assert_eq!(shown["sessions"][0]["budget"], serde_json::json!({ "tokens": 500_000, "cost_micros": 2_500_000 }));
     let raised = world.run(&["budget", &name, "1M"]);
     assert!(raised.out.contains("1M") || raised.out.contains("1.0M") || raised.out.contains("1,000,000"), "{raised:?}");
+    assert!(raised.err.contains("detect.budget.session_usd"), "{raised:?}");
+    world.run(&["config", "set", "detect.budget.session_usd", "5"]);
+    let limited = world.run(&["budget"]);
+    assert!(limited.err.contains("The settings allow $5.00 a session."), "{limited:?}");
     assert_eq!(world.run(&["show", &name, "--json"]).json()["session"]["budget"]["tokens"], 1_000_000);
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use belay_core::event::FileChanged;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
@@ -47,6 +47,7 @@ impl Watch {
         tell: impl FnMut(Vec<FileChanged>) + Send + 'static,
     ) -> Option<Self> {
         let tree = Tree::of(folder)?;
+        let began = begin(&fence);
         let (stop, messages) = channel();
         let seen = stop.clone();
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
@@ -54,7 +55,8 @@ impl Watch {
             if let Ok(mut watcher) = watcher {
                 let is_fenced = watcher.watch(&fence, RecursiveMode::NonRecursive).is_ok();
                 let fence = is_fenced.then_some(fence);
-                Follower { tree, watcher, fence, files: Known::default(), tell }.follow(&messages);
+                let follower = Follower { tree, watcher, fence, files: Known::default(), tell };
+                follower.follow(&messages, began);
             }
         });
         Some(Self { stop, thread: Some(thread.ok()?) })
@@ -79,11 +81,10 @@ struct Follower<T> {
 }
 
 impl<T: FnMut(Vec<FileChanged>)> Follower<T> {
-    fn follow(mut self, messages: &Receiver<Message>) {
-        let root = self.tree.root().to_path_buf();
-        self.watch(&root, |files, file| files.is_there(file));
+    fn follow(mut self, messages: &Receiver<Message>, began: Option<SystemTime>) {
+        let mut early = self.set_out(began);
         while let Ok(first) = messages.recv() {
-            let mut touched = BTreeSet::new();
+            let mut touched = std::mem::take(&mut early);
             let mut stopped = note(first, &mut touched);
             let until = Instant::now() + MOMENT;
             while !stopped {
@@ -105,6 +106,30 @@ impl<T: FnMut(Vec<FileChanged>)> Follower<T> {
                 return;
             }
         }
+    }
+
+    /// Watches the whole tree, and finds what came into it while nothing was watched yet.
+    fn set_out(&mut self, began: Option<SystemTime>) -> BTreeSet<PathBuf> {
+        let root = self.tree.root().to_path_buf();
+        let since = |path: &Path| {
+            let changed = path.symlink_metadata().and_then(|found| found.modified()).ok();
+            changed.zip(began).is_some_and(|(changed, began)| changed >= began)
+        };
+        let mut early = BTreeSet::new();
+        // Whether anything came into a folder shows in the folder; its files need no look then.
+        let mut is_new: Option<(PathBuf, bool)> = None;
+        self.watch(&root, |files, file| {
+            let Some(folder) = file.parent() else { return };
+            if is_new.as_ref().is_none_or(|(known, _)| known != folder) {
+                is_new = Some((folder.to_path_buf(), since(folder)));
+            }
+            if is_new.as_ref().is_some_and(|(_, new)| *new) && since(&file) {
+                early.insert(file);
+            } else {
+                files.is_there(file);
+            }
+        });
+        early
     }
 
     /// What the system still has to tell us: it tells in order, so once it tells of a file of our own,
@@ -155,6 +180,13 @@ impl<T: FnMut(Vec<FileChanged>)> Follower<T> {
         }
         changes
     }
+}
+
+/// The time on the clock that files have, which is not quite the one we have.
+fn begin(fence: &Path) -> Option<SystemTime> {
+    let mark = fence.join("begin");
+    std::fs::write(&mark, "").ok()?;
+    mark.metadata().and_then(|found| found.modified()).ok()
 }
 
 /// Notes what was touched; `true` when it is time to stop.

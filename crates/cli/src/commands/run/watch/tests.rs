@@ -35,6 +35,11 @@ fn project(work: impl FnOnce(&Path)) -> Vec<FileChanged> {
     std::fs::create_dir_all(root.join("src")).unwrap();
     std::fs::create_dir_all(root.join("target")).unwrap();
     std::fs::write(root.join("src/lib.rs"), "one").unwrap();
+    // All of this was there long before.
+    for path in ["src/lib.rs", "src", "target", ".gitignore", ".git", "."] {
+        let yesterday = SystemTime::now() - Duration::from_secs(86_400);
+        std::fs::File::open(root.join(path)).unwrap().set_modified(yesterday).unwrap();
+    }
     watched(&root, work)
 }
 
