@@ -28,17 +28,26 @@ fn main() {
     let bench = Bench::new(folder.path());
     println!("{runs} runs of each, in turn; payloads as Claude Code writes them (an edit, about 0.5 and 2.4 kB)\n");
     println!("{:<52} {:>8} {:>8} {:>8}", "", "p50 ms", "p90 ms", "p99 ms");
-    let [shell, pre, post, alone] = bench.in_turn(runs);
-    row("sh -c true", &shell);
+    let [bare, pre, post, alone] = bench.in_turn(runs);
+    row("sh -c true", &bare);
     row("hook before a tool, resident process", &pre);
     row("hook after a tool, resident process", &post);
     row("hook before a tool, nobody serves", &alone);
-    let parallel = bench.in_parallel(runs);
+    let shells = in_parallel(runs, |_| shell());
+    row("sh -c true, four at once", &shells);
+    let parallel = in_parallel(runs, |number| {
+        let payload = bench.payload("PreToolUse", 1_000_000 + number);
+        bench.hook("served", &payload)
+    });
     row("hook before a tool, four at once", &parallel);
-    let ratio = median(&pre) / median(&shell);
+    let ratio = median(&pre) / median(&bare);
     println!("\nhook / sh -c true              {ratio:>6.2}   (bar: 2)");
     println!("before + after a tool         {:>6.2} ms (bar: 3; heartbeat 225)", median(&pre) + median(&post));
-    println!("four at once, p99             {:>6.2} ms (bar: 10)", quantile(&parallel, 0.99));
+    println!(
+        "four at once, p99             {:>6.2} ms (bar: 10; sh -c true {:.2})",
+        quantile(&parallel, 0.99),
+        quantile(&shells, 0.99)
+    );
     println!("nobody serves, p50            {:>6.2} ms (bar: 15)", median(&alone));
 }
 
@@ -110,9 +119,7 @@ impl Bench {
         // The first few pay for what is read from disk for the first time.
         for number in 0..runs + 20 {
             let (pre, post) = (self.payload("PreToolUse", number), self.payload("PostToolUse", number));
-            let mut shell = Command::new("/bin/sh");
-            shell.args(["-c", "true"]).stdin(Stdio::null());
-            let commands = [shell, self.hook("served", &pre), self.hook("served", &post), self.hook("alone", &pre)];
+            let commands = [shell(), self.hook("served", &pre), self.hook("served", &post), self.hook("alone", &pre)];
             for (mut command, times) in commands.into_iter().zip(&mut times) {
                 let start = Instant::now();
                 assert!(command.status().unwrap().success());
@@ -123,25 +130,29 @@ impl Bench {
         }
         times
     }
+}
 
-    fn in_parallel(&self, runs: usize) -> Vec<f64> {
-        let lanes: Vec<Vec<f64>> = std::thread::scope(|scope| {
-            let lane = |lane: usize| {
-                let mut times = Vec::new();
-                for number in 0..runs {
-                    let payload = self.payload("PreToolUse", 1_000_000 * (lane + 1) + number);
-                    let mut command = self.hook("served", &payload);
-                    let start = Instant::now();
-                    assert!(command.status().unwrap().success());
-                    times.push(millis(start.elapsed()));
-                }
-                times
-            };
-            let running: Vec<_> = (0..4).map(|number| scope.spawn(move || lane(number))).collect();
-            running.into_iter().map(|lane| lane.join().unwrap()).collect()
-        });
-        lanes.concat()
-    }
+fn shell() -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "true"]).stdin(Stdio::null());
+    shell
+}
+
+/// Four lanes, each starting its next process when the one before has ended.
+fn in_parallel(runs: usize, command: impl Fn(usize) -> Command + Sync) -> Vec<f64> {
+    let lane = |lane: usize| -> Vec<f64> {
+        let run = |number: usize| {
+            let mut command = command(lane * runs + number);
+            let start = Instant::now();
+            assert!(command.status().unwrap().success());
+            millis(start.elapsed())
+        };
+        (0..runs).map(run).collect()
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..4).map(|number| scope.spawn(move || lane(number))).collect();
+        running.into_iter().flat_map(|lane| lane.join().unwrap()).collect()
+    })
 }
 
 fn millis(time: Duration) -> f64 {
