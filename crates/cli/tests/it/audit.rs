@@ -24,7 +24,7 @@ fn without_a_path_it_looks_where_agents_keep_their_sessions() {
     assert!(nothing.out.contains("No session was found"), "{nothing:?}");
     world.write(FILE, &stuck());
     let said = world.run(&["audit"]);
-    assert!(said.out.starts_with("1 session of Claude Code, 2026-03-01 to 2026-03-01"), "{said:?}");
+    assert!(said.out.starts_with("1 session of Claude Code, 2026-03-01\n"), "{said:?}");
     assert!(said.out.contains("1 loop in 1 of 1 sessions"), "{said:?}");
     assert!(said.out.contains("Claude Code 11111111 in shop"), "{said:?}");
     assert!(!world.state().exists(), "looking makes no files");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use belay_server::Client;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::World;
+use crate::world::{World, eventually};
 
 /// `belay serve`, ready. Killed when dropped.
 #[derive(Debug)]
@@ -48,6 +48,11 @@ impl Serve {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+        // A signal takes its time on a busy machine: one that is to hang must have stopped.
+        let file = format!("/proc/{}/stat", self.pid());
+        if signal == Signal::STOP && std::path::Path::new(&file).exists() {
+            eventually("it stops", || std::fs::read_to_string(&file).ok()?.contains(") T ").then_some(()));
+        }
     }
 
     /// Ends it the hard way.
