@@ -68,26 +68,43 @@ impl Literals {
 
     /// Calls `each` for every literal at every place from `from` on, until it answers `false`.
     fn visit(&self, text: &str, from: usize, mut each: impl FnMut(Hit) -> bool) {
+        const FOLD: u64 = 0x2020_2020_2020_2020;
+        /// Beginnings that fit into eight bytes.
+        const STEP: usize = 6;
         let bytes = &text.as_bytes()[from..];
-        let [a, b, rest @ ..] = bytes else { return };
-        let mut window = fold(*a) << 8 | fold(*b) << 16;
-        for (at, byte) in rest.iter().enumerate() {
-            window = window >> 8 | fold(*byte) << 16;
-            let bucket = self.table[slot(window)];
-            if bucket == 0 {
-                continue;
-            }
-            for &number in &self.buckets[usize::from(bucket)] {
-                let number = usize::from(number);
-                let literal = self.texts[number].as_bytes();
-                let fits = bytes.get(at..at + literal.len()).is_some_and(|here| {
-                    if self.any_case { here.eq_ignore_ascii_case(literal) } else { here == literal }
-                });
-                if fits && !each(Hit { start: from + at, end: from + at + literal.len(), number }) {
-                    return;
+        let mut at = 0;
+        while let Some(eight) = bytes[at..].first_chunk() {
+            let folded = u64::from_le_bytes(*eight) | FOLD;
+            let bucket = |k: usize| self.table[slot((folded >> (8 * k)) as u32 & 0x00ff_ffff)];
+            // Six places are asked about at once: mostly nothing begins at any of them.
+            if bucket(0) | bucket(1) | bucket(2) | bucket(3) | bucket(4) | bucket(5) != 0 {
+                for k in 0..STEP {
+                    if bucket(k) != 0 && !self.compare(bytes, from, at + k, bucket(k), &mut each) {
+                        return;
+                    }
                 }
             }
+            at += STEP;
         }
+        while let Some(&[a, b, c]) = bytes[at..].first_chunk() {
+            let bucket = self.table[slot(fold(a) | fold(b) << 8 | fold(c) << 16)];
+            if bucket != 0 && !self.compare(bytes, from, at, bucket, &mut each) {
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    /// Calls `each` for the literals of a bucket that stand at `at`; whether to go on.
+    fn compare(&self, bytes: &[u8], from: usize, at: usize, bucket: u8, each: &mut impl FnMut(Hit) -> bool) -> bool {
+        self.buckets[usize::from(bucket)].iter().all(|&number| {
+            let number = usize::from(number);
+            let literal = self.texts[number].as_bytes();
+            let fits = bytes
+                .get(at..at + literal.len())
+                .is_some_and(|here| if self.any_case { here.eq_ignore_ascii_case(literal) } else { here == literal });
+            !fits || each(Hit { start: from + at, end: from + at + literal.len(), number })
+        })
     }
 
     /// The first place from `from` on where a literal begins; the longest of those that begin there.
