@@ -91,8 +91,8 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Ended {
             session.state.to_owned(),
             ago(session.last_at, now),
             count(session.calls),
-            count(session.tokens + session.sub_agents.tokens),
-            money(session.cost_micros + session.sub_agents.cost_micros),
+            of(count(session.tokens + session.sub_agents.tokens), session.budget.tokens.map(count)),
+            of(money(session.cost_micros + session.sub_agents.cost_micros), session.budget.cost_micros.map(money)),
             folder(session.project.as_deref().or(session.cwd.as_deref())),
             session.model.unwrap_or_else(|| "-".to_owned()),
         ]);
@@ -102,4 +102,9 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Ended {
         context.out.say(format!("These are the newest {}; more with --limit.", args.limit));
     }
     Ok(Exit::Done)
+}
+
+/// What was spent, and of how much.
+fn of(spent: String, budget: Option<String>) -> String {
+    budget.map_or_else(|| spent.clone(), |budget| format!("{spent} of {budget}"))
 }

@@ -83,6 +83,12 @@ fn facts(view: &SessionView, now: Time) -> Vec<(&'static str, String)> {
         format!("{calls} calls, {errors} errors, {edits} file changes, {turns} prompts by a person"),
     ));
     facts.push(("spent", format!("{} tokens, {}", count(view.tokens), money(view.cost_micros))));
+    let budget =
+        [view.budget.tokens.map(|tokens| format!("{} tokens", count(tokens))), view.budget.cost_micros.map(money)];
+    let budget: Vec<String> = budget.into_iter().flatten().collect();
+    if !budget.is_empty() {
+        facts.push(("budget", budget.join(", ")));
+    }
     if view.sub_agents.tokens + view.sub_agents.calls > 0 {
         let sub = &view.sub_agents;
         let text = format!("{} calls, {} tokens, {}", sub.calls, count(sub.tokens), money(sub.cost_micros));

@@ -136,5 +136,7 @@ fn a_budget_is_shown_and_raised_everywhere() {
     world.run(&["config", "set", "detect.budget.session_usd", "5"]);
     let limited = world.run(&["budget"]);
     assert!(limited.err.contains("The settings allow $5.00 a session."), "{limited:?}");
+    assert!(world.run(&["sessions"]).out.contains(" of "), "{}", world.run(&["sessions"]).out);
+    assert!(world.run(&["show", &name]).out.contains("budget"), "{}", world.run(&["show", &name]).out);
     assert_eq!(world.run(&["show", &name, "--json"]).json()["session"]["budget"]["tokens"], 1_000_000);
 }

@@ -89,13 +89,25 @@ fn render(sessions: &[SessionView], totals: &Totals, health: &HealthView) -> Str
             project = escape(session.project.as_deref().or(session.cwd.as_deref()).unwrap_or("")),
             model = escape(session.model.as_deref().unwrap_or("")),
             calls = session.calls,
-            tokens = session.tokens,
+            tokens = spent(session),
             at = session.last_at,
             ago = ago(now.since(session.last_at)),
         );
     }
     body.push_str("</tbody>\n</table>\n<p class=how>A paused session goes on with <code>belay resume ID</code>.</p>\n");
     frame(&body)
+}
+
+/// What it has spent, and what it may.
+fn spent(session: &SessionView) -> String {
+    let mut text = session.tokens.to_string();
+    if let Some(limit) = session.budget.tokens {
+        let _ = write!(text, " of {limit}");
+    }
+    if let Some(limit) = session.budget.cost_micros {
+        let _ = write!(text, ", ${:.2} of ${:.2}", session.cost_micros as f64 / 1e6, limit as f64 / 1e6);
+    }
+    text
 }
 
 /// How long ago, in the largest unit that fits.
