@@ -25,15 +25,22 @@ impl Client {
         Self { address, stream: connect(address), buf: vec![0; 1 << 16] }
     }
 
-    /// Sends a whole request and reads the whole answer.
+    /// Sends a whole request and reads the whole answer, which must be a good one.
     pub(crate) fn ask(&mut self, request: &[u8]) -> Timing {
+        self.try_ask(request).unwrap_or_else(|problem| panic!("{}: {problem}", self.address))
+    }
+
+    /// As [`Client::ask`], for those who may fail.
+    pub(crate) fn try_ask(&mut self, request: &[u8]) -> Result<Timing, String> {
         let start = Instant::now();
-        self.stream.write_all(request).expect("a request goes out");
+        self.stream.write_all(request).map_err(|error| error.to_string())?;
         let mut have = 0;
         let mut first = None;
         loop {
-            let n = self.stream.read(&mut self.buf[have..]).expect("an answer");
-            assert!(n > 0, "{} closed in the middle: {}", self.address, String::from_utf8_lossy(&self.buf[..have]));
+            let n = self.stream.read(&mut self.buf[have..]).map_err(|error| error.to_string())?;
+            if n == 0 {
+                return Err(format!("closed in the middle: {}", String::from_utf8_lossy(&self.buf[..have])));
+            }
             first.get_or_insert_with(|| start.elapsed());
             have += n;
             if complete(&self.buf[..have]) {
@@ -42,11 +49,13 @@ impl Client {
         }
         let total = start.elapsed();
         let answer = &self.buf[..have];
-        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(answer));
+        if !answer.starts_with(b"HTTP/1.1 200") {
+            return Err(String::from_utf8_lossy(answer).lines().next().unwrap_or_default().to_owned());
+        }
         if find(&answer[..have.min(1024)], b"onnection: close").is_some() {
             self.stream = connect(self.address);
         }
-        Timing { first: first.expect("a first byte"), total }
+        Ok(Timing { first: first.unwrap_or(total), total })
     }
 }
 

@@ -40,7 +40,11 @@ pub(crate) fn litellm(upstream: SocketAddr, scratch: &Path) -> Result<(Process, 
     let address = free_port();
     let mut command = Command::new(program);
     command.arg("--config").arg(config).args(["--host", "127.0.0.1", "--port", &address.port().to_string()]);
-    command.env("LITELLM_LOG", "ERROR").env("LITELLM_LOCAL_MODEL_COST_MAP", "True").current_dir(scratch);
+    command
+        .env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true")
+        .env("LITELLM_LOG", "ERROR")
+        .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        .current_dir(scratch);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     Ok((Process::start(&mut command)?, address))
 }
