@@ -19,7 +19,7 @@ use crate::framing::BadFraming;
 use crate::inspect::Turn;
 use crate::judge::Later;
 use crate::upstream::{Link, Trouble, Upstream};
-use download::{Download, DownloadError, End};
+use download::{Download, DownloadError, Downloaded, End};
 use upload::{UploadError, Uploaded};
 
 /// One request and its answer, while they are on their way.
@@ -144,14 +144,21 @@ impl<'a> Exchange<'a> {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(Stop::Up(error))),
             }
         }
+        loop {
+            match self.down.poll(cx, self.client, &mut self.link, &mut self.turn) {
+                Poll::Ready(Ok(Downloaded::Begun)) => {
+                    // Whoever looks at the answer has to know the question first.
+                    self.read();
+                    self.down.tell(&mut self.turn);
+                }
+                Poll::Ready(Ok(Downloaded::Ended(end))) => return Poll::Ready(Ok(Moved::Answered(end))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Stop::Down(error))),
+                Poll::Pending => break,
+            }
+        }
         if self.unread && self.up.is_sent() {
             // The upstream has work to do: now there is time to look.
             self.read();
-        }
-        match self.down.poll(cx, self.client, &mut self.link, &mut self.turn) {
-            Poll::Ready(Ok(end)) => return Poll::Ready(Ok(Moved::Answered(end))),
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(Stop::Down(error))),
-            Poll::Pending => {}
         }
         if (self.up.is_complete() || self.deaf) && self.client.poll_gone(cx).is_ready() {
             return Poll::Ready(Err(Stop::Up(UploadError::ClientGone)));
@@ -173,8 +180,9 @@ impl<'a> Exchange<'a> {
     }
 
     fn read(&mut self) {
-        self.unread = false;
-        if let Some(turn) = &mut self.turn {
+        if std::mem::take(&mut self.unread)
+            && let Some(turn) = &mut self.turn
+        {
             turn.observe(self.up.payload().as_deref());
         }
     }

@@ -31,6 +31,24 @@ pub(crate) struct Download {
     reusable: bool,
     /// Bytes that went through so far.
     moved: u64,
+    /// What the head said, until the turn is told.
+    untold: Option<Told>,
+}
+
+/// What an answer's head says about its body.
+#[derive(Debug)]
+struct Told {
+    status: u16,
+    kind: String,
+    encoding: Option<String>,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Downloaded {
+    /// Its first bytes are on their way to the client: now the turn can be told, see [`Download::tell`].
+    Begun,
+    Ended(End),
 }
 
 #[derive(Debug)]
@@ -83,6 +101,7 @@ impl Download {
             shown: Framer::new(Framing::Empty),
             reusable: false,
             moved: 0,
+            untold: None,
         }
     }
 
@@ -113,15 +132,18 @@ impl Download {
         client: &mut Client,
         link: &mut Link,
         turn: &mut Option<Turn>,
-    ) -> Poll<Result<End, DownloadError>> {
+    ) -> Poll<Result<Downloaded, DownloadError>> {
         loop {
             ready!(self.poll_pass_on(cx, client))?;
+            if self.untold.is_some() && turn.is_some() {
+                return Poll::Ready(Ok(Downloaded::Begun));
+            }
             self.show(turn);
             if self.end_if_due(turn) {
                 continue;
             }
             if let State::Done(end) = self.state {
-                return Poll::Ready(Ok(end));
+                return Poll::Ready(Ok(Downloaded::Ended(end)));
             }
             let buf = self.buf.get_or_insert_with(|| self.buffers.fixed(STREAM));
             if buf.spare().is_empty() {
@@ -138,7 +160,14 @@ impl Download {
                 Poll::Ready(Ok(n @ 1..)) => buf.filled(n),
                 Poll::Ready(_) => self.state = State::Done(self.ended_by_upstream()?),
             }
-            self.understand(turn)?;
+            self.understand()?;
+        }
+    }
+
+    /// Tells the turn what the answer's head said.
+    pub(crate) fn tell(&mut self, turn: &mut Option<Turn>) {
+        if let Some((told, turn)) = self.untold.take().zip(turn.as_mut()) {
+            turn.answer_begins(told.status, &told.kind, told.encoding.as_deref(), self.buffers.charge());
         }
     }
 
@@ -195,7 +224,7 @@ impl Download {
     }
 
     /// Finds out what of the new bytes may go on.
-    fn understand(&mut self, turn: &mut Option<Turn>) -> Result<(), DownloadError> {
+    fn understand(&mut self) -> Result<(), DownloadError> {
         loop {
             let Some(buf) = &mut self.buf else { return Ok(()) };
             match &mut self.state {
@@ -210,7 +239,7 @@ impl Download {
                     return Ok(());
                 }
                 State::Head => {
-                    if !self.read_head(turn)? {
+                    if !self.read_head()? {
                         return Ok(());
                     }
                 }
@@ -219,7 +248,7 @@ impl Download {
     }
 
     /// Reads one head; `false` when more of it has to come first.
-    fn read_head(&mut self, turn: &mut Option<Turn>) -> Result<bool, DownloadError> {
+    fn read_head(&mut self) -> Result<bool, DownloadError> {
         let Some(buf) = &mut self.buf else { return Ok(false) };
         let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
         let parsed = ResponseHead::parse(buf.data(), &mut room);
@@ -234,14 +263,11 @@ impl Download {
             head.relay(self.closing, &mut self.head);
             let framer = Framer::new(framing);
             self.shown = framer;
-            if let Some(turn) = turn {
-                turn.answer_begins(
-                    head.status,
-                    head.header("content-type").unwrap_or_default(),
-                    head.header("content-encoding"),
-                    self.buffers.charge(),
-                );
-            }
+            self.untold = Some(Told {
+                status: head.status,
+                kind: head.header("content-type").unwrap_or_default().to_owned(),
+                encoding: head.header("content-encoding").map(str::to_owned),
+            });
             self.state = match head.status {
                 101 => State::Done(End::Upgraded),
                 _ if framer.is_done() && self.closing => State::Done(End::Close),
