@@ -147,7 +147,8 @@ fn written(scratch: &Path, wanted: usize) -> u64 {
         let mut command = Command::new(binary().expect("it runs already"));
         let said = command.arg("--home").arg(home(scratch)).args(["status", "--json"]).output().expect("a status");
         let status: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
-        let sessions = status["totals"]["sessions"].as_u64().unwrap_or_default();
+        let by_state = status["totals"]["sessions"].as_object().into_iter().flatten();
+        let sessions: u64 = by_state.filter_map(|(_, count)| count.as_u64()).sum();
         if sessions >= wanted as u64 || Instant::now() > until {
             return sessions;
         }
