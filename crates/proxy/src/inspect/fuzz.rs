@@ -16,6 +16,14 @@ pub(crate) fn fuzz_conversation(bytes: &[u8], check: impl Fn(&[u8], &[Range<usiz
     for api in APIS {
         let mut growing = Conversation::default();
         for body in bytes.split(|byte| *byte == 0xff) {
+            let _ = identity::plan_in_body(body);
+            let with_note = nudge::with_note(api, body, "note");
+            // The walk finds its way through JSON; through anything else it only must not fall.
+            if !is_json(body) {
+                let _ = Conversation::default().read(api, body);
+                continue;
+            }
+            assert!(with_note.is_none_or(|with| is_json(&with)), "the note broke the body");
             let (known, afresh) = (growing.read(api, body), Conversation::default().read(api, body));
             assert_eq!(known.is_some(), afresh.is_some());
             if let (Some(known), Some(afresh)) = (known, afresh) {
@@ -25,14 +33,12 @@ pub(crate) fn fuzz_conversation(bytes: &[u8], check: impl Fn(&[u8], &[Range<usiz
                     items::read(api, &body[range], &mut |_| {});
                 }
             }
-            let _ = identity::plan_in_body(body);
-            if let Some(with) = nudge::with_note(api, body, "note")
-                && serde_json::from_slice::<serde_json::Value>(body).is_ok()
-            {
-                assert!(serde_json::from_slice::<serde_json::Value>(&with).is_ok(), "the note broke the body");
-            }
         }
     }
+}
+
+fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(body).is_ok()
 }
 
 /// Reads an answer whole and in pieces. The first bytes choose API, encoding, kind and the size of the pieces.
