@@ -108,7 +108,9 @@ impl Conversation {
         for checkpoint in &self.checkpoints {
             let Some(piece) = body.get(known.offset..checkpoint.offset) else { break };
             hasher.update(piece);
-            if hasher.digest() != checkpoint.hash {
+            // A message must also end where it ended: a number may have grown.
+            let ends = matches!(Scan::new(body, checkpoint.offset).peek(), Some(b',' | b']'));
+            if !ends || hasher.digest() != checkpoint.hash {
                 break;
             }
             known = *checkpoint;

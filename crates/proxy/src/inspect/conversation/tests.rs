@@ -118,3 +118,12 @@ proptest! {
         let _ = Conversation::default().read(Api::Chat, &bytes);
     }
 }
+
+#[test]
+fn a_message_that_grew_is_another_one() {
+    let mut conversation = Conversation::default();
+    conversation.read(Api::Messages, br#"{"messages":[2]}"#).expect("a conversation");
+    let news = conversation.read(Api::Messages, br#"{"messages":[22]}"#).expect("a conversation");
+    let whole = 13..15;
+    assert_eq!((news.messages.first(), news.messages.len()), (Some(&whole), 1));
+}
