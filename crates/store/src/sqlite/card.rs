@@ -52,8 +52,8 @@ pub(super) fn pack(card: &Card) -> rusqlite::Result<String> {
     let Card { facts, counters, spent: cost, clock: ProgressClock { at, since }, budget, incident, waiting } = card;
     let Facts { project, cwd, model, branch, task, transcript, agent_version, pid, started_at, last_at, ended_at } =
         facts;
-    let counted = counters_out(counters);
-    let (spent, since) = (spent_out(cost), spent_out(since));
+    let counted = pack_counters(counters);
+    let (spent, since) = (pack_spent(cost), pack_spent(since));
     let times = [started_at.millis(), last_at.millis(), at.millis(), ended_at.map_or(0, Time::millis)];
     super::sessions::to_json(&Packed {
         counters: Cow::Borrowed(&counted),
@@ -78,8 +78,29 @@ fn borrow(text: &Option<String>) -> Option<Cow<'_, str>> {
     text.as_deref().map(Cow::Borrowed)
 }
 
-fn counters_out(counters: &Counters) -> [u64; 14] {
-    let Counters {
+/// How the numbers of a struct are packed and unpacked. Their order is said here once; the struct is taken apart and
+/// put together by name, so that whoever adds a field finds this place.
+macro_rules! numbers {
+    ($pack:ident, $unpack:ident, $of:ident { $($field:ident),* $(; $part:ident: $inner:ident { $($within:ident),* })? }) => {
+        fn $pack(numbers: &$of) -> [u64; [$(stringify!($field),)* $($(stringify!($within),)*)?].len()] {
+            let $of { $($field,)* $($part: $inner { $($within),* })? } = *numbers;
+            [$($field,)* $($($within,)*)?]
+        }
+
+        /// A number that an older Belay did not write is zero.
+        fn $unpack(numbers: &[u64]) -> $of {
+            let mut numbers = numbers.iter().copied();
+            $(let $field = numbers.next().unwrap_or(0);)*
+            $($(let $within = numbers.next().unwrap_or(0);)*)?
+            $of { $($field,)* $($part: $inner { $($within),* })? }
+        }
+    };
+}
+
+numbers!(
+    pack_counters,
+    unpack_counters,
+    Counters {
         events,
         calls,
         results,
@@ -93,36 +114,13 @@ fn counters_out(counters: &Counters) -> [u64; 14] {
         nudges,
         pauses,
         sub_agents,
-        compactions,
-    } = *counters;
-    [
-        events,
-        calls,
-        results,
-        errors,
-        human_turns,
-        answers,
-        edits,
-        failed_checks,
-        passed_checks,
-        findings,
-        nudges,
-        pauses,
-        sub_agents,
-        compactions,
-    ]
-}
+        compactions
+    }
+);
 
-fn spent_out(spent: &Spent) -> [u64; 7] {
-    let Spent { calls, usage: Usage { input, output, cache_read, cache_write }, cost_micros, millis } = *spent;
-    [calls, cost_micros, millis, input, output, cache_read, cache_write]
-}
-
-fn spent_in(numbers: &[u64]) -> Spent {
-    let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
-    let usage = Usage { input: at(3), output: at(4), cache_read: at(5), cache_write: at(6) };
-    Spent { calls: at(0), cost_micros: at(1), millis: at(2), usage }
-}
+numbers!(pack_spent, unpack_spent, Spent {
+    calls, cost_micros, millis; usage: Usage { input, output, cache_read, cache_write }
+});
 
 /// Reads what [`pack`] wrote; an empty object is the card of a session without events.
 pub(super) fn unpack(json: &str) -> serde_json::Result<Card> {
@@ -131,27 +129,11 @@ pub(super) fn unpack(json: &str) -> serde_json::Result<Card> {
     }
     let packed: Packed<'_> = serde_json::from_str(json)?;
     let time = |place: usize| Time::from_millis(packed.times.get(place).copied().unwrap_or(0));
-    let count = |place: usize| packed.counters.get(place).copied().unwrap_or(0);
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     Ok(Card {
-        counters: Counters {
-            events: count(0),
-            calls: count(1),
-            results: count(2),
-            errors: count(3),
-            human_turns: count(4),
-            answers: count(5),
-            edits: count(6),
-            failed_checks: count(7),
-            passed_checks: count(8),
-            findings: count(9),
-            nudges: count(10),
-            pauses: count(11),
-            sub_agents: count(12),
-            compactions: count(13),
-        },
-        spent: spent_in(&packed.spent),
-        clock: ProgressClock { at: time(2), since: spent_in(&packed.since) },
+        counters: unpack_counters(&packed.counters),
+        spent: unpack_spent(&packed.spent),
+        clock: ProgressClock { at: time(2), since: unpack_spent(&packed.since) },
         facts: Facts {
             started_at: time(0),
             last_at: time(1),
