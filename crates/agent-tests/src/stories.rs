@@ -24,3 +24,26 @@ pub fn thirty_calls(bench: &Workbench) -> Script {
     }
     script.shell("sh check.sh").shell("git status --short").text("All six are done.")
 }
+
+/// Tells each story of a suite once for every agent: `codex::<story>`, `gemini::<story>`, and so on. A story is a
+/// function of a module beside the call, and takes the agent's recipe.
+#[macro_export]
+macro_rules! for_each_agent {
+    ($($file:ident::$story:ident),* $(,)?) => {
+        $crate::for_each_agent! { codex CODEX: $($file::$story),* }
+        $crate::for_each_agent! { claude_code CLAUDE_CODE: $($file::$story),* }
+        $crate::for_each_agent! { gemini GEMINI: $($file::$story),* }
+        $crate::for_each_agent! { copilot COPILOT: $($file::$story),* }
+        $crate::for_each_agent! { opencode OPENCODE: $($file::$story),* }
+    };
+    ($agent:ident $recipe:ident: $($file:ident::$story:ident),*) => {
+        mod $agent {
+            $(
+                #[test]
+                fn $story() {
+                    super::$file::$story(&$crate::recipe::$recipe);
+                }
+            )*
+        }
+    };
+}

@@ -6,7 +6,9 @@ use belay_scripted_model::{Script, ScriptedModel};
 
 use crate::rope::{Rope, number};
 
-pub(crate) fn a_loop_ends_in_one_refused_request_and_a_resume_goes_on(recipe: &'static Recipe) {
+pub(crate) fn a_loop_ends_in_one_refused_request_and_a_resume_goes_on_in_the_same_conversation(
+    recipe: &'static Recipe,
+) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
