@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use belay_core::{Excerpt, Time};
@@ -17,9 +18,7 @@ pub(crate) fn note(logs: &Path, now: Time, agent: &str, problem: &str) {
     }
     let _ = std::fs::create_dir_all(logs);
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.append(true).create(true).mode(0o600);
     if let Ok(mut file) = options.open(path) {
         let problem = Excerpt::bounded(problem, 1024);
         let line = format!("{now} {agent}: {}\n", problem.as_str().replace('\n', " "));

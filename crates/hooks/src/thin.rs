@@ -4,7 +4,6 @@
 //! runtime, no configuration unless it must decide by itself.
 
 mod payload;
-#[cfg(unix)]
 mod socket;
 
 use std::ffi::OsString;
@@ -115,7 +114,6 @@ fn answer(args: &Args, env: &Env, places: &Places, now: Time, log: &dyn Fn(&str)
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
         run: env.text("BELAY_SESSION").map(str::to_owned),
     };
-    #[cfg(unix)]
     let absent = match socket::ask(places, &ask) {
         Ok(answer) => return answer,
         Err(socket::Silence::Absent) => true,
@@ -124,8 +122,6 @@ fn answer(args: &Args, env: &Env, places: &Places, now: Time, log: &dyn Fn(&str)
             false
         }
     };
-    #[cfg(not(unix))]
-    let absent = false;
     match by_itself(env, places, &ask, absent.then_some(args)) {
         Ok(answer) => answer,
         Err(problem) => {
@@ -158,7 +154,6 @@ fn by_itself(env: &Env, places: &Places, ask: &Ask, absent: Option<&Args>) -> Re
     Ok(handle(&Desk::default(), &mut engine, ask))
 }
 
-#[cfg(unix)]
 fn start_resident(env: &Env, places: &Places, args: &Args, idle: Span) {
     let started = std::env::current_exe()
         .and_then(|belay| crate::autostart::start(places, env, args.home.as_deref(), &belay, idle));
@@ -168,17 +163,8 @@ fn start_resident(env: &Env, places: &Places, args: &Args, idle: Span) {
     }
 }
 
-#[cfg(not(unix))]
-fn start_resident(_env: &Env, _places: &Places, _args: &Args, _idle: Span) {}
-
-#[cfg(unix)]
 fn parent() -> Option<u32> {
     rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
-}
-
-#[cfg(not(unix))]
-fn parent() -> Option<u32> {
-    None
 }
 
 /// Whether nobody sits here.

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A log file that is put aside when it grows too big: `serve.log`, `serve.log.1`, ...
@@ -30,12 +31,7 @@ impl LogFile {
                 std::fs::create_dir_all(folder)?;
             }
             let mut options = OpenOptions::new();
-            options.append(true).create(true);
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::OpenOptionsExt;
-                options.mode(0o600);
-            }
+            options.append(true).create(true).mode(0o600);
             let file = options.open(&self.path)?;
             self.size = file.metadata().map_or(0, |found| found.len());
             self.file = Some(file);

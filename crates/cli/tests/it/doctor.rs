@@ -41,7 +41,6 @@ fn a_fresh_home_is_well() {
     ");
 }
 
-#[cfg(unix)]
 #[test]
 fn every_fault_comes_with_its_remedy() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,7 @@
 //! HTTP: the page, the API, and who is kept out.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::resident::Serve;
 use crate::world::{World, call, lines};
 
@@ -96,12 +98,8 @@ fn decisions_need_the_token() {
     assert_eq!(status(&done), "200", "{done}");
     assert_eq!(body(&done)["session"]["state"], "paused");
     assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"][0]["state"], "paused");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::metadata(world.state().join("token")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
+    let mode = std::fs::metadata(world.state().join("token")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

@@ -45,7 +45,6 @@ fn it_says_where_it_is_and_leaves_when_asked() {
     assert!(!world.state().join("belay.sock").exists());
 }
 
-#[cfg(unix)]
 #[test]
 fn only_its_owner_can_open_the_socket() {
     use std::os::unix::fs::PermissionsExt;

@@ -66,7 +66,6 @@ fn look(pid: u32) -> Option<Process> {
 }
 
 /// Interrupts a process, as Ctrl-C would.
-#[cfg(unix)]
 pub fn interrupt(pid: u32) {
     use rustix::process::{Pid, Signal, kill_process};
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
@@ -74,6 +73,3 @@ pub fn interrupt(pid: u32) {
         let _ = kill_process(pid, Signal::INT);
     }
 }
-
-#[cfg(not(unix))]
-pub fn interrupt(_pid: u32) {}

@@ -265,7 +265,6 @@ fn what_was_shown_is_what_is_changed() {
     assert!(matches!(error, SetupError::Changed(_)), "{error}");
 }
 
-#[cfg(unix)]
 #[test]
 fn links_are_followed_and_stay() {
     let home = Home::new();
