@@ -18,3 +18,27 @@ belay_agent_tests::for_each_agent! {
     cutting::chanting_is_cut_off_and_the_agent_goes_on,
     together::hooks_and_proxy_are_one_session,
 }
+
+/// Gemini's API sends calls in one piece, so there is nothing to cut.
+mod calls_in_pieces {
+    use belay_agent_tests::recipe::{CLAUDE_CODE, CODEX, COPILOT, COPILOT_RESPONSES, OPENCODE};
+
+    use super::cutting::a_call_that_chants_is_cut_off_and_not_run;
+
+    #[test]
+    fn a_call_that_chants_is_cut_off_and_not_run_over_responses() {
+        a_call_that_chants_is_cut_off_and_not_run(&CODEX);
+        a_call_that_chants_is_cut_off_and_not_run(&COPILOT_RESPONSES);
+    }
+
+    #[test]
+    fn a_call_that_chants_is_cut_off_and_not_run_over_messages() {
+        a_call_that_chants_is_cut_off_and_not_run(&CLAUDE_CODE);
+        a_call_that_chants_is_cut_off_and_not_run(&COPILOT);
+    }
+
+    #[test]
+    fn a_call_that_chants_is_cut_off_and_not_run_over_chat() {
+        a_call_that_chants_is_cut_off_and_not_run(&OPENCODE);
+    }
+}

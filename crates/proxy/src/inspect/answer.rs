@@ -4,10 +4,12 @@ mod chat;
 mod ending;
 mod failure;
 mod generate;
+mod input;
 mod messages;
 mod responses;
+mod watch;
 
-use belay_core::chant::{Chant, ChantFinding, ChantRules};
+use belay_core::chant::{ChantFinding, ChantRules};
 use belay_core::event::Usage;
 
 use super::api::Api;
@@ -17,14 +19,13 @@ use crate::sse::{Decoder, SseEvent};
 
 pub(crate) use ending::ending;
 pub(crate) use failure::Failure;
+use input::Input;
+use watch::Watch;
 
 /// Most text of an answer that is kept, to compare it with others.
 const KEPT_TEXT: usize = 32 * 1024;
 /// Longest plain answer that is looked at.
 const KEPT_BODY: usize = 8 * 1024 * 1024;
-/// Shorter answers are no chants, and most answers are short.
-const WORTH_WATCHING: usize = 600;
-
 /// What was answered, as far as it has come.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answered {
@@ -41,15 +42,24 @@ pub(crate) struct Answered {
     pub(crate) complete: bool,
     /// Bytes of text and arguments so far: what the output costs can be guessed from it.
     pub(crate) said: u64,
+    /// Text and arguments that nobody has watched yet.
+    fresh: Fresh,
     /// What the stream is in the middle of.
     pub(crate) place: Place,
+}
+
+/// What has come since somebody looked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Fresh {
+    text: String,
+    input: String,
 }
 
 /// What a stream is in the middle of, for whoever has to end it properly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The open block or item: its index, and whether it is text.
-    pub(crate) open: Option<(u64, bool)>,
+    /// The open block or item: its index, and what it is.
+    pub(crate) open: Option<(u64, Open)>,
     /// Id of the open item.
     pub(crate) item: String,
     /// Blocks and items so far.
@@ -58,6 +68,20 @@ pub(crate) struct Place {
     pub(crate) sequence: u64,
     /// Finished items, as they were sent.
     pub(crate) finished: Vec<String>,
+    /// The input of the open call, where nothing else tells when it is complete.
+    input: Input,
+}
+
+/// What an open block or item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Open {
+    Text,
+    /// The input of a tool call, in JSON.
+    Input,
+    /// The input of a tool call, in words: any beginning of it could be taken for the whole.
+    Words,
+    /// A thought, or something we know nothing about.
+    Other,
 }
 
 /// How the answer's body is written.
@@ -80,15 +104,6 @@ pub(crate) struct Reader {
     chant: Watch,
     /// What is kept of the body.
     charge: Charge,
-}
-
-/// Watches for degenerate output. The watcher is large, so it is made when the answer gets long.
-#[derive(Debug)]
-struct Watch {
-    rules: Option<ChantRules>,
-    chant: Option<Box<Chant>>,
-    watched: usize,
-    finding: Option<ChantFinding>,
 }
 
 impl Form {
@@ -123,7 +138,7 @@ impl Reader {
             Some(decoded) => (decoded, form),
             None => (Decoded::Plain, Form::Blind),
         };
-        let chant = Watch { rules: chant, chant: None, watched: 0, finding: None };
+        let chant = Watch::new(chant);
         Self { api, status, form, decoded, answered: Answered::default(), chant, charge }
     }
 
@@ -141,7 +156,7 @@ impl Reader {
             (self.form, self.decoded) = (Form::Blind, Decoded::Plain);
             self.charge.set(0);
         }
-        self.chant.look(&self.answered.text);
+        self.chant.look(&mut self.answered.fresh);
     }
 
     /// What has come so far.
@@ -151,7 +166,7 @@ impl Reader {
 
     /// The output degenerated.
     pub(crate) fn chanting(&self) -> Option<&ChantFinding> {
-        self.chant.finding.as_ref()
+        self.chant.finding()
     }
 
     /// Whether another event could be added to the stream right here.
@@ -173,11 +188,11 @@ impl Reader {
                 self.answered.failure = Some(Failure::read(self.status, body));
             } else if whole {
                 read_plain(self.api, body, &mut self.answered);
-                self.chant.look(&self.answered.text);
+                self.chant.look(&mut self.answered.fresh);
             }
         }
         self.answered.complete |= whole;
-        (self.answered, self.chant.finding)
+        (self.answered, self.chant.into_finding())
     }
 }
 
@@ -201,26 +216,19 @@ fn read_plain(api: Api, body: &[u8], answered: &mut Answered) {
     read(body, answered);
 }
 
-impl Watch {
-    fn look(&mut self, text: &str) {
-        let Some(rules) = self.rules else { return };
-        if text.len() < WORTH_WATCHING || text.len() == self.watched {
-            return;
-        }
-        let chant = self.chant.get_or_insert_with(|| Box::new(Chant::new(&rules)));
-        if let Some(finding) = chant.push(&text[self.watched..]) {
-            self.finding = Some(finding);
-        }
-        self.watched = text.len();
-    }
-}
-
 impl Answered {
     /// Adds a piece of the text.
     fn say(&mut self, piece: &str) {
         self.said += piece.len() as u64;
+        self.fresh.text.push_str(piece);
         let room = KEPT_TEXT.saturating_sub(self.text.len());
         self.text.push_str(&piece[..piece.floor_char_boundary(room.min(piece.len()))]);
+    }
+
+    /// Adds a piece of a call's input.
+    fn ask_for(&mut self, piece: &str) {
+        self.said += piece.len() as u64;
+        self.fresh.input.push_str(piece);
     }
 
     /// Keeps the first value that is told.

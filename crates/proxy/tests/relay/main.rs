@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop there")]
 
 mod credentials;
+mod cutting;
 mod faults;
 mod inspection;
 mod interventions;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure};
+use super::{Answered, Failure, Input, Open};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -42,17 +42,28 @@ struct Delta<'a> {
 
 #[derive(Deserialize)]
 struct Call<'a> {
+    #[serde(default)]
+    index: u64,
     /// Only the first piece of a call has it.
     #[serde(default)]
     id: Option<IgnoredAny>,
     #[serde(borrow, default)]
     function: Option<Function<'a>>,
+    /// A tool that takes words instead of JSON.
+    #[serde(borrow, default)]
+    custom: Option<Custom<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Function<'a> {
     #[serde(borrow, default)]
     arguments: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Custom<'a> {
+    #[serde(borrow, default)]
+    input: Cow<'a, str>,
 }
 
 #[derive(Default, Deserialize)]
@@ -100,11 +111,25 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
     if let Some(choice) = chunk.choices.into_iter().next() {
         if let Some(delta) = choice.delta {
             answered.say(&delta.content.unwrap_or_default());
-            for call in delta.tool_calls.unwrap_or_default() {
-                answered.tool_calls += u32::from(call.id.is_some());
-                answered.said += call.function.map_or(0, |function| function.arguments.len() as u64);
-            }
+            delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| read_call(call, answered));
         }
         Answered::set(&mut answered.stop, choice.finish_reason);
+    }
+}
+
+/// Only the next call, or the end of the answer, shows that a call is complete; its JSON does so before.
+fn read_call(call: Call<'_>, answered: &mut Answered) {
+    if call.id.is_some() {
+        answered.tool_calls += 1;
+        answered.place.input = Input::default();
+    }
+    if let Some(custom) = call.custom {
+        answered.ask_for(&custom.input);
+        answered.place.open = Some((call.index, Open::Words));
+    } else {
+        let arguments = call.function.map(|function| function.arguments).unwrap_or_default();
+        answered.ask_for(&arguments);
+        answered.place.input.push(&arguments);
+        answered.place.open = (!answered.place.input.is_complete()).then_some((call.index, Open::Input));
     }
 }

@@ -1,18 +1,26 @@
 //! A proper end for a stream that is cut off: what the agent has got stays, a sentence says why it
 //! ends here, and the agent's own parser sees a complete answer.
+//!
+//! A tool call in the middle of its input must not be acted upon: half a command can do worse than the
+//! whole. So its input is spoilt (no JSON goes on like that: some clients make do with the beginning of
+//! an object), and where the API closes calls one by one it is never closed. Agents drop such a call
+//! and end their turn, or tell the model that its input was invalid; none of those we tried retries or
+//! runs it. An error event would be the other way, but some agents send the request again at once when
+//! they see one, and would have the same answer cut again.
 
 use serde_json::{Value, json};
 
-use super::Answered;
+use super::input::SPOILT;
+use super::{Answered, Open};
 use crate::inspect::api::Api;
 
 /// The events that end a stream here; `None` in the middle of something that cannot be ended, such as
-/// the input of a tool call.
+/// the input of a tool that takes plain words.
 pub(crate) fn ending(api: Api, answered: &Answered, note: &str) -> Option<String> {
     match api {
         Api::Chat => chat(answered, note),
-        Api::Responses => responses(answered, note),
-        Api::Messages => messages(answered, note),
+        Api::Responses => Some(responses(answered, note)),
+        Api::Messages => Some(messages(answered, note)),
         Api::Generate => Some(generate(answered, note)),
     }
 }
@@ -27,48 +35,57 @@ fn data(event: &Value) -> String {
 }
 
 fn chat(answered: &Answered, note: &str) -> Option<String> {
-    if answered.tool_calls > 0 {
-        return None;
-    }
     let chunk = |delta: Value, finish: Value| {
         data(&json!({
             "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
             "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
         }))
     };
+    let spoilt = match answered.place.open {
+        Some((index, Open::Input)) => {
+            let call = json!({ "index": index, "function": { "arguments": SPOILT } });
+            chunk(json!({ "tool_calls": [call] }), Value::Null)
+        }
+        Some((_, Open::Words)) => return None,
+        _ => String::new(),
+    };
     let text = chunk(json!({ "content": note }), Value::Null);
-    let stop = chunk(json!({}), json!("stop"));
-    Some(format!("{text}{stop}data: [DONE]\n\n"))
+    // Calls stay in the conversation, so each of them needs an answer, be it that it was invalid.
+    let stop = chunk(json!({}), json!(if answered.tool_calls > 0 { "tool_calls" } else { "stop" }));
+    Some(format!("{spoilt}{text}{stop}data: [DONE]\n\n"))
 }
 
-fn messages(answered: &Answered, note: &str) -> Option<String> {
+fn messages(answered: &Answered, note: &str) -> String {
     let event = |name: &str, body: Value| format!("event: {name}\ndata: {body}\n\n");
     let stop = |index: u64| event("content_block_stop", json!({ "type": "content_block_stop", "index": index }));
-    let text = |index: u64| {
-        let delta = json!({ "type": "text_delta", "text": note });
+    let delta = |index: u64, delta: Value| {
         event("content_block_delta", json!({ "type": "content_block_delta", "index": index, "delta": delta }))
     };
     let mut out = String::new();
-    match answered.place.open {
-        Some((index, true)) => out.extend([text(index), stop(index)]),
-        // A thought can be left; the input of a call cannot.
-        Some(_) if answered.tool_calls > 0 => return None,
+    let index = match answered.place.open {
+        Some((index, Open::Text)) => index,
         open => {
-            out.extend(open.map(|(index, _)| stop(index)));
-            let index = answered.place.count;
-            let block = json!({ "type": "text", "text": "" });
+            // Neither a call nor a thought is closed: the one would be run, the other lacks its signature.
+            if let Some((index, Open::Input)) = open {
+                out.push_str(&delta(index, json!({ "type": "input_json_delta", "partial_json": SPOILT })));
+            }
+            let (index, block) = (answered.place.count, json!({ "type": "text", "text": "" }));
             let start = json!({ "type": "content_block_start", "index": index, "content_block": block });
-            out.extend([event("content_block_start", start), text(index), stop(index)]);
+            out.push_str(&event("content_block_start", start));
+            index
         }
-    }
-    let delta = json!({ "stop_reason": "end_turn", "stop_sequence": null });
+    };
+    out.extend([delta(index, json!({ "type": "text_delta", "text": note })), stop(index)]);
+    let half = u32::from(matches!(answered.place.open, Some((_, Open::Input))));
+    let reason = if answered.tool_calls > half { "tool_use" } else { "end_turn" };
+    let stopped = json!({ "stop_reason": reason, "stop_sequence": null });
     let usage = json!({ "output_tokens": output_tokens(answered) });
-    out.push_str(&event("message_delta", json!({ "type": "message_delta", "delta": delta, "usage": usage })));
+    out.push_str(&event("message_delta", json!({ "type": "message_delta", "delta": stopped, "usage": usage })));
     out.push_str(&event("message_stop", json!({ "type": "message_stop" })));
-    Some(out)
+    out
 }
 
-fn responses(answered: &Answered, note: &str) -> Option<String> {
+fn responses(answered: &Answered, note: &str) -> String {
     let place = &answered.place;
     let mut sequence = place.sequence;
     let mut out = String::new();
@@ -79,14 +96,17 @@ fn responses(answered: &Answered, note: &str) -> Option<String> {
         out.push_str(&format!("event: {name}\ndata: {body}\n\n"));
     };
     let (index, item, before) = match place.open {
-        Some((index, true)) => (index, place.item.clone(), answered.text.as_str()),
-        Some(_) => return None,
-        None => (place.count, "msg_belay".to_owned(), ""),
+        Some((index, Open::Text)) => (index, place.item.clone(), answered.text.as_str()),
+        _ => (place.count, "msg_belay".to_owned(), ""),
     };
+    if let Some((index, Open::Input)) = place.open {
+        let (kind, item) = ("response.function_call_arguments.delta", &place.item);
+        event(json!({ "type": kind, "item_id": item, "output_index": index, "delta": SPOILT }));
+    }
     let text = format!("{before}{note}");
     let part = json!({ "type": "output_text", "text": text, "annotations": [] });
     let message = |status: &str, content: Value| json!({ "id": item, "type": "message", "role": "assistant", "status": status, "content": content });
-    if place.open.is_none() {
+    if !matches!(place.open, Some((_, Open::Text))) {
         let item = message("in_progress", json!([]));
         event(json!({ "type": "response.output_item.added", "output_index": index, "item": item }));
     }
@@ -111,7 +131,7 @@ fn responses(answered: &Answered, note: &str) -> Option<String> {
         "output": output, "usage": usage, "error": null,
     });
     event(json!({ "type": "response.completed", "response": response }));
-    Some(out)
+    out
 }
 
 fn generate(answered: &Answered, note: &str) -> String {
@@ -130,3 +150,6 @@ fn generate(answered: &Answered, note: &str) -> String {
         "responseId": answered.id,
     }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure};
+use super::{Answered, Failure, Open};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -56,6 +56,8 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     partial_json: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
     stop_reason: Option<Cow<'a, str>>,
 }
 
@@ -94,14 +96,20 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
         "content_block_start" => {
             let kind = event.content_block.map(|block| block.kind).unwrap_or_default();
             answered.tool_calls += u32::from(kind == "tool_use");
-            answered.place.open = Some((event.index, kind == "text"));
+            let open = match &*kind {
+                "text" => Open::Text,
+                "tool_use" => Open::Input,
+                _ => Open::Other,
+            };
+            answered.place.open = Some((event.index, open));
             answered.place.count = event.index + 1;
         }
         "content_block_stop" => answered.place.open = None,
         "content_block_delta" => {
             if let Some(delta) = event.delta {
                 answered.say(&delta.text.unwrap_or_default());
-                answered.said += delta.partial_json.map_or(0, |json| json.len() as u64);
+                answered.ask_for(&delta.partial_json.unwrap_or_default());
+                answered.said += delta.thinking.map_or(0, |thought| thought.len() as u64);
             }
         }
         "message_delta" => {

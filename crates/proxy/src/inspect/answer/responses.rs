@@ -6,7 +6,7 @@ use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure};
+use super::{Answered, Failure, Open};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -94,11 +94,16 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
     match &*event.kind {
         "response.output_text.delta" => answered.say(&event.delta.unwrap_or_default()),
         "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-            answered.said += event.delta.map_or(0, |delta| delta.len() as u64);
+            answered.ask_for(&event.delta.unwrap_or_default());
         }
         "response.output_item.added" => {
             if let Some(item) = item() {
-                answered.place.open = Some((event.output_index, item.kind == "message"));
+                let open = match &*item.kind {
+                    "message" => Open::Text,
+                    "function_call" => Open::Input,
+                    _ => Open::Other,
+                };
+                answered.place.open = Some((event.output_index, open));
                 answered.place.count = event.output_index + 1;
                 answered.place.item = item.id.into_owned();
             }

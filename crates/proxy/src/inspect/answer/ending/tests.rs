@@ -1,0 +1,96 @@
+use serde_json::Value;
+
+use super::*;
+use crate::buffer::Buffers;
+use crate::inspect::answer::Reader;
+
+/// Up to the middle of a second call's input, with a whole call before it.
+const CHAT: &str = "data: {\"id\":\"c1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"{\\\"command\\\":\\\"ls\\\"}\"}}]}}]}\n\n\
+data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":1,\"id\":\"call_2\",\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"\"}}]}}]}\n\n\
+data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":1,\"function\":{\"arguments\":\"{\\\"command\\\":\\\"rm -r /tmp\"}}]}}]}\n\n";
+
+const MESSAGES: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"model\":\"m\",\"usage\":{\"input_tokens\":40,\"output_tokens\":1}}}\n\n\
+event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"Bash\",\"input\":{}}}\n\n\
+event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"command\\\":\\\"rm -r /tmp\"}}\n\n";
+
+const RESPONSES: &str = "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_1\",\"model\":\"m\",\"status\":\"in_progress\"}}\n\n\
+event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":1,\"output_index\":0,\"item\":{\"id\":\"fc_1\",\"type\":\"function_call\",\"call_id\":\"call_1\",\"name\":\"exec_command\",\"arguments\":\"\"}}\n\n\
+event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"sequence_number\":2,\"item_id\":\"fc_1\",\"output_index\":0,\"delta\":\"{\\\"cmd\\\":\\\"rm -r /tmp\"}\n\n";
+
+/// What the events of an ending say, in the order they come.
+fn ended(api: Api, stream: &str) -> Vec<Value> {
+    let mut reader = Reader::new(api, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
+    reader.feed(stream.as_bytes());
+    assert!(reader.may_end_here());
+    let text = ending(api, reader.so_far(), "[cut]").expect("an ending");
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    data.map(|data| serde_json::from_str(data).expect("JSON")).collect()
+}
+
+fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
+
+#[test]
+fn half_a_call_in_chat_can_be_answered_but_not_run() {
+    let events = ended(Api::Chat, CHAT);
+    let calls: Vec<&Value> = events.iter().map(|event| &event["choices"][0]["delta"]["tool_calls"][0]).collect();
+    assert_eq!((&calls[0]["index"], &calls[0]["function"]["arguments"]), (&1.into(), &SPOILT.into()));
+    assert!(calls[1..].iter().all(|call| call.is_null()), "the whole call is left as it is: {events:?}");
+    assert_eq!(events[1]["choices"][0]["delta"]["content"], "[cut]");
+    assert_eq!(events[2]["choices"][0]["finish_reason"], "tool_calls");
+    let whole = ended(Api::Chat, CHAT.split_inclusive("\n\n").next().unwrap());
+    assert!(!whole.iter().any(|event| event.to_string().contains("arguments")), "{whole:?}");
+    assert_eq!(whole.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
+}
+
+#[test]
+fn half_a_call_of_a_tool_that_takes_words_cannot_be_ended() {
+    let stream = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"type\":\"custom\",\"custom\":{\"name\":\"sh\",\"input\":\"rm -r /\"}}]}}]}\n\n";
+    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
+    reader.feed(stream.as_bytes());
+    assert_eq!(ending(Api::Chat, reader.so_far(), "[cut]"), None);
+}
+
+#[test]
+fn half_a_call_in_messages_is_never_closed() {
+    let events = ended(Api::Messages, MESSAGES);
+    assert_eq!(events[0]["index"], 0);
+    assert_eq!(events[0]["delta"]["partial_json"], SPOILT);
+    let closed: Vec<&Value> = of_type(&events, "content_block_stop").iter().map(|event| &event["index"]).collect();
+    assert_eq!(closed, [&Value::from(1)]);
+    assert_eq!(of_type(&events, "message_delta")[0]["delta"]["stop_reason"], "end_turn");
+    assert_eq!(events.last().unwrap()["type"], "message_stop");
+}
+
+#[test]
+fn whole_calls_before_half_a_call_in_messages_are_run() {
+    let closed = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
+    let second = MESSAGES.split_inclusive("\n\n").skip(1).collect::<String>().replace("\"index\":0", "\"index\":1");
+    let events = ended(Api::Messages, &format!("{MESSAGES}{closed}{second}"));
+    assert_eq!(events[0]["index"], 1);
+    assert_eq!(of_type(&events, "message_delta")[0]["delta"]["stop_reason"], "tool_use");
+}
+
+#[test]
+fn a_thought_in_messages_is_never_closed() {
+    let start = MESSAGES.split_inclusive("\n\n").next().unwrap();
+    let thought = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n\
+                   data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"Hm\"}}\n\n";
+    let events = ended(Api::Messages, &format!("{start}{thought}"));
+    assert_eq!((&events[0]["type"], &events[0]["index"]), (&"content_block_start".into(), &1.into()));
+    assert!(of_type(&events, "content_block_stop").iter().all(|event| event["index"] == 1), "{events:?}");
+}
+
+#[test]
+fn half_a_call_in_responses_is_never_done() {
+    let events = ended(Api::Responses, RESPONSES);
+    assert_eq!((&events[0]["item_id"], &events[0]["delta"]), (&"fc_1".into(), &SPOILT.into()));
+    let done: Vec<&Value> =
+        of_type(&events, "response.output_item.done").iter().map(|event| &event["item"]["type"]).collect();
+    assert_eq!(done, ["message"]);
+    let output = events.last().unwrap()["response"]["output"].to_string();
+    assert!(output.contains("[cut]") && !output.contains("function_call"), "{output}");
+    let numbers: Vec<u64> = events.iter().filter_map(|event| event["sequence_number"].as_u64()).collect();
+    assert_eq!(numbers, (3..3 + events.len() as u64).collect::<Vec<_>>());
+}

@@ -1,0 +1,38 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn object() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![any::<i32>().prop_map(Value::from), ".*".prop_map(Value::from), Just(Value::Null)];
+    let value = leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map(".*", inner, 0..4).prop_map(|map| json!(map)),
+        ]
+    });
+    prop::collection::hash_map(".*", value, 0..4).prop_map(|map| json!(map))
+}
+
+proptest! {
+    #[test]
+    fn an_object_is_complete_at_its_end_and_not_before(object in object(), at in any::<prop::sample::Index>()) {
+        let text = object.to_string();
+        let cut = text.floor_char_boundary(at.index(text.len()));
+        let mut input = Input::default();
+        input.push(&text[..cut]);
+        prop_assert!(!input.is_complete());
+        input.push(&text[cut..]);
+        prop_assert!(input.is_complete());
+    }
+
+    #[test]
+    fn nothing_can_be_made_of_a_spoilt_beginning(object in object(), at in any::<prop::sample::Index>(), more in ".*") {
+        let text = object.to_string();
+        let cut = text.floor_char_boundary(at.index(text.len()));
+        for rest in ["", &text[cut..], &more, "\"}", "}"] {
+            let spoilt = format!("{}{SPOILT}{rest}", &text[..cut]);
+            prop_assert!(serde_json::from_str::<Value>(&spoilt).is_err(), "{spoilt}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+use std::fmt::Write;
+
+use super::*;
+
+/// How many bytes it took to notice.
+fn noticed(pieces: impl Iterator<Item = Fresh>) -> Option<usize> {
+    let mut watch = Watch::new(Some(ChantRules::default()));
+    let mut said = 0;
+    for mut fresh in pieces {
+        said += fresh.text.len() + fresh.input.len();
+        watch.look(&mut fresh);
+        assert_eq!(fresh, Fresh::default(), "what was looked at is not kept");
+        if watch.finding().is_some() {
+            return Some(said);
+        }
+    }
+    None
+}
+
+fn text(piece: impl Into<String>) -> Fresh {
+    Fresh { text: piece.into(), input: String::new() }
+}
+
+fn input(piece: impl Into<String>) -> Fresh {
+    Fresh { text: String::new(), input: piece.into() }
+}
+
+#[test]
+fn chanting_is_noticed_however_late_it_begins() {
+    let mut healthy = String::new();
+    for number in 0..20_000_u64 {
+        write!(healthy, "{:x} ", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).unwrap();
+    }
+    let before = healthy.len();
+    let pieces = [healthy].into_iter().chain((0..1000).map(|_| "I will fix it now. ".to_owned()));
+    let at = noticed(pieces.map(text)).expect("noticed");
+    assert!((before..before + 4000).contains(&at), "{at}");
+}
+
+#[test]
+fn chanting_in_the_input_of_a_call_is_noticed() {
+    let call = [r#"{"command":""#.to_owned()].into_iter().chain((0..100_000).map(|_| "echo hello && ".to_owned()));
+    let at = noticed(call.map(input)).expect("noticed");
+    assert!((50_000..100_000).contains(&at), "{at}");
+}
+
+#[test]
+fn files_that_repeat_for_good_reasons_are_left_alone() {
+    let zeros = (0..8_000).map(|_| "0, ".to_owned());
+    let rows = (0..800).map(|row| format!(r#"{{\"id\": {row}, \"name\": \"user\"}},\n"#));
+    let rules = (0..30).map(|_| "-".repeat(1000));
+    assert_eq!(noticed(zeros.map(input)), None);
+    assert_eq!(noticed(rows.map(input)), None);
+    assert_eq!(noticed(rules.map(input)), None);
+}
+
+#[test]
+fn without_rules_nobody_watches() {
+    let mut watch = Watch::new(None);
+    for _ in 0..10_000 {
+        watch.look(&mut text("again and again "));
+    }
+    assert_eq!(watch.into_finding(), None);
+}
