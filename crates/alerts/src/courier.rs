@@ -63,6 +63,14 @@ impl Courier {
                 }
                 transaction.commit()
             })?;
+            // Said when it is noted: who reads the log finds the store in agreement.
+            match &told {
+                Ok(()) => tracing::info!(news = message.key, "news was told"),
+                Err(problem) => {
+                    let (news, attempts) = (&message.key, message.attempts);
+                    tracing::warn!(news, attempts, %problem, "a webhook was not delivered");
+                }
+            }
         }
         Ok(due.len())
     }
@@ -81,9 +89,7 @@ impl Courier {
             tracing::info!(%problem, "no notification on the desktop");
         }
         match &self.channels.webhook {
-            Some(webhook) => webhook.post(&news, now).inspect_err(|problem| {
-                tracing::warn!(id = news.id, attempts = message.attempts, %problem, "a webhook was not delivered");
-            }),
+            Some(webhook) => webhook.post(&news, now),
             None => Ok(()),
         }
     }

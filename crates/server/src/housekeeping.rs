@@ -52,15 +52,24 @@ pub(crate) fn run(shared: &Shared, plan: Plan) {
 }
 
 fn prune(shared: &Shared, retention: &Retention) {
+    let (mut sessions, mut events) = (0, 0);
     for _ in 0..SLICES {
         match shared.writer.with_engine(|engine| engine.prune(retention)) {
-            Ok(pruned) if pruned.more && !shared.stop.is_set() => {}
-            Ok(_) => return,
+            Ok(pruned) => {
+                sessions += pruned.sessions;
+                events += pruned.events;
+                if !pruned.more || shared.stop.is_set() {
+                    break;
+                }
+            }
             Err(error) => {
                 tracing::warn!(%error, "old history could not be cleaned up");
-                return;
+                break;
             }
         }
+    }
+    if sessions > 0 || events > 0 {
+        tracing::info!(sessions, events, "old history was cleaned up");
     }
 }
 
