@@ -83,9 +83,14 @@ struct Follower<T> {
 impl<T: FnMut(Vec<FileChanged>)> Follower<T> {
     fn follow(mut self, messages: &Receiver<Message>, began: Option<SystemTime>) {
         let mut early = self.set_out(began);
-        while let Ok(first) = messages.recv() {
+        loop {
             let mut touched = std::mem::take(&mut early);
-            let mut stopped = note(first, &mut touched);
+            let mut stopped = false;
+            // What came before we watched is told without waiting for more.
+            if touched.is_empty() {
+                let Ok(first) = messages.recv() else { return };
+                stopped = note(first, &mut touched);
+            }
             let until = Instant::now() + MOMENT;
             while !stopped {
                 match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
