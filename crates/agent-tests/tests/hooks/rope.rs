@@ -1,7 +1,9 @@
 //! A bench whose agent is on the rope.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use belay_agent_tests::{Agent, Workbench, belay_program};
 use serde_json::Value;
@@ -59,17 +61,21 @@ impl<'a> Rope<'a> {
         lines.lines().map(read).collect()
     }
 
-    /// The resident process, once it is there.
+    /// The resident process: the one that a hook has started or, should that be on its way still, one that is there
+    /// before it. Asking for a second one tells which.
     pub(crate) fn resident(&self) -> i32 {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let status = self.belay(&["status", "--json"]);
-            if let Some(pid) = status["resident"]["pid"].as_i64() {
-                return i32::try_from(pid).expect("a process id");
-            }
-            assert!(Instant::now() < deadline, "no resident process: {status}");
-            std::thread::yield_now();
-        }
+        let mut serve = self.bench.command(&self.belay);
+        serve.args(["serve", "--no-http", "--json"]).stdout(Stdio::piped());
+        #[expect(clippy::zombie_processes, reason = "the one that serves goes on until somebody stops or kills it")]
+        let serve = serve.spawn().expect("belay runs");
+        let mut line = String::new();
+        BufReader::new(serve.stdout.expect("a pipe")).read_line(&mut line).expect("a line");
+        let said: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let served = if said["serving"] == true { &said } else { &said["already"] };
+        served["pid"]
+            .as_i64()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .unwrap_or_else(|| panic!("no process id: {said}"))
     }
 
     /// What went wrong in hooks, if anything did. That a busy machine was slow is not our fault: the hook then decided

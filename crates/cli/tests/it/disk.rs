@@ -8,7 +8,7 @@ use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::resident::{Serve, client};
-use crate::world::{World, call, eventually};
+use crate::world::{World, call, file_says};
 
 /// From now on no file of the process may grow beyond this: to it that is a full disk.
 fn limit_files(serve: &Serve, bytes: Option<u64>) {
@@ -29,7 +29,8 @@ fn a_full_disk_stops_no_decision_and_loses_nothing() {
     let world = World::new();
     let mut shell = world.program("/bin/sh");
     // Without this the signal that comes with the limit would end it; a full disk sends none.
-    shell.args(["-c", "trap '' XFSZ && exec \"$0\" serve --json --no-http", env!("CARGO_BIN_EXE_belay")]);
+    let serve = "trap '' XFSZ && exec \"$0\" serve --json --no-http --set serve.tick=50ms";
+    shell.args(["-c", serve, env!("CARGO_BIN_EXE_belay")]);
     let serve = Serve::from_command(shell);
     let mut client = client(&world);
     assert!(post(&mut client, 0).committed);
@@ -46,16 +47,12 @@ fn a_full_disk_stops_no_decision_and_loses_nothing() {
     assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "{held:?}");
 
     limit_files(&serve, None);
-    let mut posted = 3;
-    eventually("the store to be written again", || {
-        posted += 1;
-        post(&mut client, posted).committed.then_some(())
-    });
+    file_says(&world.log(), |log| log.contains("the store can be written again"));
+    assert!(post(&mut client, 3).committed);
     let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     let store = SqliteStore::open(world.places().database(), options).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     assert!(store.session(&key).unwrap().unwrap().state.is_paused());
     let events = store.events(&EventQuery { limit: usize::MAX, ..EventQuery::default() }).unwrap();
-    // Every call (no 3 was posted) and the pause, once.
-    assert_eq!(events.len(), posted + 1);
+    assert_eq!(events.len(), 4 + 1, "every call and the pause, once");
 }

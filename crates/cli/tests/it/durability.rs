@@ -1,7 +1,7 @@
 //! Nothing acknowledged is ever lost: the resident process is killed again and again under load.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use belay_core::event::{Note, OperatorDecision};
@@ -11,7 +11,7 @@ use belay_server::protocol::{Decide, EventAnswer};
 use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
 
 use crate::resident::Serve;
-use crate::world::{World, eventually};
+use crate::world::{PATIENCE, World};
 
 const KILLS: usize = 50;
 const WRITERS: usize = 8;
@@ -26,21 +26,49 @@ struct Promised {
     paused: Vec<SessionKey>,
 }
 
-fn connect(world: &World, done: &AtomicBool) -> Option<Client> {
-    eventually("the resident process to answer", || {
-        if done.load(Ordering::Relaxed) {
-            return Some(None);
-        }
-        Client::connect(&world.places(), Duration::from_secs(20)).ok().map(Some)
-    })
+/// What the writers and the one who kills know of each other.
+#[derive(Default)]
+struct Trial {
+    now: Mutex<Now>,
+    changed: Condvar,
 }
 
-fn write(world: &World, writer: usize, acknowledged: &AtomicU64, done: &AtomicBool) -> Promised {
+#[derive(Clone, Copy, Default)]
+struct Now {
+    /// How many resident processes have been ready so far.
+    lives: usize,
+    acknowledged: u64,
+    done: bool,
+}
+
+impl Trial {
+    fn change(&self, change: impl FnOnce(&mut Now)) {
+        change(&mut self.now.lock().unwrap());
+        self.changed.notify_all();
+    }
+
+    fn wait(&self, what: &str, is_so: impl Fn(&Now) -> bool) -> Now {
+        let now = self.now.lock().unwrap();
+        let (now, waited) = self.changed.wait_timeout_while(now, PATIENCE, |now| !is_so(now)).unwrap();
+        assert!(!waited.timed_out(), "{what} did not happen in {PATIENCE:?}");
+        *now
+    }
+}
+
+fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
     let mut promised = Promised::default();
     let (mut number, mut generation) = (0_u64, 0);
     let shared = SessionKey::new("codex", "shared");
-    while let Some(mut client) = connect(world, done) {
-        while !done.load(Ordering::Relaxed) {
+    let mut lives = 0;
+    loop {
+        // Each resident process is met once: when it does not answer any more, it has been killed.
+        let now = trial.wait("another resident process", |now| now.done || now.lives > lives);
+        if now.done {
+            return promised;
+        }
+        lives = now.lives;
+        let Ok(mut client) = Client::connect(&world.places(), Duration::from_secs(20)) else { continue };
+        loop {
             number += 1;
             let own = SessionKey::new("claude-code", format!("writer-{writer}-{generation}"));
             let session = if number.is_multiple_of(5) { &shared } else { &own };
@@ -52,7 +80,7 @@ fn write(world: &World, writer: usize, acknowledged: &AtomicU64, done: &AtomicBo
             match &answers.answers[0] {
                 EventAnswer::Taken(taken) if taken.committed => {
                     promised.events.entry(session.clone()).or_default().push(id);
-                    acknowledged.fetch_add(1, Ordering::Relaxed);
+                    trial.change(|now| now.acknowledged += 1);
                 }
                 other => panic!("{other:?}"),
             }
@@ -69,32 +97,30 @@ fn write(world: &World, writer: usize, acknowledged: &AtomicU64, done: &AtomicBo
                 generation += 1;
             }
         }
-        if done.load(Ordering::Relaxed) {
-            break;
-        }
     }
-    promised
 }
 
 #[test]
 fn kill_nine_loses_nothing_that_was_acknowledged() {
     let world = World::new();
-    let (acknowledged, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    let trial = Trial::default();
     let promised: Vec<Promised> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
-                let (world, acknowledged, done) = (&world, &acknowledged, &done);
-                scope.spawn(move || write(world, writer, acknowledged, done))
+                let (world, trial) = (&world, &trial);
+                scope.spawn(move || write(world, writer, trial))
             })
             .collect();
         for round in 0..KILLS {
             let serve = Serve::start_with(&world, &["--no-http"]);
             // Killed after a varying number of acknowledgements: at any point of the work.
-            let enough = acknowledged.load(Ordering::Relaxed) + 20 + (round as u64 * 7) % 31;
-            eventually("the writers to get on", || (acknowledged.load(Ordering::Relaxed) >= enough).then_some(()));
+            let before = trial.wait("nothing", |_| true).acknowledged;
+            let enough = before + 20 + (round as u64 * 7) % 31;
+            trial.change(|now| now.lives += 1);
+            trial.wait("so many acknowledgements", |now| now.acknowledged >= enough);
             serve.kill();
         }
-        done.store(true, Ordering::Relaxed);
+        trial.change(|now| now.done = true);
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
 

@@ -7,8 +7,8 @@ use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
-use crate::resident::Serve;
-use crate::world::{Said, World, eventually};
+use crate::resident::{Serve, heard};
+use crate::world::{Said, World, file_says};
 
 /// Hooks that start no resident process of their own: tests have theirs.
 fn alone() -> World {
@@ -80,7 +80,7 @@ fn a_resident_process_that_hangs_is_not_waited_for() {
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
     assert!(log.contains("decided by itself"), "{log}");
     // What the one that hung had got before answers late, and counts once.
-    eventually("both calls once", || (events(&world, "s") == 2).then_some(()));
+    heard(&world, "claude-code", "s", &[], 2);
     assert_eq!(hook(&world, &payload("PreToolUse", "s", "t2", "ls -a")).code, Some(0));
     assert_eq!(events(&world, "s"), 3);
 }
@@ -179,15 +179,12 @@ fn four_at_once(world: &World) {
 
 /// The resident process, once it serves.
 fn resident(world: &World) -> Value {
-    eventually("a resident process", || {
-        let said = world.run(&["status", "--json"]);
-        let status: Value = serde_json::from_str(&said.out).ok()?;
-        status["resident"]["pid"].is_u64().then(|| status["resident"].clone())
-    })
+    file_says(&world.log(), |log| log.contains("serving"));
+    world.run(&["status", "--json"]).json()["resident"].clone()
 }
 
 fn times_served(world: &World) -> usize {
-    std::fs::read_to_string(world.state().join("logs/serve.log")).unwrap_or_default().matches("serving").count()
+    std::fs::read_to_string(world.log()).unwrap_or_default().matches("serving").count()
 }
 
 #[test]
@@ -226,10 +223,7 @@ fn a_resident_process_that_a_hook_started_leaves_when_idle() {
     let world = World::new();
     world.write("home/.config/belay/config.toml", "[hooks]\nidle_exit = \"200ms\"\n");
     four_at_once(&world);
-    eventually("it served and left", || {
-        let log = std::fs::read_to_string(world.state().join("logs/serve.log")).ok()?;
-        log.contains("nothing to do").then_some(())
-    });
+    file_says(&world.log(), |log| log.contains("nothing to do"));
     assert_eq!(events(&world, "s"), 4);
 }
 

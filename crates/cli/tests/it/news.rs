@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::receiver::{Receiver, TAKEN, nobody};
 use crate::resident::Serve;
-use crate::world::{World, call, eventually, lines};
+use crate::world::{World, call, file_says, lines};
 
 /// A desktop: each notification becomes a line of its arguments.
 fn desktop() -> World {
@@ -27,9 +27,15 @@ fn shown(world: &World) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// Waits for a notification.
 fn shows(world: &World, part: &str) -> String {
-    eventually(part, || shown(world).into_iter().find(|line| line.contains(part)))
+    let has_it = |line: &&str| line.contains(part) && line.ends_with('\n');
+    let text = file_says(&world.path("notifications"), |text| text.split_inclusive('\n').any(|line| has_it(&line)));
+    text.split_inclusive('\n').find(has_it).unwrap().to_owned()
 }
+
+/// How the courier says that a try has failed; the store knows it then.
+const FAILED: &str = "a webhook was not delivered";
 
 /// The same failing call until Belay has had enough.
 fn loops_until_paused(world: &World, session: &str) {
@@ -95,12 +101,11 @@ fn a_webhook_over_https_is_posted_to_whom_the_machine_trusts() {
     let file = world.write("ca.pem", &authority);
     {
         // Nobody vouches for it.
-        let _serve = Serve::start(&world);
+        let serve = Serve::start(&world);
         loops_until_paused(&world, "s1");
-        let row = eventually("a failed try", || {
-            let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
-            rows.as_array().unwrap().iter().find(|row| row["check"] == "news").cloned()
-        });
+        serve.complains(FAILED);
+        let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "news").unwrap();
         assert!(row["finding"].as_str().unwrap().contains("certificate"), "{row}");
     }
     let world = world.var("SSL_CERT_FILE", file.to_str().unwrap());
@@ -115,14 +120,6 @@ fn all_is_due(world: &World) {
     store.execute("UPDATE outbox SET next_at = 0 WHERE state = 'pending'", []).unwrap();
 }
 
-/// Waits until a try has failed and the next one is set: sooner than a claim would allow.
-fn a_failure_is_noted(world: &World) {
-    let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
-    let sql = "SELECT count(*) FROM outbox WHERE last_error IS NOT NULL AND next_at > 0
-               AND next_at < (unixepoch() + 60) * 1000";
-    eventually("a failed try", || (store.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() > 0).then_some(()));
-}
-
 #[test]
 fn what_was_not_delivered_is_tried_again_after_a_crash_under_the_same_id() {
     let world = desktop();
@@ -130,25 +127,25 @@ fn what_was_not_delivered_is_tried_again_after_a_crash_under_the_same_id() {
     let serve = Serve::start(&dead);
     loops_until_paused(&dead, "s1");
     shows(&dead, "Belay paused");
-    eventually("a failed try", || {
-        let rows = dead.run(&["doctor", "--json"]).json()["rows"].clone();
-        rows.as_array().unwrap().iter().any(|row| row["check"] == "news").then_some(())
-    });
+    serve.complains(FAILED);
+    let rows = dead.run(&["doctor", "--json"]).json()["rows"].clone();
+    assert!(rows.as_array().unwrap().iter().any(|row| row["check"] == "news"), "{rows}");
     serve.kill();
     let receiver = Receiver::start("HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\n\r\n");
     let world = dead.var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
     all_is_due(&world);
-    let _serve = Serve::start(&world);
+    let serve = Serve::start(&world);
     let first = receiver.next();
-    eventually("a redirect that is not followed", || {
-        let said = world.run(&["doctor"]).out;
-        said.contains("answered 302, a redirect, which is not followed").then_some(())
-    });
+    serve.complains(FAILED);
+    let said = world.run(&["doctor"]).out;
+    assert!(said.contains("answered 302, a redirect, which is not followed"), "{said}");
     receiver.answers(TAKEN);
     all_is_due(&world);
     let second = receiver.next();
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
-    eventually("peace", || (!world.run(&["doctor"]).out.contains("could not be delivered")).then_some(()));
+    file_says(&world.log(), |log| log.contains("news was told"));
+    let said = world.run(&["doctor"]).out;
+    assert!(!said.contains("could not be delivered"), "{said}");
     assert_eq!(receiver.rest().len(), 0);
     assert_eq!(shown(&world).len(), 1, "a notification is for the moment: {:?}", shown(&world));
 }
@@ -188,8 +185,10 @@ fn a_project_cannot_say_where_news_goes() {
     loops_until_paused(&world, "s1");
     shows(&world, "Belay paused");
     let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
-    let sql = "SELECT count(*) FROM outbox WHERE state = 'pending'";
-    eventually("all is told", || (store.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() == 0).then_some(()));
+    let count = |sql: &str| store.query_row(sql, [], |row| row.get::<_, usize>(0)).unwrap();
+    let news = count("SELECT count(*) FROM outbox");
+    file_says(&world.log(), |log| log.matches("news was told").count() >= news);
+    assert_eq!(count("SELECT count(*) FROM outbox WHERE state = 'pending'"), 0);
     assert_eq!(receiver.rest().len(), 0);
 }
 
@@ -231,15 +230,15 @@ fn an_idle_process_stays_until_its_news_is_delivered() {
     let receiver = Receiver::start("HTTP/1.1 503 Busy\r\n\r\n");
     let world = desktop().var("BELAY_WEBHOOK_URL", format!("http://127.0.0.1:{}/", receiver.port));
     {
-        let _serve = Serve::start(&world);
+        let serve = Serve::start(&world);
         loops_until_paused(&world, "s1");
         receiver.next();
-        a_failure_is_noted(&world);
+        serve.complains(FAILED);
     }
     all_is_due(&world);
     let serve = Serve::start_with(&world, &["--listen", "127.0.0.1:0", "--set", "serve.idle_exit=1ms"]);
     receiver.next();
-    a_failure_is_noted(&world);
+    serve.complains(FAILED);
     receiver.answers(TAKEN);
     all_is_due(&world);
     receiver.next();

@@ -3,10 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
-use crate::resident::Serve;
-use crate::world::{PATIENCE, World, eventually};
+use crate::resident::{Serve, heard};
+use crate::world::{PATIENCE, World};
 
 const SECRETS: [&str; 3] = ["sk-client-7f3a9c51d2e84b60", "own-5b1e7a90c3d24f68", "cookie-0c9d8e7f6a5b4c3d"];
 
@@ -42,16 +41,14 @@ impl Relaying {
         Wire::new(self.upstream.accept().unwrap().0)
     }
 
-    /// The kinds of the events of a session, once there are so many.
+    /// The kinds of the events of opencode's session, once there are so many.
     fn told(&self, session: &str, at_least: usize) -> Vec<String> {
-        eventually("events in the log", || {
-            let said = self.world.run(&["events", "tail", session, "--lines", "100", "--json"]);
-            let kind = |line: &str| {
-                serde_json::from_str::<serde_json::Value>(line).ok()?["event"]["kind"].as_str().map(str::to_owned)
-            };
-            let kinds: Vec<String> = said.out.lines().filter_map(kind).collect();
-            (kinds.len() >= at_least).then_some(kinds)
-        })
+        heard(&self.world, "opencode", session, &[], at_least);
+        let said = self.world.run(&["events", "tail", session, "--lines", "100", "--json"]);
+        let kind = |line: &str| {
+            serde_json::from_str::<serde_json::Value>(line).ok()?["event"]["kind"].as_str().map(str::to_owned)
+        };
+        said.out.lines().filter_map(kind).collect()
     }
 }
 
@@ -132,7 +129,7 @@ fn keys_reach_their_upstream_and_neither_store_nor_log() {
     client.read_to("nope");
     client.send(&ask("/down/v1/chat/completions", "ses_1", CALL));
     assert!(client.read_to("\r\n").contains("502"));
-    relaying.told("opencode:ses_1", 7);
+    relaying.told("ses_1", 7);
     assert_eq!(relaying.world.run(&["stop"]).code, Some(0));
     assert!(relaying.world.state().join("belay.db").exists());
     assert_eq!(leaks(&relaying.world.state()), Vec::<String>::new());
@@ -147,25 +144,17 @@ fn a_persons_pause_refuses_the_next_request_and_a_resume_lets_it_go() {
     upstream.read_to(END);
     upstream.send(&answer("c-1"));
     client.read_to("}}");
-    relaying.told("opencode:ses_1", 4);
+    relaying.told("ses_1", 4);
     assert_eq!(relaying.world.run(&["pause", "ses_1"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     let refusal = client.read_to(r#""type":"error"}"#);
     assert!(refusal.starts_with("HTTP/1.1 402 ") && refusal.contains("belay resume"), "{refusal}");
     assert_eq!(relaying.world.run(&["resume", "ses_1"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
-    // The idle connection may have been given up meanwhile.
-    upstream.0.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-    let mut upstream = eventually("the request at the upstream", || {
-        relaying.upstream.set_nonblocking(true).unwrap();
-        match relaying.upstream.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false).unwrap();
-                Some(Wire::new(stream))
-            }
-            Err(_) => (upstream.0.peek(&mut [0]).ok()? > 0).then(|| Wire::new(upstream.0.try_clone().unwrap())),
-        }
-    });
+    // The idle connection may have been given up meanwhile: then this is its end, and the request comes on another.
+    if upstream.0.peek(&mut [0]).unwrap() == 0 {
+        upstream = relaying.accept();
+    }
     upstream.read_to(END);
     upstream.send(&answer("c-2"));
     client.read_to("}}");
@@ -182,7 +171,7 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
         .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n");
     client.read_to("data:\r\n");
     // What the request told is in the log before the answer is complete.
-    let before = relaying.told("opencode:ses_1", 5);
+    let before = relaying.told("ses_1", 5);
     let Relaying { world, serve, upstream: listener } = relaying;
     serve.kill();
     let mut rest = Vec::new();
@@ -198,7 +187,7 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
     upstream.read_to(END);
     upstream.send(&answer("c-2"));
     client.read_to("}}");
-    let after = relaying.told("opencode:ses_1", before.len() + 2);
+    let after = relaying.told("ses_1", before.len() + 2);
     let count = |kinds: &[String], kind: &str| kinds.iter().filter(|known| *known == kind).count();
     for kind in ["prompt", "tool_called", "tool_returned"] {
         assert_eq!((count(&before, kind), count(&after, kind)), (1, 1), "{kind}: {before:?} {after:?}");

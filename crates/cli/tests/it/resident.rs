@@ -3,18 +3,23 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use belay_core::SessionKey;
 use belay_server::Client;
-use rustix::process::{Pid, Signal, kill_process};
+use belay_server::protocol::Subscribe;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use crate::world::{World, eventually};
+use crate::world::{PATIENCE, World, within};
 
 /// `belay serve`, ready. Killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Serve {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    /// Lines of its standard error.
+    complaints: Receiver<String>,
     pub(crate) ready: serde_json::Value,
 }
 
@@ -32,14 +37,16 @@ impl Serve {
     pub(crate) fn from_command(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (tell, complaints) = channel();
+        std::thread::spawn(move || stderr.map_while(Result::ok).try_for_each(|line| tell.send(line)));
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
         if line.is_empty() {
-            let mut err = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-            panic!("serve did not start: {:?} {err}", child.wait());
+            let said: Vec<String> = complaints.iter().collect();
+            panic!("serve did not start: {:?} {said:?}", child.wait());
         }
-        Self { child, stdout, ready: serde_json::from_str(&line).unwrap() }
+        Self { child, stdout, complaints, ready: serde_json::from_str(&line).unwrap() }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -49,10 +56,15 @@ impl Serve {
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         // A signal takes its time on a busy machine: one that is to hang must have stopped.
-        let file = format!("/proc/{}/stat", self.pid());
-        if signal == Signal::STOP && std::path::Path::new(&file).exists() {
-            eventually("it stops", || std::fs::read_to_string(&file).ok()?.contains(") T ").then_some(()));
+        if signal == Signal::STOP {
+            let (_, status) = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).unwrap().unwrap();
+            assert!(status.stopped(), "{status:?}");
         }
+    }
+
+    /// Waits until it complains of something.
+    pub(crate) fn complains(&self, of: &str) {
+        while !self.complaints.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{of}: {error}")).contains(of) {}
     }
 
     /// Ends it the hard way.
@@ -65,7 +77,7 @@ impl Serve {
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.stdout.read_to_string(&mut said).unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said.extend(self.complaints.iter().map(|line| line + "\n"));
         (self.child.wait().unwrap().code(), said)
     }
 
@@ -92,6 +104,23 @@ impl Drop for Serve {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Waits until the log of a session holds so many events of these kinds, or of any if none is named.
+pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], at_least: usize) {
+    let session = SessionKey::new(agent, session);
+    let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    let what = Subscribe { session: Some(session), after: Some(0), kinds };
+    let mut subscriber = client(world);
+    within(&format!("{at_least} of {what:?}"), move || {
+        let mut events = 0;
+        let count = |_: &[u8]| {
+            events += 1;
+            events < at_least
+        };
+        subscriber.subscribe(&what, count).unwrap();
+        assert_eq!(events, at_least, "it left before");
+    });
 }
 
 pub(crate) fn client(world: &World) -> Client {

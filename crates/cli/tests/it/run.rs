@@ -56,7 +56,8 @@ fn arguments_input_output_and_status_pass_through() {
 
 #[test]
 fn a_signal_for_us_is_for_the_program() {
-    let (world, _) = with_program("thing", "trap 'echo told; exit 7' TERM\necho ready\nwhile :; do sleep 0.05; done");
+    let waits = "tail -f /dev/null & trap 'kill $!; echo told; exit 7' TERM\necho ready\nwait";
+    let (world, _) = with_program("thing", waits);
     let _leaves = Leaves(&world);
     let mut child = world.command(["run", "--quiet", "thing"]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,14 +1,15 @@
 //! The resident process: one per state folder, in order to the end.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use belay_server::Client;
 use rustix::process::Signal;
 
-use crate::resident::{Serve, client};
-use crate::world::{World, call, eventually, lines};
+use crate::resident::{Serve, client, heard};
+use crate::world::{PATIENCE, World, call, file_says, lines};
 
 #[test]
 fn it_says_where_it_is_and_leaves_when_asked() {
@@ -221,10 +222,10 @@ fn time_lifts_a_cooldown_and_takes_old_history_away() {
     world.run(&["pause", "held"]);
     world.run(&["resume", "held", "--cooldown", "1s"]);
     let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms", "--set", "store.keep_bytes=1B"]);
-    eventually("the old session to go", || (world.run(&["show", "old"]).code == Some(1)).then_some(()));
-    eventually("the cooldown to end without an event of the agent", || {
-        (world.run(&["show", "held", "--json"]).json()["session"]["state"] == "active").then_some(())
-    });
+    file_says(&world.log(), |log| log.contains("old history was cleaned up"));
+    assert_eq!(world.run(&["show", "old"]).code, Some(1));
+    heard(&world, "claude-code", "held", &["tick"], 1);
+    assert_eq!(world.run(&["show", "held", "--json"]).json()["session"]["state"], "active", "no event of the agent");
     let incidents = world.run(&["incidents", "--json"]).json();
     assert_eq!(incidents["incidents"], serde_json::json!([]), "its incident is closed");
 }
@@ -285,9 +286,9 @@ fn garbage_on_the_socket_is_answered_and_harms_nobody() {
     // Half a request, then gone.
     let mut half = UnixStream::connect(world.places().socket()).unwrap();
     half.write_all(b"{\"op\":\"observe\",\"with\":{\"ev").unwrap();
-    drop(half);
-    eventually("the connection to be let go", || {
-        (client(&world).status(false).unwrap().connections <= 2).then_some(())
-    });
+    half.shutdown(Shutdown::Write).unwrap();
+    half.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(half.read(&mut [0]).unwrap(), 0, "it is let go without an answer");
+    assert_eq!(client(&world).status(false).unwrap().connections, 2);
     drop(serve);
 }

@@ -1,9 +1,11 @@
 //! `belay wait`: an agent that waits says so.
 
+use std::io::{BufRead, BufReader};
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::world::{World, eventually, session_starts};
+use crate::world::{World, session_starts, within};
 
 #[test]
 fn a_wait_ends_when_it_comes_true_or_at_its_ceiling() {
@@ -27,13 +29,18 @@ fn an_agent_that_ends_a_wait_ends_it_for_us_too() {
     session_starts(&world, "s1");
     let mut command = world.command(["wait", "--for-file", "never", "--at-most", "1h"]);
     let mut child = command.env("CLAUDE_CODE_SESSION_ID", "s1").spawn().unwrap();
-    let events = || world.run(&["events", "tail", "claude-code:s1", "-n", "100", "--json"]).out;
-    eventually("the wait is declared", || events().contains("\"waiting\"").then_some(()));
+    let mut follow = world.command(["events", "tail", "claude-code:s1", "--follow", "--json"]).spawn().unwrap();
+    let mut events = BufReader::new(follow.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let declared = within("the wait is declared", move || events.any(|event| event.contains("\"waiting\"")));
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+    assert!(declared);
     let show = world.run(&["show", "s1", "--json"]).json();
     assert_eq!(show["session"]["waiting"]["what"], "never exists", "{show}");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    assert_eq!(events().matches("\"wait_ended\"").count(), 1);
+    let events = world.run(&["events", "tail", "claude-code:s1", "-n", "100", "--json"]).out;
+    assert_eq!(events.matches("\"wait_ended\"").count(), 1);
     assert_eq!(world.run(&["show", "s1", "--json"]).json()["session"]["waiting"], serde_json::Value::Null);
 }
 

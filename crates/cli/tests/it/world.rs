@@ -5,22 +5,41 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
+use notify::{RecursiveMode, Watcher};
 use regex::Regex;
 
 /// How long anything may take before a test gives up: far more than it takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until something is so.
-pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match look() {
-            Some(found) => return found,
-            None if Instant::now() > deadline => panic!("{what} did not happen in {PATIENCE:?}"),
-            None => std::thread::sleep(Duration::from_millis(5)),
+/// What comes of waiting for `what`, which may take no longer than [`PATIENCE`].
+pub(crate) fn within<T: Send + 'static>(what: &str, wait: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = channel();
+    std::thread::spawn(move || tell.send(wait()));
+    told.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"))
+}
+
+/// What a file says once that is `enough`: looked at whenever something changes in its folder.
+pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
+    let (tell, told) = channel();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // Our own looking is no change; and when the test is over, nobody listens.
+        if !event.is_ok_and(|event| event.kind.is_access()) {
+            let _ = tell.send(());
         }
+    })
+    .unwrap();
+    let folder = path.parent().unwrap();
+    std::fs::create_dir_all(folder).unwrap();
+    watcher.watch(folder, RecursiveMode::NonRecursive).unwrap();
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if enough(&text) {
+            return text;
+        }
+        told.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{}: {error}: {text}", path.display()));
     }
 }
 
@@ -69,6 +88,11 @@ impl World {
 
     pub(crate) fn state(&self) -> PathBuf {
         self.path("home/.local/state/belay")
+    }
+
+    /// The log of the resident process.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.state().join("logs/serve.log")
     }
 
     pub(crate) fn places(&self) -> belay_config::Places {

@@ -110,12 +110,9 @@ async fn an_agent_that_leaves_while_it_is_held_is_let_go() {
     let asked = |event: &Event| matches!(event.body, Body::ModelAsked(_));
     bench.judge.heard(|events| events.iter().any(asked)).await;
     drop(client);
-    let gone = async {
-        while bench.relay.buffered() > 0 {
-            tokio::task::yield_now().await;
-        }
-    };
+    let gone = bench.relay.finished();
     tokio::time::timeout(Duration::from_secs(30), gone).await.expect("the request to be dropped");
+    assert_eq!(bench.relay.buffered(), 0, "and nothing of it is kept");
 }
 
 #[tokio::test]
