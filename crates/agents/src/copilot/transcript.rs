@@ -41,73 +41,51 @@ impl Format for Transcript {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
     timestamp: Stamp,
-    #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
 /// All data fields we look at, whatever the event.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Data<'a> {
-    #[serde(borrow)]
     session_id: Text<'a>,
-    #[serde(borrow)]
     copilot_version: Text<'a>,
-    #[serde(borrow)]
     selected_model: Text<'a>,
-    #[serde(borrow)]
     context: Maybe<Context<'a>>,
-    #[serde(borrow)]
     content: Text<'a>,
-    #[serde(borrow)]
     source: Text<'a>,
-    #[serde(borrow)]
     message_id: Text<'a>,
-    #[serde(borrow)]
     api_call_id: Text<'a>,
-    #[serde(borrow)]
     model: Text<'a>,
     tool_requests: Maybe<Vec<Request>>,
-    #[serde(borrow)]
     tool_call_id: Text<'a>,
-    #[serde(borrow)]
     parent_tool_call_id: Text<'a>,
-    #[serde(borrow)]
     tool_name: Text<'a>,
     arguments: Value,
     success: Maybe<bool>,
-    #[serde(borrow)]
     result: Maybe<Outcome<'a>>,
-    #[serde(borrow)]
     error: Maybe<Failure<'a>>,
     shell_execution: Maybe<Shell>,
-    #[serde(borrow)]
     usage: Maybe<Tokens<'a>>,
-    #[serde(borrow)]
     message: Text<'a>,
     status_code: Count,
-    #[serde(borrow)]
     agent_name: Text<'a>,
     pre_compaction_tokens: Count,
-    #[serde(borrow)]
     shutdown_type: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Context<'a> {
-    #[serde(borrow)]
     cwd: Text<'a>,
-    #[serde(borrow, rename = "gitRoot")]
+    #[serde(rename = "gitRoot")]
     git_root: Text<'a>,
-    #[serde(borrow)]
     branch: Text<'a>,
 }
 
@@ -120,18 +98,15 @@ struct Request {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Outcome<'a> {
-    #[serde(borrow)]
     content: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Failure<'a> {
-    #[serde(borrow)]
     message: Text<'a>,
-    #[serde(borrow)]
     code: Text<'a>,
 }
 
@@ -142,11 +117,9 @@ struct Shell {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Tokens<'a> {
-    #[serde(borrow)]
     model: Text<'a>,
-    #[serde(borrow)]
     api_call_id: Text<'a>,
     input_tokens: Count,
     output_tokens: Count,

@@ -71,27 +71,22 @@ fn stem(path: &Path) -> String {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    #[serde(borrow)]
     session_id: Text<'a>,
-    #[serde(borrow)]
     project_hash: Text<'a>,
     start_time: Stamp,
-    #[serde(borrow)]
     id: Text<'a>,
     timestamp: Stamp,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     tokens: Maybe<Tokens>,
-    #[serde(borrow)]
     model: Text<'a>,
     tool_calls: Maybe<Vec<Call>>,
-    #[serde(borrow, rename = "$set")]
+    #[serde(rename = "$set")]
     set: Option<&'a RawValue>,
-    #[serde(borrow, rename = "$rewindTo")]
+    #[serde(rename = "$rewindTo")]
     rewind: Option<&'a RawValue>,
 }
 

@@ -13,18 +13,15 @@ use crate::json::{Count, Flag, Maybe, Stamp, Text};
 use crate::transcript::Teller;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Info<'a> {
-    #[serde(borrow)]
     pub(super) id: Text<'a>,
-    #[serde(borrow)]
     pub(super) role: Text<'a>,
     pub(super) time: Maybe<Span>,
-    #[serde(borrow, rename = "modelID")]
+    #[serde(rename = "modelID")]
     model: Text<'a>,
     cost: Maybe<f64>,
     tokens: Maybe<Tokens>,
-    #[serde(borrow)]
     finish: Text<'a>,
     /// A message that only condenses the conversation. (In user messages: an object of no interest.)
     summary: Flag,
@@ -76,16 +73,14 @@ struct Failure {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Part<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Text<'a>,
     synthetic: Flag,
-    #[serde(borrow)]
     tool: Text<'a>,
-    #[serde(borrow, rename = "callID")]
+    #[serde(rename = "callID")]
     call: Text<'a>,
     state: Maybe<State>,
     auto: Maybe<bool>,

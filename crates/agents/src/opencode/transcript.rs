@@ -60,24 +60,19 @@ struct Reader {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Item<'a> {
-    #[serde(borrow)]
     info: Option<&'a RawValue>,
-    #[serde(borrow)]
     parts: Vec<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Header<'a> {
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow, rename = "parentID")]
+    #[serde(rename = "parentID")]
     parent: Text<'a>,
-    #[serde(borrow)]
     directory: Text<'a>,
-    #[serde(borrow)]
     version: Text<'a>,
     time: Maybe<Span>,
 }

@@ -42,41 +42,29 @@ impl Format for Transcript {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
     timestamp: Stamp,
-    #[serde(borrow)]
     cwd: Text<'a>,
-    #[serde(borrow)]
     model_id: Text<'a>,
-    #[serde(borrow)]
     parent_session: Text<'a>,
     tokens_before: Count,
-    #[serde(borrow)]
     message: Maybe<Message<'a>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Message<'a> {
-    #[serde(borrow)]
     role: Text<'a>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow)]
     model: Text<'a>,
     usage: Maybe<Tokens>,
-    #[serde(borrow)]
     stop_reason: Text<'a>,
-    #[serde(borrow)]
     error_message: Text<'a>,
-    #[serde(borrow)]
     response_id: Text<'a>,
-    #[serde(borrow)]
     tool_call_id: Text<'a>,
     is_error: Flag,
 }
@@ -98,15 +86,12 @@ struct Cost {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Block<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     text: Text<'a>,
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
     arguments: Value,
 }

@@ -45,79 +45,59 @@ impl Format for Transcript {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     subtype: Text<'a>,
-    #[serde(borrow)]
     uuid: Text<'a>,
-    #[serde(borrow)]
     session_id: Text<'a>,
     timestamp: Stamp,
-    #[serde(borrow)]
     provenance: Text<'a>,
-    #[serde(borrow)]
     cwd: Text<'a>,
-    #[serde(borrow)]
     version: Text<'a>,
-    #[serde(borrow)]
     git_branch: Text<'a>,
-    #[serde(borrow)]
     model: Text<'a>,
-    #[serde(borrow)]
     message: Maybe<Message<'a>>,
     usage_metadata: Maybe<Tokens>,
-    #[serde(borrow)]
     tool_call_result: Maybe<CallResult<'a>>,
-    #[serde(borrow)]
     system_payload: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Message<'a> {
-    #[serde(borrow)]
     parts: Vec<Part<'a>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Part<'a> {
-    #[serde(borrow)]
     text: Text<'a>,
     thought: Value,
-    #[serde(borrow)]
     function_call: Maybe<Call<'a>>,
-    #[serde(borrow)]
     function_response: Maybe<Response<'a>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Call<'a> {
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
     args: Value,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Response<'a> {
-    #[serde(borrow)]
     id: Text<'a>,
-    #[serde(borrow)]
     name: Text<'a>,
     response: Value,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct CallResult<'a> {
-    #[serde(borrow)]
     status: Text<'a>,
     result_display: Maybe<Display>,
 }
@@ -245,20 +225,17 @@ impl Reader {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Telemetry<'a> {
-    #[serde(borrow)]
     ui_event: UiEvent<'a>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct UiEvent<'a> {
-    #[serde(borrow, rename = "event.name")]
+    #[serde(rename = "event.name")]
     name: Text<'a>,
-    #[serde(borrow)]
     response_id: Text<'a>,
-    #[serde(borrow)]
     error: Text<'a>,
     status_code: Count,
 }

@@ -11,22 +11,16 @@ use crate::json::Text;
 const MAX_FILES: usize = 64;
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Change<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     content: Text<'a>,
-    #[serde(borrow)]
     unified_diff: Text<'a>,
-    #[serde(borrow)]
     move_path: Text<'a>,
     /// Older versions: `{"add": {...}}`.
-    #[serde(borrow)]
     add: Option<Box<Change<'a>>>,
-    #[serde(borrow)]
     update: Option<Box<Change<'a>>>,
-    #[serde(borrow)]
     delete: Option<Box<Change<'a>>>,
 }
 
