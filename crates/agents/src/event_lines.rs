@@ -8,8 +8,7 @@ use belay_core::{Event, SessionKey};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::well_formed;
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines, stem};
 
 /// The format.
 #[derive(Debug)]
@@ -27,8 +26,7 @@ impl Format for EventLines {
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let mut teller = Teller::new(SessionKey::new(self.agent(), name), sink);
+        let mut teller = Teller::new(SessionKey::new(self.agent(), stem(path)), sink);
         read_lines(path, &mut Reader, &mut teller)
     }
 }
@@ -59,11 +57,7 @@ struct Reader;
 impl Dialect for Reader {
     fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
         let event = |text: &str| serde_json::from_str::<Event>(text).ok();
-        match event(line).or_else(|| event(stored(line)?)) {
-            Some(event) => teller.pass_on(event),
-            None if well_formed(line) => return Err(Flaw::Unknown),
-            None => return Err(Flaw::Broken),
-        }
+        teller.pass_on(event(line).or_else(|| event(stored(line)?)).ok_or_else(|| Flaw::of(line))?);
         Ok(())
     }
 }

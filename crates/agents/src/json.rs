@@ -109,6 +109,13 @@ impl<'de> Deserialize<'de> for Flag {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) u64);
 
+impl Count {
+    /// As the status of an HTTP answer.
+    pub(crate) fn status(self) -> Option<u16> {
+        u16::try_from(self.0).ok().filter(|status| *status != 0)
+    }
+}
+
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Lenient;

@@ -12,8 +12,8 @@ use belay_core::{Excerpt, SessionKey, Status};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::json::{Stamp, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+use crate::json::Stamp;
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, parse, read_lines};
 
 /// The format.
 #[derive(Debug)]
@@ -92,10 +92,7 @@ struct Reader {
 
 impl Dialect for Reader {
     fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let Ok(parsed) = serde_json::from_str::<Line<'_>>(line) else {
-            // Of an unknown kind, or damaged?
-            return Err(if well_formed(line) { Flaw::Unknown } else { Flaw::Broken });
-        };
+        let parsed: Line<'_> = parse(line)?;
         if !matches!(parsed, Line::ToolCall { .. }) {
             self.side_by_side = None;
         }

@@ -16,7 +16,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use belay_core::Event;
+use serde::Deserialize;
 
+use crate::json::well_formed;
 pub use items::read_items;
 pub use lines::{MAX_LINE, read_lines};
 pub use teller::{Mark, Teller};
@@ -80,6 +82,13 @@ pub enum Flaw {
     Binary,
     /// Well formed, of a type we do not know. Expected: formats grow.
     Unknown,
+}
+
+impl Flaw {
+    /// What is wrong with a line that should have been JSON of a known shape.
+    pub(crate) fn of(line: &str) -> Self {
+        if well_formed(line) { Self::Unknown } else { Self::Broken }
+    }
 }
 
 impl fmt::Display for Flaw {
@@ -193,6 +202,16 @@ pub(crate) fn first_line(head: &[u8]) -> Cow<'_, str> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let first = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
     String::from_utf8_lossy(first.unwrap_or_default())
+}
+
+/// What a line of JSON says. One of a shape we do not know is no damage.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Flaw> {
+    serde_json::from_str(line).map_err(|_| Flaw::of(line))
+}
+
+/// The name of a file without its ending: the session's id, where nothing else tells it.
+pub(crate) fn stem(path: &Path) -> Cow<'_, str> {
+    path.file_stem().unwrap_or_default().to_string_lossy()
 }
 
 /// Every format there is.

@@ -25,8 +25,10 @@ use self::answer::Gathered;
 use self::prompt::Said;
 use self::record::{Action, Completed, Item, Line, Message, Meta, Tokens, Turn, UsageRecord};
 use super::{ID, output, tools};
-use crate::json::{text_of, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, marks, read_lines};
+use crate::json::text_of;
+use crate::transcript::{
+    Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, marks, parse, read_lines, stem,
+};
 
 /// The format.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ impl Format for Transcript {
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = stem(path);
         // `rollout-<time>-<thread>`: the id is the last 36 characters.
         let id = stem.len().checked_sub(36).and_then(|at| stem.get(at..)).unwrap_or(&stem);
         let mut teller = Teller::new(SessionKey::new(ID, id), sink);
@@ -346,11 +348,7 @@ impl Reader {
 
 impl Dialect for Reader {
     fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let line: Line<'_> = match serde_json::from_str(text) {
-            Ok(line) => line,
-            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
-            Err(_) => return Err(Flaw::Broken),
-        };
+        let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(teller.at);
         let payload = line.payload.map_or(text, RawValue::get);
         match &*line.kind {

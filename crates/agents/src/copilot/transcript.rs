@@ -12,9 +12,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ID, kind_of};
-use crate::json::{Count, Maybe, Stamp, Text, well_formed};
+use crate::json::{Count, Maybe, Stamp, Text};
 use crate::recent::Recent;
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, parse, read_lines, stem};
 
 /// The format.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ impl Reader {
     fn new(path: &Path) -> Self {
         // `<session>/events.jsonl`, or `<session>.jsonl` in early versions.
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let stem = stem(path);
         Self {
             transcript: path.to_string_lossy().into_owned(),
             main: SessionKey::new(ID, if stem == "events" { folder } else { stem }),
@@ -245,11 +245,7 @@ fn shell_report(text: &str) -> (&str, Option<i32>) {
 
 impl Dialect for Reader {
     fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let line: Line<'_> = match serde_json::from_str(text) {
-            Ok(line) => line,
-            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
-            Err(_) => return Err(Flaw::Broken),
-        };
+        let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(teller.at);
         if let Some(id) = line.id.some() {
             teller.record(format_args!("{id}"));
@@ -316,7 +312,7 @@ impl Dialect for Reader {
             }
             "session.error" => {
                 teller.tell(Body::ModelFailed(ModelFailed {
-                    status: u16::try_from(data.status_code.0).ok().filter(|status| *status != 0),
+                    status: data.status_code.status(),
                     message: Excerpt::bounded(&data.message, 512),
                     retry_at: None,
                 }));

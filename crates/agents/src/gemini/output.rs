@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use belay_core::{Status, ToolKind};
+use belay_core::event::{ChangeKind, FileChanged};
+use belay_core::{Digest, Status, ToolKind};
 
 /// An unwrapped output.
 #[derive(Debug, PartialEq)]
@@ -47,6 +48,20 @@ pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> O
         _ => status,
     };
     Output { text: Cow::Owned(kept), status, exit_code }
+}
+
+/// What a call did to a file, told by the file's content before and after. None before, or an empty one: it is new.
+pub(crate) fn written(path: &str, before: Option<&str>, after: &str, call: Option<String>) -> FileChanged {
+    let before = before.filter(|content| !content.is_empty());
+    FileChanged {
+        path: path.to_owned(),
+        change: if before.is_some() { ChangeKind::Modified } else { ChangeKind::Created },
+        before: before.map(Digest::of),
+        after: Some(Digest::of(after)),
+        added: None,
+        removed: None,
+        call,
+    }
 }
 
 #[cfg(test)]

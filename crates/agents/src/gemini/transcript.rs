@@ -6,19 +6,18 @@
 use std::path::Path;
 
 use belay_core::event::{
-    Author, Body, ChangeKind, FileChanged, ModelAnswered, ModelFailed, Note, Prompt, SessionStarted, ToolCalled,
-    ToolReturned, TurnEnded, Usage,
+    Author, Body, ModelAnswered, ModelFailed, Note, Prompt, SessionStarted, ToolCalled, ToolReturned, TurnEnded, Usage,
 };
-use belay_core::{Digest, Excerpt, SessionKey, Status};
+use belay_core::{Excerpt, SessionKey, Status};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ID, kind_of, output};
-use crate::json::{Count, Maybe, Stamp, Text, text_of, well_formed};
+use crate::json::{Count, Maybe, Stamp, Text, text_of};
 use crate::recent::Recent;
 use crate::transcript::{
-    Dialect, Flaw, Format, Mark, ReadError, Sink, Tally, Teller, first_line, read_items, read_lines,
+    Dialect, Flaw, Format, Mark, ReadError, Sink, Tally, Teller, first_line, parse, read_items, read_lines, stem,
 };
 
 /// Session files in lines.
@@ -64,10 +63,6 @@ impl Format for Document {
         let mut teller = Teller::new(SessionKey::new(ID, stem(path)), sink);
         read_items(path, "messages", &mut Reader::new(path), &mut teller)
     }
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[derive(Default, Deserialize)]
@@ -250,16 +245,8 @@ impl Call {
         if let (Some(path), Some(new)) = (text_at("filePath").or(text_at("fileName")), text_at("newContent"))
             && output.status == Status::Ok
         {
-            let before = text_at("originalContent").filter(|content| !content.is_empty());
-            teller.tell(Body::FileChanged(FileChanged {
-                path: path.to_owned(),
-                change: if before.is_some() { ChangeKind::Modified } else { ChangeKind::Created },
-                before: before.map(Digest::of),
-                after: Some(Digest::of(new)),
-                added: None,
-                removed: None,
-                call,
-            }));
+            let change = output::written(path, text_at("originalContent"), new, call);
+            teller.tell(Body::FileChanged(change));
         }
         teller.at = now;
     }
@@ -277,11 +264,7 @@ impl Call {
 
 impl Dialect for Reader {
     fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let line: Line<'_> = match serde_json::from_str(text) {
-            Ok(line) => line,
-            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
-            Err(_) => return Err(Flaw::Broken),
-        };
+        let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(line.start_time.or(teller.at));
         if let Some(id) = line.session_id.some()
             && !self.started

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::message::{Gathered, Info, Part, Span};
 use super::{ID, database};
-use crate::json::{Maybe, Text, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, read_items};
+use crate::json::{Maybe, Text};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, parse, read_items, stem};
 
 /// The database with all sessions.
 #[derive(Debug)]
@@ -47,8 +47,7 @@ impl Format for Export {
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let mut teller = Teller::new(SessionKey::new(ID, stem), sink);
+        let mut teller = Teller::new(SessionKey::new(ID, stem(path)), sink);
         let mut reader = Reader { transcript: path.to_string_lossy().into_owned(), started: false };
         read_items(path, "messages", &mut reader, &mut teller)
     }
@@ -79,11 +78,7 @@ struct Header<'a> {
 
 impl Dialect for Reader {
     fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let item: Item<'_> = match serde_json::from_str(text) {
-            Ok(item) => item,
-            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
-            Err(_) => return Err(Flaw::Broken),
-        };
+        let item: Item<'_> = parse(text)?;
         let info = item.info.map_or("{}", RawValue::get);
         if !self.started {
             self.started = true;

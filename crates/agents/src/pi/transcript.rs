@@ -12,8 +12,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ID, kind_of};
-use crate::json::{Count, Flag, Maybe, Stamp, Text, text_of, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+use crate::json::{Count, Flag, Maybe, Stamp, Text, text_of};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, parse, read_lines, stem};
 
 /// The format.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Format for Transcript {
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = stem(path);
         let id = stem.rsplit('_').next().unwrap_or(&stem);
         let mut teller = Teller::new(SessionKey::new(ID, id), sink);
         read_lines(
@@ -178,11 +178,7 @@ fn exit_code(text: &str) -> (&str, Option<i32>) {
 
 impl Dialect for Reader {
     fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let line: Line<'_> = match serde_json::from_str(text) {
-            Ok(line) => line,
-            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
-            Err(_) => return Err(Flaw::Broken),
-        };
+        let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(teller.at);
         if let Some(id) = line.id.some().filter(|_| &*line.kind != "session") {
             teller.record(format_args!("{id}"));

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use belay_core::event::{
-    Author, Body, ChangeKind, Compacted, FileChanged, ModelAnswered, ModelFailed, Prompt, SessionStarted, ToolCalled,
-    ToolReturned, TurnEnded, Usage,
+    Author, Body, Compacted, ModelAnswered, ModelFailed, Prompt, SessionStarted, ToolCalled, ToolReturned, TurnEnded,
+    Usage,
 };
-use belay_core::{Digest, Excerpt, SessionKey, Status};
+use belay_core::{Excerpt, SessionKey, Status};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ID, kind_of};
 use crate::gemini::output;
-use crate::json::{Count, Maybe, Stamp, Text, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, read_lines};
+use crate::json::{Count, Maybe, Stamp, Text};
+use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, parse, read_lines, stem};
 
 /// The format.
 #[derive(Debug)]
@@ -38,8 +38,7 @@ impl Format for Transcript {
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let mut teller = Teller::new(SessionKey::new(ID, stem), sink);
+        let mut teller = Teller::new(SessionKey::new(ID, stem(path)), sink);
         read_lines(path, &mut Reader::new(path), &mut teller)
     }
 }
@@ -189,16 +188,8 @@ impl Reader {
             if let Some(Display { file_path: Some(path), original_content, new_content: Some(new), .. }) = display
                 && ok
             {
-                let before = original_content.as_deref().filter(|content| !content.is_empty());
-                teller.tell(Body::FileChanged(FileChanged {
-                    path: path.clone(),
-                    change: if before.is_some() { ChangeKind::Modified } else { ChangeKind::Created },
-                    before: before.map(Digest::of),
-                    after: Some(Digest::of(new)),
-                    added: None,
-                    removed: None,
-                    call: id,
-                }));
+                let change = output::written(path, original_content.as_deref(), new, id);
+                teller.tell(Body::FileChanged(change));
             }
         }
     }
@@ -212,7 +203,7 @@ impl Reader {
                 match &*payload.ui_event.name {
                     "qwen-code.api_response" => self.response = payload.ui_event.response_id.owned(),
                     "qwen-code.api_error" => teller.tell(Body::ModelFailed(ModelFailed {
-                        status: u16::try_from(payload.ui_event.status_code.0).ok().filter(|status| *status != 0),
+                        status: payload.ui_event.status_code.status(),
                         message: Excerpt::bounded(&payload.ui_event.error, 512),
                         retry_at: None,
                     })),
@@ -248,11 +239,7 @@ impl Reader {
 
 impl Dialect for Reader {
     fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let line: Line<'_> = match serde_json::from_str(text) {
-            Ok(line) => line,
-            Err(_) if well_formed(text) => return Err(Flaw::Unknown),
-            Err(_) => return Err(Flaw::Broken),
-        };
+        let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(teller.at);
         if let Some(uuid) = line.uuid.some() {
             teller.record(format_args!("{uuid}"));
