@@ -18,6 +18,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use belay_core::{Event, SessionKey, Time, ToolKind, Verdict};
+use serde_json::Value;
 
 use crate::table::UserDirs;
 use crate::transcript::Format;
@@ -32,11 +33,21 @@ pub trait Dialect: Sync + fmt::Debug {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
-    /// Understands one payload, as far as it can be understood.
-    fn hear(&self, told: &Told<'_>) -> Heard;
+    /// Understands one payload; `None` when it tells of nothing we know.
+    fn understand(&self, told: &Told<'_>) -> Option<Heard>;
+
+    /// The reply in the agent's own words; `None` when there is nothing to say.
+    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value>;
+
+    /// One payload, as far as it can be understood.
+    fn hear(&self, told: &Told<'_>) -> Heard {
+        self.understand(told).unwrap_or_default()
+    }
 
     /// The bytes for the agent's ears; empty when there is nothing to say.
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8>;
+    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
+        self.compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
+    }
 
     /// The session file that tells what hooks leave out, such as token usage. `None` where they
     /// leave out nothing, or the file would tell the same things under other names.
@@ -175,12 +186,12 @@ impl Reply<'_> {
 
 /// Every dialect there is.
 pub static DIALECTS: &[&dyn Dialect] = &[
-    &crate::claude_code::hook::Hooks,
+    &crate::claude_code::hook::HOOKS,
     &crate::codex::hook::Hooks,
     &crate::copilot::hook::Hooks,
     &crate::gemini::hook::Hooks,
     &crate::opencode::hook::Hooks,
-    &crate::qwen::hook::Hooks,
+    &crate::qwen::hook::HOOKS,
     &crate::cursor::hook::Hooks,
 ];
 

@@ -12,14 +12,10 @@ use serde_json::Value;
 use super::transcript::author::{Marks, Said, said};
 use super::transcript::result::ending;
 use super::{ID, kind_of, sub_agent_key};
-use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Powers, Reply, Told};
-use crate::transcript::Format;
+use crate::hook::{CLAUDE, Ending, Family, Powers};
 
 /// The dialect.
-#[derive(Debug)]
-pub(crate) struct Hooks;
-
-const FAMILY: Family = Family {
+pub(crate) static HOOKS: Family = Family {
     agent: ID,
     names: CLAUDE,
     kind_of: |name, _| kind_of(name),
@@ -29,25 +25,8 @@ const FAMILY: Family = Family {
     ending: how_it_ended,
     author,
     powers: Powers { ends_turn: true, interrupts: true, tells_person: false },
+    transcript: &super::transcript::Transcript,
 };
-
-impl Dialect for Hooks {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
-    fn hear(&self, told: &Told<'_>) -> Heard {
-        FAMILY.hear(told)
-    }
-
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        FAMILY.answer(heard, reply)
-    }
-
-    fn transcript(&self) -> Option<&'static dyn Format> {
-        Some(&super::transcript::Transcript)
-    }
-}
 
 /// Hooks of a sub-agent name the file of the session it belongs to; its own lies beside that.
 fn sub_agent_file(file: &str, agent: &str) -> Option<String> {

@@ -29,6 +29,7 @@ const FAMILY: Family = Family {
     ending: how_it_ended,
     author: crate::claude_code::hook::author,
     powers: Powers { ends_turn: false, interrupts: false, tells_person: true },
+    transcript: &super::transcript::Transcript,
 };
 
 impl Dialect for Hooks {
@@ -36,12 +37,12 @@ impl Dialect for Hooks {
         ID
     }
 
-    fn hear(&self, told: &Told<'_>) -> Heard {
-        FAMILY.hear(told)
+    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
+        FAMILY.understand(told)
     }
 
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        FAMILY.answer(heard, reply)
+    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+        FAMILY.compose(heard, reply)
     }
 
     fn interrupt(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Program> {
@@ -60,7 +61,7 @@ impl Dialect for Hooks {
     }
 
     fn transcript(&self) -> Option<&'static dyn Format> {
-        Some(&super::transcript::Transcript)
+        FAMILY.transcript()
     }
 }
 

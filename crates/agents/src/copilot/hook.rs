@@ -63,6 +63,7 @@ const FAMILY: Family = Family {
     ending: how_it_ended,
     author,
     powers: Powers { ends_turn: false, interrupts: true, tells_person: false },
+    transcript: &super::transcript::Transcript,
 };
 
 impl Dialect for Hooks {
@@ -70,12 +71,25 @@ impl Dialect for Hooks {
         ID
     }
 
-    fn hear(&self, told: &Told<'_>) -> Heard {
-        FAMILY.hear(told)
+    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
+        FAMILY.understand(told)
     }
 
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
+    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+        let deny = |reason: &str| json!({ "permissionDecision": "deny", "permissionDecisionReason": reason });
+        match (heard.moment, reply.hold()) {
+            (Moment::BeforeTool, Some(reason)) if heard.tool == Some(ToolKind::Shell) => Some(harmless(reason)),
+            (Moment::BeforeTool, Some(reason)) => Some(deny(reason)),
+            (Moment::BeforeTool, None) => reply.nudge().map(deny),
+            (Moment::Permission, Some(reason)) => {
+                Some(json!({ "behavior": "deny", "message": reason, "interrupt": true }))
+            }
+            (Moment::Prompt, Some(reason)) => Some(json!({ "decision": "block", "reason": reason })),
+            (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => {
+                reply.remark().map(|text| json!({ "additionalContext": text }))
+            }
+            _ => None,
+        }
     }
 
     /// What needs no permission is refused and no more; an agent nobody watches is then interrupted.
@@ -85,28 +99,13 @@ impl Dialect for Hooks {
     }
 
     fn transcript(&self) -> Option<&'static dyn Format> {
-        Some(&super::transcript::Transcript)
+        FAMILY.transcript()
     }
 
     /// Only the end of a turn names it.
     fn session_file(&self, dirs: &UserDirs, session: &SessionKey) -> Option<PathBuf> {
         let plain = session.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         plain.then(|| super::sessions(dirs).join(&session.id).join("events.jsonl"))
-    }
-}
-
-fn compose(heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
-    let deny = |reason: &str| json!({ "permissionDecision": "deny", "permissionDecisionReason": reason });
-    match (heard.moment, reply.hold()) {
-        (Moment::BeforeTool, Some(reason)) if heard.tool == Some(ToolKind::Shell) => Some(harmless(reason)),
-        (Moment::BeforeTool, Some(reason)) => Some(deny(reason)),
-        (Moment::BeforeTool, None) => reply.nudge().map(deny),
-        (Moment::Permission, Some(reason)) => Some(json!({ "behavior": "deny", "message": reason, "interrupt": true })),
-        (Moment::Prompt, Some(reason)) => Some(json!({ "decision": "block", "reason": reason })),
-        (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => {
-            reply.remark().map(|text| json!({ "additionalContext": text }))
-        }
-        _ => None,
     }
 }
 

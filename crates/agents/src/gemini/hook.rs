@@ -36,12 +36,85 @@ impl Dialect for Hooks {
         ID
     }
 
-    fn hear(&self, told: &Told<'_>) -> Heard {
-        understand(told).unwrap_or_default()
+    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
+        // Told before every model request: only whose it is matters, and the rest may be megabytes.
+        if let Ok(request) = serde_json::from_slice::<Request<'_>>(told.payload)
+            && request.hook_event_name == "BeforeModel"
+            && is_id(&request.session_id)
+        {
+            let session = Some(SessionKey::new(ID, request.session_id));
+            return Some(Heard { moment: Moment::BeforeModel, event: "BeforeModel", session, ..Heard::default() });
+        }
+        let payload = Payload::parse(told.payload)?;
+        let said = payload.text(&["hook_event_name"]).or(told.event)?;
+        let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
+        let session = payload.id(&["session_id"])?;
+        let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
+        match event {
+            "SessionStart" => telling.tell(Body::SessionStarted(SessionStarted {
+                how: start_kind(payload.text(&["source"])),
+                transcript: telling.transcript(),
+                ..SessionStarted::default()
+            })),
+            "SessionEnd" => {
+                let reason = payload.text(&["reason"]).map(|reason| Excerpt::bounded(reason, 64).as_str().to_owned());
+                telling.tell(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
+            }
+            "BeforeAgent" => {
+                let text = Excerpt::new(payload.text(&["prompt"]).unwrap_or_default());
+                telling.tell(Body::Prompt(Prompt { by: Author::Person, text }));
+            }
+            "AfterAgent" => {
+                let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
+                telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+            }
+            "BeforeTool" => {
+                let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
+                telling.called(None, kind_of(name), name, &input);
+            }
+            "AfterTool" => {
+                let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
+                let response = payload.get("tool_response");
+                let whole = text_of(response);
+                let error = response.get("error").filter(|error| !error.is_null());
+                let ending = how_it_ended(ToolKind::Other, &whole, error.is_some());
+                let bare = output::unwrap(kind_of(name), "success", &whole);
+                telling.returned(ToolAnswer {
+                    call: None,
+                    kind: kind_of(name),
+                    name,
+                    input: &input,
+                    response: response.get("returnDisplay").unwrap_or(&Value::Null),
+                    text: &bare.text,
+                    status: Some(ending.status),
+                    exit_code: ending.exit_code,
+                    duration_ms: None,
+                });
+            }
+            "Notification" if payload.text(&["notification_type"]) == Some("ToolPermission") => {
+                let what = Excerpt::bounded(payload.text(&["message"]).unwrap_or("a tool"), 256);
+                telling.tell(Body::PermissionAsked(PermissionAsked { call: None, what }));
+            }
+            _ => {}
+        }
+        Some(telling.done(event))
     }
 
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
+    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+        let context =
+            |text: String| json!({ "hookSpecificOutput": { "hookEventName": heard.event, "additionalContext": text } });
+        match (heard.moment, reply.hold()) {
+            (Moment::Prompt | Moment::BeforeModel, Some(reason)) => {
+                Some(json!({ "decision": "deny", "reason": reason }))
+            }
+            (Moment::BeforeTool, Some(reason)) => {
+                Some(json!({ "decision": "deny", "reason": reason, "continue": false, "stopReason": reason }))
+            }
+            (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "decision": "deny", "reason": message })),
+            (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => reply.remark().map(context),
+            (Moment::SessionEnd, _) => reply.person.map(|text| json!({ "systemMessage": text })),
+            _ => None,
+        }
     }
 
     fn transcript(&self) -> Option<&'static dyn Format> {
@@ -56,70 +129,6 @@ struct Request<'a> {
     session_id: Cow<'a, str>,
     #[serde(borrow)]
     hook_event_name: Cow<'a, str>,
-}
-
-fn understand(told: &Told<'_>) -> Option<Heard> {
-    // Told before every model request: only whose it is matters, and the rest may be megabytes.
-    if let Ok(request) = serde_json::from_slice::<Request<'_>>(told.payload)
-        && request.hook_event_name == "BeforeModel"
-        && is_id(&request.session_id)
-    {
-        let session = Some(SessionKey::new(ID, request.session_id));
-        return Some(Heard { moment: Moment::BeforeModel, event: "BeforeModel", session, ..Heard::default() });
-    }
-    let payload = Payload::parse(told.payload)?;
-    let said = payload.text(&["hook_event_name"]).or(told.event)?;
-    let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
-    let session = payload.id(&["session_id"])?;
-    let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
-    match event {
-        "SessionStart" => telling.tell(Body::SessionStarted(SessionStarted {
-            how: start_kind(payload.text(&["source"])),
-            transcript: telling.transcript(),
-            ..SessionStarted::default()
-        })),
-        "SessionEnd" => {
-            let reason = payload.text(&["reason"]).map(|reason| Excerpt::bounded(reason, 64).as_str().to_owned());
-            telling.tell(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
-        }
-        "BeforeAgent" => {
-            let text = Excerpt::new(payload.text(&["prompt"]).unwrap_or_default());
-            telling.tell(Body::Prompt(Prompt { by: Author::Person, text }));
-        }
-        "AfterAgent" => {
-            let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
-            telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
-        }
-        "BeforeTool" => {
-            let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
-            telling.called(None, kind_of(name), name, &input);
-        }
-        "AfterTool" => {
-            let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
-            let response = payload.get("tool_response");
-            let whole = text_of(response);
-            let error = response.get("error").filter(|error| !error.is_null());
-            let ending = how_it_ended(ToolKind::Other, &whole, error.is_some());
-            let bare = output::unwrap(kind_of(name), "success", &whole);
-            telling.returned(ToolAnswer {
-                call: None,
-                kind: kind_of(name),
-                name,
-                input: &input,
-                response: response.get("returnDisplay").unwrap_or(&Value::Null),
-                text: &bare.text,
-                status: Some(ending.status),
-                exit_code: ending.exit_code,
-                duration_ms: None,
-            });
-        }
-        "Notification" if payload.text(&["notification_type"]) == Some("ToolPermission") => {
-            let what = Excerpt::bounded(payload.text(&["message"]).unwrap_or("a tool"), 256);
-            telling.tell(Body::PermissionAsked(PermissionAsked { call: None, what }));
-        }
-        _ => {}
-    }
-    Some(telling.done(event))
 }
 
 /// How a tool ended: Gemini CLI writes the exit code into the text and calls everything a success.
@@ -139,19 +148,4 @@ pub(crate) fn how_it_ended(_: ToolKind, text: &str, failed: bool) -> Ending {
         None => Status::Ok,
     };
     Ending { status, exit_code }
-}
-
-fn compose(heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
-    let context =
-        |text: String| json!({ "hookSpecificOutput": { "hookEventName": heard.event, "additionalContext": text } });
-    match (heard.moment, reply.hold()) {
-        (Moment::Prompt | Moment::BeforeModel, Some(reason)) => Some(json!({ "decision": "deny", "reason": reason })),
-        (Moment::BeforeTool, Some(reason)) => {
-            Some(json!({ "decision": "deny", "reason": reason, "continue": false, "stopReason": reason }))
-        }
-        (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "decision": "deny", "reason": message })),
-        (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => reply.remark().map(context),
-        (Moment::SessionEnd, _) => reply.person.map(|text| json!({ "systemMessage": text })),
-        _ => None,
-    }
 }

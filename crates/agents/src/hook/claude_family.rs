@@ -12,7 +12,8 @@ use belay_core::{Excerpt, SessionKey, Status, ToolKind};
 use serde_json::Value;
 
 use super::telling::{Telling, ToolAnswer, call_id};
-use super::{Heard, Payload, Reply, Told, text_of};
+use super::{Dialect, Heard, Payload, Reply, Told, text_of};
+use crate::transcript::Format;
 
 pub(crate) use crate::claude_code::transcript::result::Ending;
 pub(crate) use answer::Powers;
@@ -38,15 +39,13 @@ pub(crate) struct Family {
     pub(crate) author: fn(&str) -> Option<Author>,
     /// What its answers can do.
     pub(crate) powers: Powers,
+    /// Its session file.
+    pub(crate) transcript: &'static dyn Format,
 }
 
-impl Family {
-    pub(crate) fn hear(&self, told: &Told<'_>) -> Heard {
-        self.understand(told).unwrap_or_default()
-    }
-
-    pub(crate) fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        self.powers.answer(heard, reply)
+impl Dialect for Family {
+    fn agent(&self) -> &'static str {
+        self.agent
     }
 
     fn understand(&self, told: &Told<'_>) -> Option<Heard> {
@@ -133,6 +132,16 @@ impl Family {
         Some(telling.done(event))
     }
 
+    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+        self.powers.compose(heard, reply)
+    }
+
+    fn transcript(&self) -> Option<&'static dyn Format> {
+        Some(self.transcript)
+    }
+}
+
+impl Family {
     /// Whether a notification says that a person is asked something no other hook tells of.
     fn asks(&self, notification: Option<&str>) -> bool {
         match notification {

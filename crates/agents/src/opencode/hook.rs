@@ -39,86 +39,90 @@ impl Dialect for Hooks {
         ID
     }
 
-    fn hear(&self, told: &Told<'_>) -> Heard {
-        understand(told).unwrap_or_default()
-    }
-
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
-    }
-}
-
-fn understand(told: &Told<'_>) -> Option<Heard> {
-    let payload = Payload::parse(told.payload)?;
-    let said = told.event.or(payload.text(&["event"]))?;
-    let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
-    let session = payload.id(&["sessionID"])?;
-    let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
-    telling.parent = payload.id(&["parentID"]).map(|parent| SessionKey::new(ID, parent));
-    let info = payload.get("info");
-    match event {
-        "session.created" => telling.tell(Body::SessionStarted(SessionStarted {
-            agent_version: info.get("version").and_then(Value::as_str).and_then(as_name),
-            ..SessionStarted::default()
-        })),
-        "session.deleted" => telling.tell(Body::SessionEnded(SessionEnded::default())),
-        "session.idle" => {
-            let text = Excerpt::new(payload.text(&["text"]).unwrap_or_default());
-            telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
-        }
-        "session.error" => {
-            let error = payload.get("error");
-            let name = error.get("name").and_then(Value::as_str).unwrap_or_default();
-            // An abort is somebody's decision, ours or a person's.
-            if name != "MessageAbortedError" {
-                let message = Excerpt::new(&text_of(error.get("data").unwrap_or(error)));
-                let status = error.pointer("/data/statusCode").and_then(Value::as_u64);
-                let status = status.and_then(|status| u16::try_from(status).ok());
-                telling.tell(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
+    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
+        let payload = Payload::parse(told.payload)?;
+        let said = told.event.or(payload.text(&["event"]))?;
+        let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
+        let session = payload.id(&["sessionID"])?;
+        let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
+        telling.parent = payload.id(&["parentID"]).map(|parent| SessionKey::new(ID, parent));
+        let info = payload.get("info");
+        match event {
+            "session.created" => telling.tell(Body::SessionStarted(SessionStarted {
+                agent_version: info.get("version").and_then(Value::as_str).and_then(as_name),
+                ..SessionStarted::default()
+            })),
+            "session.deleted" => telling.tell(Body::SessionEnded(SessionEnded::default())),
+            "session.idle" => {
+                let text = Excerpt::new(payload.text(&["text"]).unwrap_or_default());
+                telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
             }
+            "session.error" => {
+                let error = payload.get("error");
+                let name = error.get("name").and_then(Value::as_str).unwrap_or_default();
+                // An abort is somebody's decision, ours or a person's.
+                if name != "MessageAbortedError" {
+                    let message = Excerpt::new(&text_of(error.get("data").unwrap_or(error)));
+                    let status = error.pointer("/data/statusCode").and_then(Value::as_u64);
+                    let status = status.and_then(|status| u16::try_from(status).ok());
+                    telling.tell(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
+                }
+            }
+            "session.compacted" => telling.tell(Body::Compacted(Compacted { automatic: true, before: None })),
+            "message.updated" => telling.tell(Body::ModelAnswered(answered(info)?)),
+            "permission.asked" => {
+                let what = Excerpt::bounded(&text_of(payload.get("permission")), 256);
+                telling.tell(Body::PermissionAsked(PermissionAsked { call: call_id(&payload, &["callID"]), what }));
+            }
+            "chat.message" => {
+                let text = Excerpt::new(&text_of(payload.get("parts")));
+                let by = if telling.parent.is_some() { Author::Agent } else { Author::Person };
+                telling.tell(Body::Prompt(Prompt { by, text }));
+            }
+            "tool.execute.before" => {
+                let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
+                telling.called(call_id(&payload, &["callID"]), kind_of(name), name, &input);
+            }
+            "tool.execute.after" | "tool.failed" => {
+                let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
+                let failed = event == "tool.failed";
+                let text = text_of(payload.get(if failed { "error" } else { "output" }));
+                let metadata = payload.get("metadata");
+                let exit_code = metadata.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+                let status = match exit_code {
+                    _ if payload.flag("denied") => Status::Refused,
+                    _ if failed => Status::Error,
+                    Some(0) | None => Status::Ok,
+                    Some(_) => Status::Error,
+                };
+                telling.returned(ToolAnswer {
+                    call: call_id(&payload, &["callID"]),
+                    kind: kind_of(name),
+                    name,
+                    input: &input,
+                    response: metadata,
+                    text: &text,
+                    status: Some(status),
+                    exit_code,
+                    duration_ms: None,
+                });
+            }
+            _ => {}
         }
-        "session.compacted" => telling.tell(Body::Compacted(Compacted { automatic: true, before: None })),
-        "message.updated" => telling.tell(Body::ModelAnswered(answered(info)?)),
-        "permission.asked" => {
-            let what = Excerpt::bounded(&text_of(payload.get("permission")), 256);
-            telling.tell(Body::PermissionAsked(PermissionAsked { call: call_id(&payload, &["callID"]), what }));
-        }
-        "chat.message" => {
-            let text = Excerpt::new(&text_of(payload.get("parts")));
-            let by = if telling.parent.is_some() { Author::Agent } else { Author::Person };
-            telling.tell(Body::Prompt(Prompt { by, text }));
-        }
-        "tool.execute.before" => {
-            let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
-            telling.called(call_id(&payload, &["callID"]), kind_of(name), name, &input);
-        }
-        "tool.execute.after" | "tool.failed" => {
-            let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
-            let failed = event == "tool.failed";
-            let text = text_of(payload.get(if failed { "error" } else { "output" }));
-            let metadata = payload.get("metadata");
-            let exit_code = metadata.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-            let status = match exit_code {
-                _ if payload.flag("denied") => Status::Refused,
-                _ if failed => Status::Error,
-                Some(0) | None => Status::Ok,
-                Some(_) => Status::Error,
-            };
-            telling.returned(ToolAnswer {
-                call: call_id(&payload, &["callID"]),
-                kind: kind_of(name),
-                name,
-                input: &input,
-                response: metadata,
-                text: &text,
-                status: Some(status),
-                exit_code,
-                duration_ms: None,
-            });
-        }
-        _ => {}
+        Some(telling.done(event))
     }
-    Some(telling.done(event))
+
+    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+        match (heard.moment, reply.hold()) {
+            (Moment::BeforeTool, Some(reason)) => Some(json!({ "deny": reason })),
+            (Moment::BeforeModel, Some(reason)) => Some(json!({ "stop": reason })),
+            (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "deny": message })),
+            (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, None) => {
+                reply.remark().map(|text| json!({ "context": text }))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Usage of an assistant message that is complete.
@@ -138,16 +142,4 @@ fn answered(info: &Value) -> Option<ModelAnswered> {
         stop: info.get("finish").and_then(Value::as_str).and_then(as_name),
         ..ModelAnswered::default()
     })
-}
-
-fn compose(heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
-    match (heard.moment, reply.hold()) {
-        (Moment::BeforeTool, Some(reason)) => Some(json!({ "deny": reason })),
-        (Moment::BeforeModel, Some(reason)) => Some(json!({ "stop": reason })),
-        (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "deny": message })),
-        (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, None) => {
-            reply.remark().map(|text| json!({ "context": text }))
-        }
-        _ => None,
-    }
 }

@@ -10,14 +10,10 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::claude_code::hook::author;
 use crate::gemini::hook::how_it_ended;
-use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Powers, Reply, Told};
-use crate::transcript::Format;
+use crate::hook::{CLAUDE, Ending, Family, Powers};
 
 /// The dialect.
-#[derive(Debug)]
-pub(crate) struct Hooks;
-
-const FAMILY: Family = Family {
+pub(crate) static HOOKS: Family = Family {
     agent: ID,
     names: CLAUDE,
     kind_of: |name, _| kind_of(name),
@@ -27,25 +23,8 @@ const FAMILY: Family = Family {
     ending,
     author: |prompt| if prompt.is_empty() { None } else { author(prompt) },
     powers: Powers { ends_turn: true, interrupts: true, tells_person: false },
+    transcript: &super::transcript::Transcript,
 };
-
-impl Dialect for Hooks {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
-    fn hear(&self, told: &Told<'_>) -> Heard {
-        FAMILY.hear(told)
-    }
-
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        FAMILY.answer(heard, reply)
-    }
-
-    fn transcript(&self) -> Option<&'static dyn Format> {
-        Some(&super::transcript::Transcript)
-    }
-}
 
 fn ending(kind: ToolKind, response: &Value, text: &str, failed: bool) -> Ending {
     if response.get("error_type").is_some_and(|kind| kind == "execution_denied") {

@@ -16,14 +16,7 @@ pub(crate) struct Powers {
 }
 
 impl Powers {
-    pub(crate) fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
-        match self.compose(heard, reply) {
-            Some(answer) if !answer.is_empty() => Value::Object(answer).to_string().into_bytes(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Map<String, Value>> {
+    pub(super) fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
         let mut answer = Map::new();
         let specific = |fields: &[(&str, Value)]| {
             let mut specific = Map::from_iter([("hookEventName".to_owned(), Value::from(heard.event))]);
@@ -68,7 +61,7 @@ impl Powers {
             }
             _ => return None,
         }
-        Some(answer)
+        Some(Value::Object(answer))
     }
 }
 
