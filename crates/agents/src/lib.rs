@@ -41,6 +41,7 @@ pub mod qwen;
 mod recent;
 pub mod table;
 pub mod toolcalls;
+mod tools;
 pub mod transcript;
 pub mod wire;
 

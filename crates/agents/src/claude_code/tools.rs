@@ -2,7 +2,9 @@
 
 use belay_core::ToolKind;
 
-const TOOLS: &[(&str, ToolKind)] = &[
+use crate::tools::Tools;
+
+const TOOLS: Tools = Tools::new(&[
     ("Agent", ToolKind::SubAgent),
     ("AgentOutputTool", ToolKind::Poll),
     ("AskUserQuestion", ToolKind::Ask),
@@ -39,14 +41,11 @@ const TOOLS: &[(&str, ToolKind)] = &[
     ("WebFetch", ToolKind::Fetch),
     ("WebSearch", ToolKind::Search),
     ("Write", ToolKind::Write),
-];
+]);
 
 /// What a tool does; `None` for tools that are not Claude Code's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    if name.starts_with("mcp__") {
-        return Some(ToolKind::Mcp);
-    }
-    TOOLS.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| TOOLS[at].1)
+    TOOLS.or_mcp(name)
 }
 
 #[cfg(test)]
@@ -54,8 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_in_order_and_found() {
-        assert!(TOOLS.is_sorted_by_key(|(name, _)| *name));
+    fn its_own_tools_are_known() {
         assert_eq!(kind_of("Bash"), Some(ToolKind::Shell));
         assert_eq!(kind_of("mcp__github__search"), Some(ToolKind::Mcp));
         assert_eq!(kind_of("bash"), None);

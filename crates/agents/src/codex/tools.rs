@@ -3,7 +3,9 @@
 use belay_core::ToolKind;
 use serde_json::{Map, Value};
 
-const TOOLS: &[(&str, ToolKind)] = &[
+use crate::tools::Tools;
+
+const TOOLS: Tools = Tools::new(&[
     ("apply_patch", ToolKind::Edit),
     ("close_agent", ToolKind::SubAgent),
     ("exec", ToolKind::Shell),
@@ -30,7 +32,7 @@ const TOOLS: &[(&str, ToolKind)] = &[
     ("wait", ToolKind::Poll),
     ("wait_agent", ToolKind::Poll),
     ("web_search", ToolKind::Search),
-];
+]);
 
 /// What a tool does; `None` for tools that are not Codex's own. `write_stdin` types into a running
 /// command, or only looks at it when it types nothing.
@@ -47,7 +49,7 @@ pub fn kind_of(name: &str, input: &Value) -> Option<ToolKind> {
     {
         return Some(ToolKind::Edit);
     }
-    TOOLS.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| TOOLS[at].1)
+    TOOLS.kind_of(name)
 }
 
 /// Arguments as an object; `["bash", "-lc", script]` and `cmd` become `command`.
@@ -97,8 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_in_order_and_found() {
-        assert!(TOOLS.is_sorted_by_key(|(name, _)| *name));
+    fn its_own_tools_are_known() {
         assert_eq!(kind_of("exec_command", &Value::Null), Some(ToolKind::Shell));
         assert_eq!(kind_of("ask_question", &Value::Null), None);
     }

@@ -2,7 +2,9 @@
 
 use belay_core::ToolKind;
 
-const TOOLS: &[(&str, ToolKind)] = &[
+use crate::tools::Tools;
+
+const TOOLS: Tools = Tools::new(&[
     ("agent", ToolKind::SubAgent),
     ("ask_user", ToolKind::Ask),
     ("ask_user_question", ToolKind::Ask),
@@ -28,14 +30,11 @@ const TOOLS: &[(&str, ToolKind)] = &[
     ("web_search", ToolKind::Search),
     ("write_file", ToolKind::Write),
     ("write_todos", ToolKind::Plan),
-];
+]);
 
 /// What a tool does; `None` for tools that are not the agent's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    if name.starts_with("mcp__") {
-        return Some(ToolKind::Mcp);
-    }
-    TOOLS.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| TOOLS[at].1)
+    TOOLS.or_mcp(name)
 }
 
 #[cfg(test)]
@@ -43,8 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_in_order_and_found() {
-        assert!(TOOLS.is_sorted_by_key(|(name, _)| *name));
+    fn its_own_tools_are_known() {
         assert_eq!(kind_of("run_shell_command"), Some(ToolKind::Shell));
         assert_eq!(kind_of("other"), None);
     }

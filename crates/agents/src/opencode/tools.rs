@@ -2,7 +2,9 @@
 
 use belay_core::ToolKind;
 
-const TOOLS: &[(&str, ToolKind)] = &[
+use crate::tools::Tools;
+
+const TOOLS: Tools = Tools::new(&[
     ("apply_patch", ToolKind::Edit),
     ("bash", ToolKind::Shell),
     ("codesearch", ToolKind::Search),
@@ -25,11 +27,11 @@ const TOOLS: &[(&str, ToolKind)] = &[
     ("webfetch", ToolKind::Fetch),
     ("websearch", ToolKind::Search),
     ("write", ToolKind::Write),
-];
+]);
 
 /// What a tool does; `None` for tools that are not opencode's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    TOOLS.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| TOOLS[at].1)
+    TOOLS.kind_of(name)
 }
 
 #[cfg(test)]
@@ -37,8 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_in_order_and_found() {
-        assert!(TOOLS.is_sorted_by_key(|(name, _)| *name));
+    fn its_own_tools_are_known() {
         assert_eq!(kind_of("bash"), Some(ToolKind::Shell));
         assert_eq!(kind_of("github_search"), None);
     }
