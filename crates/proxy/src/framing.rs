@@ -83,26 +83,18 @@ impl Framer {
         }
     }
 
-    /// The raw bytes that make `text` the last payload of this body, whatever it is in the middle of.
-    /// Where more was promised than `text` has, `filler` fills up. `None` where a proper end is not
-    /// possible here.
-    pub fn ending(&self, text: &[u8], filler: u8) -> Option<Vec<u8>> {
+    /// The raw bytes that make `last` the last payload of this body, whatever it is in the middle of. `None` where a
+    /// proper end is not possible here: with less than was promised, or more where the whole length was announced.
+    pub fn ending(&self, last: &[u8]) -> Option<Vec<u8>> {
         const LAST: &[u8] = b"0\r\n\r\n";
-        let mut out = Vec::with_capacity(text.len() + 64);
-        let mut rest = text;
+        let mut out = Vec::with_capacity(last.len() + 64);
+        let mut rest = last;
         match self.0 {
-            State::UntilClose => return Some(text.to_vec()),
-            State::Length(left) => {
-                let left = usize::try_from(left).ok().filter(|left| *left >= text.len())?;
-                out.extend_from_slice(text);
-                out.resize(left, filler);
-                return Some(out);
-            }
+            State::UntilClose => return Some(last.to_vec()),
+            State::Length(left) => return (left == last.len() as u64).then(|| last.to_vec()),
             State::Data { left } => {
-                let left = usize::try_from(left).ok()?;
-                let (inside, outside) = text.split_at(left.min(text.len()));
+                let (inside, outside) = last.split_at_checked(usize::try_from(left).ok()?)?;
                 out.extend_from_slice(inside);
-                out.resize(left, filler);
                 out.extend_from_slice(b"\r\n");
                 rest = outside;
             }

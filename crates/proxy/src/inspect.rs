@@ -341,9 +341,9 @@ impl Turn {
         }
     }
 
-    /// The events that end the answer here, if it should end and can. To be asked when everything
-    /// that was shown has reached the agent.
-    pub(crate) fn ending(&mut self) -> Option<String> {
+    /// The bytes that end the answer here, if it should end and can: at least so many of them. To be asked when
+    /// everything that was shown has reached the agent, and to be followed by [`Turn::cut_off`] when they are used.
+    pub(crate) fn ending(&mut self, at_least: usize) -> Option<(Vec<u8>, Cut)> {
         let reader = self.reader.as_ref()?;
         let so_far = reader.so_far();
         if self.cut.is_some() || !reader.is_open_stream() || !reader.may_end_here() {
@@ -358,9 +358,13 @@ impl Turn {
         } else {
             return None;
         };
-        let ending = answer::ending(self.api, so_far, &words::cut(&why))?;
+        let ending = self.reader.as_mut()?.ending(&words::cut(&why), at_least)?;
+        Some((ending, why))
+    }
+
+    /// The answer was ended by us.
+    pub(crate) fn cut_off(&mut self, why: Cut) {
         self.cut = Some(why);
-        Some(ending)
     }
 
     /// The answer is over: completely, or broken off.

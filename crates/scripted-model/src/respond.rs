@@ -2,7 +2,7 @@
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ pub(crate) async fn respond(shared: &Shared, head: &Head, request: Request<Incom
         Ok(body) => prepare(shared, &parts, route, body),
         Err(problem) => Prepared::unusable(route, problem.clone()),
     };
+    let prepared = prepared.packed_for(header(&parts.headers, ACCEPT_ENCODING.as_str()).unwrap_or_default());
     let ticket = shared.log.record(Recorded {
         number: 0,
         kind: prepared.kind,
@@ -227,6 +228,17 @@ impl Prepared {
 
     fn error(api: Option<Api>, kind: Kind, status: u16, message: &str) -> Self {
         Self { status, ..Self::json(kind, &wire::error(api, status, message)) }
+    }
+
+    /// Packed only where the script wants it and the agent accepts it.
+    fn packed_for(mut self, accepted: &str) -> Self {
+        let streams = matches!(self.content, Content::Events(_));
+        let mut names = accepted.split(',').map(|name| name.split(';').next().unwrap_or_default().trim());
+        self.pace.packed = self.pace.packed.filter(|packing| streams && names.any(|name| name == packing.name()));
+        if let Some(packing) = self.pace.packed {
+            self.headers.push((CONTENT_ENCODING.to_string(), packing.name().to_owned()));
+        }
+        self
     }
 
     /// The request cannot be understood: told to the caller and to the test.

@@ -89,6 +89,31 @@ pub struct Pace {
     pub hold_after: Option<usize>,
     /// Close the connection after so many pieces (0: before the status line).
     pub drop_after: Option<usize>,
+    /// Send a stream compressed, if the agent accepts that.
+    pub packed: Option<Packing>,
+}
+
+/// A content encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+pub enum Packing {
+    /// Needs the feature `compressed`.
+    #[serde(rename = "gzip")]
+    Gzip,
+    #[serde(rename = "br")]
+    Brotli,
+    #[serde(rename = "zstd")]
+    Zstd,
+}
+
+impl Packing {
+    /// As HTTP calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Brotli => "br",
+            Self::Zstd => "zstd",
+        }
+    }
 }
 
 impl Turn {
@@ -262,6 +287,10 @@ impl Script {
 
     pub fn hold_after(self, pieces: usize) -> Self {
         self.amend(|turn| turn.pace.hold_after = Some(pieces))
+    }
+
+    pub fn packed(self, packing: Packing) -> Self {
+        self.amend(|turn| turn.pace.packed = Some(packing))
     }
 
     pub fn drop_after(self, pieces: usize) -> Self {

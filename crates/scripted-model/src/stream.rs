@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::pack::{Packer, packed};
 use crate::record::{Fate, Ticket};
 use crate::script::Pace;
 
@@ -66,7 +67,13 @@ pub(crate) fn send(content: Content, pace: Pace, release: Arc<Semaphore>, ticket
     let (feed, receiver) = mpsc::channel(1);
     let (length, pieces): (_, Box<dyn Iterator<Item = Vec<u8>> + Send>) = match content {
         Content::Whole(bytes) => (Some(bytes.len() as u64), Box::new(std::iter::once(bytes))),
-        Content::Events(events) => (None, Box::new(events.map(String::into_bytes))),
+        Content::Events(events) => {
+            let events: Box<dyn Iterator<Item = Vec<u8>> + Send> = Box::new(events.map(String::into_bytes));
+            match pace.packed.and_then(Packer::new) {
+                Some(packer) => (None, Box::new(packed(packer, events))),
+                None => (None, events),
+            }
+        }
     };
     let split = pace.split.unwrap_or(usize::MAX).max(1);
     let pieces = pieces.flat_map(move |piece| piece.chunks(split).map(Bytes::copy_from_slice).collect::<Vec<_>>());

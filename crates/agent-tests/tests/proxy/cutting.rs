@@ -1,24 +1,41 @@
 //! Degenerate output: the answer is ended while it streams, the model is told to stop, and the agent goes on.
 
 use belay_agent_tests::{Agent, Recipe, Workbench};
-use belay_scripted_model::{Fate, Script, ScriptedModel};
+use belay_scripted_model::{Fate, Packing, Script, ScriptedModel};
 
 use crate::rope::Rope;
 
 /// Far more than anybody would wait for.
 const TIMES: u64 = 10_000_000;
 
+/// Model APIs compress their answers where agents say that they can read that. Codex does not say so.
+fn packing(recipe: &Recipe) -> Option<Packing> {
+    match recipe.name {
+        "codex" => None,
+        "claude-code" => Some(Packing::Brotli),
+        "copilot" => Some(Packing::Zstd),
+        _ => Some(Packing::Gzip),
+    }
+}
+
 pub(crate) fn chanting_is_cut_off_and_the_agent_goes_on(recipe: &'static Recipe) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
-    let script = Script::new().shell("echo first").chant("I will fix it now. ", TIMES).text("Back to work.");
-    let model = ScriptedModel::start(script).expect("a model");
+    let script = Script::new().shell("echo first").chant("I will fix it now. ", TIMES);
+    let script = match packing(recipe) {
+        Some(packing) => script.packed(packing),
+        None => script,
+    };
+    let model = ScriptedModel::start(script.text("Back to work.")).expect("a model");
     let finished = rope.proxied(agent.run(&bench, &model.url(), "Fix it")).finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 1), "{}", rope.story(&finished));
     assert!(finished.output().contains("Belay ended this answer here"), "{}", finished.output());
     assert!(finished.output().len() < 1_000_000, "the agent heard too much of it");
     let chant = model.turns().pop().expect("a turn");
+    if let Some(packing) = packing(recipe) {
+        assert!(chant.header("accept-encoding").is_some_and(|accepts| accepts.contains(packing.name())), "{chant:?}");
+    }
     assert!(matches!(chant.fate, Fate::ClientGone { .. }), "the model was told to stop: {:?}", chant.fate);
     let id = finished.session().expect("a session");
     let finished = rope.proxied(agent.run(&bench, &model.url(), "Go on").resume(&id)).finish().expect("an end");

@@ -9,6 +9,9 @@ use crate::head::{MAX_LINES, ResponseHead};
 use crate::inspect::Turn;
 use crate::upstream::Link;
 
+/// Most bytes of a promise we fill up to end an answer early.
+const MOST_FILLED: u64 = 256 * 1024;
+
 /// One answer on its way.
 #[derive(Debug)]
 pub(crate) struct Download {
@@ -176,9 +179,14 @@ impl Download {
         if !matches!(self.state, State::Body(_)) || self.ready > 0 {
             return false;
         }
-        let Some(text) = turn.as_mut().and_then(Turn::ending) else { return false };
-        // An empty line between events means nothing: it fills up what the upstream had promised.
-        let Some(ending) = self.shown.ending(text.as_bytes(), b'\n') else { return false };
+        let Some(turn) = turn else { return false };
+        let promised = self.shown.promised();
+        if promised > MOST_FILLED {
+            return false;
+        }
+        let Some((last, why)) = turn.ending(promised as usize) else { return false };
+        let Some(ending) = self.shown.ending(&last) else { return false };
+        turn.cut_off(why);
         let close = self.closing || self.shown.may_close();
         (self.head, self.head_sent) = (ending, 0);
         self.state = State::Done(if close { End::Close } else { End::KeepAlive });

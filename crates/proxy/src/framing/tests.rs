@@ -68,12 +68,18 @@ proptest! {
         let mut framer = Framer::new(Framing::Chunked);
         let mut before = Vec::new();
         framer.advance(&raw, |bytes| before.extend_from_slice(bytes)).unwrap();
-        if let Some(ending) = framer.ending(&text, b'\n') {
+        let promised = framer.promised() as usize;
+        let mut last = text;
+        last.resize(last.len().max(promised), b'\n');
+        if promised > 0 {
+            prop_assert_eq!(framer.ending(&last[..promised - 1]), None, "less than promised");
+        }
+        if let Some(ending) = framer.ending(&last) {
             let (payload, consumed, done) = walk(Framing::Chunked, &[&raw, &ending]).unwrap();
             prop_assert!(done);
             prop_assert_eq!(consumed, raw.len() + ending.len());
             let after = payload.strip_prefix(before.as_slice()).unwrap();
-            prop_assert!(after.starts_with(&text) && after[text.len()..].iter().all(|byte| *byte == b'\n'));
+            prop_assert_eq!(after, last);
         }
     }
 

@@ -13,11 +13,11 @@ use belay_core::chant::{ChantFinding, ChantRules};
 use belay_core::event::Usage;
 
 use super::api::Api;
-use super::decode::Decoded;
+use super::decode::{Decoded, Packed};
 use crate::buffer::Charge;
 use crate::sse::{Decoder, SseEvent};
 
-pub(crate) use ending::ending;
+use ending::ending;
 pub(crate) use failure::Failure;
 use input::Input;
 use watch::Watch;
@@ -100,6 +100,8 @@ pub(crate) struct Reader {
     status: u16,
     form: Form,
     decoded: Decoded,
+    /// The stream as it came, where that is not as it reads.
+    packed: Option<Packed>,
     answered: Answered,
     chant: Watch,
     /// What is kept of the body.
@@ -138,22 +140,31 @@ impl Reader {
             Some(decoded) => (decoded, form),
             None => (Decoded::Plain, Form::Blind),
         };
+        let packed = match &form {
+            Form::Stream(_) if !decoded.is_plain() => encoding.map(Packed::new),
+            _ => None,
+        };
         let chant = Watch::new(chant);
-        Self { api, status, form, decoded, answered: Answered::default(), chant, charge }
+        Self { api, status, form, decoded, packed, answered: Answered::default(), chant, charge }
     }
 
     /// Takes the next bytes of the body.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let Self { api, form, decoded, answered, .. } = self;
+        let Self { api, form, decoded, packed, answered, .. } = self;
         let readable = decoded.feed(bytes, &mut |bytes| form.take(*api, bytes, answered));
+        if let Some(packed) = packed {
+            packed.feed(bytes);
+            decoded.look(packed, false, &mut |bytes| form.take(*api, bytes, answered));
+        }
         let kept = self.decoded.kept()
+            + self.packed.as_ref().map_or(0, Packed::kept)
             + match &self.form {
                 Form::Stream(decoder) => decoder.kept(),
                 Form::Plain(body) => body.len(),
                 Form::Blind => 0,
             };
         if !readable || !self.charge.set(kept) {
-            (self.form, self.decoded) = (Form::Blind, Decoded::Plain);
+            (self.form, self.decoded, self.packed) = (Form::Blind, Decoded::Plain, None);
             self.charge.set(0);
         }
         self.chant.look(&mut self.answered.fresh);
@@ -169,14 +180,34 @@ impl Reader {
         self.chant.finding()
     }
 
-    /// Whether another event could be added to the stream right here.
+    /// Whether another event could be added to the stream right here. Packed, it may turn out not to be possible.
     pub(crate) fn may_end_here(&self) -> bool {
-        matches!(&self.form, Form::Stream(decoder) if decoder.is_between_events()) && self.decoded.is_plain()
+        matches!(&self.form, Form::Stream(decoder) if decoder.is_between_events())
     }
 
     /// Whether this is a stream that could be ended by an event of ours.
     pub(crate) fn is_open_stream(&self) -> bool {
-        matches!(&self.form, Form::Stream(_)) && self.decoded.is_plain() && !self.answered.complete
+        matches!(&self.form, Form::Stream(_)) && !self.answered.complete
+    }
+
+    /// The bytes that end the stream right here, with events that say `note`: at least so many of them.
+    pub(crate) fn ending(&mut self, note: &str, at_least: usize) -> Option<Vec<u8>> {
+        let Self { api, form, decoded, packed, answered, .. } = self;
+        if let Some(packed) = packed {
+            decoded.look(packed, true, &mut |bytes| form.take(*api, bytes, answered));
+            if !decoded.has_shown(packed) || !self.may_end_here() || !self.is_open_stream() {
+                return None;
+            }
+        }
+        let mut text = ending(self.api, &self.answered, note)?;
+        match &mut self.packed {
+            Some(packed) => packed.ending(&text, at_least),
+            None => {
+                // An empty line between events means nothing.
+                text.extend(std::iter::repeat_n('\n', at_least.saturating_sub(text.len())));
+                Some(text.into_bytes())
+            }
+        }
     }
 
     /// The body is complete, or will never be.

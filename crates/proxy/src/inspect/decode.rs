@@ -1,11 +1,14 @@
 //! Bodies that come compressed, made readable for inspection. The relay passes them on as they are.
 
+mod repack;
 mod zstd;
 
 use std::io::{Read, Write};
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
+
+pub(crate) use repack::Packed;
 
 /// Most bytes one body may unpack to: a small body can hold a very large one.
 const MOST: usize = 64 * 1024 * 1024;
@@ -53,6 +56,22 @@ impl Decoded {
         matches!(self, Self::Plain)
     }
 
+    /// Shows what can be read of all that has come and was held back until now. It is not always worth it, unless it
+    /// has to be done `now`.
+    pub(crate) fn look(&mut self, packed: &Packed, now: bool, each: &mut dyn FnMut(&[u8])) {
+        if let (Self::Zstd(zstd), Some(raw)) = (self, packed.raw()) {
+            zstd.look(raw, now, each);
+        }
+    }
+
+    /// Whether nothing that has come is held back.
+    pub(crate) fn has_shown(&self, packed: &Packed) -> bool {
+        match self {
+            Self::Zstd(zstd) => packed.raw().is_some_and(|raw| zstd.has_looked_at(raw.len())),
+            _ => true,
+        }
+    }
+
     /// Bytes kept that cannot be shown yet.
     pub(crate) fn kept(&self) -> usize {
         match self {
@@ -65,7 +84,7 @@ impl Decoded {
     pub(crate) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         if let Self::Deflate(zlib) = self
             && zlib.total_in() == 0
-            && bytes.first().is_some_and(|first| first & 0x0f != 8)
+            && is_bare(bytes)
         {
             *self = Self::Bare(Box::new(DeflateDecoder::new(Vec::new())));
         }
@@ -88,6 +107,11 @@ impl Decoded {
             zstd.finish(each);
         }
     }
+}
+
+/// Whether what calls itself deflate comes without zlib's header.
+fn is_bare(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|first| first & 0x0f != 8)
 }
 
 /// Unpacks bytes through a writer whose inner one can be got at.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::answer::{Reader, ending};
+use super::answer::Reader;
 use super::api::Api;
 use super::conversation::Conversation;
 use super::{identity, items, nudge};
@@ -57,8 +57,10 @@ pub(crate) fn fuzz_answer(bytes: &[u8], buffers: &Buffers) {
             reader.feed(piece);
             if reader.is_open_stream()
                 && reader.may_end_here()
-                && let Some(text) = ending(api, reader.so_far(), "note")
+                && let Some(end) = reader.ending("note", 0)
+                && encoding.is_none()
             {
+                let text = String::from_utf8_lossy(&end);
                 for data in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
                     let good = data == "[DONE]" || serde_json::from_str::<serde_json::Value>(data).is_ok();
                     assert!(good, "not an event: {data}");

@@ -1,8 +1,10 @@
 //! Answers that are ended in the middle of something.
 
+use std::io::Write;
+
 use belay_core::{Body, Event};
 
-use crate::support::{Bench, Peer, bench};
+use crate::support::{Bench, PATIENCE, Peer, bench};
 
 /// Claude Code asks, and the answer has begun.
 async fn streaming(bench: &Bench, client: &mut Peer, head: &str) -> Peer {
@@ -52,4 +54,109 @@ async fn a_call_that_uses_up_the_budget_is_never_closed() {
     assert!(closed(1) && !closed(0), "{answer}");
     upstream.closed().await;
     bench.judge.heard(ended_by("belay_budget")).await;
+}
+
+/// Packs a stream, one event after the other.
+trait Packer: Send {
+    fn pack(&mut self, text: &str) -> Vec<u8>;
+    fn unpack(&self, packed: &[u8]) -> String;
+}
+
+struct Gzip(flate2::write::GzEncoder<Vec<u8>>);
+
+impl Packer for Gzip {
+    fn pack(&mut self, text: &str) -> Vec<u8> {
+        self.0.write_all(text.as_bytes()).unwrap();
+        self.0.flush().unwrap();
+        std::mem::take(self.0.get_mut())
+    }
+
+    fn unpack(&self, packed: &[u8]) -> String {
+        std::io::read_to_string(flate2::read::GzDecoder::new(packed)).unwrap()
+    }
+}
+
+/// Zstandard in blocks that are as they are; the first piece brings the header of the frame.
+struct Zstd(Vec<u8>);
+
+impl Packer for Zstd {
+    fn pack(&mut self, text: &str) -> Vec<u8> {
+        let mut out = std::mem::take(&mut self.0);
+        out.extend_from_slice(&((text.len() as u32) << 3).to_le_bytes()[..3]);
+        out.extend_from_slice(text.as_bytes());
+        out
+    }
+
+    fn unpack(&self, packed: &[u8]) -> String {
+        std::io::read_to_string(ruzstd::decoding::StreamingDecoder::new(packed).unwrap()).unwrap()
+    }
+}
+
+/// Brotli in meta-blocks that are as they are; the first piece says how large the window is.
+struct Brotli(bool);
+
+impl Packer for Brotli {
+    fn pack(&mut self, text: &str) -> Vec<u8> {
+        // Sixteen bits of window take one bit; a meta-block that is not compressed begins behind it.
+        let bits = u32::from(std::mem::take(&mut self.0));
+        let header = (((text.len() as u32 - 1) << 3) | (1 << 19)) << bits;
+        let mut out = header.to_le_bytes()[..3].to_vec();
+        out.extend_from_slice(text.as_bytes());
+        out
+    }
+
+    fn unpack(&self, packed: &[u8]) -> String {
+        std::io::read_to_string(brotli_decompressor::Decompressor::new(packed, 4096)).unwrap()
+    }
+}
+
+/// The payload of a chunked body, until its end or the connection's.
+async fn payload(client: &mut Peer) -> Vec<u8> {
+    let mut payload = Vec::new();
+    loop {
+        let line = client.read_to("\r\n").await;
+        match usize::from_str_radix(line.trim_end(), 16).unwrap() {
+            0 => return payload,
+            size => payload.extend(client.read_exactly(size).await),
+        }
+        client.read_exactly(2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_answer_is_cut_and_unpacks_to_a_proper_end() {
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let packers: [(&str, Box<dyn Packer>); 3] = [
+        ("gzip", Box::new(Gzip(gzip))),
+        ("br", Box::new(Brotli(true))),
+        ("zstd", Box::new(Zstd(vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58]))),
+    ];
+    for (encoding, mut packer) in packers {
+        let bench = bench().await;
+        *bench.judge.left.lock().unwrap() = Some(1000);
+        let mut client = bench.client().await;
+        let head = EVENTS.replace("Transfer", &format!("Content-Encoding: {encoding}\r\nTransfer"));
+        let mut upstream = streaming(&bench, &mut client, &head).await;
+        let text = CALL.replace("tool_use", "text");
+        let mut event = packer.pack(&text);
+        let sending = tokio::spawn(async move {
+            use tokio::io::AsyncWriteExt;
+            for n in 0.. {
+                let raw = [format!("{:x}\r\n", event.len()).as_bytes(), &event, b"\r\n"].concat();
+                if upstream.0.write_all(&raw).await.is_err() {
+                    return packer;
+                }
+                assert!(n < 100_000, "nobody cuts it off");
+                event = packer.pack(&format!(
+                    "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"word {n} \"}}}}\n\n"
+                ));
+            }
+            packer
+        });
+        let packed = tokio::time::timeout(PATIENCE, payload(&mut client)).await.expect("an end");
+        let text = sending.await.unwrap().unpack(&packed);
+        assert!(text.contains("the budget is used up"), "{encoding}: {text}");
+        assert!(text.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"), "{encoding}: {text}");
+        bench.judge.heard(ended_by("belay_budget")).await;
+    }
 }

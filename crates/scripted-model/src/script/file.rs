@@ -11,7 +11,7 @@
 //! | `stream_error = { code, message }` | begins a stream and fails in it |
 //!
 //! `say` puts words before a call; `repeat` plays a turn again; `usage = { input, output, cached }` sets token counts;
-//! `delay_ms`, `piece_delay_ms`, `split`, `hold_after`, `drop_after` are the fields of [`Pace`].
+//! `delay_ms`, `piece_delay_ms`, `split`, `hold_after`, `drop_after`, `packed` are the fields of [`Pace`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Branch, ErrorBody, Pace, Reply, Script, Text, Turn};
+use super::{Branch, ErrorBody, Pace, Packing, Reply, Script, Text, Turn};
 use crate::action::Action;
 use crate::answer::Usage;
 
@@ -122,6 +122,7 @@ struct TurnFile {
     piece_delay_ms: u64,
     split: Option<usize>,
     hold_after: Option<usize>,
+    packed: Option<Packing>,
     drop_after: Option<usize>,
     usage: Option<Usage>,
 }
@@ -283,6 +284,7 @@ impl TurnFile {
             piece_delay: Duration::from_millis(self.piece_delay_ms),
             split: self.split,
             hold_after: self.hold_after,
+            packed: self.packed,
             drop_after: self.drop_after,
         };
         Ok(Turn { reply, repeat: self.repeat.unwrap_or(1), pace, usage: self.usage })

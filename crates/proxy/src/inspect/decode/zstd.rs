@@ -1,54 +1,179 @@
 //! Zstandard, piece by piece.
 //!
-//! The decoder works block by block and keeps its window to itself until the frame ends, so an answer
-//! in this encoding is read when it is complete.
+//! The decoder works block by block and keeps its window to itself until the frame ends. So that an answer can be read
+//! while it comes, its beginning is also kept, given an end, and unpacked anew whenever it has grown by a quarter: some
+//! times the work of unpacking it once, as long as it is not long.
 
-use ruzstd::decoding::FrameDecoder;
+use std::io::Read;
+
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 /// Longest block there is, with its header and that of the frame.
 const LONGEST_BLOCK: usize = 128 * 1024 + 64;
 /// Longest header of a frame, and the length of the checksum at its end.
 const HEADER: usize = 18;
 const CHECKSUM: usize = 4;
-/// Most that is unpacked of one answer.
-const MOST: usize = 8 * 1024 * 1024;
+const PIECE: usize = 256;
+/// The largest window there may be in HTTP: so much the decoder keeps.
+const LARGEST_WINDOW: usize = 8 * 1024 * 1024;
+/// How many times smaller a text gets by packing, at best and near enough.
+const USUAL_RATIO: usize = 64;
+/// How long an answer is looked at before it is complete: packed, and unpacked.
+const EARLY: usize = 256 * 1024;
+const EARLY_UNPACKED: usize = 4 * 1024 * 1024;
+/// It is looked at again when it has grown by a quarter, but not for less than this.
+const WORTH_A_LOOK: usize = 256;
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// A block that is the last and holds nothing.
+const LAST: [u8; 3] = [1, 0, 0];
+
+/// The outline of a frame, as far as it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// A checksum follows the last block.
+    pub(super) checksum: bool,
+    /// Its header says how long it is.
+    pub(super) sized: bool,
+    /// How far back it may refer.
+    window: usize,
+    /// Where the last complete block ends.
+    end: usize,
+    /// The last block has come.
+    closed: bool,
+    len: usize,
+}
+
+impl Frame {
+    /// Walks over a frame; `None` when it is none, or its header is not complete.
+    pub(super) fn read(raw: &[u8]) -> Option<Self> {
+        let described = *raw.get(4).filter(|_| raw.starts_with(&MAGIC))?;
+        let (single, dictionary) = (described & 0b10_0000 != 0, usize::from(described & 0b11));
+        let size = match described >> 6 {
+            0 => usize::from(single),
+            flag => 1 << flag,
+        };
+        let start = 5 + usize::from(!single) + [0, 1, 2, 4][dictionary] + size;
+        let header = raw.get(..start)?;
+        let window = if single {
+            let bytes = header[start - size..].iter().rev();
+            bytes.fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)) + if size == 2 { 256 } else { 0 }
+        } else {
+            let base = 1_u64 << (10 + (header[5] >> 3));
+            base + base / 8 * u64::from(header[5] & 0b111)
+        };
+        let mut frame = Self {
+            checksum: described & 0b100 != 0,
+            sized: size > 0,
+            window: usize::try_from(window).unwrap_or(usize::MAX),
+            end: start,
+            closed: false,
+            len: raw.len(),
+        };
+        while let (false, Some(header)) = (frame.closed, raw.get(frame.end..frame.end + 3)) {
+            let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+            let (kind, length) = ((header >> 1) & 0b11, (header >> 3) as usize);
+            // One byte stands for all of a run.
+            let end = frame.end + 3 + if kind == 1 { 1 } else { length };
+            if end > raw.len() {
+                break;
+            }
+            (frame.end, frame.closed) = (end, header & 1 == 1);
+        }
+        Some(frame)
+    }
+
+    /// Whether it stands between two blocks, and another may come.
+    pub(super) fn is_open(&self) -> bool {
+        !self.closed && self.end == self.len
+    }
+}
+
+/// What all complete blocks of a frame unpack to.
+pub(super) fn so_far(raw: &[u8], most: usize) -> Option<Vec<u8>> {
+    let frame = Frame::read(raw)?;
+    let last: &[u8] = if frame.closed { &[] } else { &LAST };
+    // The decoder reads a checksum and leaves it at that.
+    let checksum: &[u8] = if frame.checksum { &[0; CHECKSUM] } else { &[] };
+    let mut out = Vec::new();
+    let decoder = StreamingDecoder::new(raw[..frame.end].chain(last).chain(checksum)).ok()?;
+    decoder.take(most as u64 + 1).read_to_end(&mut out).ok()?;
+    (out.len() <= most).then_some(out)
+}
 
 #[derive(Default)]
 pub(crate) struct Zstd {
     frame: FrameDecoder,
     /// Packed bytes that are less than a block.
     waiting: Vec<u8>,
-    unpacked: usize,
+    /// How many packed bytes have come.
+    came: usize,
+    /// How far back the frame may refer; 0 until its header has come.
+    window: usize,
+    /// How much of the text has been shown, and how much of it came from the decoder.
+    shown: usize,
+    decoded: usize,
+    /// How much had come at the last look, and how much has to come for the next.
+    looked: usize,
+    next_look: usize,
 }
 
 impl Zstd {
     /// Bytes kept.
     pub(super) fn kept(&self) -> usize {
-        self.waiting.len() + self.unpacked
+        let unpacked = self.came.saturating_mul(USUAL_RATIO).min(self.frame.blocks_decoded() * LONGEST_BLOCK);
+        self.waiting.len() + unpacked.min(self.window)
     }
 
     /// Takes the next bytes; `false` when they are no Zstandard, or too much of it.
     pub(super) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
-        self.waiting.extend_from_slice(bytes);
+        self.came += bytes.len();
         let mut out = [0; 16 * 1024];
+        // In small pieces: the decoder unpacks all blocks of a piece at once, and a few bytes can make a long block.
+        bytes.chunks(PIECE).all(|piece| {
+            self.waiting.extend_from_slice(piece);
+            self.unpack(&mut out, each)
+        })
+    }
+
+    /// Unpacks what waits, as far as it is complete.
+    fn unpack(&mut self, out: &mut [u8], each: &mut dyn FnMut(&[u8])) -> bool {
         loop {
-            let before = self.frame.blocks_decoded();
             // A header or a checksum that is cut short looks like an error; the rest of it is on its way.
-            if self.waiting.len() < if before == 0 { HEADER } else { CHECKSUM } {
+            if self.waiting.len() < if self.frame.blocks_decoded() == 0 { HEADER } else { CHECKSUM } {
                 return true;
             }
-            let Ok((read, shown)) = self.frame.decode_from_to(&self.waiting, &mut out) else { return false };
-            self.waiting.drain(..read.min(self.waiting.len()));
-            each(&out[..shown]);
-            let blocks = self.frame.blocks_decoded() - before;
-            self.unpacked = (self.unpacked + blocks * LONGEST_BLOCK).saturating_sub(shown);
-            if self.unpacked > MOST || self.waiting.len() > 2 * LONGEST_BLOCK {
+            if self.window == 0 {
+                self.window = Frame::read(&self.waiting).map_or(usize::MAX, |frame| frame.window.max(1));
+            }
+            if self.window > LARGEST_WINDOW || self.waiting.len() > 2 * LONGEST_BLOCK {
                 return false;
             }
+            let Ok((read, shown)) = self.frame.decode_from_to(&self.waiting, out) else { return false };
+            self.waiting.drain(..read.min(self.waiting.len()));
+            self.show(&out[..shown], each);
             if read == 0 && shown == 0 {
                 return true;
             }
         }
+    }
+
+    /// Looks at everything that has come, if it is worth it or asked for.
+    pub(super) fn look(&mut self, raw: &[u8], now: bool, each: &mut dyn FnMut(&[u8])) {
+        let worth = raw.len() >= self.next_look.max(HEADER) || (now && raw.len() > self.looked);
+        if !worth || raw.len() > EARLY {
+            return;
+        }
+        self.next_look = raw.len() + (raw.len() / 4).max(WORTH_A_LOOK);
+        if let Some(text) = so_far(raw, EARLY_UNPACKED) {
+            each(text.get(self.shown..).unwrap_or_default());
+            self.shown = self.shown.max(text.len());
+            self.looked = raw.len();
+        }
+    }
+
+    /// Whether so many bytes have been looked at.
+    pub(super) fn has_looked_at(&self, bytes: usize) -> bool {
+        self.looked == bytes
     }
 
     /// The frame ended, or broke off: shows what is left.
@@ -57,7 +182,15 @@ impl Zstd {
         let last = std::mem::take(&mut self.waiting);
         let decoded = last.is_empty() || self.frame.decode_from_to(&last, &mut []).is_ok();
         if decoded && self.frame.is_finished() && self.frame.collect_to_writer(&mut rest).is_ok() {
-            each(&rest);
+            self.show(&rest, each);
         }
+    }
+
+    /// Shows what the decoder gives, but for what was shown before.
+    fn show(&mut self, text: &[u8], each: &mut dyn FnMut(&[u8])) {
+        let known = (self.shown - self.decoded).min(text.len());
+        self.decoded += text.len();
+        self.shown = self.shown.max(self.decoded);
+        each(&text[known..]);
     }
 }
