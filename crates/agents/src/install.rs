@@ -12,6 +12,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use crate::table::UserDirs;
 
 pub(crate) use settings::{Entry, PLUGIN, add_entries, has_plugin, is_ours_entry, remove_entries};
@@ -117,8 +119,13 @@ pub trait Recipe: Sync + fmt::Debug {
     /// What has to change for them to be gone, whatever else has changed since.
     fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError>;
 
-    /// A call that the installed hooks would make at the start of a session of this name.
-    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial;
+    /// A call that the installed hooks would make at the start of a session of this name: unless an agent has ways of
+    /// its own, in the words that Claude Code gave the world.
+    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
+        let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
+        let command = command(setting, self.agent(), None, false);
+        Trial { command, payload: payload.to_string(), session: session.to_owned() }
+    }
 
     /// What has to change for the agent's own status line to show Belay's; nothing where there is no
     /// status line, or one already.

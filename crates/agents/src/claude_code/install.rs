@@ -7,8 +7,7 @@ use serde_json::json;
 use super::ID;
 use crate::install::json::Document;
 use crate::install::{
-    Change, Entry, InstallError, PLUGIN, Recipe, Setting, Trial, add_entries, command, has_plugin, quoted,
-    remove_entries,
+    Change, Entry, InstallError, PLUGIN, Recipe, Setting, add_entries, command, has_plugin, quoted, remove_entries,
 };
 
 /// The recipe.
@@ -94,11 +93,6 @@ impl Recipe for Install {
             return Some(format!("{} says disableAllHooks: no hook runs until that is gone", path.display()));
         }
         has_plugin(&document).then(|| format!("its plugin is there too; keep one: claude plugin uninstall {PLUGIN}"))
-    }
-
-    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
-        let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
-        Trial { command: command(setting, ID, None, false), payload: payload.to_string(), session: session.to_owned() }
     }
 
     fn silence(&self) -> &'static str {

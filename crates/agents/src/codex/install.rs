@@ -5,7 +5,7 @@
 //! `config.toml`. Its TUI asks; `codex exec` skips what is not trusted without a word. So the trust
 //! is written with the hook: it is the same consent, given once.
 
-mod trust;
+pub(super) mod trust;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::ID;
 use crate::install::json::Document;
 use crate::install::{
-    Change, Entry, InstallError, PLUGIN, Recipe, Setting, Trial, add_entries, command, is_ours_entry, remove_entries,
+    Change, Entry, InstallError, PLUGIN, Recipe, Setting, add_entries, command, is_ours_entry, remove_entries,
 };
 
 use trust::Trusted;
@@ -79,11 +79,6 @@ impl Recipe for Install {
         }
         changes.extend(trust::update(setting, &home(setting).join("config.toml"), &path, &before, &[])?);
         Ok(changes)
-    }
-
-    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
-        let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
-        Trial { command: command(setting, ID, None, false), payload: payload.to_string(), session: session.to_owned() }
     }
 
     fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {

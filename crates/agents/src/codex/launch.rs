@@ -5,9 +5,9 @@ use std::ffi::OsString;
 
 use serde::Deserialize;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::ID;
+use super::install::trust::hash;
 use crate::launch::{Launch, Recipe, Setting};
 
 /// The recipe.
@@ -142,17 +142,11 @@ fn overrides(setting: &Setting<'_>) -> Vec<(String, String)> {
 fn hooks(command: &str, launch: &mut Launch) {
     let mut trusted = Vec::new();
     for (event, name, timeout) in EVENTS {
-        let command = json!(command);
+        let quoted = json!(command);
         launch.arg("-c");
-        launch.arg(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]"));
-        let record = json!({
-            "event_name": name,
-            "hooks": [{ "async": false, "command": command, "timeout": timeout, "type": "command" }],
-        });
-        // serde_json writes keys in order and without blanks: the form Codex hashes.
-        let hash = Sha256::digest(record.to_string());
-        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        trusted.push(format!("\"/<session-flags>/config.toml:{name}:0:0\"={{trusted_hash=\"sha256:{hex}\"}}"));
+        launch.arg(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={quoted},timeout={timeout}}}]}}]"));
+        let hash = hash(name, command, *timeout);
+        trusted.push(format!("\"/<session-flags>/config.toml:{name}:0:0\"={{trusted_hash=\"{hash}\"}}"));
     }
     launch.arg("-c");
     launch.arg(format!("hooks.state={{{}}}", trusted.join(",")));

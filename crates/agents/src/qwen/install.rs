@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::ID;
 use crate::claude_code::install::EVENTS;
-use crate::install::{Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, remove_entries};
+use crate::install::{Change, Entry, InstallError, Recipe, Setting, add_entries, command, remove_entries};
 
 /// The recipe.
 #[derive(Debug)]
@@ -30,10 +30,5 @@ impl Recipe for Install {
 
     fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
         remove_entries(setting, settings(setting), ID)
-    }
-
-    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
-        let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
-        Trial { command: command(setting, ID, None, false), payload: payload.to_string(), session: session.to_owned() }
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Trusted {
 }
 
 /// The hash Codex computes of a hook: its canonical JSON, with the defaults filled in.
-pub(super) fn hash(event: &str, command: &str, timeout: u64) -> String {
+pub(in crate::codex) fn hash(event: &str, command: &str, timeout: u64) -> String {
     let hook = json!({ "async": false, "command": command, "timeout": timeout, "type": "command" });
     // serde_json keeps names sorted and writes no blanks: that is the canonical form.
     let canonical = json!({ "event_name": event, "hooks": [hook] }).to_string();
