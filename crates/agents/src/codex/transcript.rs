@@ -7,25 +7,23 @@
 
 mod answer;
 mod change;
+mod event;
+mod item;
 pub(super) mod prompt;
 mod record;
 
 use std::collections::VecDeque;
 use std::path::Path;
 
-use belay_core::event::{
-    Body, Compacted, Learned, LimitHit, ModelFailed, Note, Prompt, SessionStarted, StartKind, SubAgent, ToolCalled,
-    ToolReturned, TurnEnded,
-};
-use belay_core::{Excerpt, SessionKey, Status};
+use belay_core::event::{Body, Compacted, Prompt, SessionStarted, StartKind, SubAgent, TurnEnded};
+use belay_core::{Excerpt, SessionKey};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use self::answer::Gathered;
 use self::prompt::Said;
-use self::record::{Action, Completed, Item, Line, Message, Meta, Tokens, Turn, UsageRecord};
-use super::{ID, output, tools};
-use crate::json::text_of;
+use self::record::{Line, Meta, Tokens, Turn, UsageRecord};
+use super::ID;
 use crate::transcript::{
     Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, marks, parse, read_lines, stem,
 };
@@ -69,9 +67,6 @@ impl Format for Transcript {
         read_lines(path, &mut reader, &mut teller)
     }
 }
-
-/// How many calls are kept in mind.
-const KEPT: usize = 256;
 
 #[derive(Default)]
 struct Reader {
@@ -130,82 +125,12 @@ impl Reader {
         }
     }
 
-    fn item(&mut self, raw: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let item: Item<'_> = serde_json::from_str(raw).map_err(|_| Flaw::Unknown)?;
-        let id = item.call_id.some().or(item.id.some()).map(str::to_owned);
-        match &*item.kind {
-            "message" if &*item.role == "assistant" => {
-                let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.model_speaks(teller);
-                self.gathered.say(&text);
-            }
-            "message" if &*item.role == "user" => {
-                let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.heard(prompt::said(&text), &text, teller);
-            }
-            "function_call" => {
-                let arguments = item.arguments.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.call(id, &item.name, tools::input(&arguments), teller);
-            }
-            "custom_tool_call" => {
-                self.call(id, &item.name, Value::String(item.input.to_string()), teller);
-            }
-            "local_shell_call" => {
-                let action = item.action.and_then(|raw| serde_json::from_str::<Action>(raw.get()).ok());
-                let action = action.unwrap_or_default();
-                let input = tools::local_shell(action.command.0.unwrap_or_default(), action.working_directory.0);
-                self.call(id, "local_shell", input, teller);
-            }
-            // Its answer is not recorded.
-            "web_search_call" => {
-                let query = item.action.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-                self.call(id, "web_search", query, teller);
-            }
-            "tool_search_call" => {
-                let query = item.arguments.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-                self.call(id, "tool_search", query, teller);
-            }
-            "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" | "tool_search_output" => {
-                let text = item.output.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.answered(id, output::unwrap(text), teller);
-            }
-            "reasoning" | "message" | "ghost_snapshot" | "compaction" | "image_generation_call" => {}
-            _ => return Err(Flaw::Unknown),
-        }
-        Ok(())
-    }
-
     /// The model says or does something: what was heard before has been heard.
     fn model_speaks(&mut self, teller: &mut Teller<'_>) {
         self.said.forget();
         self.turn_over = false;
         self.compacted = false;
         self.gathered.begin(teller);
-    }
-
-    fn call(&mut self, id: Option<String>, name: &str, input: Value, teller: &mut Teller<'_>) {
-        self.model_speaks(teller);
-        let call = ToolCalled::new(id.clone(), tools::kind_of(name, &input), name, &input);
-        if name == "spawn_agent" {
-            keep(&mut self.spawning, id.unwrap_or_default());
-        }
-        self.gathered.call(teller.at, call);
-    }
-
-    fn answered(&mut self, id: Option<String>, output: output::Output<'_>, teller: &mut Teller<'_>) {
-        self.finish_answer(teller);
-        if output.status == Some(Status::Running) {
-            keep(&mut self.running, id.clone().unwrap_or_default());
-        }
-        let mut returned = ToolReturned::new(id.clone(), output.status, output.exit_code, &output.text);
-        returned.duration_ms = output.duration_ms;
-        self.tell(Body::ToolReturned(returned), teller);
-        if let Some(at) = self.spawning.iter().position(|call| Some(call) == id.as_ref()) {
-            self.spawning.remove(at);
-            if let Some(child) = spawned(&output.text) {
-                self.tell(Body::SubAgentStarted(SubAgent { child, role: None }), teller);
-            }
-        }
     }
 
     fn finish_answer(&mut self, teller: &mut Teller<'_>) {
@@ -239,102 +164,6 @@ impl Reader {
                 }
             }
             Said::Noise => {}
-        }
-    }
-
-    fn usage(&mut self, response: Option<&str>, tokens: Tokens, teller: &mut Teller<'_>) {
-        let auxiliary = self.auxiliary;
-        if self.gathered.is_pending() {
-            self.gathered.tell(self.model.as_deref(), Some((response, tokens.into())), auxiliary, teller);
-            return;
-        }
-        // The answer was told before its cost was known.
-        self.usages += 1;
-        let response = response.map_or_else(|| format!("{}-usage-{}", teller.session.id, self.usages), str::to_owned);
-        teller.tell(Body::Learned(Learned {
-            response: Some(response),
-            usage: Some(tokens.into()),
-            model: self.model.clone(),
-            ..Learned::default()
-        }));
-    }
-
-    fn event(&mut self, raw: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let message: Message<'_> = serde_json::from_str(raw).map_err(|_| Flaw::Unknown)?;
-        match &*message.kind {
-            "user_message" => self.heard(prompt::said(&message.message), &message.message, teller),
-            "token_count" => {
-                let info = message.info.0.unwrap_or_default();
-                // The same total again is only news about rate limits.
-                if let (Some(total), Some(last)) = (info.total_token_usage.0, info.last_token_usage.0)
-                    && self.last_total != Some(total)
-                {
-                    self.last_total = Some(total);
-                    if !self.has_usage_records {
-                        self.usage(None, last, teller);
-                    }
-                }
-            }
-            "task_complete" | "turn_complete" => {
-                self.finish_answer(teller);
-                if !self.turn_over {
-                    self.turn_over = true;
-                    let text = Excerpt::new(&message.last_agent_message);
-                    self.tell(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }), teller);
-                }
-            }
-            "turn_aborted" => {
-                self.finish_answer(teller);
-                self.gathered.last_words();
-                self.turn_over = true;
-                let why = message.reason.some().unwrap_or("interrupted");
-                self.tell(Body::Note(Note { text: Excerpt::new(&format!("The turn was aborted: {why}.")) }), teller);
-            }
-            "error" | "stream_error" => {
-                self.finish_answer(teller);
-                let info = message.codex_error_info.map(RawValue::get).unwrap_or_default();
-                let body = failure(&message.message, info);
-                self.tell(body, teller);
-            }
-            "context_compacted" => self.condensed(teller),
-            "exec_command_end" => self.ended(&message.call_id, message.exit_code.0, teller),
-            "patch_apply_end" if message.success.0 != Some(false) => {
-                self.changed(&message.call_id, message.changes, teller);
-            }
-            "item_completed" => {
-                let item = message.item.and_then(|raw| serde_json::from_str::<Completed<'_>>(raw.get()).ok());
-                let Some(item) = item else { return Err(Flaw::Unknown) };
-                match &*item.kind {
-                    "CommandExecution" => self.ended(&item.id, item.exit_code.0, teller),
-                    "FileChange" if &*item.status != "failed" => self.changed(&item.id, item.changes, teller),
-                    "UserMessage" => {
-                        let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
-                        self.heard(prompt::said(&text), &text, teller);
-                    }
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// A command that went on in the background has ended.
-    fn ended(&mut self, call: &str, exit_code: Option<i32>, teller: &mut Teller<'_>) {
-        let Some(at) = self.running.iter().position(|running| running == call) else { return };
-        if exit_code.is_some() {
-            self.running.remove(at);
-            self.finish_answer(teller);
-            self.tell(Body::Learned(Learned { call: Some(call.to_owned()), exit_code, ..Learned::default() }), teller);
-        }
-    }
-
-    fn changed(&mut self, call: &str, changes: Option<&RawValue>, teller: &mut Teller<'_>) {
-        let Some(changes) = changes else { return };
-        // Told after the call it belongs to.
-        self.finish_answer(teller);
-        for change in change::changes(call, changes.get()) {
-            self.tell(Body::FileChanged(change), teller);
         }
     }
 
@@ -391,35 +220,8 @@ impl Dialect for Reader {
     }
 }
 
-fn keep(kept: &mut VecDeque<String>, id: String) {
-    if kept.len() == KEPT {
-        kept.pop_front();
-    }
-    kept.push_back(id);
-}
-
 /// The parent named in `source`, as versions before `parent_thread_id` did.
 fn spawned_by(source: &RawValue) -> Option<String> {
     let source: Value = serde_json::from_str(source.get()).ok()?;
     Some(source.get("subagent")?.get("thread_spawn")?.get("parent_thread_id")?.as_str()?.to_owned())
-}
-
-/// The thread a `spawn_agent` started.
-fn spawned(output: &str) -> Option<SessionKey> {
-    let output: Value = serde_json::from_str(output).ok()?;
-    let id = ["agent_id", "thread_id", "new_thread_id"].iter().find_map(|name| output.get(name)?.as_str())?;
-    Some(SessionKey::new(ID, id))
-}
-
-fn failure(message: &str, info: &str) -> Body {
-    if info.contains("usage_limit") || message.contains("usage limit") {
-        return Body::LimitHit(LimitHit { what: Excerpt::bounded(message, 512), resets_at: None });
-    }
-    let words = message.split(|c: char| !c.is_ascii_digit()).chain(info.split(|c: char| !c.is_ascii_digit()));
-    let status = words.filter(|word| word.len() == 3).filter_map(|word| word.parse().ok());
-    Body::ModelFailed(ModelFailed {
-        status: status.into_iter().find(|code| (400..600).contains(code)),
-        message: Excerpt::bounded(message, 512),
-        retry_at: None,
-    })
 }
