@@ -41,6 +41,8 @@ const fn is_before(one: &[u8], other: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     const TOOLS: Tools =
@@ -54,6 +56,31 @@ mod tests {
         assert_eq!(TOOLS.kind_of("mcp__github__search"), None);
         assert_eq!(TOOLS.or_mcp("mcp__github__search"), Some(ToolKind::Mcp));
         assert_eq!(TOOLS.or_mcp("task"), Some(ToolKind::SubAgent));
+    }
+
+    #[test]
+    fn each_agent_knows_its_own_tools_and_no_others() {
+        let known = [
+            (crate::claude_code::kind_of("Bash"), ToolKind::Shell),
+            (crate::claude_code::kind_of("mcp__github__search"), ToolKind::Mcp),
+            (crate::codex::kind_of("exec_command", &Value::Null), ToolKind::Shell),
+            (crate::codex::kind_of("mcp__github__search", &Value::Null), ToolKind::Mcp),
+            (crate::copilot::kind_of("bash"), ToolKind::Shell),
+            (crate::gemini::kind_of("run_shell_command"), ToolKind::Shell),
+            (crate::gemini::kind_of("mcp__github__search"), ToolKind::Mcp),
+            (crate::opencode::kind_of("bash"), ToolKind::Shell),
+        ];
+        for (found, kind) in known {
+            assert_eq!(found, Some(kind));
+        }
+        let unknown = [
+            crate::claude_code::kind_of("bash"),
+            crate::codex::kind_of("ask_question", &Value::Null),
+            crate::copilot::kind_of("github-search"),
+            crate::gemini::kind_of("other"),
+            crate::opencode::kind_of("github_search"),
+        ];
+        assert_eq!(unknown, [None; 5]);
     }
 
     #[test]

@@ -99,12 +99,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_own_tools_are_known() {
-        assert_eq!(kind_of("exec_command", &Value::Null), Some(ToolKind::Shell));
-        assert_eq!(kind_of("ask_question", &Value::Null), None);
-    }
-
-    #[test]
     fn looking_at_a_terminal_is_polling_and_typing_is_not() {
         assert_eq!(kind_of("write_stdin", &json!({"session_id": 1, "chars": ""})), Some(ToolKind::Poll));
         assert_eq!(kind_of("write_stdin", &json!({"session_id": 1, "chars": "y\n"})), Some(ToolKind::Shell));

@@ -36,14 +36,3 @@ const TOOLS: Tools = Tools::new(&[
 pub fn kind_of(name: &str) -> Option<ToolKind> {
     TOOLS.or_mcp(name)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn its_own_tools_are_known() {
-        assert_eq!(kind_of("run_shell_command"), Some(ToolKind::Shell));
-        assert_eq!(kind_of("other"), None);
-    }
-}

@@ -33,14 +33,3 @@ const TOOLS: Tools = Tools::new(&[
 pub fn kind_of(name: &str) -> Option<ToolKind> {
     TOOLS.kind_of(name)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn its_own_tools_are_known() {
-        assert_eq!(kind_of("bash"), Some(ToolKind::Shell));
-        assert_eq!(kind_of("github_search"), None);
-    }
-}
