@@ -1,8 +1,16 @@
 //! Scripts that several suites play.
 
-use belay_scripted_model::Script;
+use std::io;
+use std::time::Duration;
+
+use belay_scripted_model::{Script, ScriptedModel};
 
 use crate::bench::Workbench;
+use crate::installed::Agent;
+use crate::run::Finished;
+
+/// Far above what anything takes, even on a machine busy with builds.
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Honest work in thirty calls: look around, run the tests, fix one thing after the other while the tests confirm it.
 /// The same commands come again and again, each time with something new to show, so nothing here is a loop.
@@ -23,6 +31,34 @@ pub fn thirty_calls(bench: &Workbench) -> Script {
             .shell(format!("grep -n 'done {number}' work.txt"));
     }
     script.shell("sh check.sh").shell("git status --short").text("All six are done.")
+}
+
+/// One of two sessions side by side.
+#[derive(Debug)]
+pub struct Side {
+    /// What it is called.
+    pub word: &'static str,
+    pub model: ScriptedModel,
+    pub finished: Finished,
+}
+
+/// Two sessions in one folder, to the end. `script` must hold its first answer: neither goes on before both have begun.
+pub fn side_by_side(agent: &Agent, bench: &Workbench, script: impl Fn(&str) -> Script) -> io::Result<[Side; 2]> {
+    let begin = |word: &'static str, seed| {
+        let model = ScriptedModel::start(script(word).seed(seed))?;
+        let running = agent.run(bench, &model.url(), &format!("Say {word}")).start()?;
+        io::Result::Ok((word, model, running))
+    };
+    let both = [begin("left", 1)?, begin("right", 2)?];
+    for (_, model, _) in &both {
+        model.wait_for_turns(1, PATIENCE).map_err(io::Error::other)?;
+    }
+    both.iter().for_each(|(_, model, _)| model.release());
+    let [left, right] = both.map(|(word, model, running)| {
+        let finished = running.finish()?;
+        io::Result::Ok(Side { word, model, finished })
+    });
+    Ok([left?, right?])
 }
 
 /// Tells each story of a suite once for every agent: `codex::<story>`, `gemini::<story>`, and so on. A story is a

@@ -1,37 +1,23 @@
 //! Several conversations at once: two sessions in one folder, and an agent with a sub-agent.
 
-use std::time::Duration;
-
 use belay_agent_tests::compare::says;
 use belay_agent_tests::recipe::{CLAUDE_CODE, CODEX};
+use belay_agent_tests::stories::{PATIENCE, Side, side_by_side};
 use belay_agent_tests::{Agent, Recipe, Workbench};
 use belay_scripted_model::{Action, Script, ScriptedModel};
 use serde_json::json;
 
-const PATIENCE: Duration = Duration::from_secs(600);
-
 pub(crate) fn two_sessions_share_a_folder(recipe: &'static Recipe) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
-    let work = [("left", 1), ("right", 2)].map(|(word, seed)| {
-        // Neither ends before both have begun.
-        let script = Script::new().seed(seed).shell(format!("echo {word}")).hold_after(0).text("Done.");
-        (word, ScriptedModel::start(script).expect("a model"))
-    });
-    let running = work
-        .each_ref()
-        .map(|(word, model)| agent.run(&bench, &model.url(), &format!("Say {word}")).start().expect("a start"));
-    for (_, model) in &work {
-        model.wait_for_turns(1, PATIENCE).expect("a turn");
-    }
-    work.iter().for_each(|(_, model)| model.release());
-    let finished = running.map(|running| running.finish().expect("an end"));
-    for ((word, model), finished) in work.iter().zip(&finished) {
+    let script = |word: &str| Script::new().shell(format!("echo {word}")).hold_after(0).text("Done.");
+    let sides = side_by_side(&agent, &bench, script).expect("an end");
+    for Side { word, model, finished } in &sides {
         assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.output());
         let results = model.turns()[1].tool_results();
         assert!(results.len() == 1 && results[0].text.contains(word), "{results:?}");
     }
-    assert_ne!(finished[0].session(), finished[1].session());
+    assert_ne!(sides[0].finished.session(), sides[1].finished.session());
 }
 
 /// Plays the parent until it has a child, then the child to its end, then the parent's last word.

@@ -1,10 +1,11 @@
 //! The resident process dies in the middle: the agent does not notice, and nothing is lost.
 
+use belay_agent_tests::stories::PATIENCE;
 use belay_agent_tests::{Agent, Recipe, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::rope::{PATIENCE, Rope, number};
+use crate::rope::{Rope, number};
 
 pub(crate) fn killing_the_resident_process_changes_nothing(recipe: &'static Recipe) {
     let Some(agent) = Agent::or_skip(recipe) else { return };

@@ -3,13 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use belay_agent_tests::{Agent, Workbench, belay_program};
 use serde_json::Value;
-
-/// Far above what anything takes, even on a machine busy with builds.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Hooks installed by `belay init`, as a user would. The resident process that the first hook starts is stopped at the
 /// end.
