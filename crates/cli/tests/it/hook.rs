@@ -138,21 +138,7 @@ fn twenty_times_four_hooks_at_once_lose_nothing() {
         let world = alone();
         let _serve = served.then(|| Serve::start(&world));
         for round in 0..20 {
-            let children: Vec<_> = (0..4)
-                .map(|n| {
-                    let file = world.write(
-                        &format!("in/{round}-{n}"),
-                        &payload("PreToolUse", "s", &format!("t{round}-{n}"), &format!("echo {round} {n}")).to_string(),
-                    );
-                    let mut command = world.command(["hook", "claude-code"]);
-                    command.stdin(Stdio::from(std::fs::File::open(file).unwrap()));
-                    command.spawn().unwrap()
-                })
-                .collect();
-            for child in children {
-                let output = child.wait_with_output().unwrap();
-                assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
-            }
+            four_at_once(&world, round);
         }
         assert_eq!(events(&world, "s"), 80, "served: {served}");
         let said = world.run(&["sessions", "--json"]).json();
@@ -161,11 +147,11 @@ fn twenty_times_four_hooks_at_once_lose_nothing() {
 }
 
 /// Starts four hooks at once and waits for them; their pipes must end when they do.
-fn four_at_once(world: &World) {
+fn four_at_once(world: &World, round: usize) {
     let children: Vec<_> = (0..4)
         .map(|n| {
-            let text = payload("PreToolUse", "s", &format!("t{n}"), &format!("echo {n}")).to_string();
-            let file = world.write(&format!("in/{n}"), &text);
+            let call = payload("PreToolUse", "s", &format!("t{round}-{n}"), &format!("echo {round} {n}"));
+            let file = world.write(&format!("in/{round}-{n}"), &call.to_string());
             let mut command = world.command(["hook", "claude-code"]);
             command.stdin(Stdio::from(std::fs::File::open(file).unwrap()));
             command.spawn().unwrap()
@@ -190,7 +176,7 @@ fn times_served(world: &World) -> usize {
 #[test]
 fn four_hooks_at_once_start_one_resident_process_that_holds_no_pipe() {
     let world = World::new();
-    four_at_once(&world);
+    four_at_once(&world, 0);
     let first = resident(&world);
     assert!(first["url"].is_null(), "it opens no HTTP unless asked: {first}");
     let pid = i32::try_from(first["pid"].as_i64().unwrap()).unwrap();
@@ -208,7 +194,7 @@ fn four_hooks_at_once_start_one_resident_process_that_holds_no_pipe() {
 #[test]
 fn it_holds_none_of_the_agents_secrets() {
     let world = World::new().var("ANTHROPIC_API_KEY", "sk-precious");
-    four_at_once(&world);
+    four_at_once(&world, 0);
     let pid = resident(&world)["pid"].as_u64().unwrap();
     #[cfg(target_os = "linux")]
     {
@@ -222,7 +208,7 @@ fn it_holds_none_of_the_agents_secrets() {
 fn a_resident_process_that_a_hook_started_leaves_when_idle() {
     let world = World::new();
     world.write("home/.config/belay/config.toml", "[hooks]\nidle_exit = \"200ms\"\n");
-    four_at_once(&world);
+    four_at_once(&world, 0);
     file_says(&world.log(), |log| log.contains("nothing to do"));
     assert_eq!(events(&world, "s"), 4);
 }
@@ -231,7 +217,7 @@ fn a_resident_process_that_a_hook_started_leaves_when_idle() {
 fn no_resident_process_is_started_where_that_is_not_wanted() {
     let world = World::new();
     world.write("home/.config/belay/config.toml", "[hooks]\nautostart = false\n");
-    four_at_once(&world);
+    four_at_once(&world, 0);
     assert_eq!(events(&world, "s"), 4);
     assert!(!world.state().join("autostart.lock").exists() && times_served(&world) == 0);
 }

@@ -68,14 +68,20 @@ async fn loop_watchdogs_clients_hear_what_they_expect() {
     }
 }
 
-#[tokio::test]
-async fn a_held_request_goes_on_when_a_person_lets_it() {
-    let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
+/// An agent whose request is held.
+async fn held(bench: &Bench) -> Peer {
     bench.judge.rule("opencode:ses_1", hold("Held."));
     let mut client = bench.client().await;
     client.send(request(OPENCODE)).await;
     let asked = |event: &Event| matches!(event.body, Body::ModelAsked(_));
     bench.judge.heard(|events| events.iter().any(asked)).await;
+    client
+}
+
+#[tokio::test]
+async fn a_held_request_goes_on_when_a_person_lets_it() {
+    let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
+    let mut client = held(&bench).await;
     bench.judge.rule("opencode:ses_1", Verdict::Go);
     let mut upstream = bench.accept().await;
     upstream.read_to(r#""tools":[1]}"#).await;
@@ -87,11 +93,7 @@ async fn a_held_request_goes_on_when_a_person_lets_it() {
 async fn a_held_request_is_refused_when_the_time_is_up_and_the_next_one_at_once() {
     let hold_for = Duration::from_secs(3600);
     let bench = bench_with(|config| config.hold = hold_for).await;
-    bench.judge.rule("opencode:ses_1", hold("Held."));
-    let mut client = bench.client().await;
-    client.send(request(OPENCODE)).await;
-    let asked = |event: &Event| matches!(event.body, Body::ModelAsked(_));
-    bench.judge.heard(|events| events.iter().any(asked)).await;
+    let mut client = held(&bench).await;
     // The hour passes; the clock runs on before anybody waits on another thread.
     tokio::time::pause();
     tokio::time::advance(hold_for).await;
@@ -104,12 +106,7 @@ async fn a_held_request_is_refused_when_the_time_is_up_and_the_next_one_at_once(
 #[tokio::test]
 async fn an_agent_that_leaves_while_it_is_held_is_let_go() {
     let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
-    bench.judge.rule("opencode:ses_1", hold("Held."));
-    let mut client = bench.client().await;
-    client.send(request(OPENCODE)).await;
-    let asked = |event: &Event| matches!(event.body, Body::ModelAsked(_));
-    bench.judge.heard(|events| events.iter().any(asked)).await;
-    drop(client);
+    drop(held(&bench).await);
     let gone = bench.relay.finished();
     tokio::time::timeout(Duration::from_secs(30), gone).await.expect("the request to be dropped");
     assert_eq!(bench.relay.buffered(), 0, "and nothing of it is kept");
