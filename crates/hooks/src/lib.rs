@@ -24,6 +24,7 @@
 //! | [`ground`] | facts only this machine knows |
 //! | [`thin`] | the hook process: arguments, standard input, the two ways, the answer |
 //! | [`autostart`] | starting the resident process, once and detached |
+//! | [`children`] | programs we start that get their time and no more |
 //! | [`summary`] | what a session came to, told once at its end |
 //! | [`install`] | putting hooks into agents' settings, and taking them out again |
 
@@ -32,6 +33,7 @@
 
 pub mod ask;
 pub mod autostart;
+pub mod children;
 pub mod ground;
 pub mod handle;
 pub mod install;

@@ -2,11 +2,13 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belay_agents::install::{Recipe, Setting};
 use belay_core::SessionKey;
 use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+
+use crate::children;
 
 /// How the sessions of trials are named.
 pub const SELF_TEST: &str = "belay-self-test-";
@@ -45,15 +47,8 @@ pub fn try_out(
         // A hook that does not read fails below.
         let _ = stdin.write_all(trial.payload.as_bytes());
     }
-    let deadline = Instant::now() + PATIENCE;
-    while child.try_wait().map_err(start)?.is_none() {
-        if Instant::now() > deadline {
-            // It is ours, and had its time.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(TrialError::TimedOut { command });
-        }
-        std::thread::sleep(Duration::from_millis(2));
+    if children::within(&mut child, PATIENCE).map_err(start)?.is_none() {
+        return Err(TrialError::TimedOut { command });
     }
     let output = child.wait_with_output().map_err(start)?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();

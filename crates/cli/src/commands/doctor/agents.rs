@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belay_agents::Agent;
 use belay_agents::install::recipe;
+use belay_hooks::children;
 use belay_hooks::install::Receipt;
 
 use super::Row;
@@ -63,19 +64,7 @@ fn version(path: &std::path::Path) -> Option<String> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match child.try_wait() {
-            Ok(Some(_)) => break,
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
-            _ => {
-                // It had its time. A child that is gone already cannot be killed, which is fine.
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
-    }
+    children::within(&mut child, PATIENCE).ok()??;
     let mut text = String::new();
     child.stdout.take()?.take(4096).read_to_string(&mut text).ok()?;
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

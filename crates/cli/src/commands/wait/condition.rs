@@ -3,11 +3,12 @@
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use belay_config::Span;
 use belay_core::Time;
-use rustix::process::{Pid, Signal};
+use belay_hooks::children;
+use rustix::process::Pid;
 
 /// One thing that has to come true.
 #[derive(Debug)]
@@ -51,22 +52,8 @@ impl Condition {
 fn succeeds(command: &str, left: Duration) -> bool {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    let Ok(mut child) = shell.spawn() else { return false };
-    let deadline = Instant::now() + left;
-    let mut pause = Duration::from_millis(1);
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(pause),
-            _ => {
-                // Ours, and its time is up.
-                let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
-                let _ = child.wait();
-                return false;
-            }
-        }
-        pause = (pause * 2).min(Duration::from_millis(50)).min(deadline.saturating_duration_since(Instant::now()));
-    }
+    let ended = shell.spawn().and_then(|mut child| children::within(&mut child, left));
+    ended.is_ok_and(|status| status.is_some_and(|status| status.success()))
 }
 
 fn is_alive(pid: u32) -> bool {
@@ -99,7 +86,7 @@ pub(super) fn time(text: &str, now: Time) -> Option<Time> {
 
 #[cfg(test)]
 mod tests {
-    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
 
     use super::*;
 
