@@ -22,6 +22,9 @@ pub(crate) const SNAPSHOT_EVERY: u64 = 64;
 /// The index that lists sessions by time is written once in so long at most: it is for sorting.
 const LISTED_EVERY: Duration = Duration::from_secs(1);
 
+// What the store may not have filed yet, the session remembers.
+const _: () = assert!(belay_store::UNFILED as usize <= belay_core::session::REMEMBERED);
+
 /// How a transaction ended.
 pub(crate) enum Attempt {
     /// Committed; one answer per event.

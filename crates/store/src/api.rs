@@ -69,6 +69,9 @@ pub trait Store: Send {
     fn check(&self) -> Result<Vec<String>>;
 }
 
+/// A store may file the identities of events so many at a time.
+pub const UNFILED: u64 = 128;
+
 /// The write lock, and all that can be done under it. Dropped without [`Transaction::commit`], nothing happened.
 pub trait Transaction {
     /// The session of that key.
@@ -82,8 +85,9 @@ pub trait Transaction {
     /// Names the session that started this one. Returns `false` when it would become its own ancestor.
     fn adopt(&mut self, child: SessionId, parent: SessionId) -> Result<bool>;
 
-    /// Appends to the log; `false` when the session has an event of that identity. The event is the session's once
-    /// [`Transaction::save`] has followed.
+    /// Appends to the log; `false` when the session has an event of that identity. Of the last [`UNFILED`] events that
+    /// may stay unnoticed: those the session itself remembers. The event is the session's once [`Transaction::save`]
+    /// has followed.
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool>;
     /// Writes the row of a session, if its version is still what it was: a conflict otherwise.
     fn save(&mut self, session: SessionId, change: &Change<'_>) -> Result<()>;

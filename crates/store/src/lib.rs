@@ -34,7 +34,7 @@ pub mod retention;
 pub mod session;
 pub mod sqlite;
 
-pub use api::{Durability, Mark, Store, Transaction};
+pub use api::{Durability, Mark, Store, Transaction, UNFILED};
 pub use error::{Result, StoreError};
 pub use outbox::{Message, MessageState, NewMessage};
 pub use records::{

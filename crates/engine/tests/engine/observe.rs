@@ -7,7 +7,7 @@ use belay_core::event::{OperatorDecision, Prompt};
 use belay_core::session::REMEMBERED;
 use belay_core::{Body, Effect, State, Time, Verdict};
 use belay_engine::EngineError;
-use belay_store::{EventQuery, IncidentQuery, SessionQuery, StoreError};
+use belay_store::{EventQuery, IncidentQuery, SessionQuery, StoreError, UNFILED};
 
 #[test]
 fn a_pause_by_one_engine_holds_in_another() {
@@ -45,6 +45,23 @@ fn the_same_event_twice_counts_once_however_long_ago() {
     assert!(again.decision.duplicate && again.committed && again.seq.is_none(), "{again:?}");
     assert_eq!(engine.session(&key("s")).unwrap().unwrap().counters.events, REMEMBERED as u64 + 11);
     assert_eq!(engine.metrics().duplicates, 2);
+}
+
+/// Whether a fact is filed, only remembered, or known to the other engine alone.
+#[test]
+fn the_same_event_from_two_engines_counts_once_whatever_its_age() {
+    let folder = Folder::new();
+    let (mut one, mut other) = (folder.engine(), folder.engine());
+    let many = REMEMBERED as u64 + 2 * UNFILED;
+    for n in 0..many {
+        let (first, second) = if n % 3 == 0 { (&mut other, &mut one) } else { (&mut one, &mut other) };
+        assert!(!first.observe(call("s", n)).unwrap().decision.duplicate, "{n}");
+        assert!(second.observe(call("s", n)).unwrap().decision.duplicate, "{n}");
+    }
+    for n in 0..many {
+        assert!(one.observe(call("s", n)).unwrap().decision.duplicate, "{n}");
+    }
+    assert_eq!(folder.engine().session(&key("s")).unwrap().unwrap().counters.events, many);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use belay_core::{Digest, State};
 
 use super::{Fixture, append, at, card, change, key, seed, write};
-use crate::{EventQuery, EventRow, Order, Store};
+use crate::{EventQuery, EventRow, Order, Store, UNFILED};
 
 /// A session with that many events.
 fn fill(store: &mut dyn Store, id: &str, events: u64) {
@@ -33,18 +33,21 @@ pub fn events_are_numbered_and_kept_as_written(fixture: &impl Fixture) {
 
 pub fn an_identity_counts_once_per_session(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    fill(&mut *store, "a", 2);
+    let (many, long) = (2 * UNFILED + 10, UNFILED + 10);
+    fill(&mut *store, "a", many);
     seed(&mut *store, &key("b"), &State::Active, 1);
     write(&mut *store, |transaction| {
         let a = transaction.head(&key("a")).unwrap().unwrap();
-        assert!(!append(transaction, &a, 3, "a-1"), "the same fact twice");
-        assert!(append(transaction, &a, 3, "a-3"));
-        transaction.save(a.id, &change(2, 3, &State::Active, &card(1))).unwrap();
+        for old in 1..=long {
+            assert!(!append(transaction, &a, many + 1, &format!("a-{old}")), "the same fact twice: {old}");
+        }
+        assert!(append(transaction, &a, many + 1, "new"));
+        transaction.save(a.id, &change(many, many + 1, &State::Active, &card(1))).unwrap();
         let b = transaction.head(&key("b")).unwrap().unwrap();
         assert!(append(transaction, &b, 2, "a-1"), "another session may know the same id");
     });
-    let query = EventQuery { session: Some(key("a")), ..EventQuery::default() };
-    assert_eq!(numbers(&store.events(&query).unwrap()), [1, 2, 3]);
+    let query = EventQuery { session: Some(key("a")), order: Order::Last, limit: 1, ..EventQuery::default() };
+    assert_eq!(numbers(&store.events(&query).unwrap()), [many + 1]);
 }
 
 pub fn both_ends_of_a_log_can_be_read(fixture: &impl Fixture) {

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use super::{Fixture, append, at, card, change, key, outbox, write};
-use crate::{EventQuery, Store};
+use crate::{EventQuery, Store, UNFILED};
 use belay_core::State;
 
 const JOB: &str = "BELAY_CONFORMANCE_JOB";
@@ -109,7 +109,7 @@ pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
     say("done");
 }
 
-/// Adds an event to the one session they all work on.
+/// Adds an event to the one session they all work on, and tells once more what is long known.
 fn write_one(store: &mut dyn Store, identity: &str) {
     write(store, |transaction| {
         let head = match transaction.head(&key("shared")).unwrap() {
@@ -117,10 +117,10 @@ fn write_one(store: &mut dyn Store, identity: &str) {
             None => transaction.create(&key("shared"), at(1)).unwrap(),
         };
         assert!(append(transaction, &head, head.version + 1, identity));
-        // The same fact from every writer: it may count once.
-        let first = append(transaction, &head, head.version + 2, "everybody saw this");
-        let to = head.version + 1 + u64::from(first);
-        transaction.save(head.id, &change(head.version, to, &State::Active, &card(1))).unwrap();
+        if head.version >= UNFILED {
+            assert!(!append(transaction, &head, head.version + 2, "everybody saw this"), "an old fact counts once");
+        }
+        transaction.save(head.id, &change(head.version, head.version + 1, &State::Active, &card(1))).unwrap();
     });
 }
 
@@ -137,9 +137,11 @@ fn assert_complete(store: &dyn Store, expected: u64) {
 }
 
 pub fn writers_lose_no_update(fixture: &impl Fixture) {
-    let store = fixture.open();
+    let mut store = fixture.open();
+    write_one(&mut *store, "everybody saw this");
+    (1..UNFILED).for_each(|n| write_one(&mut *store, &format!("before-{n}")));
     Children::start(fixture, "write", WRITERS).run();
-    assert_complete(&*store, WRITERS as u64 * WRITES + 1);
+    assert_complete(&*store, UNFILED + WRITERS as u64 * WRITES);
 }
 
 pub fn senders_share_no_message(fixture: &impl Fixture) {
@@ -156,5 +158,5 @@ pub fn senders_share_no_message(fixture: &impl Fixture) {
 
 pub fn many_open_a_fresh_store(fixture: &impl Fixture) {
     Children::start(fixture, "open", 8).run();
-    assert_complete(&*fixture.open(), 8 + 1);
+    assert_complete(&*fixture.open(), 8);
 }

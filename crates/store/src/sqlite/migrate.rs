@@ -12,7 +12,11 @@ use crate::error::{Result, StoreError};
 const APPLICATION_ID: i64 = 0x426c_6179;
 
 /// One step per version, in order. Steps that were released are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_ledger.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_ledger.sql"),
+    include_str!("migrations/0003_identities.sql"),
+];
 
 pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
@@ -57,16 +61,21 @@ pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Res
     let steps = || -> Result<()> {
         // Another process may have been quicker, and may be newer than we are.
         let version = identify(conn, path)?;
-        for (step, sql) in (1..).zip(MIGRATIONS).skip_while(|(step, _)| *step <= version) {
-            conn.execute_batch(sql).map_err(explain)?;
-            conn.pragma_update(None, "user_version", step).map_err(explain)?;
-        }
-        conn.pragma_update(None, "application_id", APPLICATION_ID).map_err(explain)?;
+        climb(conn, version, KNOWN).map_err(explain)?;
         conn.execute_batch("COMMIT").map_err(explain)
     };
     steps().inspect_err(|_| {
         let _ = conn.execute_batch("ROLLBACK");
     })
+}
+
+/// Takes the steps after version `from`, up to `to`.
+pub(super) fn climb(conn: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+    for (step, sql) in (1..=to).zip(MIGRATIONS).skip_while(|(step, _)| *step <= from) {
+        conn.execute_batch(sql)?;
+        conn.pragma_update(None, "user_version", step)?;
+    }
+    conn.pragma_update(None, "application_id", APPLICATION_ID)
 }
 
 fn patiently(patience: Duration, mut attempt: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {

@@ -39,7 +39,9 @@ pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Time) -
 /// The session is gone at once, with all that belongs to it; its events, which may be many, go bit by bit.
 fn bury(conn: &Connection, session: i64) -> rusqlite::Result<()> {
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    transaction.prepare_cached("INSERT INTO graves (session) VALUES (?1)")?.execute([session])?;
+    transaction
+        .prepare_cached("INSERT INTO graves (session, tip) SELECT id, tip FROM sessions WHERE id = ?1")?
+        .execute([session])?;
     transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session])?;
     transaction.commit()
 }
@@ -47,13 +49,30 @@ fn bury(conn: &Connection, session: i64) -> rusqlite::Result<()> {
 /// Takes a slice of what lies in the graves; `None` when there are none.
 fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    let grave = transaction.prepare_cached("SELECT min(session) FROM graves")?.query_row([], |row| row.get(0))?;
-    let Some(session): Option<i64> = grave else { return Ok(None) };
-    let events = transaction
-        .prepare_cached("DELETE FROM events WHERE ord IN (SELECT ord FROM events WHERE session = ?1 LIMIT ?2)")?
+    let grave = transaction
+        .prepare_cached("SELECT session, tip FROM graves ORDER BY session LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((session, mut tip)): Option<(i64, Option<i64>)> = grave else { return Ok(None) };
+    let mut events = 0;
+    while let Some(ord) = tip.filter(|_| events < SLICE) {
+        tip = transaction
+            .prepare_cached("DELETE FROM events WHERE ord = ?1 RETURNING prev")?
+            .query_row([ord], |row| row.get(0))
+            .optional()?
+            .flatten();
+        events += 1;
+    }
+    let identities = transaction
+        .prepare_cached(
+            "DELETE FROM identities WHERE session = ?1
+                 AND identity IN (SELECT identity FROM identities WHERE session = ?1 LIMIT ?2)",
+        )?
         .execute(params![session, SLICE])? as u64;
-    if events < SLICE {
+    if tip.is_none() && identities < SLICE {
         transaction.prepare_cached("DELETE FROM graves WHERE session = ?1")?.execute([session])?;
+    } else {
+        transaction.prepare_cached("UPDATE graves SET tip = ?2 WHERE session = ?1")?.execute(params![session, tip])?;
     }
     transaction.commit()?;
     Ok(Some(events))

@@ -66,3 +66,37 @@ fn lists_and_names_go_by_an_index() {
         assert!(plan.contains("SEARCH") && !plan.contains("TEMP B-TREE"), "{condition}:\n{plan}");
     }
 }
+
+/// Whoever comes from a version whose log had an index of identities loses nothing.
+#[test]
+fn identities_and_graves_of_an_earlier_version_are_taken_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("belay.db");
+    let old = Connection::open(&path).unwrap();
+    migrate::climb(&old, 0, 2).unwrap();
+    old.execute_batch(
+        "INSERT INTO sessions (id, agent, native_id, version, tip) VALUES (1, 'claude-code', 'lives', 2, 3);
+         INSERT INTO graves (session) VALUES (2);
+         INSERT INTO events (ord, session, seq, prev, identity, at, kind, rules, json) VALUES
+             (1, 1, 1, NULL, 11, 1, 'tick', 0, '{}'), (2, 2, 1, NULL, 21, 1, 'tick', 0, '{}'),
+             (3, 1, 2, 1, 12, 1, 'tick', 0, '{}'), (4, 2, 2, 2, 22, 1, 'tick', 0, '{}');",
+    )
+    .unwrap();
+    drop(old);
+
+    let mut store = SqliteStore::open(&path, OpenOptions::default()).unwrap();
+    let mut transaction = store.begin(Durability::Process).unwrap();
+    let mut append = |identity| {
+        let (at, kind, rules, json) = (Time::from_millis(2), "tick", belay_core::Digest(0), "{}");
+        let event = crate::NewEvent { seq: 3, identity: belay_core::Digest(identity), at, kind, rules, json };
+        transaction.append(crate::SessionId(1), &event).unwrap()
+    };
+    assert_eq!([append(11), append(12), append(13)], [false, false, true]);
+    drop(transaction);
+    let retention = crate::Retention { max_age: std::time::Duration::MAX, max_bytes: u64::MAX };
+    while store.prune(&retention, Time::from_millis(3)).unwrap().more {}
+    let count = |table: &str| -> i64 {
+        store.conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!([count("events"), count("identities"), count("graves")], [2, 2, 0], "the dead have left nothing");
+}

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::sessions::{self, to_json};
 use super::{SqliteStore, card, outbox, records};
-use crate::api::{Durability, Transaction};
+use crate::api::{Durability, Transaction, UNFILED};
 use crate::error::{Result, StoreError};
 use crate::outbox::{Message, NewMessage};
 use crate::records::{NewEvent, Note, Tombstone};
@@ -75,6 +75,21 @@ impl<'a> SqliteTransaction<'a> {
     }
 }
 
+/// Files the identities of the last events up to the one at `tip`. Their places are all over the index, so each of them
+/// alone would cost a page of the write-ahead log; together they share some.
+fn file_identities(conn: &Connection, session: SessionId, tip: i64, seq: u64) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "WITH RECURSIVE chain (prev, identity) AS (
+             SELECT prev, identity FROM events WHERE ord = ?2
+             UNION ALL
+             SELECT e.prev, e.identity FROM chain JOIN events e ON e.ord = chain.prev WHERE e.seq > ?3
+         )
+         INSERT OR IGNORE INTO identities SELECT ?1, identity FROM chain ORDER BY identity",
+    )?
+    .execute(params![session.0, tip, seq - UNFILED])
+    .map(drop)
+}
+
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(drop)
 }
@@ -132,8 +147,8 @@ impl Transaction for SqliteTransaction<'_> {
             self.conn()
                 .prepare_cached(
                     "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-                     VALUES (?1, ?2, coalesce(?3, (SELECT tip FROM sessions WHERE id = ?1)), ?4, ?5, ?6, ?7, ?8)
-                     ON CONFLICT (session, identity) DO NOTHING",
+                     SELECT ?1, ?2, coalesce(?3, (SELECT tip FROM sessions WHERE id = ?1)), ?4, ?5, ?6, ?7, ?8
+                     WHERE NOT EXISTS (SELECT 1 FROM identities WHERE session = ?1 AND identity = ?4)",
                 )
                 .and_then(|mut s| {
                     s.execute(params![
@@ -149,7 +164,11 @@ impl Transaction for SqliteTransaction<'_> {
                 }),
         )?;
         if added == 1 {
-            self.tips.push((session, self.conn().last_insert_rowid()));
+            let tip = self.conn().last_insert_rowid();
+            self.tips.push((session, tip));
+            if event.seq.is_multiple_of(UNFILED) {
+                self.run(file_identities(self.conn(), session, tip, event.seq))?;
+            }
         }
         Ok(added == 1)
     }

@@ -1,0 +1,13 @@
+-- What is left of a session that is gone is found by its chain.
+ALTER TABLE graves ADD COLUMN tip INTEGER;
+UPDATE graves SET tip = (SELECT max(ord) FROM events WHERE session = graves.session);
+
+-- The identities of events that their session itself has forgotten. They were an index of the log, which costs a page
+-- with every event; now they are filed many at a time, see `append`.
+DROP INDEX events_identity;
+CREATE TABLE identities (
+    session  INTEGER NOT NULL,
+    identity INTEGER NOT NULL,
+    PRIMARY KEY (session, identity)
+) STRICT, WITHOUT ROWID;
+INSERT INTO identities SELECT session, identity FROM events ORDER BY session, identity;
