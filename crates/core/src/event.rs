@@ -25,6 +25,7 @@ pub use body::Body;
 pub use conversation::*;
 pub use model::*;
 pub use person::*;
+pub use quick::Quick;
 pub use tool::*;
 pub use wire::{EventError, KINDS, MAX_EVENT_BYTES};
 pub use work::*;

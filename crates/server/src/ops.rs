@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use belay_core::event::Quick;
 use belay_core::{Body, Event};
 use belay_engine::EngineError;
 use belay_store::{EventQuery, Order, StoreError};
@@ -12,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::protocol::{
-    AskStatus, Code, Decide, Envelope, EventAnswer, ObserveAnswers, ObserveRaw, Op, Outcome, PROTOCOL, Pong, Refusal,
-    Reply, Subscribe, Taken,
+    AskStatus, Code, Decide, Envelope, EventAnswer, ObserveAnswers, ObserveRaw, Op, Outcome, PROTOCOL, Pong,
+    QuickObserve, Refusal, Reply, Subscribe, Taken,
 };
 use crate::resident::Shared;
 use crate::view::EventView;
@@ -32,6 +33,14 @@ pub(crate) enum Next {
 
 /// Answers one line.
 pub(crate) fn answer(shared: &Shared, line: &[u8], out: &mut Vec<u8>) -> Next {
+    if let Some(ask) = QuickObserve::read(line) {
+        let events = ask.with.events.into_iter().map(|Quick(event)| Ok(event)).collect();
+        let answers = ObserveAnswers { answers: take_in(shared, events) };
+        if let Err(refusal) = accept(out, ask.id, &answers) {
+            refuse(out, ask.id, &refusal);
+        }
+        return Next::Line;
+    }
     let envelope: Envelope<'_> = match serde_json::from_slice(line) {
         Ok(envelope) => envelope,
         Err(error) => {
@@ -131,22 +140,24 @@ pub(crate) fn observe_all<'e>(
     events: impl Iterator<Item = &'e [u8]>,
     caller: Caller,
 ) -> Vec<EventAnswer> {
-    let mut good = Vec::new();
-    let read: Vec<Option<Refusal>> = events
-        .map(|json| match Event::from_json(json) {
-            Ok(event) if caller == Caller::Anyone && matches!(event.body, Body::Operator(_)) => {
-                let problem = "a decision needs the token: send authorization: Bearer TOKEN";
-                Some(Refusal::new(Code::Refused, problem).field("kind").hint("belay status --token shows the token"))
-            }
-            Ok(event) => {
-                good.push(canonical(event));
-                None
-            }
-            Err(error) => Some(Refusal::new(Code::Refused, error.to_string()).field(error.field)),
-        })
-        .collect();
+    let read = |json: &[u8]| match Event::from_json(json) {
+        Ok(event) if caller == Caller::Anyone && matches!(event.body, Body::Operator(_)) => {
+            let problem = "a decision needs the token: send authorization: Bearer TOKEN";
+            Err(Refusal::new(Code::Refused, problem).field("kind").hint("belay status --token shows the token"))
+        }
+        Ok(event) => Ok(event),
+        Err(error) => Err(Refusal::new(Code::Refused, error.to_string()).field(error.field)),
+    };
+    take_in(shared, events.map(read).collect())
+}
+
+fn take_in(shared: &Shared, read: Vec<Result<Event, Refusal>>) -> Vec<EventAnswer> {
+    let mut good = Vec::with_capacity(read.len());
+    let refused: Vec<Option<Refusal>> =
+        read.into_iter().map(|event| event.map(|event| good.push(canonical(event))).err()).collect();
     let mut written = shared.observe(good).into_iter();
-    read.into_iter()
+    refused
+        .into_iter()
         .map(|refused| match refused {
             Some(error) => EventAnswer::Refused { error },
             None => match written.next() {

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use belay_core::event::{MAX_EVENT_BYTES, OperatorDecision};
+use belay_core::event::{MAX_EVENT_BYTES, OperatorDecision, Quick};
 use belay_core::{Decision, SessionKey};
 use belay_engine::{Health, Metrics, Observed};
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,39 @@ pub enum Code {
 pub struct ObserveRaw<'a> {
     #[serde(borrow)]
     pub events: Vec<&'a RawValue>,
+}
+
+/// A line of events that are all as they should be, read in one pass. Anything else is read as an [`Envelope`], which
+/// can tell what is wrong.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QuickObserve<'a> {
+    #[serde(default)]
+    pub(crate) v: Option<u16>,
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(rename = "op")]
+    _op: Observing,
+    pub(crate) with: QuickEvents,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Observing {
+    Observe,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QuickEvents {
+    pub(crate) events: Vec<Quick>,
+}
+
+impl<'a> QuickObserve<'a> {
+    pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
+        let ask: Self = serde_json::from_slice(line).ok().filter(|_| line.len() <= MAX_EVENT_BYTES)?;
+        ask.v.is_none_or(|v| (1..=PROTOCOL).contains(&v)).then_some(ask)
+    }
 }
 
 /// `with` of [`Op::Observe`], to be written.
