@@ -12,11 +12,11 @@
     reason = "the table is the output; a bench that fails should say where"
 )]
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+mod bare;
+
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use belay_config::{Env, Places};
@@ -26,7 +26,8 @@ use belay_engine::{Engine, Options};
 use belay_server::Client;
 use belay_server::protocol::Decide;
 use belay_store::{OpenOptions, SqliteStore};
-use rusqlite::Connection;
+
+use bare::Bare;
 
 const REQUESTS: usize = 10_000;
 /// One in so many requests is a person's pause or resume, durable against a power cut.
@@ -40,10 +41,15 @@ const IN_A_ROUND: usize = 60;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     match args.first().map(String::as_str) {
-        Some("bare") => bare_server(Path::new(&args[1])),
+        Some("bare") => bare::serve(Path::new(&args[1])),
         sessions => {
             let folder = tempfile::tempdir().unwrap();
-            beside_bare_sqlite(folder.path());
+            // What is left free is woken on a core that may have gone to sleep; that is the system's, and it is much.
+            beside_bare_sqlite(&folder.path().join("free"), "left free");
+            if share_one_core() {
+                beside_bare_sqlite(&folder.path().join("one"), "on one core");
+            }
+            in_process(&folder.path().join("engine"));
             many_sessions(folder.path(), sessions.map_or(100_000, |sessions| sessions.parse().unwrap()));
         }
     }
@@ -106,19 +112,24 @@ fn event(session: usize, n: usize) -> Event {
     Event::new(format!("e-{session}-{n}"), key, Source::Hook, Time::from_millis(1_790_000_000_000 + n as i64), body)
 }
 
-fn beside_bare_sqlite(folder: &Path) {
+/// Both servers, all on one core or left to the system.
+fn beside_bare_sqlite(folder: &Path, where_they_run: &str) {
+    std::fs::create_dir(folder).unwrap();
     let home = folder.join("ours");
     let _ours = Server::belay(&home);
     let bare_home = folder.join("bare");
     std::fs::create_dir(&bare_home).unwrap();
     let _bare = Server::start(Command::new(std::env::current_exe().unwrap()).arg("bare").arg(&bare_home));
-    let mut ours = Client::connect(&places(&home), Duration::from_secs(30)).unwrap();
-    let mut bare = Bare::connect(&bare_home);
+    let patience = Duration::from_secs(30);
+    let connect = || Client::connect(&places(&home), patience).unwrap();
+    let connect_bare = || Client::connect_to(&bare::socket(&bare_home), patience).unwrap();
+    let (mut ours, mut same) = (connect(), connect_bare());
+    let mut own = Bare::connect(&bare_home);
 
-    let [mut our_events, mut bare_events, mut our_decisions, mut bare_decisions] = [const { Vec::new() }; 4];
+    let [mut our_events, mut same_events, mut own_events, mut our_decisions, mut same_decisions] =
+        [const { Vec::new() }; 5];
     for n in 0..REQUESTS {
         let event = event(n % 8, n / 8);
-        let json = serde_json::to_string(&event).unwrap();
         if n % DECISION_EVERY == DECISION_EVERY - 1 {
             let decision = match (n / DECISION_EVERY).is_multiple_of(2) {
                 true => OperatorDecision::Pause,
@@ -127,46 +138,73 @@ fn beside_bare_sqlite(folder: &Path) {
             let session = SessionKey::new("claude-code", format!("0b1c2d3e-{:012}", 0));
             let decide = Decide { session, decision, note: String::new(), by: None };
             our_decisions.push(timed(|| assert!(ours.decide(&decide).unwrap().committed)));
-            bare_decisions.push(timed(|| bare.ask('F', &json)));
+            same_decisions.push(timed(|| assert!(same.decide(&decide).unwrap().committed)));
         }
-        our_events.push(timed(|| assert_eq!(ours.observe(std::slice::from_ref(&event)).unwrap().answers.len(), 1)));
-        bare_events.push(timed(|| bare.ask('N', &json)));
+        our_events.push(observe(&mut ours, &event));
+        same_events.push(observe(&mut same, &event));
+        let json = serde_json::to_string(&event).unwrap();
+        own_events.push(timed(|| own.ask(&json)));
     }
-    let [mut our_crowd, mut bare_crowd] = [const { Vec::new() }; 2];
+    let [mut our_crowd, mut same_crowd] = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
-        our_crowd.extend(crowd(|caller| {
-            let mut client = Client::connect(&places(&home), Duration::from_secs(30)).unwrap();
-            move |n| {
-                let event = event(100 + caller, round * IN_A_ROUND + n);
-                timed(|| assert_eq!(client.observe(std::slice::from_ref(&event)).unwrap().answers.len(), 1))
-            }
-        }));
-        bare_crowd.extend(crowd(|caller| {
-            let mut bare = Bare::connect(&bare_home);
-            move |n| {
-                let json = serde_json::to_string(&event(100 + caller, round * IN_A_ROUND + n)).unwrap();
-                timed(|| bare.ask('N', &json))
-            }
-        }));
+        let asks = |mut client: Client, caller: usize| {
+            move |n| observe(&mut client, &event(100 + caller, round * IN_A_ROUND + n))
+        };
+        our_crowd.extend(crowd(|caller| asks(connect(), caller)));
+        same_crowd.extend(crowd(|caller| asks(connect_bare(), caller)));
     }
-    let hooks = timed_many(1000, |n| {
-        let mut client = Client::connect(&places(&home), Duration::from_secs(30)).unwrap();
-        client.observe(&[self::event(9, n)]).unwrap();
+    let mut hooks = timed_many(1000, |n| {
+        observe(&mut connect(), &event(9, n));
     });
 
-    println!("{:<52} {:>10} {:>10} {:>7}", "through a Unix socket", "p50", "p99", "ratio");
-    let all = |events: &[Duration], decisions: &[Duration]| [events, decisions].concat();
-    let ours_mixed = all(&our_events, &our_decisions);
-    row("bare SQLite: insert, select, commit", &mut bare_events, None);
-    row("observe", &mut our_events, Some(&bare_events));
-    row("bare SQLite with full sync", &mut bare_decisions, None);
-    row("a person's pause or resume (full sync)", &mut our_decisions, Some(&bare_decisions));
-    let mut bare_mixed = all(&bare_events, &bare_decisions);
-    row("bare SQLite, both kinds", &mut bare_mixed, None);
-    row("observe, durable pauses included", &mut ours_mixed.clone(), Some(&bare_mixed));
-    row(&format!("bare SQLite, {CALLERS} callers at once"), &mut bare_crowd, None);
-    row(&format!("observe, {CALLERS} callers at once"), &mut our_crowd, Some(&bare_crowd));
-    row("connect, observe, hang up (as a hook does)", &mut hooks.clone(), None);
+    println!("{:<52} {:>10} {:>10} {:>7}", format!("{where_they_run}, through a Unix socket"), "p50", "p99", "ratio");
+    let mut ours_mixed = [&our_events[..], &our_decisions].concat();
+    let mut same_mixed = [&same_events[..], &same_decisions].concat();
+    row("bare SQLite: insert, select, commit", &mut same_events, None);
+    row("observe", &mut our_events, Some(&same_events));
+    row("bare SQLite with full sync", &mut same_decisions, None);
+    row("a person's pause or resume (full sync)", &mut our_decisions, Some(&same_decisions));
+    row("bare SQLite, both kinds", &mut same_mixed, None);
+    row("observe, durable pauses included", &mut ours_mixed, Some(&same_mixed));
+    row(&format!("bare SQLite, {CALLERS} callers at once"), &mut same_crowd, None);
+    row(&format!("observe, {CALLERS} callers at once"), &mut our_crowd, Some(&same_crowd));
+    row("bare SQLite, a text for a word instead of JSON", &mut own_events, None);
+    row("observe, beside that", &mut our_events, Some(&own_events));
+    row("connect, observe, hang up (as a hook does)", &mut hooks, None);
+    println!();
+}
+
+fn observe(client: &mut Client, event: &Event) -> Duration {
+    timed(|| assert_eq!(client.observe(std::slice::from_ref(event)).unwrap().answers.len(), 1))
+}
+
+/// The engine by itself, to tell what of the above is the way there and back.
+fn in_process(folder: &Path) {
+    std::fs::create_dir(folder).unwrap();
+    let store = SqliteStore::open(folder.join("belay.db"), OpenOptions::default()).unwrap();
+    let mut engine = Engine::new(Box::new(store), Options::default());
+    let mut took: Vec<Duration> = (0..REQUESTS)
+        .map(|n| event(n % 8, n / 8))
+        .map(|event| timed(|| assert!(engine.observe(event).unwrap().committed)))
+        .collect();
+    row("observe, without a socket", &mut took, None);
+}
+
+/// Everything that is started from now on shares one core with us, as on a machine whose cores are busy with the
+/// agents. `false` where the system cannot do that.
+fn share_one_core() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let mut one = CpuSet::new();
+        let last = sched_getaffinity(None).ok().and_then(|all| (0..CpuSet::MAX_CPU).rev().find(|cpu| all.is_set(*cpu)));
+        last.is_some_and(|last| {
+            one.set(last);
+            sched_setaffinity(None, &one).is_ok()
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 fn timed(work: impl FnOnce()) -> Duration {
@@ -197,61 +235,6 @@ fn row(name: &str, took: &mut [Duration], beside: Option<&[Duration]>) {
     let at = |took: &[Duration], percent: usize| took[(took.len() - 1) * percent / 100].as_secs_f64() * 1e6;
     let ratio = beside.map_or_else(String::new, |beside| format!("{:.2}", at(took, 50) / at(beside, 50)));
     println!("{name:<52} {:>7.1} us {:>7.1} us {ratio:>7}", at(took, 50), at(took, 99));
-}
-
-/// The other server: what the simplest thing that could work costs.
-struct Bare(BufReader<UnixStream>);
-
-impl Bare {
-    fn connect(home: &Path) -> Self {
-        Self(BufReader::new(UnixStream::connect(home.join("sock")).unwrap()))
-    }
-
-    fn ask(&mut self, sync: char, json: &str) {
-        self.0.get_mut().write_all(format!("{sync}{json}\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        self.0.read_line(&mut answer).unwrap();
-        assert!(answer.starts_with("ok"));
-    }
-}
-
-fn bare_server(home: &Path) {
-    let conn = Connection::open(home.join("bare.db")).unwrap();
-    conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
-    conn.pragma_update(None, "synchronous", "NORMAL").unwrap();
-    conn.execute_batch("CREATE TABLE log (id INTEGER PRIMARY KEY, session TEXT NOT NULL, body TEXT NOT NULL)").unwrap();
-    let conn = Arc::new(Mutex::new(conn));
-    let listener = UnixListener::bind(home.join("sock")).unwrap();
-    println!("ready");
-    for stream in listener.incoming() {
-        let (stream, conn) = (stream.unwrap(), Arc::clone(&conn));
-        std::thread::spawn(move || {
-            let mut answers = stream.try_clone().unwrap();
-            let mut lines = BufReader::new(stream);
-            let mut line = String::new();
-            while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
-                let session = bare_insert(&conn.lock().unwrap(), line.starts_with('F'), &line[1..]);
-                answers.write_all(format!("ok {session}\n").as_bytes()).unwrap();
-                line.clear();
-            }
-        });
-    }
-}
-
-fn bare_insert(conn: &Connection, full: bool, body: &str) -> String {
-    if full {
-        conn.pragma_update(None, "synchronous", "FULL").unwrap();
-    }
-    conn.prepare_cached("BEGIN IMMEDIATE").unwrap().execute([]).unwrap();
-    conn.prepare_cached("INSERT INTO log (session, body) VALUES ('s', ?1)").unwrap().execute([body]).unwrap();
-    let id = conn.last_insert_rowid();
-    let mut select = conn.prepare_cached("SELECT session FROM log WHERE id = ?1").unwrap();
-    let session = select.query_row([id], |row| row.get::<_, String>(0)).unwrap();
-    conn.prepare_cached("COMMIT").unwrap().execute([]).unwrap();
-    if full {
-        conn.pragma_update(None, "synchronous", "NORMAL").unwrap();
-    }
-    session
 }
 
 fn many_sessions(folder: &Path, sessions: usize) {
