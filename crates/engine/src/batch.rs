@@ -25,14 +25,6 @@ const LISTED_EVERY: Duration = Duration::from_secs(1);
 // What the store may not have filed yet, the session remembers.
 const _: () = assert!(belay_store::UNFILED as usize <= belay_core::session::REMEMBERED);
 
-/// How a transaction ended.
-pub(crate) enum Attempt {
-    /// Committed; one answer per event.
-    Committed(Vec<Answer>),
-    /// Nothing happened: a session would be paused or killed, and that must outlive a power cut.
-    WantsFullSync,
-}
-
 /// The answer to one event.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -80,18 +72,15 @@ pub(crate) struct Table {
 }
 
 impl Desk<'_> {
-    pub(crate) fn attempt(
-        &mut self,
-        store: &mut dyn Store,
-        events: &[Event],
-        durability: Durability,
-    ) -> Result<Attempt> {
-        let mut transaction = store.begin(durability)?;
+    /// Commits the events, each with its answer. Nothing has happened where it fails.
+    pub(crate) fn attempt(&mut self, store: &mut dyn Store, events: &[Event]) -> Result<Vec<Answer>> {
+        let mut transaction = store.begin()?;
         // Sessions leave the cache for the time being: if this fails, the changed copies are gone.
         let mut table = Table::default();
         let mut answers = Vec::with_capacity(events.len());
         let mut seats = Vec::with_capacity(events.len());
-        let mut held = false;
+        // What a person decides must outlive a power cut, and so must whatever holds a session.
+        let mut held = events.iter().any(|event| matches!(event.body, Body::Operator(_)));
         for event in events {
             let place = self.seat(&mut *transaction, &mut table, &event.session, event.at)?;
             if matches!(&event.body, Body::ModelAsked(ask) if !ask.auxiliary) {
@@ -116,9 +105,6 @@ impl Desk<'_> {
             }
         }
         held |= self.tell_ancestors(&mut *transaction, &mut table)?;
-        if held && durability == Durability::Process {
-            return Ok(Attempt::WantsFullSync);
-        }
         let mut working = table.working;
         let mut changed = false;
         for w in &mut working {
@@ -130,14 +116,15 @@ impl Desk<'_> {
             }
         }
         if changed {
-            transaction.commit()?;
+            transaction.commit(if held { Durability::PowerCut } else { Durability::Process })?;
             self.metrics.commits += 1;
+            self.metrics.synced += u64::from(held);
         }
         self.rulebook.stored.extend(working.iter().filter_map(|w| w.rules));
         for w in working {
             self.cache.put(w.held);
         }
-        Ok(Attempt::Committed(answers))
+        Ok(answers)
     }
 
     /// Where a session is on the table; it is fetched if it is not there yet.

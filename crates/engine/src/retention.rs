@@ -44,9 +44,9 @@ fn believes(store: &mut dyn Store, now: Time) -> Result<bool> {
         _ => (Time::UNKNOWN, now + DOUBT),
     };
     if now.since(seen) > DOUBT {
-        let mut transaction = store.begin(Durability::Process)?;
+        let mut transaction = store.begin()?;
         transaction.put_setting(SETTING, Some(&format!("{} {}", now.millis(), believed_from.millis())))?;
-        transaction.commit()?;
+        transaction.commit(Durability::Process)?;
     }
     Ok(now >= believed_from)
 }

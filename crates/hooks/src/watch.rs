@@ -74,9 +74,9 @@ impl Watch for Engine {
 }
 
 fn put(store: &mut dyn Store, tombstone: &Tombstone) -> belay_store::Result<()> {
-    let mut transaction = store.begin(Durability::Process)?;
+    let mut transaction = store.begin()?;
     transaction.put_tombstone(tombstone)?;
-    transaction.commit()
+    transaction.commit(Durability::Process)
 }
 
 /// An engine's answer, or the agent goes on.

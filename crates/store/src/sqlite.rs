@@ -17,7 +17,6 @@ mod sessions;
 mod tests;
 mod transaction;
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use belay_core::{Digest, Incident, SessionKey, Time};
@@ -25,7 +24,7 @@ use rusqlite::Connection;
 
 pub use open::OpenOptions;
 
-use crate::api::{Durability, Mark, Store, Transaction};
+use crate::api::{Mark, Store, Transaction};
 use crate::error::Result;
 use crate::outbox::{Message, MessageState};
 use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
@@ -38,8 +37,6 @@ pub struct SqliteStore {
     conn: Connection,
     path: PathBuf,
     read_only: bool,
-    /// How the connection syncs at present; changing it costs a statement.
-    durability: Cell<Durability>,
 }
 
 impl SqliteStore {
@@ -58,8 +55,8 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn begin(&mut self, durability: Durability) -> Result<Box<dyn Transaction + '_>> {
-        Ok(Box::new(transaction::SqliteTransaction::begin(self, durability)?))
+    fn begin(&mut self) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(transaction::SqliteTransaction::begin(self)?))
     }
 
     fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionRow>> {
