@@ -1,5 +1,7 @@
 //! Copilot CLI's session events: one line per event, each with its type and data.
 
+mod record;
+
 use std::path::Path;
 
 use belay_core::event::{
@@ -7,12 +9,10 @@ use belay_core::event::{
     SubAgent, ToolCalled, ToolReturned, TurnEnded, Usage,
 };
 use belay_core::{Excerpt, SessionKey, Status};
-use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use self::record::{Data, Line};
 use super::{ID, kind_of};
-use crate::json::{Count, Maybe, Stamp, Text};
 use crate::recent::Recent;
 use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, parse, read_lines, stem};
 
@@ -37,105 +37,6 @@ impl Format for Transcript {
         let mut reader = Reader::new(path);
         let mut teller = Teller::new(reader.main.clone(), sink);
         read_lines(path, &mut reader, &mut teller)
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Line<'a> {
-    #[serde(rename = "type")]
-    kind: Text<'a>,
-    id: Text<'a>,
-    timestamp: Stamp,
-    data: Option<&'a RawValue>,
-}
-
-/// All data fields we look at, whatever the event.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Data<'a> {
-    session_id: Text<'a>,
-    copilot_version: Text<'a>,
-    selected_model: Text<'a>,
-    context: Maybe<Context<'a>>,
-    content: Text<'a>,
-    source: Text<'a>,
-    message_id: Text<'a>,
-    api_call_id: Text<'a>,
-    model: Text<'a>,
-    tool_requests: Maybe<Vec<Request>>,
-    tool_call_id: Text<'a>,
-    parent_tool_call_id: Text<'a>,
-    tool_name: Text<'a>,
-    arguments: Value,
-    success: Maybe<bool>,
-    result: Maybe<Outcome<'a>>,
-    error: Maybe<Failure<'a>>,
-    shell_execution: Maybe<Shell>,
-    usage: Maybe<Tokens<'a>>,
-    message: Text<'a>,
-    status_code: Count,
-    agent_name: Text<'a>,
-    pre_compaction_tokens: Count,
-    shutdown_type: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Context<'a> {
-    cwd: Text<'a>,
-    #[serde(rename = "gitRoot")]
-    git_root: Text<'a>,
-    branch: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Request {
-    tool_call_id: String,
-    name: String,
-    arguments: Value,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Outcome<'a> {
-    content: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Failure<'a> {
-    message: Text<'a>,
-    code: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Shell {
-    exit_code: Maybe<i32>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Tokens<'a> {
-    model: Text<'a>,
-    api_call_id: Text<'a>,
-    input_tokens: Count,
-    output_tokens: Count,
-    cache_read_tokens: Count,
-    cache_write_tokens: Count,
-}
-
-impl Tokens<'_> {
-    fn usage(&self) -> Usage {
-        let (read, write) = (self.cache_read_tokens.0, self.cache_write_tokens.0);
-        Usage {
-            input: self.input_tokens.0.saturating_sub(read).saturating_sub(write),
-            output: self.output_tokens.0,
-            cache_read: read,
-            cache_write: write,
-        }
     }
 }
 
@@ -168,6 +69,34 @@ impl Reader {
             known: Recent::default(),
             silent: None,
         }
+    }
+
+    fn begin(&mut self, how: StartKind, data: Data<'_>, teller: &mut Teller<'_>) {
+        if let Some(id) = data.session_id.some() {
+            self.main = SessionKey::new(ID, id);
+            teller.session = self.main.clone();
+        }
+        let context = data.context.0.unwrap_or_default();
+        teller.cwd = context.cwd.owned().or(teller.cwd.take());
+        teller.tell(Body::SessionStarted(SessionStarted {
+            how,
+            model: data.selected_model.owned(),
+            agent_version: data.copilot_version.owned(),
+            project: context.git_root.owned().or(context.cwd.owned()),
+            branch: context.branch.owned(),
+            transcript: Some(self.transcript.clone()),
+            ..SessionStarted::default()
+        }));
+    }
+
+    fn prompt(&mut self, data: &Data<'_>, teller: &mut Teller<'_>) {
+        self.end_turn(teller);
+        let by = match &*data.source {
+            _ if teller.parent.is_some() => Author::Agent,
+            "" | "user" => Author::Person,
+            _ => Author::System,
+        };
+        teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(&data.content) }));
     }
 
     /// Usage nobody claimed was for something else than the conversation.
@@ -261,33 +190,9 @@ impl Dialect for Reader {
             None => (self.main.clone(), None),
         };
         match &*line.kind {
-            "session.start" | "session.resume" => {
-                if let Some(id) = data.session_id.some() {
-                    self.main = SessionKey::new(ID, id);
-                    teller.session = self.main.clone();
-                }
-                let context = data.context.0.unwrap_or_default();
-                teller.cwd = context.cwd.owned().or(teller.cwd.take());
-                let new = &*line.kind == "session.start";
-                teller.tell(Body::SessionStarted(SessionStarted {
-                    how: if new { StartKind::New } else { StartKind::Resumed },
-                    model: data.selected_model.owned(),
-                    agent_version: data.copilot_version.owned(),
-                    project: context.git_root.owned().or(context.cwd.owned()),
-                    branch: context.branch.owned(),
-                    transcript: Some(self.transcript.clone()),
-                    ..SessionStarted::default()
-                }));
-            }
-            "user.message" => {
-                self.end_turn(teller);
-                let by = match &*data.source {
-                    "" | "user" => Author::Person,
-                    _ => Author::System,
-                };
-                let by = if teller.parent.is_some() { Author::Agent } else { by };
-                teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(&data.content) }));
-            }
+            "session.start" => self.begin(StartKind::New, data, teller),
+            "session.resume" => self.begin(StartKind::Resumed, data, teller),
+            "user.message" => self.prompt(&data, teller),
             "assistant.message" => self.answer(data, teller),
             "session.usage_record" | "assistant.usage" => {
                 self.settle(teller);
