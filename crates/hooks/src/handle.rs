@@ -4,7 +4,7 @@ use std::path::Path;
 
 use belay_agents::hook::{Dialect, Heard, Moment, Reply, Told, dialect};
 use belay_core::event::{Body, Delivered, Source};
-use belay_core::{Effect, Event, Rung, SessionKey, Verdict};
+use belay_core::{Effect, Event, Rung, SessionKey, Time, Verdict};
 use belay_store::session::SessionRow;
 
 use crate::ask::{Answer, Ask};
@@ -36,31 +36,7 @@ pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
     if let Some(run) = ask.run.as_deref().filter(|_| heard.moment == Moment::SessionStart) {
         watch.ran(run, &session);
     }
-    // What is over was answered before, if it was asked about at all.
-    let over = heard.moment == Moment::AfterBatch;
-    let mut verdict = hardest(observed.iter().filter(|one| one.fresh || !over));
-    let silent = observed.is_empty() && matches!(heard.moment, Moment::Permission | Moment::BeforeModel);
-    if verdict == Verdict::Go && silent {
-        verdict = watch.standing(&session);
-    }
-    let (mut context, mut delivered) = (None, None);
-    match heard.moment {
-        Moment::SessionStart => context = tombstones::remind(watch, &heard, ask.at),
-        Moment::AfterBatch if observed.iter().any(|one| one.fresh) => {
-            // These calls could not be answered before they ran; this is the first chance to speak.
-            if verdict == Verdict::Go {
-                verdict = watch.standing(&session);
-            }
-            if let Some((finding, message)) = nudge_among(&observed) {
-                context = Some(message);
-                delivered = Some(finding);
-            }
-        }
-        _ => {}
-    }
-    if let Verdict::Nudge { finding, .. } = &verdict {
-        delivered = Some(finding.clone());
-    }
+    let Ruling { verdict, context, delivered } = rule(watch, &heard, &session, &observed, ask.at);
     let ended = (heard.moment == Moment::SessionEnd).then(|| watch.session(&session)).flatten();
     let summary = ended.as_ref().and_then(summary::sentence);
     if let Some(row) = &ended {
@@ -75,6 +51,38 @@ pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
         watch.observe(vec![proof(ask, &session, finding)]);
     }
     Answer { say: String::from_utf8(say).unwrap_or_default(), interrupt: interrupted(dialect, &heard, &reply, ask) }
+}
+
+/// What the agent is to hear.
+struct Ruling {
+    verdict: Verdict,
+    /// Something for the model to read.
+    context: Option<String>,
+    /// The finding it is told of by this.
+    delivered: Option<String>,
+}
+
+fn rule(watch: &mut dyn Watch, heard: &Heard, session: &SessionKey, observed: &[Observation], at: Time) -> Ruling {
+    // What is over was answered before, if it was asked about at all.
+    let over = heard.moment == Moment::AfterBatch;
+    let fresh = observed.iter().any(|one| one.fresh);
+    let mut verdict = hardest(observed.iter().filter(|one| one.fresh || !over));
+    // Where nothing was asked about, or calls ran that could not be answered before, the session's standing counts.
+    let silent = observed.is_empty() && matches!(heard.moment, Moment::Permission | Moment::BeforeModel);
+    if verdict == Verdict::Go && (silent || over && fresh) {
+        verdict = watch.standing(session);
+    }
+    // This is the first chance to speak of those calls.
+    let late = if over && fresh { nudge_among(observed) } else { None };
+    let (finding, mut context) = late.unzip();
+    if heard.moment == Moment::SessionStart {
+        context = tombstones::remind(watch, heard, at);
+    }
+    let delivered = match &verdict {
+        Verdict::Nudge { finding, .. } => Some(finding.clone()),
+        _ => finding,
+    };
+    Ruling { verdict, context, delivered }
 }
 
 fn holds(verdict: &Verdict) -> bool {
