@@ -1,5 +1,9 @@
 //! One tool call as detectors see it: digests and a few words, small enough to keep a hundred.
 
+mod mark;
+mod row;
+mod traits;
+
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, ToolKind};
@@ -9,109 +13,8 @@ use crate::outcome::Status;
 use crate::sketch;
 use crate::time::Time;
 
-/// Half of a digest: enough to tell equal from different among the calls of one window. Zero stands
-/// for "none".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Mark(u32);
-
-impl Mark {
-    pub const NONE: Self = Self(0);
-
-    pub fn is_some(self) -> bool {
-        self != Self::NONE
-    }
-
-    /// As a number.
-    pub fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// Equal and not absent on both sides.
-    pub fn same(self, other: Self) -> bool {
-        self.is_some() && self == other
-    }
-
-    /// Not known to differ: an absent mark fits any.
-    pub fn fits(self, other: Self) -> bool {
-        self == other || !self.is_some() || !other.is_some()
-    }
-}
-
-impl From<Digest> for Mark {
-    fn from(digest: Digest) -> Self {
-        // Zero is taken.
-        Self(((digest.0 >> 32) as u32 ^ digest.0 as u32).max(1))
-    }
-}
-
-impl From<Option<Digest>> for Mark {
-    fn from(digest: Option<Digest>) -> Self {
-        digest.map_or(Self::NONE, Self::from)
-    }
-}
-
-/// Yes-or-no facts about a call, as bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Traits(u16);
-
-impl Traits {
-    /// It changes files or other lasting state.
-    pub const MUTATES: Self = Self(1);
-    /// It waits, or asks how something that runs is doing.
-    pub const POLL: Self = Self(1 << 1);
-    /// It runs tests, a build or a linter.
-    pub const CHECK: Self = Self(1 << 2);
-    /// It only looks.
-    pub const LOOKS: Self = Self(1 << 3);
-    /// A person said that this is fine, or a rule does.
-    pub const ALLOWED: Self = Self(1 << 4);
-    /// It was held back: a nudge, or that the session is paused, was answered instead.
-    pub const DENIED: Self = Self(1 << 5);
-    /// No tool call: a file watcher or test reporter told of it.
-    pub const OBSERVED: Self = Self(1 << 6);
-    /// It makes a commit.
-    pub const COMMITS: Self = Self(1 << 7);
-
-    // What the answer adds.
-    /// A successful change never made before.
-    pub const NEW_CHANGE: Self = Self(1 << 8);
-    /// It showed something never shown before.
-    pub const NEW_SIGHT: Self = Self(1 << 9);
-    /// Next to no text came back.
-    pub const BARE: Self = Self(1 << 10);
-    /// It failed for a reason outside agent and project: overload, network.
-    pub const OUTAGE: Self = Self(1 << 11);
-    /// A test, build or linter found nothing wrong.
-    pub const PASSED: Self = Self(1 << 12);
-    /// This pair of action and outcome had not been seen before.
-    pub const NEW_PAIR: Self = Self(1 << 13);
-
-    // What the proxy adds.
-    /// It has been seen in a request.
-    pub const ON_WIRE: Self = Self(1 << 14);
-    /// Its answer has, too.
-    pub const ANSWER_ON_WIRE: Self = Self(1 << 15);
-
-    pub fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    pub fn set(&mut self, other: Self, on: bool) {
-        if on { self.0 |= other.0 } else { self.0 &= !other.0 }
-    }
-
-    /// Both together.
-    pub fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    fn with(mut self, other: Self, on: bool) -> Self {
-        self.set(other, on);
-        self
-    }
-}
+pub use mark::Mark;
+pub use traits::Traits;
 
 /// One tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -372,80 +275,4 @@ pub(crate) fn few_words(text: &str) -> Box<str> {
         room -= cost;
     }
     line.into_boxed_str()
-}
-
-/// The compact form in a snapshot: rows without field names.
-mod row {
-    use super::{Answer, Call, Mark, Traits};
-    use crate::action::ToolKind;
-    use crate::digest::Digest;
-    use crate::outcome::Status;
-    use crate::time::Time;
-    use serde::{Deserialize, Serialize};
-
-    type AnswerRow = (Status, Digest, [Mark; 3], Digest, Box<str>);
-
-    #[derive(Serialize, Deserialize)]
-    pub(super) struct CallRow(
-        (u64, u32, ToolKind, Mark, Digest),
-        [Mark; 6],
-        (Digest, Traits, u32, i64),
-        (Option<Box<str>>, Mark, Box<str>),
-        Option<AnswerRow>,
-    );
-
-    impl From<Call> for CallRow {
-        fn from(call: Call) -> Self {
-            Self(
-                (call.ordinal, call.batch, call.kind, call.tool, call.key),
-                [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
-                (call.sketch, call.traits, call.custom, call.at.millis()),
-                (call.id, call.id_mark, call.what),
-                call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.brief)),
-            )
-        }
-    }
-
-    impl From<CallRow> for Call {
-        fn from(row: CallRow) -> Self {
-            let CallRow(
-                (ordinal, batch, kind, tool, key),
-                [place, shape, skeleton, target, before, after],
-                (sketch, traits, custom, at),
-                (id, id_mark, what),
-                answer,
-            ) = row;
-            let answer = answer.map(|(status, digest, [family, failing, failure], sketch, brief)| Answer {
-                status,
-                digest,
-                family,
-                failing,
-                failure,
-                sketch,
-                brief,
-            });
-            let at = Time::from_millis(at);
-            Self {
-                ordinal,
-                batch,
-                kind,
-                tool,
-                key,
-                place,
-                shape,
-                skeleton,
-                sketch,
-                target,
-                before,
-                after,
-                traits,
-                custom,
-                at,
-                id,
-                id_mark,
-                what,
-                answer,
-            }
-        }
-    }
 }
