@@ -95,7 +95,7 @@ fn decisive<'a>(text: &'a str, lines: &[usize]) -> Option<(u8, &'a str)> {
 
 /// No line that `rank` knows is without one of these.
 pub(super) fn signs() -> impl Iterator<Item = &'static str> {
-    LINES.iter().chain(UNIX).copied()
+    LINES.iter().chain(ENDINGS).chain(UNIX).copied()
 }
 
 /// How decisive a line is, and whether of two equal ones the last counts.
@@ -156,29 +156,12 @@ fn rank(line: &str) -> Option<(u8, bool)> {
     None
 }
 
-const LINES: &[&str] = &[
-    "Traceback",
-    "Error",
-    "Exception",
-    "Warning",
-    "Exit",
-    "Interrupt",
-    "Failure",
-    "Fault",
-    "Panic",
-    "NotFound",
-    "DoesNotExist",
-    "Caused by: ",
-    "panic",
-    "fatal",
-    "Fatal",
-    "FATAL",
-    "error",
-    "ERROR",
-    "ERR!",
-    "bash: ",
-    "sh: ",
-];
+const LINES: &[&str] =
+    &["Traceback", "Caused by: ", "panic", "fatal", "Fatal", "FATAL", "error", "ERROR", "ERR!", "bash: ", "sh: "];
+
+/// How the names of errors end.
+const ENDINGS: &[&str] =
+    &["Error", "Exception", "Warning", "Exit", "Interrupt", "Failure", "Fault", "Panic", "NotFound", "DoesNotExist"];
 
 const UNIX: &[&str] = &[
     "No such file or directory",
@@ -210,21 +193,8 @@ pub(super) fn exception_name(text: &str) -> Option<&str> {
         return None;
     }
     let class = name.rsplit(['.', '$']).next().unwrap_or(name);
-    let fits = class.starts_with(|c: char| c.is_ascii_uppercase())
-        && [
-            "Error",
-            "Exception",
-            "Warning",
-            "Exit",
-            "Interrupt",
-            "Failure",
-            "Fault",
-            "Panic",
-            "NotFound",
-            "DoesNotExist",
-        ]
-        .iter()
-        .any(|ending| class.ends_with(ending));
+    let fits =
+        class.starts_with(|c: char| c.is_ascii_uppercase()) && ENDINGS.iter().any(|ending| class.ends_with(ending));
     fits.then_some(class)
 }
 
