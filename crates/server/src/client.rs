@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use belay_config::Places;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -72,6 +74,11 @@ impl Client {
         Ok(())
     }
 
+    /// To learn of it when the other side hangs up.
+    pub fn hangup(&self) -> io::Result<Hangup> {
+        self.stream.get_ref().try_clone().map(Hangup)
+    }
+
     pub fn ping(&mut self) -> Result<Pong, ClientError> {
         self.ask(Op::Ping, ())
     }
@@ -135,6 +142,27 @@ impl Client {
             _ if read == 0 => Ok(false),
             _ if self.line.len() == MAX_LINE => Err(io::Error::new(io::ErrorKind::InvalidData, "a line without end")),
             _ => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up in the middle of a line")),
+        }
+    }
+}
+
+/// Waits for the resident process to go, whatever is said on the connection meanwhile.
+#[derive(Debug)]
+pub struct Hangup(UnixStream);
+
+impl Hangup {
+    /// Waits until the resident process has hung up, or until `other` is hung up on: whether it was the first.
+    pub fn wait(&self, other: &UnixStream) -> io::Result<bool> {
+        loop {
+            // That the other side hung up is always told, whatever one asks for.
+            let [here, there] = [&self.0, other].map(|stream| PollFd::new(stream, PollFlags::empty()));
+            let mut both = [here, there];
+            match poll(&mut both, None) {
+                Ok(_) if !both[1].revents().is_empty() => return Ok(false),
+                Ok(_) if !both[0].revents().is_empty() => return Ok(true),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }

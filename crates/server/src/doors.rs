@@ -12,19 +12,20 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 pub(crate) struct Doors {
     /// Where the configuration wants one.
     wanted: SocketAddr,
-    url: Mutex<Option<String>>,
+    /// Where they are; the first is the one people are told of.
+    urls: Mutex<Vec<String>>,
     opened: UnboundedSender<TcpListener>,
 }
 
 impl Doors {
     pub(crate) fn new(wanted: SocketAddr) -> (Self, UnboundedReceiver<TcpListener>) {
         let (opened, listeners) = unbounded_channel();
-        (Self { wanted, url: Mutex::new(None), opened }, listeners)
+        (Self { wanted, urls: Mutex::default(), opened }, listeners)
     }
 
     /// The address people and agents use.
     pub(crate) fn url(&self) -> Option<String> {
-        self.url.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.urls.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
     }
 
     /// Opens a door where the configuration wants it.
@@ -40,13 +41,23 @@ impl Doors {
         }
     }
 
+    /// Makes sure there is a door right here: agents know no other.
+    pub(crate) fn open_here(&self, address: SocketAddr) -> io::Result<String> {
+        if !address.ip().is_loopback() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is not of this machine alone")));
+        }
+        let here = format!("http://{address}/");
+        let known = self.urls.lock().unwrap_or_else(PoisonError::into_inner).contains(&here);
+        if known { Ok(here) } else { self.open_at(address) }
+    }
+
     fn open_at(&self, address: SocketAddr) -> io::Result<String> {
-        let mut url = self.url.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut urls = self.urls.lock().unwrap_or_else(PoisonError::into_inner);
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let here = format!("http://{}/", listener.local_addr()?);
         self.opened.send(listener).map_err(|_| io::Error::other("the resident process is about to leave"))?;
-        *url = Some(here.clone());
+        urls.push(here.clone());
         Ok(here)
     }
 }
@@ -64,5 +75,18 @@ mod tests {
         let listener = listeners.try_recv().unwrap();
         assert_eq!(url, format!("http://{}/", listener.local_addr().unwrap()));
         assert_eq!(doors.open_any().unwrap(), url, "one door is enough");
+    }
+
+    #[test]
+    fn a_run_that_is_taken_up_finds_its_door_where_it_was() {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let (doors, mut listeners) = Doors::new((Ipv4Addr::LOCALHOST, 0).into());
+        let first = doors.open_any().unwrap();
+        let again = doors.open_here(free).unwrap();
+        assert_eq!(again, format!("http://{free}/"));
+        assert_eq!(doors.open_here(free).unwrap(), again, "it is open");
+        assert_eq!(doors.url(), Some(first), "people know the other one");
+        assert!(listeners.try_recv().is_ok() && listeners.try_recv().is_ok() && listeners.try_recv().is_err());
+        assert!(doors.open_here(([192, 0, 2, 1], 80).into()).is_err(), "not for other machines");
     }
 }

@@ -45,7 +45,7 @@ pub mod token;
 pub mod view;
 pub mod writer;
 
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, Hangup};
 pub use courier::webhook;
 pub use ops::canonical;
 pub use resident::{Resident, ServeError, ServeOptions};

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use belay_core::event::{MAX_EVENT_BYTES, OperatorDecision, Quick};
 use belay_core::{Decision, SessionKey};
@@ -337,6 +338,8 @@ pub struct BeginRun {
     pub session: Option<SessionKey>,
     /// Its requests are to pass the proxy, so there has to be a door.
     pub proxied: bool,
+    /// Where they go already: the run is taken up from a resident process that is gone.
+    pub at: Option<SocketAddr>,
     /// What it may cost, set as soon as its session is known.
     pub budget: Vec<OperatorDecision>,
     /// Who started it.

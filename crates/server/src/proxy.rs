@@ -132,7 +132,10 @@ pub(crate) fn run(shared: &Shared, ask: &BeginRun) -> Result<RunView, Refusal> {
         shared.promises.make(ask);
         settle(shared);
         if ask.proxied {
-            let opened = shared.doors.open_any();
+            let opened = match ask.at {
+                Some(address) => shared.doors.open_here(address),
+                None => shared.doors.open_any(),
+            };
             opened.map_err(|error| Refusal::new(Code::Internal, format!("the proxy cannot listen: {error}")))?;
         }
     }

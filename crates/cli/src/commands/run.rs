@@ -7,17 +7,17 @@
 
 mod child;
 mod plan;
+mod resident;
 mod story;
 mod watch;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use belay_config::Strictness;
 use belay_server::protocol::BeginRun;
-use belay_server::{Client, ClientError};
 use clap::Args;
 use uuid::Uuid;
 
@@ -28,12 +28,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use plan::Plan;
+use resident::Starter;
 use story::Story;
-
-/// How long the resident process may take to start.
-const START: Duration = Duration::from_secs(10);
-/// How long it may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -66,7 +62,8 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
         plan.show(context)?;
         return Ok(Exit::Done);
     }
-    let mut client = resident(context)?;
+    let starter = Starter::new(context)?;
+    let mut client = starter.connect(|| false)?;
     let begin = BeginRun { run: plan.key(), begins: true, proxied: !args.no_proxy, ..BeginRun::default() };
     plan.proxy = client.run(&begin)?.url.filter(|_| !args.no_proxy);
     let launch = plan.launch();
@@ -77,7 +74,8 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
     // A key goes where it would have gone: to the model API the user had chosen.
     let upstreams = launch.upstreams.iter().cloned().collect();
     let budget = args.budget.iter().map(|amount| (*amount).into()).collect();
-    story.promise(&BeginRun { upstreams, session, budget, by: user(context), ..begin })?;
+    let begin = BeginRun { upstreams, session, budget, by: user(context), ..begin };
+    story.promise(&begin)?;
     let story = Arc::new(story);
     let scratch = Scratch::write(scratch, &launch.files)?;
     greet(context, &plan, &launch, &story);
@@ -88,33 +86,19 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
             watch::Watch::start(&plan.folder, scratch.fence(), move |changes| story.changed(changes))
         }
     };
-    let ended = child::run(&plan.program, &launch);
-    drop(watch);
-    let ended = ended?;
-    story.end(&ended);
-    Ok(super::result::of_run(context, story.session().as_ref(), &plan.folder, Exit::Child(ended.status())))
-}
-
-/// The resident process, started if need be.
-fn resident(context: &Context) -> Result<Client, CommandError> {
-    let absent = match Client::connect(&context.places, PATIENCE) {
-        Ok(client) => return Ok(client),
-        Err(error @ ClientError::Absent(_)) => error,
-        Err(error) => return Err(error.into()),
-    };
-    context.places.create()?;
-    let belay = std::env::current_exe()?;
-    let idle = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
-    let until = Instant::now() + START;
-    while Instant::now() < until {
-        // Does nothing while one is on its way; one that was just leaving is gone by the next time.
-        belay_hooks::autostart::start(&context.places, &context.env, context.global.home.as_deref(), &belay, idle)?;
-        if let Ok(client) = Client::connect(&context.places, PATIENCE) {
-            return Ok(client);
+    let again = BeginRun { at: plan.proxy.as_deref().and_then(address), ..begin };
+    let (on, over) = UnixStream::pair()?;
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| starter.keep(&story, &again, &over));
+        let ended = child::run(&plan.program, &launch);
+        drop(watch);
+        if let Ok(ended) = &ended {
+            story.end(ended);
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Err(CommandError::from(absent).hint("start it by hand to see what is wrong: belay serve"))
+        drop(on);
+        ended
+    })?;
+    Ok(super::result::of_run(context, story.session().as_ref(), &plan.folder, Exit::Child(ended.status())))
 }
 
 /// Says where to look, once and on stderr.
@@ -129,6 +113,11 @@ fn greet(context: &Context, plan: &Plan, launch: &belay_agents::launch::Launch, 
     for note in &launch.notes {
         context.out.say(format!("  note     {note}"));
     }
+}
+
+/// Where the proxy listens.
+fn address(url: &str) -> Option<SocketAddr> {
+    url.trim_start_matches("http://").trim_end_matches('/').parse().ok()
 }
 
 /// A folder of this run's own; gone with it.

@@ -1,13 +1,14 @@
 //! `belay run`: the program gets its arguments, its terminal, its signals; we get its exit status.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use belay_scripted_model::{Script, ScriptedModel};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::World;
+use crate::world::{World, file_says, within};
 
 /// A program of the given name in a folder of its own, and a world that finds it.
 fn with_program(name: &str, script: &str) -> (World, PathBuf) {
@@ -140,4 +141,88 @@ fn a_budget_is_shown_and_raised_everywhere() {
     assert!(world.run(&["sessions"]).out.contains(" of "), "{}", world.run(&["sessions"]).out);
     assert!(world.run(&["show", &name]).out.contains("budget"), "{}", world.run(&["show", &name]).out);
     assert_eq!(world.run(&["show", &name, "--json"]).json()["session"]["budget"]["tokens"], 1_000_000);
+}
+
+/// Asks twice in one conversation, and again as agents do when nobody answers. Between the two it waits to be told.
+const ASK_TWICE: &str = r#"#!/bin/bash
+rest=${OPENAI_BASE_URL#http://}
+host=${rest%%/*}
+ask() {
+  until exec 3<>"/dev/tcp/${host%%:*}/${host##*:}"; do sleep 0.05; done 2>/dev/null
+  printf 'POST /%s/chat/completions HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n' "${rest#*/}" "$host" >&3
+  printf 'content-type: application/json\r\ncontent-length: %s\r\n\r\n%s' "${#1}" "$1" >&3
+  cat <&3
+  echo
+}
+said='{"role":"user","content":"hi"}'
+ask '{"model":"m","messages":['"$said"']}'
+echo asked
+read -r go
+ask '{"model":"m","messages":['"$said"',{"role":"assistant","content":"One."},{"role":"user","content":"more"}]}'
+"#;
+
+fn resident(world: &World) -> Option<i32> {
+    let status = world.run(&["status", "--json"]).json();
+    status["resident"]["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok())
+}
+
+#[test]
+fn a_resident_process_that_is_killed_is_started_again_and_the_run_goes_on() {
+    let (world, _) = with_program("thing", ASK_TWICE);
+    let model = ScriptedModel::start(Script::new().toolless().text("One.").text("Two.")).unwrap();
+    let world = world.var("OPENAI_BASE_URL", format!("{}/v1", model.url()));
+    let _leaves = Leaves(&world);
+    let mut command = world.command(["run", "--budget", "500k", "thing"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (asked, mut lines) = within("the first answer", move || (lines.any(|line| line == "asked"), lines));
+    assert!(asked, "{:?}", child.wait_with_output());
+    let mut follow = world.command(["events", "tail", "-f", "--json", "--kind", "model_answered"]).spawn().unwrap();
+    let mut answers = BufReader::new(follow.stdout.take().unwrap()).lines();
+    within("the first answer is known", move || answers.next()).unwrap().unwrap();
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+    let first = resident(&world).unwrap();
+    kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
+    file_says(&world.log(), |log| log.matches("serving").count() == 2);
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert!(within("the second answer", move || lines.any(|line| line.contains("Two."))));
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(!String::from_utf8_lossy(&ended.stderr).contains("Warning"), "nobody is bothered: {ended:?}");
+    assert_eq!(model.turns().len(), 2);
+    assert!(resident(&world).is_some_and(|second| second != first));
+    let sessions = world.run(&["sessions", "--json"]).json();
+    let [session] = sessions["sessions"].as_array().unwrap().as_slice() else { panic!("one session: {sessions}") };
+    assert_eq!(session["human_turns"], 2, "its history is known: {session}");
+    assert_eq!(session["budget"]["tokens"], 500_000, "{session}");
+}
+
+#[test]
+fn a_resident_process_that_cannot_be_started_again_is_told_of() {
+    let (world, _) = with_program("thing", "echo ready\nread -r go");
+    let _leaves = Leaves(&world);
+    let mut command = world.command(["run", "--quiet", "thing"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("ready"));
+    // Its port is taken by somebody else as soon as it is free.
+    let url = world.run(&["status", "--json"]).json()["resident"]["url"].as_str().unwrap().to_owned();
+    let address: std::net::SocketAddr = url.trim_start_matches("http://").trim_end_matches('/').parse().unwrap();
+    let stopped = std::thread::spawn(move || {
+        loop {
+            match std::net::TcpListener::bind(address) {
+                Ok(taken) => return taken,
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    });
+    kill_process(Pid::from_raw(resident(&world).unwrap()).unwrap(), Signal::KILL).unwrap();
+    let _taken = within("the port is free", move || stopped.join().unwrap());
+    let mut warnings = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let (told, hint) = within("a warning", move || (warnings.next().unwrap(), warnings.next().unwrap()));
+    assert!(told.contains("could not be started again: the proxy cannot listen"), "{told}");
+    assert!(hint.contains("belay serve"), "{hint}");
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert!(child.wait().unwrap().success(), "the program is left alone");
 }

@@ -12,7 +12,8 @@ use belay_hooks::install::{Receipt, read};
 use belay_server::Client;
 use serde_json::json;
 
-use super::{PATIENCE, RunArgs};
+use super::RunArgs;
+use super::resident::PATIENCE;
 use crate::context::Context;
 use crate::error::CommandError;
 

@@ -3,13 +3,14 @@
 //! Some agents have their session's id from us. Of the others it is known once their first request
 //! has passed the proxy; until then what there is to tell waits.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use belay_core::event::{FileChanged, SessionEnded, SessionStarted};
 use belay_core::{Body, Event, SessionKey, Source, Time};
-use belay_server::Client;
 use belay_server::protocol::BeginRun;
+use belay_server::{Client, ClientError, Hangup};
 use uuid::Uuid;
 
 use super::child::Ended;
@@ -18,24 +19,32 @@ use crate::error::CommandError;
 
 /// Most file changes that wait for a session.
 const WAITING: usize = 512;
+/// How long the end of a run waits for a resident process that is just being started again.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// The teller of one run.
 #[derive(Debug)]
 pub(super) struct Story {
     run: String,
     inner: Mutex<Inner>,
+    /// Rings when there is another resident process to tell it to.
+    taken_up: Condvar,
 }
 
 #[derive(Debug)]
 struct Inner {
     client: Client,
     session: Option<SessionKey>,
-    waiting: Vec<(Time, FileChanged)>,
+    /// What has happened, and an id for when it is told.
+    waiting: Vec<(String, Time, FileChanged)>,
+    /// How many resident processes this run has outlived.
+    outlived: u32,
 }
 
 impl Story {
     pub(super) fn new(run: String, session: Option<SessionKey>, client: Client) -> Self {
-        Self { run, inner: Mutex::new(Inner { client, session, waiting: Vec::new() }) }
+        let inner = Inner { client, session, waiting: Vec::new(), outlived: 0 };
+        Self { run, inner: Mutex::new(inner), taken_up: Condvar::new() }
     }
 
     pub(super) fn session(&self) -> Option<SessionKey> {
@@ -59,42 +68,83 @@ impl Story {
         Ok(())
     }
 
-    /// Files changed. What cannot be told is not worth stopping for.
+    /// To learn of it when the resident process is gone.
+    pub(super) fn hangup(&self) -> io::Result<Hangup> {
+        self.lock().client.hangup()
+    }
+
+    /// There is another resident process: it takes up the run where the last one left it.
+    pub(super) fn take_up(&self, mut client: Client, run: &BeginRun) -> Result<(), CommandError> {
+        let mut inner = self.lock();
+        let mut run = BeginRun { session: inner.session.clone().or_else(|| run.session.clone()), ..run.clone() };
+        if run.session.is_some() {
+            // It was set when the session became known, and somebody may have raised it since.
+            run.budget.clear();
+        }
+        client.run(&run)?;
+        inner.client = client;
+        inner.outlived += 1;
+        self.taken_up.notify_all();
+        Ok(())
+    }
+
+    /// Files changed. What cannot be told now is told with the next change.
     pub(super) fn changed(&self, changes: Vec<FileChanged>) {
         let mut inner = self.lock();
         let at = now();
-        inner.waiting.extend(changes.into_iter().map(|change| (at, change)));
+        inner.waiting.extend(changes.into_iter().map(|change| (new_id(), at, change)));
         let surplus = inner.waiting.len().saturating_sub(WAITING);
         inner.waiting.drain(..surplus);
+        self.tell_changes(&mut inner);
+    }
+
+    fn tell_changes(&self, inner: &mut Inner) {
         if inner.session.is_none() {
             let ask = BeginRun { run: self.run.clone(), ..BeginRun::default() };
             inner.session = inner.client.run(&ask).ok().and_then(|run| run.session);
         }
         let Some(session) = inner.session.clone() else { return };
-        let waiting = std::mem::take(&mut inner.waiting);
-        let told = waiting
-            .into_iter()
-            .map(|(at, change)| self.event(&session, Source::Watcher, at, Body::FileChanged(change)));
-        let _ = inner.client.observe(&told.collect::<Vec<_>>());
+        let told = inner.waiting.iter().map(|(id, at, change)| {
+            Event::new(id.clone(), session.clone(), Source::Watcher, *at, Body::FileChanged(change.clone()))
+        });
+        if is_told(inner.client.observe(&told.collect::<Vec<_>>())) {
+            inner.waiting.clear();
+        }
     }
 
     /// The run is over.
     pub(super) fn end(&self, ended: &Ended) {
-        self.changed(Vec::new());
         let mut inner = self.lock();
+        self.tell_changes(&mut inner);
         let Some(session) = inner.session.clone() else { return };
         let body =
             Body::SessionEnded(SessionEnded { reason: Some("the program ended".to_owned()), exit_code: ended.code() });
-        let _ = inner.client.observe(&[self.event(&session, Source::Api, now(), body)]);
+        let end = [self.event(&session, Source::Api, now(), body)];
+        let before = inner.outlived;
+        if !is_told(inner.client.observe(&end)) {
+            let again = self.taken_up.wait_timeout_while(inner, AGAIN, |inner| inner.outlived == before);
+            let mut inner = again.unwrap_or_else(PoisonError::into_inner).0;
+            self.tell_changes(&mut inner);
+            let _ = inner.client.observe(&end);
+        }
     }
 
     fn event(&self, session: &SessionKey, source: Source, at: Time, body: Body) -> Event {
-        Event::new(Uuid::now_v7().to_string(), session.clone(), source, at, body)
+        Event::new(new_id(), session.clone(), source, at, body)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether there is no point in telling it again.
+fn is_told<T>(answer: Result<T, ClientError>) -> bool {
+    matches!(answer, Ok(_) | Err(ClientError::Refused(_)))
+}
+
+fn new_id() -> String {
+    Uuid::now_v7().to_string()
 }
 
 fn now() -> Time {

@@ -1,0 +1,122 @@
+//! The resident process, for as long as a run lasts: started if need be, and started again when it is gone.
+//!
+//! An agent that was pointed at our proxy has nowhere else to go. So a thread waits for the resident process to hang
+//! up; a new one takes over the store, the run and the very port, and whoever tries its request again gets through.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use belay_config::{Span, Strictness};
+use belay_server::protocol::BeginRun;
+use belay_server::{Client, ClientError, instance};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::story::Story;
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// How long the resident process may take to start.
+const START: Duration = Duration::from_secs(10);
+/// How long it may take to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before each try to start it again.
+const TRIES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(2)];
+/// One that leaves sooner than this after its start did not live.
+const A_LIFE: Duration = Duration::from_secs(10);
+/// So many in a row that did not live are enough.
+const ENOUGH: u32 = 5;
+
+/// Starts the resident process.
+#[derive(Debug)]
+pub(super) struct Starter<'c> {
+    context: &'c Context,
+    /// Asked for at the beginning: later the file may have been replaced.
+    belay: PathBuf,
+    idle: Span,
+}
+
+impl<'c> Starter<'c> {
+    pub(super) fn new(context: &'c Context) -> Result<Self, CommandError> {
+        let idle = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
+        Ok(Self { context, belay: std::env::current_exe()?, idle })
+    }
+
+    /// A connection to the resident process, started if need be; unless that becomes pointless.
+    pub(super) fn connect(&self, pointless: impl Fn() -> bool) -> Result<Client, CommandError> {
+        let Context { places, env, global, .. } = self.context;
+        let absent = match Client::connect(places, PATIENCE) {
+            Ok(client) => return Ok(client),
+            Err(error @ ClientError::Absent(_)) => error,
+            Err(error) => return Err(error.into()),
+        };
+        places.create()?;
+        let until = Instant::now() + START;
+        while Instant::now() < until && !pointless() {
+            // Does nothing while one is on its way; one that was just leaving is gone by the next time.
+            belay_hooks::autostart::start(places, env, global.home.as_deref(), &self.belay, self.idle)?;
+            if let Ok(client) = Client::connect(places, PATIENCE) {
+                return Ok(client);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(CommandError::from(absent).hint("start it by hand to see what is wrong: belay serve"))
+    }
+
+    /// Waits for the resident process to go and starts it again, until the run is over: until `over` is hung up on.
+    pub(super) fn keep(&self, story: &Story, run: &BeginRun, over: &UnixStream) {
+        let mut since = Instant::now();
+        let mut short_lives = 0;
+        loop {
+            match story.hangup().and_then(|hangup| hangup.wait(over)) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.give_up(&error.into()),
+            }
+            short_lives = if since.elapsed() < A_LIFE { short_lives + 1 } else { 0 };
+            match self.again(story, run, over) {
+                Ok(()) if short_lives < ENOUGH => since = Instant::now(),
+                Ok(()) => return self.give_up(&CommandError::new("it ends again and again")),
+                Err(_) if is_over(over, Duration::ZERO) => return,
+                Err(error) => return self.give_up(&error),
+            }
+        }
+    }
+
+    fn again(&self, story: &Story, run: &BeginRun, over: &UnixStream) -> Result<(), CommandError> {
+        let mut problem = None;
+        for wait in TRIES {
+            if is_over(over, wait) {
+                break;
+            }
+            // One that was killed could not say that it left.
+            if !instance::is_held(&self.context.places.lock()).unwrap_or(true) {
+                belay_hooks::autostart::left(&self.context.places);
+            }
+            let client = self.connect(|| is_over(over, Duration::ZERO));
+            match client.and_then(|client| story.take_up(client, run)) {
+                Ok(()) => return Ok(()),
+                Err(error) => problem = Some(error),
+            }
+        }
+        Err(problem.unwrap_or_else(|| CommandError::new("the run is over")))
+    }
+
+    fn give_up(&self, error: &CommandError) {
+        let text = format!(
+            "Belay's resident process is gone and could not be started again: {}. \
+             Nobody watches this run any more, and its model requests fail",
+            error.message()
+        );
+        self.context.out.warn(&text, Some("see what is wrong with `belay serve`, then start the agent again"));
+    }
+}
+
+/// Whether the run is over, or is so before this time has passed.
+fn is_over(over: &UnixStream, within: Duration) -> bool {
+    let within = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: i64::from(within.subsec_nanos()) };
+    // That the other side hung up is always told, whatever one asks for.
+    let polled = poll(&mut [PollFd::new(over, PollFlags::empty())], Some(&within)).map_err(io::Error::from);
+    polled.is_ok_and(|ready| ready > 0)
+}
