@@ -11,6 +11,8 @@ struct Watchdog {
     serve: Serve,
     token: String,
     model: ScriptedModel,
+    /// Its state folder is there for as long as it runs.
+    _world: World,
 }
 
 impl Watchdog {
@@ -22,7 +24,7 @@ impl Watchdog {
         args.extend_from_slice(more);
         let serve = Serve::start_with(&world, &args);
         let token = world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
-        Self { serve, token, model }
+        Self { serve, token, model, _world: world }
     }
 
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
