@@ -79,7 +79,7 @@ pub(crate) struct Shared {
     pub(crate) desk: belay_hooks::Desk,
     pub(crate) connections: AtomicUsize,
     /// How sessions stand, for those who cannot wait for the store.
-    pub(crate) standings: Standings,
+    pub(crate) standings: Arc<Standings>,
     /// What sessions may still spend, likewise.
     pub(crate) purses: Purses,
     started: Instant,
@@ -103,18 +103,11 @@ impl Shared {
 
     /// Takes events in; one answer each, after the commit.
     pub(crate) fn observe(&self, events: Vec<Event>) -> Vec<Written> {
-        let about: Vec<(SessionKey, bool)> =
-            events.iter().map(|event| (event.session.clone(), matches!(event.body, Body::ModelAsked(_)))).collect();
         let spends = |body: &Body| matches!(body, Body::ModelAnswered(_) | Body::Learned(_) | Body::Operator(_));
         let spent: BTreeSet<SessionKey> =
             events.iter().filter(|event| spends(&event.body)).map(|event| event.session.clone()).collect();
         let answers = self.writer.observe(events);
         self.look_into_purses(spent.iter());
-        for ((session, asked), answer) in about.iter().zip(&answers) {
-            if let Ok(observed) = answer {
-                self.standings.note(session, *asked, &observed.decision);
-            }
-        }
         answers
     }
 
@@ -188,15 +181,16 @@ impl Resident {
         let socket =
             Socket::bind(&socket_path).map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
         let engine = open_engine(&places, &env, flags);
+        let standings = Arc::<Standings>::default();
         let shared = Arc::new(Shared {
-            writer: Writer::new(engine),
+            writer: Writer::new(engine, Arc::clone(&standings)),
             readers: Readers::new(places.database()),
             stop: Stop::default(),
             token: Token::load_or_make(&places.token())?,
             tokenless: config.compat.tokenless,
             desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
-            standings: Standings::default(),
+            standings,
             purses: Purses::default(),
             started: Instant::now(),
             started_at: now(),

@@ -10,8 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use belay_core::Event;
+use belay_core::{Body, Event, SessionKey};
 use belay_engine::{Engine, EngineError, Observed};
+
+use crate::standings::Standings;
 
 /// Events committed together at most.
 const BATCH: usize = 256;
@@ -43,6 +45,9 @@ pub struct Writer {
     queue: Mutex<Queue>,
     room: Condvar,
     committed: Commits,
+    /// Kept right by every answer, before anybody else is let to the engine: whoever asks it after a pause finds the
+    /// session held.
+    standings: Arc<Standings>,
 }
 
 #[derive(Debug, Default)]
@@ -110,8 +115,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Writer {
-    pub fn new(engine: Engine) -> Self {
+    pub(crate) fn new(engine: Engine, standings: Arc<Standings>) -> Self {
         Self {
+            standings,
             engine: Mutex::new(engine),
             queue: Mutex::default(),
             room: Condvar::new(),
@@ -161,7 +167,18 @@ impl Writer {
     /// batch after it was queued or called, because jobs are taken in order.
     fn lead(&self) {
         let (sizes, seats, events) = self.next_batch();
-        let answers = match catch_unwind(AssertUnwindSafe(|| lock(&self.engine).observe_batch(events))) {
+        let about: Vec<(SessionKey, bool)> =
+            events.iter().map(|event| (event.session.clone(), matches!(event.body, Body::ModelAsked(_)))).collect();
+        let answers = match catch_unwind(AssertUnwindSafe(|| {
+            let mut engine = lock(&self.engine);
+            let answers = engine.observe_batch(events);
+            for ((session, asked), answer) in about.iter().zip(&answers) {
+                if let Ok(observed) = answer {
+                    self.standings.note(session, *asked, &observed.decision);
+                }
+            }
+            answers
+        })) {
             Ok(answers) => answers.into_iter().map(|answer| answer.map_err(WriteError::from)).collect(),
             // The transaction rolled back as the panic passed it, and the engine trusts no session
             // that was not put back: it is whole. The agent goes on.

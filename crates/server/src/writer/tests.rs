@@ -10,7 +10,7 @@ use super::*;
 
 fn writer(folder: &tempfile::TempDir) -> Writer {
     let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
-    Writer::new(Engine::new(Box::new(store), Options::default()))
+    Writer::new(Engine::new(Box::new(store), Options::default()), Arc::default())
 }
 
 fn event(session: &str, id: String) -> Event {
