@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use belay_core::event::OperatorDecision;
+use belay_core::session::Counters;
 use belay_core::{Excerpt, SessionKey};
 use belay_server::protocol::Decide;
-use belay_server::view::SessionView;
-use belay_store::{OpenOptions, SqliteStore};
+use belay_store::{OpenOptions, SqliteStore, Store};
 
 use super::Stage;
 use super::agent::{Agent, Heard};
@@ -73,8 +73,8 @@ impl Teller {
         resume(stage)?;
         agent.hint = Some(AFRESH);
         self.goes_on(&mut agent)?;
-        let view = watch(stage, |view| view.calls >= calls + 2)?;
-        let sum = format!("{} calls, one request refused, one conversation from beginning to end.", view.calls);
+        let seen = watch(stage, |seen| seen.calls >= calls + 2)?;
+        let sum = format!("{} calls, one request refused, one conversation from beginning to end.", seen.calls);
         self.say(DONE, "done", &sum);
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Teller {
         for calls in 0..TURNS as u64 {
             // A real command takes longer than it takes to be judged.
             if calls > 1 {
-                watch(stage, |view| view.calls + 1 >= calls)?;
+                watch(stage, |seen| seen.results + 1 >= calls)?;
             }
             let asked = Instant::now();
             let heard = agent.ask().map_err(|error| error.to_string())?;
@@ -142,15 +142,19 @@ fn resume(stage: &Stage) -> Result<(), String> {
     decided.map(drop).map_err(|_| "the session could not be resumed".to_owned())
 }
 
-/// Waits until the session looks so.
-fn watch(stage: &Stage, enough: impl Fn(&SessionView) -> bool) -> Result<SessionView, String> {
+/// Waits until so much of the session is known.
+fn watch(stage: &Stage, enough: impl Fn(&Counters) -> bool) -> Result<Counters, String> {
     let trouble = |error: belay_store::StoreError| error.to_string();
     let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     let store = SqliteStore::open(stage.places.database(), options).map_err(trouble)?;
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
-        match SessionView::one(&store, &session()).map_err(trouble)? {
-            Some(view) if enough(&view) => return Ok(view),
+        match store.session(&session()).map_err(trouble)?.map(|row| row.card.counters) {
+            Some(seen) if enough(&seen) => {
+                // The store shows what is still on its way to the disk; once the resident process answers, it counts.
+                let settled = stage.client().and_then(|mut client| Ok(client.status(false)?));
+                return settled.map(|_| seen).map_err(|_| "the resident process does not answer".to_owned());
+            }
             _ => std::thread::sleep(Duration::from_millis(2)),
         }
     }
