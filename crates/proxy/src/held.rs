@@ -67,7 +67,8 @@ pub(crate) async fn admit(
         };
         if !waits || !wait(client, turn, deadline).await? {
             turn.refused();
-            return Ok(Admission::Answer(words::held(turn, &verdict)));
+            let status = turn.legacy_status().await;
+            return Ok(Admission::Answer(words::held(turn, &verdict, &status)));
         }
         question = turn.ask_again();
     }

@@ -153,6 +153,14 @@ impl Turn {
         self.who.legacy
     }
 
+    /// How the session stands, for those who expect Loop Watchdog's answers.
+    pub(crate) async fn legacy_status(&self) -> serde_json::Value {
+        match &self.session {
+            Some(session) if self.is_legacy() => self.inspector.judge.status(session).await,
+            _ => serde_json::Value::Null,
+        }
+    }
+
     /// The session, where the head names it and it is nobody's sub-agent.
     pub(crate) fn main_session(&self) -> Option<&SessionKey> {
         self.session.as_ref().filter(|_| self.who.sender.parent.is_none() && !self.who.sender.auxiliary)
@@ -429,7 +437,7 @@ impl Memory {
     }
 }
 
-fn now() -> Time {
+pub(crate) fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

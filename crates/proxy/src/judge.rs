@@ -57,6 +57,11 @@ pub trait Judge: Send + Sync + 'static {
 
     /// Resolves when some session's standing may have changed. Whoever waits looks again.
     fn changed(&self) -> Later<()>;
+
+    /// How a session stands in the words of Loop Watchdog's `status`, for its clients; null when nobody knows.
+    fn status(&self, _session: &SessionKey) -> Later<serde_json::Value> {
+        Box::pin(std::future::ready(serde_json::Value::Null))
+    }
 }
 
 /// Nobody decides anything: all go on.

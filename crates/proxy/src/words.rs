@@ -3,10 +3,10 @@
 mod legacy;
 
 use belay_core::Verdict;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::inspect::{Cut, Turn};
+use crate::inspect::{Cut, Turn, now};
 use crate::upstream::Trouble;
 
 /// An error in the shape that clients of all the APIs show to a person.
@@ -64,8 +64,8 @@ pub(crate) fn no_upstream<'n>(target: &str, names: impl Iterator<Item = &'n str>
     error(404, "no_upstream", &message)
 }
 
-/// What a held session hears, in the form its agent takes as final.
-pub(crate) fn held(turn: &Turn, verdict: &Verdict) -> Answer {
+/// What a held session hears, in the form its agent takes as final. `status` is for Loop Watchdog's clients.
+pub(crate) fn held(turn: &Turn, verdict: &Verdict, status: &Value) -> Answer {
     let (code, message) = match verdict {
         Verdict::Stop { reason, .. } => ("belay_killed", reason.as_str()),
         Verdict::Hold { reason, .. } => ("belay_paused", reason.as_str()),
@@ -73,7 +73,7 @@ pub(crate) fn held(turn: &Turn, verdict: &Verdict) -> Answer {
         Verdict::Go => ("belay_paused", "Belay held this request back."),
     };
     if turn.is_legacy() {
-        return legacy::held(turn.session_id(), verdict);
+        return legacy::held(turn.session_id(), verdict, status, now());
     }
     let refusal = turn.dialect().refuse(code, message);
     let mut answer = Answer::new(refusal.status, refusal.body.into_bytes());

@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 
 use crate::resident::Shared;
 use border::ApiError;
+pub(crate) use watchdog::legacy_status;
 
 /// Largest body: the largest event.
 const MAX_BODY: usize = belay_core::event::MAX_EVENT_BYTES;

@@ -100,6 +100,14 @@ impl Judge for Referee {
     fn changed(&self) -> Later<()> {
         self.0.standings.changed()
     }
+
+    fn status(&self, session: &SessionKey) -> Later<serde_json::Value> {
+        let (shared, session) = (Arc::clone(&self.0), session.clone());
+        Box::pin(async move {
+            let read = tokio::task::spawn_blocking(move || crate::http::legacy_status(&shared, &session));
+            read.await.ok().and_then(Result::ok).unwrap_or_default()
+        })
+    }
 }
 
 /// A run named its session: by a hook, maybe before its first request.

@@ -71,6 +71,12 @@ impl Watchdog {
     }
 }
 
+/// These fields and no others.
+fn has_exactly(value: &Value, fields: &str) {
+    has(value, fields);
+    assert_eq!(value.as_object().map(serde_json::Map::len), Some(fields.split_whitespace().count()), "{value}");
+}
+
 fn has(value: &Value, fields: &str) {
     for field in fields.split_whitespace() {
         assert!(value.get(field).is_some(), "{field} is missing in {value}");
@@ -204,6 +210,9 @@ fn decisions_need_the_token_and_do_what_they_did() {
     assert_eq!(watchdog.call("team/shop:1", "").0, 200, "and it goes on");
     let (_, killed) = watchdog.decide(&path("kill"), &json!({ "note": "enough" }));
     assert_eq!((&killed["paused"], &killed["incident"]["score"]), (&json!(true), &json!(999.0)), "{killed}");
+    let (status, held) = watchdog.call("team/shop:1", "");
+    assert_eq!((status, &held["error"]["incident"]["score"]), (409, &json!(999.0)), "{held}");
+    assert_eq!(held["error"]["incident"]["incident_id"], killed["incident"]["incident_id"]);
     assert_eq!(watchdog.decide("/v1/watchdog/sessions/new-one/acknowledge", &json!({})).0, 200, "made if unknown");
     let (_, hidden) = watchdog.decide(&path("archive"), &json!({}));
     assert_eq!((&hidden["archived"], &hidden["paused"]), (&json!(true), &json!(true)), "out of sight, still held");
@@ -220,19 +229,30 @@ fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
     let before = watchdog.model.requests().len();
     let (status, held) = watchdog.call("shop", "");
     assert_eq!((status, &held["error"]["type"]), (409, &json!("loop_watchdog_paused")), "{held}");
-    assert_eq!(held["error"]["incident"]["session_id"], "shop");
+    has_exactly(&held["error"], "message type incident");
+    has_exactly(&held["error"]["incident"], INCIDENT);
+    let known = watchdog.get("/v1/watchdog/status/shop").1["incident"].clone();
+    assert_eq!(
+        (&held["error"]["incident"], &known["session_id"]),
+        (&known, &json!("shop")),
+        "one incident, told twice"
+    );
+    assert!(known["created_at"].as_str().unwrap().ends_with("000Z"), "{known}");
     let resume = "/v1/watchdog/sessions/shop/resume";
     let plan = json!({ "changed_plan": "Free the port first", "cooldown_seconds": 3600 });
     let (_, cooling) = watchdog.decide(resume, &plan);
     assert!(cooling["cooldown_until"].is_string(), "{cooling}");
     let (status, told) = watchdog.call("shop", "x-loop-plan: Free the port first\r\n");
     assert_eq!((status, &told["error"]["type"]), (423, &json!("loop_watchdog_cooldown")), "{told}");
-    assert!(told["error"]["cooldown_until"].as_str().unwrap().ends_with("+00:00"), "{told}");
+    has_exactly(&told["error"], "message type cooldown_until");
+    assert!(told["error"]["cooldown_until"].as_str().unwrap().ends_with("000+00:00"), "{told}");
     let (_, waiting) = watchdog.decide(resume, &json!({ "changed_plan": "Free the port first" }));
     assert_eq!((&waiting["paused"], &waiting["requires_changed_plan"]), (&json!(false), &json!(true)), "{waiting}");
     assert_eq!(waiting["required_plan_preview"], "Free the port first");
     let (status, told) = watchdog.call("shop", "");
     assert_eq!((status, &told["error"]["type"]), (428, &json!("loop_watchdog_plan_required")), "{told}");
+    has_exactly(&told["error"], "message type required_plan_preview");
+    assert_eq!(told["error"]["required_plan_preview"], "Free the port first");
     assert_eq!(watchdog.model.requests().len(), before, "nothing of this reached the model");
     assert_eq!(watchdog.call("shop", "x-loop-plan: Free the port first\r\n").0, 200);
     assert_eq!(watchdog.get("/v1/watchdog/status/shop").1["requires_changed_plan"], false);

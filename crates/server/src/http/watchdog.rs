@@ -119,6 +119,11 @@ async fn status(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> An
     Ok(Json(status.await.map_err(trouble)?).into_response())
 }
 
+/// How a session stands, for those who are refused a model call.
+pub(crate) fn legacy_status(shared: &Shared, key: &SessionKey) -> Result<Value, StoreError> {
+    shapes::status(&*shared.readers.get()?, key)
+}
+
 async fn recent(State(shared): State<Arc<Shared>>, Path(rest): Path<String>) -> Answer {
     let Some(id) = rest.strip_suffix("/events").map(str::to_owned) else { return Err(not_found().await) };
     let events = blocking(&shared, move |shared| {
