@@ -81,12 +81,17 @@ impl Desk<'_> {
         let mut seats = Vec::with_capacity(events.len());
         // What a person decides must outlive a power cut, and so must whatever holds a session.
         let mut held = events.iter().any(|event| matches!(event.body, Body::Operator(_)));
+        let mut unbooked = false;
         for event in events {
             let place = self.seat(&mut *transaction, &mut table, &event.session, event.at)?;
             if matches!(&event.body, Body::ModelAsked(ask) if !ask.auxiliary) {
-                // Others may have used up what it is about to ask for.
+                // Others may have used up what it is about to ask for, a moment ago at that.
+                if std::mem::take(&mut unbooked) {
+                    held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
+                }
                 held |= self.share(&mut *transaction, &mut table, place, Some(event))?.iter().any(holds);
             }
+            unbooked |= matches!(event.body, Body::ModelAnswered(_) | Body::Learned(_));
             let mut answer = self.take_in(&mut *transaction, &mut table.working[place], event)?;
             held |= answer.decision.effects.iter().any(holds);
             if event.asks() && answer.decision.verdict == Verdict::Go {
@@ -95,15 +100,7 @@ impl Desk<'_> {
             seats.push(place);
             answers.push(answer);
         }
-        for place in 0..table.working.len() {
-            let effects = self.share(&mut *transaction, &mut table, place, None)?;
-            held |= effects.iter().any(holds);
-            // Whoever told of the spending hears what follows from it.
-            if let Some(at) = seats.iter().rposition(|seat| *seat == place) {
-                let answer: &mut Answer = &mut answers[at];
-                answer.decision.effects.extend(effects);
-            }
-        }
+        held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
         held |= self.tell_ancestors(&mut *transaction, &mut table)?;
         let mut working = table.working;
         let mut changed = false;
@@ -125,6 +122,26 @@ impl Desk<'_> {
             self.cache.put(w.held);
         }
         Ok(answers)
+    }
+
+    /// Books what the sessions on the table have spent; whether that holds one of them. Whoever told of the spending
+    /// hears what follows from it.
+    fn share_all(
+        &mut self,
+        transaction: &mut dyn Transaction,
+        table: &mut Table,
+        seats: &[usize],
+        answers: &mut [Answer],
+    ) -> Result<bool> {
+        let mut held = false;
+        for place in 0..table.working.len() {
+            let effects = self.share(transaction, table, place, None)?;
+            held |= effects.iter().any(holds);
+            if let Some(at) = seats.iter().rposition(|seat| *seat == place) {
+                answers[at].decision.effects.extend(effects);
+            }
+        }
+        Ok(held)
     }
 
     /// Where a session is on the table; it is fetched if it is not there yet.

@@ -194,10 +194,11 @@ impl Engine {
         Ok(held.map(|held| held.session))
     }
 
-    /// What a session that was told of lately may still spend, see [`Session::left`].
-    pub fn left(&self, key: &SessionKey) -> Budget {
+    /// What a session that was told of lately may still spend, see [`Session::left`], and whether it shares that.
+    pub fn left(&self, key: &SessionKey) -> (Budget, bool) {
         let in_memory = self.memory.as_ref().and_then(|memory| memory.session(key));
-        in_memory.or_else(|| self.cache.peek(key).map(|held| &held.session)).map(Session::left).unwrap_or_default()
+        let session = in_memory.or_else(|| self.cache.peek(key).map(|held| &held.session));
+        session.map(|session| (session.left(), session.shares_a_budget())).unwrap_or_default()
     }
 
     /// The store, for reading. `None` while it cannot be opened at all.

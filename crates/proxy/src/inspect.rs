@@ -187,10 +187,15 @@ impl Turn {
         self.standing() != Standing::Free || self.is_unsettled()
     }
 
-    /// Whether the answer before may have used up a budget, and nobody has said so yet.
+    /// Whether an answer before, of this session or of one that shares its budget, may have used up the budget, and
+    /// nobody has said so yet.
     fn is_unsettled(&self) -> bool {
         let Some(session) = &self.session else { return false };
-        self.inspector.judge.allowance(session, None).is_limited() && self.inspector.recorder.is_unsettled(session)
+        let Inspector { judge, recorder, .. } = &*self.inspector;
+        let allowance = judge.allowance(session, None);
+        allowance.outdated
+            || (allowance.shared && recorder.is_anything_unsettled())
+            || (allowance.is_limited() && recorder.is_unsettled(session))
     }
 
     /// Whoever holds a session holds its sub-agents.

@@ -23,6 +23,10 @@ pub struct Allowance {
     pub tokens: Option<u64>,
     /// In millionths of a US dollar, and what a token of output costs in the same.
     pub cost: Option<(u64, f64)>,
+    /// Other sessions spend from the same budget.
+    pub shared: bool,
+    /// They have done so since this was known: whoever brings a request has to ask.
+    pub outdated: bool,
 }
 
 impl Allowance {

@@ -16,6 +16,7 @@ use crate::protocol::{
     AskStatus, Code, Decide, Envelope, EventAnswer, ObserveAnswers, ObserveRaw, Op, Outcome, PROTOCOL, Pong,
     QuickObserve, Refusal, Reply, Subscribe, Taken,
 };
+use crate::purses::Touched;
 use crate::resident::Shared;
 use crate::view::EventView;
 use crate::writer::WriteError;
@@ -185,7 +186,7 @@ pub(crate) fn decide(shared: &Shared, ask: &Decide) -> Result<Taken, Refusal> {
         .with_engine(|engine| engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref()));
     let decided = decided.map_err(|error| refusal(error.into()))?;
     shared.standings.note(&ask.session, false, &decided.decision);
-    shared.look_into_purses(std::iter::once(&ask.session));
+    shared.look_into_purse(&ask.session, Touched::default());
     Ok(Taken::from(decided))
 }
 

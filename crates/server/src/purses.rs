@@ -1,7 +1,7 @@
 //! What sessions with a budget may still spend, in memory, for those who cannot wait for the store.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use belay_core::SessionKey;
@@ -10,36 +10,92 @@ use belay_core::session::Budget;
 use belay_proxy::Allowance;
 
 /// What is left of the budgets of sessions that have one. Few do.
+///
+/// A budget may be shared: by the sessions of a project, or of an account. What one of them spends, the others learn
+/// when they ask. So it is counted how often anybody has spent, and who knows of fewer times has to ask before it
+/// spends more.
 #[derive(Debug, Default)]
 pub(crate) struct Purses {
     /// How many there are, to be asked without a lock.
     count: AtomicUsize,
-    sessions: RwLock<HashMap<SessionKey, Budget>>,
+    sessions: RwLock<HashMap<SessionKey, Purse>>,
+    /// Some budget is shared: of a session nobody has seen yet it may be, too.
+    sharing: AtomicBool,
+    /// How often anybody has spent something.
+    spendings: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Purse {
+    left: Budget,
+    shared: bool,
+    /// How often anybody had spent something when this was known.
+    known: u64,
+}
+
+/// What happened to a session's purse.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Touched {
+    /// It spent something.
+    pub(crate) paid: bool,
+    /// It was told what everybody has spent; so often they had.
+    pub(crate) told: Option<u64>,
 }
 
 impl Purses {
-    /// So much is left to a session.
-    pub(crate) fn note(&self, session: &SessionKey, left: Budget) {
-        let none = left == Budget::default();
+    pub(crate) fn new(sharing: bool) -> Self {
+        Self { sharing: AtomicBool::new(sharing), ..Self::default() }
+    }
+
+    /// Whether any budget is shared.
+    pub(crate) fn is_sharing(&self) -> bool {
+        self.sharing.load(Ordering::Acquire)
+    }
+
+    /// So many sessions have spent something, each once.
+    pub(crate) fn spent(&self, sessions: usize) {
+        self.spendings.fetch_add(sessions as u64, Ordering::AcqRel);
+    }
+
+    /// How often anybody has spent something so far.
+    pub(crate) fn spendings(&self) -> u64 {
+        self.spendings.load(Ordering::Acquire)
+    }
+
+    /// So much is left to a session, and whether others spend from the same.
+    pub(crate) fn note(&self, session: &SessionKey, left: Budget, shared: bool, touched: Touched) {
+        if shared {
+            self.sharing.store(true, Ordering::Release);
+        }
+        let none = left == Budget::default() && !self.is_sharing();
         if none && self.count.load(Ordering::Acquire) == 0 {
             return;
         }
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
+        let before = sessions.get(session).map_or(0, |purse| purse.known);
+        // What it spent itself it knows.
+        let known = touched.told.unwrap_or(before) + u64::from(touched.paid);
         match none {
             true => sessions.remove(session),
-            false => sessions.insert(session.clone(), left),
+            false => sessions.insert(session.clone(), Purse { left, shared, known }),
         };
         self.count.store(sessions.len(), Ordering::Release);
     }
 
     pub(crate) fn of(&self, session: &SessionKey, model: Option<&str>) -> Allowance {
+        let unknown = Allowance { outdated: self.is_sharing(), ..Allowance::default() };
         if self.count.load(Ordering::Acquire) == 0 {
-            return Allowance::default();
+            return unknown;
         }
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(left) = sessions.get(session).copied() else { return Allowance::default() };
+        let Some(Purse { left, shared, known }) = sessions.get(session).copied() else { return unknown };
         let each = || model.and_then(|model| Tariff::of(model, &[])).map_or(0.0, |tariff| tariff.output_micros());
-        Allowance { tokens: left.tokens, cost: left.cost_micros.map(|cost| (cost, each())) }
+        Allowance {
+            tokens: left.tokens,
+            cost: left.cost_micros.map(|cost| (cost, each())),
+            shared,
+            outdated: shared && known != self.spendings(),
+        }
     }
 }
 
@@ -51,13 +107,34 @@ mod tests {
     fn an_answer_may_cost_what_is_left() {
         let (purses, session) = (Purses::default(), SessionKey::new("codex", "s"));
         assert!(!purses.of(&session, None).is_limited());
-        purses.note(&session, Budget { tokens: Some(100), cost_micros: None });
+        purses.note(&session, Budget { tokens: Some(100), cost_micros: None }, false, Touched::default());
         assert!(!purses.of(&session, None).is_exceeded_by(100));
         assert!(purses.of(&session, None).is_exceeded_by(101));
-        purses.note(&session, Budget { tokens: None, cost_micros: Some(1_000) });
+        purses.note(&session, Budget { tokens: None, cost_micros: Some(1_000) }, false, Touched::default());
         let allowance = purses.of(&session, Some("claude-opus-4-5"));
         assert!(allowance.is_exceeded_by(1_000_000) && !allowance.is_exceeded_by(1), "{allowance:?}");
-        purses.note(&session, Budget::default());
+        purses.note(&session, Budget::default(), false, Touched::default());
         assert!(!purses.of(&session, None).is_limited());
+    }
+    #[test]
+    fn who_shares_a_budget_has_to_ask_when_others_have_spent() {
+        let (purses, one, other) = (Purses::default(), SessionKey::new("codex", "1"), SessionKey::new("codex", "2"));
+        let left = Budget { tokens: Some(100), cost_micros: None };
+        let (told, paid) = (|known| Touched { paid: false, told: Some(known) }, Touched { paid: true, told: None });
+        assert!(!purses.of(&one, None).outdated, "nobody shares anything");
+        purses.note(&one, left, true, told(0));
+        assert!(!purses.of(&one, None).outdated && purses.of(&one, None).shared);
+        assert!(purses.of(&other, None).outdated, "nobody knows yet what it may spend");
+        purses.note(&other, left, true, told(0));
+        assert!(!purses.of(&other, None).outdated);
+        purses.spent(1);
+        purses.note(&other, left, true, paid);
+        assert!(purses.of(&one, None).outdated, "the other has spent something");
+        assert!(!purses.of(&other, None).outdated, "which it knows");
+        purses.note(&one, left, true, told(1));
+        assert!(!purses.of(&one, None).outdated, "it has asked");
+        let without = SessionKey::new("codex", "3");
+        purses.note(&without, Budget::default(), false, Touched::default());
+        assert!(!purses.of(&without, None).outdated, "one without a limit never has to ask");
     }
 }

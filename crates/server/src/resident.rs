@@ -1,6 +1,6 @@
 //! Putting it together: lock, engine, socket, HTTP, housekeeping; and taking it apart in order.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::instance::{Claim, Holder, Instance, far_lock};
 use crate::promises::Promises;
 use crate::protocol::{HealthView, PROTOCOL, ServeStatus, counters};
 use crate::proxy::Referee;
-use crate::purses::Purses;
+use crate::purses::{Purses, Touched};
 use crate::readers::Readers;
 use crate::socket::{Pool, Socket};
 use crate::standings::Standings;
@@ -103,19 +103,33 @@ impl Shared {
 
     /// Takes events in; one answer each, after the commit.
     pub(crate) fn observe(&self, events: Vec<Event>) -> Vec<Written> {
-        let spends = |body: &Body| matches!(body, Body::ModelAnswered(_) | Body::Learned(_) | Body::Operator(_));
-        let spent: BTreeSet<SessionKey> =
-            events.iter().filter(|event| spends(&event.body)).map(|event| event.session.clone()).collect();
+        let mut touched: BTreeMap<SessionKey, Touched> = BTreeMap::new();
+        let sharing = self.purses.is_sharing();
+        // Before anything is committed: what others spend meanwhile may not be known to those who are told now.
+        let known = self.purses.spendings();
+        for event in &events {
+            let touch = match &event.body {
+                Body::ModelAnswered(_) | Body::Learned(_) => Touched { paid: true, told: None },
+                Body::Operator(_) => Touched::default(),
+                // Who asks is told what the others have spent.
+                Body::ModelAsked(ask) if sharing && !ask.auxiliary => Touched { paid: false, told: Some(known) },
+                _ => continue,
+            };
+            let all = touched.entry(event.session.clone()).or_default();
+            *all = Touched { paid: all.paid || touch.paid, told: touch.told.or(all.told) };
+        }
         let answers = self.writer.observe(events);
-        self.look_into_purses(spent.iter());
+        self.purses.spent(touched.values().filter(|touched| touched.paid).count());
+        for (session, touched) in &touched {
+            self.look_into_purse(session, *touched);
+        }
         answers
     }
 
-    /// These sessions have spent something, or may spend more.
-    pub(crate) fn look_into_purses<'s>(&self, sessions: impl Iterator<Item = &'s SessionKey>) {
-        for session in sessions {
-            self.purses.note(session, self.writer.with_engine(|engine| engine.left(session)));
-        }
+    /// A session has spent something, or may spend more.
+    pub(crate) fn look_into_purse(&self, session: &SessionKey, touched: Touched) {
+        let (left, shared) = self.writer.with_engine(|engine| engine.left(session));
+        self.purses.note(session, left, shared, touched);
     }
 
     pub(crate) fn idle_for(&self) -> Duration {
@@ -191,7 +205,7 @@ impl Resident {
             desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
             standings,
-            purses: Purses::default(),
+            purses: Purses::new(config.detect.budget.is_shared()),
             started: Instant::now(),
             started_at: now(),
             socket: socket_path,

@@ -24,6 +24,7 @@ mod relaying;
 mod resident;
 mod run;
 mod serve;
+mod sharing;
 mod statusline;
 mod tombstones;
 mod waiting;

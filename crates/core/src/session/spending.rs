@@ -75,6 +75,11 @@ impl Session {
         Budget { tokens: least(0), cost_micros: least(1) }
     }
 
+    /// Whether other sessions spend from a budget that limits this one.
+    pub fn shares_a_budget(&self) -> bool {
+        self.limits[SHARED].iter().any(|limit| *limit > 0)
+    }
+
     /// What has been used, in the order of [`NAMES`].
     fn used(&self) -> [u64; LIMITS] {
         let (day, own_tokens, own_cost) = self.meter.today();
@@ -99,6 +104,8 @@ impl Session {
 
 /// How many limits there are; tokens and money by turns.
 pub(super) const LIMITS: usize = 8;
+/// Those of them that sessions share.
+const SHARED: std::ops::Range<usize> = 2..6;
 /// How many of them, from the first on, are sums; the others are speeds.
 const TOTALS: usize = 6;
 

@@ -82,6 +82,24 @@ fn sessions_that_one_account_pays_for_share_its_budget() {
 }
 
 #[test]
+fn what_was_spent_a_moment_ago_counts_for_who_asks_in_the_same_breath() {
+    let folder = Folder::new();
+    let mut engine = engine(&folder, |rules| rules.budget.account_day_tokens = TOKENS);
+    let batch = vec![
+        started("a", "start-a", "/one"),
+        started("b", "start-b", "/two"),
+        asked("a", "qa", 7),
+        answered("a", "aa"),
+        asked("b", "qb", 7),
+    ];
+    let answers = engine.observe_batch(batch);
+    let verdicts: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().decision.verdict).collect();
+    assert_eq!(verdicts[2], Verdict::Go);
+    assert!(matches!(verdicts[4], Verdict::Hold { .. }), "{verdicts:?}");
+    assert!(engine.left(&key("b")).1, "it is known to share a budget");
+}
+
+#[test]
 fn tokens_per_minute_have_a_limit_of_their_own() {
     // Over five minutes: five times as much may come at once.
     let limit = |rules: &mut Rules| rules.budget.tokens_per_minute = 2 * TOKENS;
@@ -100,12 +118,12 @@ fn a_session_hears_what_is_left_and_a_replay_comes_to_the_same() {
     one.observe(started("a", "start", "/one")).unwrap();
     one.observe(answered("a", "a1")).unwrap();
     one.observe(asked("a", "q2", 1)).unwrap();
-    assert_eq!(one.left(&key("a")), Budget { tokens: Some(9 * TOKENS), cost_micros: Some(4_900_000) });
+    assert_eq!(one.left(&key("a")).0, Budget { tokens: Some(9 * TOKENS), cost_micros: Some(4_900_000) });
     folder.sqlite().execute("DELETE FROM snapshots", []).unwrap();
     let replayed = engine(&folder, limit).session(&key("a")).unwrap().unwrap();
     assert_eq!(replayed, one.session(&key("a")).unwrap().unwrap());
     let unlimited = Folder::new();
     let mut free = unlimited.engine();
     free.observe(answered("a", "a1")).unwrap();
-    assert_eq!(free.left(&key("a")), Budget::default());
+    assert_eq!(free.left(&key("a")).0, Budget::default());
 }

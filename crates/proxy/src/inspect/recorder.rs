@@ -113,6 +113,14 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// Whether an answer of any session does.
+    pub(crate) fn is_anything_unsettled(&self) -> bool {
+        let queue = self.0.lock();
+        !queue.in_hand.is_empty() || queue.notes.iter().any(|note| matches!(note, Note::Answered { .. }))
+    }
+}
+
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.0.lock().closed = true;

@@ -85,7 +85,7 @@ impl Judge for Scripted {
     }
 
     fn allowance(&self, _: &SessionKey, _: Option<&str>) -> Allowance {
-        Allowance { tokens: *self.left.lock().unwrap(), cost: None }
+        Allowance { tokens: *self.left.lock().unwrap(), ..Allowance::default() }
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {

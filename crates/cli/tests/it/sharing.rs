@@ -1,0 +1,60 @@
+//! A budget that sessions share: what one of them has used up, no other may spend.
+
+use belay_scripted_model::{Script, ScriptedModel, Usage};
+use serde_json::{Value, json};
+
+use crate::resident::Serve;
+use crate::world::World;
+
+/// A resident process with an account's budget for the day, and a model whose answers cost 1,000 tokens.
+struct Account {
+    world: World,
+    serve: Serve,
+    model: ScriptedModel,
+}
+
+impl Account {
+    fn with(tokens: u64) -> Self {
+        let world = World::new();
+        let answer = Script::new().toolless().text("Here you are.").repeat(100);
+        let model = ScriptedModel::start(answer.usage(Usage { input: 900, output: 100, ..Usage::default() })).unwrap();
+        let upstream = format!("proxy.upstreams.openai.url={}", model.url());
+        let budget = format!("detect.budget.account_day_tokens={tokens}");
+        let args = ["--listen", "127.0.0.1:0", "--set", &upstream, "--set", &budget, "--set", "proxy.hold=0s"];
+        Self { serve: Serve::start_with(&world, &args), world, model }
+    }
+
+    /// A model call of a session, paid for by the same key as all others.
+    fn call(&self, session: &str) -> u16 {
+        let body = json!({ "model": "gpt-5", "messages": [{ "role": "user", "content": "Go on" }] }).to_string();
+        let answer = self.serve.http(&format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\nx-loop-session: {session}\r\n\
+             authorization: Bearer sk-of-all\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        answer.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    fn sessions(&self) -> Value {
+        self.world.run(&["sessions", "--json"]).json()
+    }
+}
+
+#[test]
+fn what_one_session_uses_up_no_other_may_spend() {
+    let account = Account::with(2_500);
+    assert_eq!(["a", "b", "a"].map(|session| account.call(session)), [200, 200, 200]);
+    // 3,000 tokens are spent, and the last answer came only just now.
+    assert_eq!(account.call("b"), 409, "{}", account.sessions());
+    assert_eq!(account.call("c"), 409, "nor one that nobody has seen before: {}", account.sessions());
+    assert_eq!(account.model.requests().len(), 3, "{}", account.sessions());
+}
+
+#[test]
+fn as_long_as_something_is_left_all_of_them_go_on() {
+    let account = Account::with(50_000);
+    for session in ["a", "b", "c", "a", "b", "c"] {
+        assert_eq!(account.call(session), 200, "{}", account.sessions());
+    }
+    assert_eq!(account.model.requests().len(), 6);
+}
