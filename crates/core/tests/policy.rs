@@ -265,6 +265,18 @@ fn a_budget_set_by_a_person_holds() {
 }
 
 #[test]
+fn a_budget_counts_from_the_moment_it_is_set() {
+    let mut play = Play::new();
+    let budget = |tokens| OperatorDecision::Budget { tokens: Some(tokens), cost_micros: None };
+    play.decide(budget(250_000));
+    assert_eq!(play.session.left().tokens, Some(250_000), "before anything is spent");
+    play.run("person: go\nuses 100\nuses 100\nuses 100\n");
+    assert_eq!(play.session.left().tokens, Some(0));
+    play.decide(budget(1_000_000));
+    assert!(play.session.left().tokens > Some(600_000), "{:?}", play.session.left());
+}
+
+#[test]
 fn a_hold_by_the_detector_survives_a_snapshot() {
     let mut play = Play::new();
     play.run(&FAILS.repeat(8));

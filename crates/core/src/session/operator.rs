@@ -39,10 +39,7 @@ impl Session {
                     self.state = State::Archived { at, was };
                 }
             }
-            OperatorDecision::Budget { tokens, cost_micros } => {
-                self.budget.tokens = tokens.or(self.budget.tokens);
-                self.budget.cost_micros = cost_micros.or(self.budget.cost_micros);
-            }
+            OperatorDecision::Budget { tokens, cost_micros } => self.set_budget(*tokens, *cost_micros),
             OperatorDecision::Allow { finding } => {
                 if let Some((action, outcome)) = self.tracks_mut().allow(finding) {
                     self.window.allow(action, outcome);

@@ -43,6 +43,14 @@ impl Session {
         self.examine(occasion(Trigger::Spent, self.newest(), event), rules, effects);
     }
 
+    /// A person says what this session may cost. It counts at once, for the next answer.
+    pub(super) fn set_budget(&mut self, tokens: Option<u64>, cost_micros: Option<u64>) {
+        self.budget.tokens = tokens.or(self.budget.tokens);
+        self.budget.cost_micros = cost_micros.or(self.budget.cost_micros);
+        self.limits[0] = tokens.unwrap_or(self.limits[0]);
+        self.limits[1] = cost_micros.unwrap_or(self.limits[1]);
+    }
+
     /// Sub-agents spent something: it counts here too.
     pub(super) fn spent_beneath(&mut self, event: &Event, beneath: &Spent, rules: &Rules, effects: &mut Vec<Effect>) {
         let tokens = beneath.usage.total().saturating_sub(self.beneath.usage.total());
