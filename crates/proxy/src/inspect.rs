@@ -22,7 +22,7 @@ pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use belay_agents::wire::{Dialect, Head};
 use belay_core::chant::ChantRules;
@@ -96,6 +96,11 @@ impl Inspector {
     pub(crate) fn new(judge: Arc<dyn Judge>, chant: Option<ChantRules>) -> std::io::Result<Self> {
         let recorder = Recorder::start(Arc::clone(&judge))?;
         Ok(Self { judge, recorder, memory: Mutex::default(), chant })
+    }
+
+    /// Waits until all that was looked at is told, for so long at most.
+    pub(crate) fn settle(&self, patience: Duration) {
+        self.recorder.settle(patience);
     }
 
     /// Goes along with a request, if it asks for a turn of a conversation.

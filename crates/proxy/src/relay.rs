@@ -124,6 +124,11 @@ impl Relay {
         self.routes.learn(run, session);
     }
 
+    /// Waits until all that passed is told to the judge, for so long at most.
+    pub fn settle(&self, patience: Duration) {
+        self.inspector.settle(patience);
+    }
+
     /// The session that a run turned out to be.
     pub fn session_of(&self, run: &str) -> Option<SessionKey> {
         self.routes.session_of(run)

@@ -332,6 +332,8 @@ pub struct BeginRun {
     pub run: String,
     /// The run begins. Otherwise only how it is doing is asked for.
     pub begins: bool,
+    /// The run is over: the answer waits until all its requests are accounted for.
+    pub ends: bool,
     /// Model APIs its user had chosen: name and base URL.
     pub upstreams: BTreeMap<String, String>,
     /// The session, where it is known before its first request.

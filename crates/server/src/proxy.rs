@@ -11,6 +11,9 @@ use belay_proxy::{Egress, Judge, Later, Standing, UpstreamConfig};
 use crate::protocol::{BeginRun, Code, Refusal, RunView};
 use crate::resident::Shared;
 
+/// How long the end of a run waits for what its requests had to tell.
+const SETTLE: Duration = Duration::from_secs(2);
+
 /// Why an upstream cannot be used as configured.
 #[derive(Debug, thiserror::Error)]
 #[error("proxy.upstreams.{name}: {problem}")]
@@ -146,6 +149,9 @@ pub(crate) fn run(shared: &Shared, ask: &BeginRun) -> Result<RunView, Refusal> {
             };
             opened.map_err(|error| Refusal::new(Code::Internal, format!("the proxy cannot listen: {error}")))?;
         }
+    }
+    if ask.ends {
+        relay.settle(SETTLE);
     }
     Ok(RunView { url: shared.doors.url(), session: relay.session_of(&ask.run) })
 }

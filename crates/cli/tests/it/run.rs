@@ -90,7 +90,9 @@ fn requests_go_where_the_user_wanted_them_to_go() {
     let ran = world.run(&["run", "--quiet", "thing"]);
     assert!(ran.out.contains("Hello."), "{ran:?}");
     assert_eq!(model.requests()[0].path, "/v1/chat/completions");
-    assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"].as_array().map(Vec::len), Some(1));
+    let sessions = world.run(&["sessions", "--json"]).json();
+    let [session] = sessions["sessions"].as_array().unwrap().as_slice() else { panic!("one session: {sessions}") };
+    assert_eq!(session["state"], "ended", "though its last answer came with its end: {session}");
 }
 
 #[test]
@@ -194,7 +196,7 @@ fn a_resident_process_that_is_killed_is_started_again_and_the_run_goes_on() {
     assert!(resident(&world).is_some_and(|second| second != first));
     let sessions = world.run(&["sessions", "--json"]).json();
     let [session] = sessions["sessions"].as_array().unwrap().as_slice() else { panic!("one session: {sessions}") };
-    assert_eq!(session["human_turns"], 2, "its history is known: {session}");
+    assert_eq!((session["human_turns"].as_u64(), session["state"].as_str()), (Some(2), Some("ended")), "{session}");
     assert_eq!(session["budget"]["tokens"], 500_000, "{session}");
 }
 

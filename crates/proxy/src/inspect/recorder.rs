@@ -3,6 +3,7 @@
 //! Notes are written into a queue while bytes pass; a thread of its own turns them into events and
 //! hands them over, many at a time. Whoever waits for a verdict makes it hurry.
 
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub(crate) enum Note {
     Asked { asked: Arc<Asked>, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>> },
     /// An answer came, or none.
     Answered { asked: Arc<Asked>, answered: Box<Answered>, chanting: bool, saved: Option<String>, at: Time },
+    /// Somebody wants to know when all before this is handed over.
+    Settle(Sender<()>),
     /// A nudge went along with a request.
     Delivered { asked: Arc<Asked>, finding: String, at: Time },
 }
@@ -87,7 +90,7 @@ impl Recorder {
 
     pub(crate) fn note(&self, note: Note) {
         let bytes = note.weight();
-        let urgent = matches!(&note, Note::Asked { verdict: Some(_), .. });
+        let urgent = matches!(&note, Note::Asked { verdict: Some(_), .. } | Note::Settle(_));
         let mut queue = self.0.lock();
         if queue.bytes + bytes > MOST && !urgent {
             queue.dropped += 1;
@@ -111,13 +114,18 @@ impl Recorder {
         let queue = self.0.lock();
         queue.in_hand.contains(session) || queue.notes.iter().any(of_it)
     }
-}
 
-impl Recorder {
     /// Whether an answer of any session does.
     pub(crate) fn is_anything_unsettled(&self) -> bool {
         let queue = self.0.lock();
         !queue.in_hand.is_empty() || queue.notes.iter().any(|note| matches!(note, Note::Answered { .. }))
+    }
+
+    /// Waits until everything noted so far is handed over, for so long at most.
+    pub(crate) fn settle(&self, patience: Duration) {
+        let (settled, wait) = channel();
+        self.note(Note::Settle(settled));
+        let _ = wait.recv_timeout(patience);
     }
 }
 
@@ -136,7 +144,7 @@ impl Note {
         512 + match self {
             Self::Asked { news, .. } => news.as_ref().map_or(0, |news| news.bytes.len()),
             Self::Answered { answered, .. } => answered.text.len(),
-            Self::Delivered { .. } => 0,
+            Self::Delivered { .. } | Self::Settle(_) => 0,
         }
     }
 }
@@ -152,6 +160,10 @@ fn run(shared: &Shared, judge: &dyn Judge) {
         }
         batch.hand_over(judge);
         shared.lock().in_hand.clear();
+        for settled in batch.settled {
+            // Whoever asked may have run out of patience.
+            let _ = settled.send(());
+        }
     }
 }
 
@@ -187,6 +199,7 @@ fn collect(shared: &Shared) -> Option<Vec<Note>> {
 struct Batch {
     events: Vec<Event>,
     waiting: Vec<(usize, oneshot::Sender<Verdict>)>,
+    settled: Vec<Sender<()>>,
 }
 
 impl Batch {
@@ -217,6 +230,7 @@ impl Batch {
                 asked.answer(*answered, chanting, at, &mut self.events);
                 self.events.extend(saved.map(|saved| asked.remark(&saved, at)));
             }
+            Note::Settle(settled) => self.settled.push(settled),
             Note::Delivered { asked, finding, at } => self.events.push(asked.delivered(finding, at)),
         }
     }

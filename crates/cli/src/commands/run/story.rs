@@ -115,6 +115,10 @@ impl Story {
     /// The run is over.
     pub(super) fn end(&self, ended: &Ended) {
         let mut inner = self.lock();
+        // Its last answer may have come this very moment; what is told of it later would be taken for life.
+        let over = BeginRun { run: self.run.clone(), ends: true, ..BeginRun::default() };
+        let known = inner.client.run(&over).ok().and_then(|run| run.session);
+        inner.session = inner.session.take().or(known);
         self.tell_changes(&mut inner);
         let Some(session) = inner.session.clone() else { return };
         let body =
