@@ -13,6 +13,7 @@ mod facts;
 mod fuzz;
 mod identity;
 mod items;
+mod memory;
 mod nudge;
 mod recorder;
 mod scan;
@@ -20,7 +21,6 @@ mod scan;
 #[cfg(fuzzing)]
 pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,13 +35,10 @@ use crate::judge::{Allowance, Judge, Later, Standing};
 use crate::words;
 use answer::Reader;
 use api::{Api, Asks};
-use conversation::Conversation;
 use facts::Asked;
-use identity::{Beginnings, Who};
+use identity::Who;
+use memory::Memory;
 use recorder::{News, Note, Recorder};
-
-/// Most conversations whose checkpoints are kept. One that was forgotten is read afresh.
-const CONVERSATIONS: usize = 4096;
 
 /// What a token of output is in bytes, near enough.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -73,17 +70,6 @@ pub(crate) struct Inspector {
     recorder: Recorder,
     memory: Mutex<Memory>,
     chant: Option<ChantRules>,
-}
-
-#[derive(Default)]
-struct Memory {
-    conversations: HashMap<SessionKey, (u64, Conversation)>,
-    uses: u64,
-    beginnings: Beginnings,
-    /// Shapes we could not read, noted once each.
-    strange: Vec<(Api, &'static str)>,
-    /// Sessions with a refused request since they last went on.
-    refused: VecDeque<SessionKey>,
 }
 
 impl std::fmt::Debug for Inspector {
@@ -412,38 +398,6 @@ impl Drop for Turn {
 impl Inspector {
     fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Memory {
-    fn conversation(&mut self, session: &SessionKey) -> &mut Conversation {
-        self.uses += 1;
-        let now = self.uses;
-        if self.conversations.len() >= CONVERSATIONS && !self.conversations.contains_key(session) {
-            // An eighth at once, so that a full memory does not search for the oldest at every request.
-            let mut uses: Vec<u64> = self.conversations.values().map(|(used, _)| *used).collect();
-            let (_, oldest, _) = uses.select_nth_unstable(CONVERSATIONS / 8);
-            let oldest = *oldest;
-            self.conversations.retain(|_, (used, _)| *used > oldest);
-        }
-        let (used, conversation) = self.conversations.entry(session.clone()).or_default();
-        *used = now;
-        conversation
-    }
-
-    fn note_refused(&mut self, session: &SessionKey) {
-        const KEPT: usize = 256;
-        if !self.refused.contains(session) {
-            self.refused.truncate(KEPT - 1);
-            self.refused.push_front(session.clone());
-        }
-    }
-
-    fn note_strange(&mut self, api: Api, agent: &'static str) {
-        if !self.strange.contains(&(api, agent)) {
-            self.strange.push((api, agent));
-            tracing::warn!(?api, agent, "requests of a shape that is not known pass unread; this is said once");
-        }
     }
 }
 

@@ -157,13 +157,16 @@ impl Reader {
             decoded.look(packed, false, &mut |bytes| form.take(*api, bytes, answered));
         }
         let kept = self.decoded.kept()
-            + self.packed.as_ref().map_or(0, Packed::kept)
             + match &self.form {
                 Form::Stream(decoder) => decoder.kept(),
                 Form::Plain(body) => body.len(),
                 Form::Blind => 0,
             };
-        if !readable || !self.charge.set(kept) {
+        // Where memory is short it is more to read an answer than to be able to end it.
+        if self.packed.as_ref().is_some_and(|packed| !self.charge.set(kept + packed.kept())) {
+            self.packed = None;
+        }
+        if !readable || (self.packed.is_none() && !self.charge.set(kept)) {
             (self.form, self.decoded, self.packed) = (Form::Blind, Decoded::Plain, None);
             self.charge.set(0);
         }
@@ -187,7 +190,8 @@ impl Reader {
 
     /// Whether this is a stream that could be ended by an event of ours.
     pub(crate) fn is_open_stream(&self) -> bool {
-        matches!(&self.form, Form::Stream(_)) && !self.answered.complete
+        let is_ours_to_write = self.decoded.is_plain() || self.packed.is_some();
+        matches!(&self.form, Form::Stream(_)) && is_ours_to_write && !self.answered.complete
     }
 
     /// The bytes that end the stream right here, with events that say `note`: at least so many of them.

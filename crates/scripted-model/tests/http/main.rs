@@ -289,3 +289,25 @@ fn compressed_requests_are_read_and_recorded_both_ways() {
         assert!(broken.status == 400 && broken.text().contains(encoding), "{}", broken.text());
     }
 }
+
+#[cfg(feature = "compressed")]
+#[test]
+fn streams_are_compressed_for_those_who_accept_it() {
+    use belay_scripted_model::Packing;
+    use std::io::Read as _;
+
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let model = started(Script::new().text("understood").packed(packing).text("understood").packed(packing));
+        let plain = post(model.address(), "/v1/messages", &[("Accept-Encoding", "identity")], &messages(true));
+        assert!(plain.text().contains("understood") && !plain.head.contains("content-encoding"), "{}", plain.head);
+        let accepts = [("Accept-Encoding", "br;q=0.1, gzip, zstd")];
+        let packed = post(model.address(), "/v1/messages", &accepts, &messages(true));
+        assert!(packed.head.contains(&format!("content-encoding: {}", packing.name())), "{}", packed.head);
+        let mut text = String::new();
+        let read = match packing {
+            Packing::Gzip => flate2::read::GzDecoder::new(&*packed.body).read_to_string(&mut text),
+            _ => ruzstd::decoding::StreamingDecoder::new(&*packed.body).expect("a frame").read_to_string(&mut text),
+        };
+        assert!(read.is_ok() && text.contains("understood") && text.contains("message_stop"), "{text}");
+    }
+}

@@ -96,6 +96,20 @@ fn compressed_streams_are_read_too() {
 }
 
 #[test]
+fn where_memory_is_short_a_compressed_stream_is_read_but_cannot_be_ended() {
+    use std::io::Write;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(MESSAGES.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    // Less than the whole stream, more than any event of it.
+    let charge = crate::buffer::Buffers::new(packed.len() - 1).charge();
+    let mut reader = Reader::new(Api::Messages, 200, "text/event-stream", Some("gzip"), None, charge);
+    packed.iter().for_each(|byte| reader.feed(&[*byte]));
+    assert!(!reader.is_open_stream());
+    assert_eq!(summary(&reader.finish(true).0), STREAMS[1].2);
+}
+
+#[test]
 fn plain_answers_are_read() {
     let plain = |api, body: &str| {
         let mut reader = Reader::new(api, 200, "application/json", None, None, charge());

@@ -1,0 +1,55 @@
+//! What is remembered from one request to the next.
+
+use std::collections::{HashMap, VecDeque};
+
+use belay_core::SessionKey;
+
+use super::api::Api;
+use super::conversation::Conversation;
+use super::identity::Beginnings;
+
+/// Most conversations whose checkpoints are kept. One that was forgotten is read afresh.
+const CONVERSATIONS: usize = 4096;
+
+#[derive(Default)]
+pub(super) struct Memory {
+    conversations: HashMap<SessionKey, (u64, Conversation)>,
+    uses: u64,
+    pub(super) beginnings: Beginnings,
+    /// Shapes we could not read, noted once each.
+    strange: Vec<(Api, &'static str)>,
+    /// Sessions with a refused request since they last went on.
+    pub(super) refused: VecDeque<SessionKey>,
+}
+
+impl Memory {
+    pub(super) fn conversation(&mut self, session: &SessionKey) -> &mut Conversation {
+        self.uses += 1;
+        let now = self.uses;
+        if self.conversations.len() >= CONVERSATIONS && !self.conversations.contains_key(session) {
+            // An eighth at once, so that a full memory does not search for the oldest at every request.
+            let mut uses: Vec<u64> = self.conversations.values().map(|(used, _)| *used).collect();
+            let (_, oldest, _) = uses.select_nth_unstable(CONVERSATIONS / 8);
+            let oldest = *oldest;
+            self.conversations.retain(|_, (used, _)| *used > oldest);
+        }
+        let (used, conversation) = self.conversations.entry(session.clone()).or_default();
+        *used = now;
+        conversation
+    }
+
+    pub(super) fn note_refused(&mut self, session: &SessionKey) {
+        const KEPT: usize = 256;
+        if !self.refused.contains(session) {
+            self.refused.truncate(KEPT - 1);
+            self.refused.push_front(session.clone());
+        }
+    }
+
+    pub(super) fn note_strange(&mut self, api: Api, agent: &'static str) {
+        if !self.strange.contains(&(api, agent)) {
+            self.strange.push((api, agent));
+            tracing::warn!(?api, agent, "requests of a shape that is not known pass unread; this is said once");
+        }
+    }
+}
