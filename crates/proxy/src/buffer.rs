@@ -158,6 +158,11 @@ impl Buffer {
         self.start == self.end
     }
 
+    /// Whether the data could grow to so many bytes.
+    pub(crate) fn has_room_for(&self, len: usize) -> bool {
+        self.memory.len() - self.start >= len
+    }
+
     /// Room behind the data.
     pub(crate) fn spare(&mut self) -> &mut [u8] {
         &mut self.memory[self.end..]

@@ -17,8 +17,15 @@ pub(crate) struct Client {
     /// Bytes read and not yet understood: a head, or the beginning of the next request. An idle
     /// connection holds no buffer.
     inbox: Option<Buffer>,
+    /// How large the next request will be, going by the last one.
+    expected: usize,
     buffers: Buffers,
 }
+
+/// Room for a head beside the body that comes along with it.
+const HEAD_ROOM: usize = 4 * 1024;
+/// More is not expected; it is read on into a buffer of its own.
+const MOST_EXPECTED: usize = 4 * 1024 * 1024;
 
 /// The client went away.
 #[derive(Debug)]
@@ -32,7 +39,7 @@ impl From<io::Error> for Gone {
 
 impl Client {
     pub(crate) fn new(io: TcpStream, buffers: Buffers) -> Self {
-        Self { io, inbox: None, buffers }
+        Self { io, inbox: None, expected: HEAD, buffers }
     }
 
     pub(crate) fn buffers(&self) -> &Buffers {
@@ -53,6 +60,15 @@ impl Client {
         }
     }
 
+    /// What was read ahead of a body of `length` bytes, with room for the rest: an agent's requests are much alike in
+    /// size, so the buffer for a whole request has been waiting for it, and no byte is moved twice. `None` when the
+    /// room does not suffice, or the next request is in there too.
+    pub(crate) fn take_body(&mut self, length: u64) -> Option<Buffer> {
+        let length = usize::try_from(length).ok()?;
+        self.expected = length.saturating_add(HEAD_ROOM).clamp(HEAD, MOST_EXPECTED);
+        self.inbox.take_if(|inbox| inbox.len() <= length && inbox.has_room_for(length))
+    }
+
     /// Takes back bytes that belong to what comes next.
     pub(crate) fn put_back(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         let inbox = self.inbox.get_or_insert_with(|| self.buffers.fixed(HEAD));
@@ -68,7 +84,10 @@ impl Client {
         if self.inbox.is_none() {
             self.io.readable().await?;
         }
-        let inbox = self.inbox.get_or_insert_with(|| self.buffers.fixed(HEAD));
+        let inbox = self.inbox.get_or_insert_with(|| match self.expected {
+            HEAD => self.buffers.fixed(HEAD),
+            more => self.buffers.body(more).unwrap_or_else(|| self.buffers.fixed(HEAD)),
+        });
         if inbox.spare().is_empty() {
             inbox.compact();
         }

@@ -57,7 +57,7 @@ pub(crate) async fn serve(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
                 return relay.ours.serve(Rewound::new(first, io), peer).await;
             }
             Plan::Refuse { answer, framing, asked } => {
-                let upload = Upload::new(Vec::new(), framing, false, 0, &relay.buffers);
+                let upload = Upload::new(Vec::new(), framing, false, 0, &mut client);
                 say(&mut client, upload, &answer, asked).await
             }
             Plan::Relay(outgoing) => relay_one(&relay, &mut client, &mut quiet, *outgoing).await,
@@ -158,7 +158,7 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
 
 async fn relay_one(relay: &Relay, client: &mut Client, quiet: &mut Quiet, out: Outgoing) -> Result<Next, Gone> {
     let Outgoing { upstream, head, framing, eager, asked, mut turn } = out;
-    let mut upload = Upload::new(head, framing, eager, relay.keep, &relay.buffers);
+    let mut upload = Upload::new(head, framing, eager, relay.keep, client);
     let result = loop {
         if let Some(known) = &mut turn
             && known.is_held(upload.payload().as_deref())

@@ -67,24 +67,32 @@ pub(crate) enum Uploaded {
 
 impl Upload {
     /// `keep` bounds the bodies that are kept whole (to look at them, or to send them again).
-    pub(crate) fn new(head: Vec<u8>, framing: Framing, eager: bool, keep: usize, buffers: &Buffers) -> Self {
+    pub(crate) fn new(head: Vec<u8>, framing: Framing, eager: bool, keep: usize, client: &mut Client) -> Self {
         let expected = match framing {
             Framing::Empty => None,
             Framing::Length(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
             Framing::Chunked | Framing::UntilClose => Some(0),
         };
-        let room = expected.filter(|size| *size <= keep).and_then(|size| buffers.body(size));
+        let mut framer = Framer::new(framing);
+        let ahead = match framing {
+            Framing::Length(length) if expected.is_some_and(|size| size <= keep) => client.take_body(length),
+            _ => None,
+        };
+        // A body whose length is known is never malformed.
+        let newest = ahead.as_ref().map_or(0, |ahead| framer.advance(ahead.data(), |_| {}).unwrap_or(0));
+        let buffers = client.buffers();
+        let room = ahead.or_else(|| expected.filter(|size| *size <= keep).and_then(|size| buffers.body(size)));
         let whole = room.is_some() || expected.is_none();
         let body = room.or_else(|| expected.map(|_| buffers.fixed(WINDOW)));
         Self {
             head,
             head_sent: 0,
             framing,
-            framer: Framer::new(framing),
+            framer,
             body,
             whole,
             sent: 0,
-            newest: 0,
+            newest,
             eager,
             released: false,
             flushed: false,
