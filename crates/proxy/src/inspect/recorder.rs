@@ -16,7 +16,7 @@ use super::facts::Asked;
 use crate::judge::Judge;
 
 /// How long notes are collected before they are handed over.
-const LINGER: Duration = Duration::from_millis(5);
+const LINGER: Duration = Duration::from_millis(10);
 /// Most bytes of notes that wait. Beyond that they are dropped and counted: the agent goes on.
 const MOST: usize = 64 * 1024 * 1024;
 /// Most events handed over at once.
