@@ -10,6 +10,8 @@ use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session
 use belay_store::session::{Card, Change};
 use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
 
+use serde::Serialize;
+
 use crate::cache::{Cache, Held};
 use crate::load::{self, Lookup};
 use crate::metrics::Metrics;
@@ -212,7 +214,7 @@ impl Desk<'_> {
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(Answer { decision: Decision::default(), seq: None });
         }
-        let json = serde_json::to_string(event).map_err(|e| StoreError::Database(e.to_string()))?;
+        let json = to_json(event)?;
         let seq = w.held.version + 1;
         let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &json };
         if !transaction.append(w.held.id, &new)? {
@@ -243,7 +245,7 @@ impl Desk<'_> {
         transaction.save(held.id, &Change { from: w.from, to: held.version, state, listed, card: &card })?;
         held.listed = listed.unwrap_or(held.listed);
         if state.is_some() || held.version - held.snapshot >= SNAPSHOT_EVERY {
-            let data = serde_json::to_string(session).map_err(|e| StoreError::Database(e.to_string()))?;
+            let data = to_json(session)?;
             let rules = w.rules.unwrap_or_default();
             let snapshot = Snapshot { seq: held.version, format: SESSION_FORMAT, rules, data };
             transaction.snapshot(held.id, &snapshot)?;
@@ -252,6 +254,13 @@ impl Desk<'_> {
         }
         Ok(())
     }
+}
+
+fn to_json(value: &impl Serialize) -> Result<String> {
+    // Room for most events; a snapshot soon has enough.
+    let mut json = Vec::with_capacity(1024);
+    serde_json::to_writer(&mut json, value).map_err(|e| StoreError::Database(e.to_string()))?;
+    String::from_utf8(json).map_err(|e| StoreError::Database(e.to_string()))
 }
 
 /// The answer to an event seen before: a question asked twice is answered alike.

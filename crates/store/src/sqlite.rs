@@ -17,6 +17,8 @@ mod sessions;
 mod tests;
 mod transaction;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use belay_core::{Digest, Incident, SessionKey, Time};
@@ -29,7 +31,7 @@ use crate::error::Result;
 use crate::outbox::{Message, MessageState};
 use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
 use crate::retention::{Pruned, Retention};
-use crate::session::{Page, SessionQuery, SessionRow, Stored};
+use crate::session::{Page, SessionId, SessionQuery, SessionRow, Stored};
 
 /// A store in one SQLite file.
 #[derive(Debug)]
@@ -37,6 +39,9 @@ pub struct SqliteStore {
     conn: Connection,
     path: PathBuf,
     read_only: bool,
+    /// The last events we wrote of some sessions: number and place in the log. Has another process written since, what
+    /// builds on them is refused by the session's version.
+    tips: RefCell<HashMap<SessionId, (u64, i64)>>,
 }
 
 impl SqliteStore {

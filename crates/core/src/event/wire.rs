@@ -1,8 +1,12 @@
 //! Reading events from outside: whole inputs and outputs are welcome, and leave only their digests,
 //! derived facts and excerpts. Every refusal names the field.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::{Event, SCHEMA_VERSION, ToolCalled, ToolReturned};
@@ -43,22 +47,45 @@ pub(super) struct ToolCalledWire {
     action: Option<Action>,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(JsonSchema)]
 #[serde(untagged)]
 enum ToolWire {
     Name(String),
-    Full {
-        #[serde(default)]
-        kind: Option<ToolKind>,
-        name: String,
-    },
+    Full(FullTool),
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FullTool {
+    #[serde(default)]
+    kind: Option<ToolKind>,
+    name: String,
+}
+
+/// By hand: to try one form after the other, serde would copy what it reads.
+impl<'de> Deserialize<'de> for ToolWire {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = ToolWire;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a tool, or {\"kind\": ..., \"name\": ...}")
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<ToolWire, E> {
+                Ok(ToolWire::Name(name.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ToolWire, A::Error> {
+                FullTool::deserialize(MapAccessDeserializer::new(map)).map(ToolWire::Full)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
 }
 
 impl From<ToolCalledWire> for ToolCalled {
     fn from(wire: ToolCalledWire) -> Self {
         let (kind, name) = match wire.tool {
             ToolWire::Name(name) => (None, name),
-            ToolWire::Full { kind, name } => (kind, name),
+            ToolWire::Full(FullTool { kind, name }) => (kind, name),
         };
         match wire.action {
             // Already condensed: the input is an excerpt.

@@ -1,5 +1,6 @@
 //! The only place where connections are made.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -37,7 +38,7 @@ const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; P
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
     let conn = if options.read_only { open_to_read(path, options)? } else { open_to_write(path, options)? };
     conn.set_prepared_statement_cache_capacity(96);
-    Ok(SqliteStore { conn, path: path.to_owned(), read_only: options.read_only })
+    Ok(SqliteStore { conn, path: path.to_owned(), read_only: options.read_only, tips: RefCell::default() })
 }
 
 fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {

@@ -18,14 +18,17 @@ use crate::outbox::{Message, NewMessage};
 use crate::records::{NewEvent, Note, Tombstone};
 use crate::session::{Change, Head, SessionId, Snapshot, Stored};
 
+/// Sessions whose last event is kept at hand.
+const MOST_TIPS: usize = 1024;
+
 /// How far up the family tree costs are carried.
 const MAX_DEPTH: usize = 32;
 
 pub(super) struct SqliteTransaction<'a> {
     store: &'a SqliteStore,
     open: bool,
-    /// The last event of those that got one here.
-    tips: Vec<(SessionId, i64)>,
+    /// Number and place of the last event of those that got one here.
+    tips: Vec<(SessionId, (u64, i64))>,
 }
 
 impl<'a> SqliteTransaction<'a> {
@@ -40,7 +43,13 @@ impl<'a> SqliteTransaction<'a> {
 
     /// The last event the session got here, if any.
     fn tip(&self, session: SessionId) -> Option<i64> {
-        self.tips.iter().rev().find(|(of, _)| *of == session).map(|(_, tip)| *tip)
+        self.tips.iter().rev().find(|(of, _)| *of == session).map(|(_, (_, tip))| *tip)
+    }
+
+    /// The event before the one with this number, if we wrote it.
+    fn before(&self, session: SessionId, seq: u64) -> Option<i64> {
+        let known = || self.store.tips.borrow().get(&session).copied();
+        self.tip(session).or_else(|| known().filter(|(last, _)| last + 1 == seq).map(|(_, tip)| tip))
     }
 
     fn conn(&self) -> &'a Connection {
@@ -149,7 +158,7 @@ impl Transaction for SqliteTransaction<'_> {
                     s.execute(params![
                         session.0,
                         event.seq,
-                        self.tip(session),
+                        self.before(session, event.seq),
                         event.identity.0.cast_signed(),
                         event.at.millis(),
                         event.kind,
@@ -160,7 +169,7 @@ impl Transaction for SqliteTransaction<'_> {
         )?;
         if added == 1 {
             let tip = self.conn().last_insert_rowid();
-            self.tips.push((session, tip));
+            self.tips.push((session, (event.seq, tip)));
             if event.seq.is_multiple_of(UNFILED) {
                 self.run(file_identities(self.conn(), session, tip, event.seq))?;
             }
@@ -386,6 +395,11 @@ impl Transaction for SqliteTransaction<'_> {
     fn commit(mut self: Box<Self>, durability: Durability) -> Result<()> {
         self.run(execute(self.conn(), "COMMIT"))?;
         self.open = false;
+        let mut tips = self.store.tips.borrow_mut();
+        if tips.len() > MOST_TIPS {
+            tips.clear();
+        }
+        tips.extend(self.tips.drain(..));
         match durability {
             Durability::Process => Ok(()),
             Durability::PowerCut => sync_log(&self.store.path),
