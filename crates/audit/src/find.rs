@@ -85,7 +85,7 @@ pub enum Problem {
 
 /// Finds session files.
 pub fn find(place: &Where, only: Only) -> Found {
-    let mut search = Search { only, found: Found::default(), seen: HashSet::new() };
+    let mut search = Search { only, found: Found::default(), seen: HashSet::new(), head: Vec::new() };
     match place {
         Where::User { dirs, here } => {
             for agent in AGENTS.iter().filter(|agent| only.agent.is_none_or(|id| id == agent.id)) {
@@ -104,6 +104,8 @@ struct Search {
     only: Only,
     found: Found,
     seen: HashSet<PathBuf>,
+    /// The beginning of the file at hand.
+    head: Vec<u8>,
 }
 
 impl Search {
@@ -155,8 +157,10 @@ impl Search {
         if self.only.since.is_some_and(|since| modified < since) {
             return Ok(true);
         }
-        let mut head = Vec::new();
-        Read::by_ref(&mut file).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+        self.head.clear();
+        self.head.reserve(HEAD_BYTES);
+        Read::by_ref(&mut file).take(HEAD_BYTES as u64).read_to_end(&mut self.head)?;
+        let head = &self.head;
         let short = &head[..head.len().min(belay_agents::transcript::HEAD_BYTES)];
         let mut formats: Box<dyn Iterator<Item = &'static dyn Format>> = match agent {
             Some(agent) => Box::new(agent.formats.iter().copied()),
@@ -166,7 +170,7 @@ impl Search {
         let wanted = self.only.agent.is_none_or(|id| id == format.agent())
             && self.only.format.is_none_or(|name| name == format.agent());
         if wanted && self.seen.insert(fs::canonicalize(path)?) {
-            let marks = format.marks(path, &head);
+            let marks = format.marks(path, head);
             let path = path.to_owned();
             self.found.sources.push(Source { path, format, bytes: facts.len(), modified, marks });
         }

@@ -9,9 +9,17 @@
 pub(crate) struct Literals {
     /// For each hash of three bytes: which bucket to compare, 0 for none.
     table: Box<[u8; SLOTS]>,
-    buckets: Vec<Vec<u16>>,
-    texts: Vec<&'static str>,
+    buckets: Vec<Vec<Literal>>,
     any_case: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Literal {
+    text: &'static str,
+    number: usize,
+    /// Its first four bytes without case, and which of them there are: most of what begins alike goes on otherwise.
+    beginning: u32,
+    known: u32,
 }
 
 /// A literal found.
@@ -24,6 +32,9 @@ pub(crate) struct Hit {
 
 const BITS: u32 = 13;
 const SLOTS: usize = 1 << BITS;
+
+/// Takes the case of letters from eight bytes, or of as many as there are.
+const FOLD: u64 = 0x2020_2020_2020_2020;
 
 /// Letters without case; other bytes may fall together, which costs a comparison and no more.
 fn fold(b: u8) -> u32 {
@@ -47,8 +58,8 @@ impl Literals {
 
     fn new(texts: impl IntoIterator<Item = &'static str>, any_case: bool) -> Self {
         // Bucket 0 stays empty: it is what the table holds where nothing begins.
-        let mut set = Self { table: Box::new([0; SLOTS]), buckets: vec![Vec::new()], texts: Vec::new(), any_case };
-        for text in texts {
+        let mut set = Self { table: Box::new([0; SLOTS]), buckets: vec![Vec::new()], any_case };
+        for (number, text) in texts.into_iter().enumerate() {
             let &[a, b, c, ..] = text.as_bytes() else { continue };
             let at = slot(fold(a) | fold(b) << 8 | fold(c) << 16);
             if set.table[at] == 0 {
@@ -60,15 +71,18 @@ impl Literals {
                     set.table[at] = u8::MAX;
                 }
             }
-            set.buckets[usize::from(set.table[at])].push(set.texts.len() as u16);
-            set.texts.push(text);
+            let (beginning, known) = match text.as_bytes().first_chunk() {
+                Some(four) => (u32::from_le_bytes(*four) | FOLD as u32, u32::MAX),
+                None => (u32::from_le_bytes([a, b, c, 0]) | FOLD as u32, 0x00ff_ffff),
+            };
+            let literal = Literal { text, number, beginning: beginning & known, known };
+            set.buckets[usize::from(set.table[at])].push(literal);
         }
         set
     }
 
     /// Calls `each` for every literal at every place from `from` on, until it answers `false`.
     fn visit(&self, text: &str, from: usize, mut each: impl FnMut(Hit) -> bool) {
-        const FOLD: u64 = 0x2020_2020_2020_2020;
         /// Beginnings that fit into eight bytes.
         const STEP: usize = 6;
         let bytes = &text.as_bytes()[from..];
@@ -97,13 +111,16 @@ impl Literals {
 
     /// Calls `each` for the literals of a bucket that stand at `at`; whether to go on.
     fn compare(&self, bytes: &[u8], from: usize, at: usize, bucket: u8, each: &mut impl FnMut(Hit) -> bool) -> bool {
-        self.buckets[usize::from(bucket)].iter().all(|&number| {
-            let number = usize::from(number);
-            let literal = self.texts[number].as_bytes();
+        let four = bytes[at..].first_chunk().map(|four| u32::from_le_bytes(*four) | FOLD as u32);
+        self.buckets[usize::from(bucket)].iter().all(|literal| {
+            if four.is_some_and(|four| four & literal.known != literal.beginning) {
+                return true;
+            }
+            let text = literal.text.as_bytes();
             let fits = bytes
-                .get(at..at + literal.len())
-                .is_some_and(|here| if self.any_case { here.eq_ignore_ascii_case(literal) } else { here == literal });
-            !fits || each(Hit { start: from + at, end: from + at + literal.len(), number })
+                .get(at..at + text.len())
+                .is_some_and(|here| if self.any_case { here.eq_ignore_ascii_case(text) } else { here == text });
+            !fits || each(Hit { start: from + at, end: from + at + text.len(), number: literal.number })
         })
     }
 
@@ -141,7 +158,7 @@ impl Literals {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.texts.len()
+        self.buckets.iter().map(Vec::len).sum()
     }
 }
 
