@@ -69,7 +69,8 @@ pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path, idle
     unsafe {
         command.pre_exec(leave_terminal);
     }
-    command.spawn().map(|_| true)
+    let spawned = command.spawn();
+    spawned.map(|_| true).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", belay.display())))
 }
 
 /// The resident process has left in order: whoever needs one may start one at once.

@@ -57,6 +57,7 @@ impl Doors {
         listener.set_nonblocking(true)?;
         let here = format!("http://{}/", listener.local_addr()?);
         self.opened.send(listener).map_err(|_| io::Error::other("the resident process is about to leave"))?;
+        tracing::info!(url = here, "listening");
         urls.push(here.clone());
         Ok(here)
     }

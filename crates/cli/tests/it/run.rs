@@ -145,12 +145,12 @@ fn a_budget_is_shown_and_raised_everywhere() {
     assert_eq!(world.run(&["show", &name, "--json"]).json()["session"]["budget"]["tokens"], 1_000_000);
 }
 
-/// Asks twice in one conversation, and again as agents do when nobody answers. Between the two it waits to be told.
+/// Asks twice in one conversation. Between the two it waits to be told.
 const ASK_TWICE: &str = r#"#!/bin/bash
 rest=${OPENAI_BASE_URL#http://}
 host=${rest%%/*}
 ask() {
-  until exec 3<>"/dev/tcp/${host%%:*}/${host##*:}"; do sleep 0.05; done 2>/dev/null
+  exec 3<>"/dev/tcp/${host%%:*}/${host##*:}"
   printf 'POST /%s/chat/completions HTTP/1.1\r\nhost: %s\r\nconnection: close\r\n' "${rest#*/}" "$host" >&3
   printf 'content-type: application/json\r\ncontent-length: %s\r\n\r\n%s' "${#1}" "$1" >&3
   cat <&3
@@ -163,9 +163,11 @@ read -r go
 ask '{"model":"m","messages":['"$said"',{"role":"assistant","content":"One."},{"role":"user","content":"more"}]}'
 "#;
 
-fn resident(world: &World) -> Option<i32> {
+/// Its process, and where it listens.
+fn resident(world: &World) -> Option<(i32, String)> {
     let status = world.run(&["status", "--json"]).json();
-    status["resident"]["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok())
+    let pid = status["resident"]["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok())?;
+    Some((pid, status["resident"]["url"].as_str()?.to_owned()))
 }
 
 #[test]
@@ -184,16 +186,18 @@ fn a_resident_process_that_is_killed_is_started_again_and_the_run_goes_on() {
     within("the first answer is known", move || answers.next()).unwrap().unwrap();
     follow.kill().unwrap();
     follow.wait().unwrap();
-    let first = resident(&world).unwrap();
+    let (first, url) = resident(&world).unwrap();
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
-    file_says(&world.log(), |log| log.matches("serving").count() == 2);
+    file_says(&world.log(), |log| {
+        log.lines().filter(|line| line.contains("listening") && line.contains(&url)).count() == 2
+    });
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(within("the second answer", move || lines.any(|line| line.contains("Two."))));
     let ended = child.wait_with_output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
     assert!(!String::from_utf8_lossy(&ended.stderr).contains("Warning"), "nobody is bothered: {ended:?}");
     assert_eq!(model.turns().len(), 2);
-    assert!(resident(&world).is_some_and(|second| second != first));
+    assert!(resident(&world).is_some_and(|(second, _)| second != first));
     let sessions = world.run(&["sessions", "--json"]).json();
     let [session] = sessions["sessions"].as_array().unwrap().as_slice() else { panic!("one session: {sessions}") };
     assert_eq!((session["human_turns"].as_u64(), session["state"].as_str()), (Some(2), Some("ended")), "{session}");
@@ -204,26 +208,21 @@ fn a_resident_process_that_is_killed_is_started_again_and_the_run_goes_on() {
 fn a_resident_process_that_cannot_be_started_again_is_told_of() {
     let (world, _) = with_program("thing", "echo ready\nread -r go");
     let _leaves = Leaves(&world);
-    let mut command = world.command(["run", "--quiet", "thing"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A Belay that can be taken away while it runs.
+    let belay = world.path("bin/belay");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_belay"), &belay)
+        .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_belay"), &belay).map(drop))
+        .unwrap();
+    let mut command = world.program(belay.to_str().unwrap());
+    let mut child = command.args(["run", "--quiet", "thing"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!(lines.next().as_deref(), Some("ready"));
-    // Its port is taken by somebody else as soon as it is free.
-    let url = world.run(&["status", "--json"]).json()["resident"]["url"].as_str().unwrap().to_owned();
-    let address: std::net::SocketAddr = url.trim_start_matches("http://").trim_end_matches('/').parse().unwrap();
-    let stopped = std::thread::spawn(move || {
-        loop {
-            match std::net::TcpListener::bind(address) {
-                Ok(taken) => return taken,
-                Err(_) => std::thread::yield_now(),
-            }
-        }
-    });
-    kill_process(Pid::from_raw(resident(&world).unwrap()).unwrap(), Signal::KILL).unwrap();
-    let _taken = within("the port is free", move || stopped.join().unwrap());
+    let (pid, _) = resident(&world).unwrap();
+    std::fs::remove_file(&belay).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
     let mut warnings = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let (told, hint) = within("a warning", move || (warnings.next().unwrap(), warnings.next().unwrap()));
-    assert!(told.contains("could not be started again: the proxy cannot listen"), "{told}");
+    assert!(told.contains(&format!("could not be started again: {}: No such file", belay.display())), "{told}");
     assert!(hint.contains("belay serve"), "{hint}");
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(child.wait().unwrap().success(), "the program is left alone");
