@@ -12,3 +12,4 @@ pub use html::html;
 pub use lines::{AlarmLine, Line, SavedLine, SessionLine, TotalLine, lines, total};
 pub use names::Names;
 pub use text::text;
+pub use words::tokens;

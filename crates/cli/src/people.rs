@@ -43,15 +43,7 @@ pub(crate) fn clock(at: Time) -> String {
     }
 }
 
-/// 950, 12.3k, 4.5M.
-pub(crate) fn count(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1}M", number as f64 / 1e6),
-        _ => format!("{:.1}G", number as f64 / 1e9),
-    }
-}
+pub(crate) use belay_audit::report::tokens as count;
 
 /// Dollars and cents; a dash where the price is not known.
 pub(crate) fn money(micros: u64) -> String {

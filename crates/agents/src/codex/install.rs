@@ -25,7 +25,7 @@ pub(crate) struct Install;
 
 /// Event, its name in trust keys, and seconds before Codex goes on without an answer. It gives the
 /// last two no more than three.
-const EVENTS: &[(&str, &str, u32)] = &[
+pub(super) const EVENTS: &[(&str, &str, u32)] = &[
     ("SessionStart", "session_start", 10),
     ("UserPromptSubmit", "user_prompt_submit", 10),
     ("PreToolUse", "pre_tool_use", 10),

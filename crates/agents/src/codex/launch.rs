@@ -7,27 +7,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ID;
+use super::install::EVENTS;
 use super::install::trust::hash;
 use crate::launch::{Launch, Recipe, Setting};
 
 /// The recipe.
 pub(crate) struct Start;
-
-/// Events, each with what Codex calls it in its trust records and how long the hook may take.
-const EVENTS: &[(&str, &str, u64)] = &[
-    ("SessionStart", "session_start", 10),
-    ("UserPromptSubmit", "user_prompt_submit", 10),
-    ("PreToolUse", "pre_tool_use", 10),
-    ("PermissionRequest", "permission_request", 10),
-    ("PostToolUse", "post_tool_use", 10),
-    ("PreCompact", "pre_compact", 10),
-    ("PostCompact", "post_compact", 10),
-    ("SubagentStart", "subagent_start", 10),
-    ("SubagentStop", "subagent_stop", 10),
-    ("Stop", "stop", 10),
-    ("SessionEnd", "session_end", 3),
-    ("Interrupt", "interrupt", 3),
-];
 
 /// What of the user's configuration decides where requests go.
 #[derive(Default, Deserialize)]
@@ -145,7 +130,7 @@ fn hooks(command: &str, launch: &mut Launch) {
         let quoted = json!(command);
         launch.arg("-c");
         launch.arg(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={quoted},timeout={timeout}}}]}}]"));
-        let hash = hash(name, command, *timeout);
+        let hash = hash(name, command, u64::from(*timeout));
         trusted.push(format!("\"/<session-flags>/config.toml:{name}:0:0\"={{trusted_hash=\"{hash}\"}}"));
     }
     launch.arg("-c");

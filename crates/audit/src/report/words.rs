@@ -19,7 +19,7 @@ pub(super) fn count(number: u64) -> String {
 }
 
 /// 950, 12.3k, 4.5M, 1.9G
-pub(super) fn tokens(number: u64) -> String {
+pub fn tokens(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
