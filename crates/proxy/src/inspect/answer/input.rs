@@ -1,8 +1,10 @@
 //! The input of a tool call as it streams: is it a complete piece of JSON yet?
 
-/// What no JSON text can go on with, wherever it stands: a backslash is only allowed in a string and only before some
-/// letters. The second one is for a text that has just said a backslash of its own.
-pub(super) const SPOILT: &str = "\\x\\x";
+/// What no JSON text can go on with, wherever it stands: a backslash is only allowed in a string, and after `\u` come four
+/// hexadecimal digits. Parsers that mend what they read drop the backslash of an escape they do not know and close the
+/// string there; a broken `\u` they give up on. One is enough for most texts, the second is for one that has just said a
+/// backslash of its own, and the third for parsers that first take the last escape away.
+pub(super) const SPOILT: &str = "\\uZ\\uZ\\uZ";
 
 /// Walks along a JSON object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

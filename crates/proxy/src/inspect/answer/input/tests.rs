@@ -35,4 +35,23 @@ proptest! {
             prop_assert!(serde_json::from_str::<Value>(&spoilt).is_err(), "{spoilt}");
         }
     }
+
+    /// Parsers of beginnings cut at the last backslash and close what is open.
+    #[test]
+    fn nothing_can_be_made_of_a_spoilt_string_without_its_last_escape(
+        text in ".*",
+        at in any::<prop::sample::Index>(),
+    ) {
+        let text = Value::from(text).to_string();
+        let cut = text.floor_char_boundary(1 + at.index(text.len() - 1));
+        let spoilt = format!("{}{SPOILT}", &text[..cut]);
+        let closed = format!("{}\"", &spoilt[..spoilt.rfind('\\').unwrap()]);
+        prop_assert!(serde_json::from_str::<Value>(&closed).is_err(), "{closed}");
+    }
+}
+
+/// Parsers that mend drop the backslash of an escape that JSON does not know, but know what `\u` should have been.
+#[test]
+fn no_escape_of_what_spoils_is_unknown() {
+    assert!(SPOILT.split('\\').skip(1).all(|escape| escape.starts_with('u')), "{SPOILT}");
 }
