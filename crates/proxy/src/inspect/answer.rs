@@ -68,8 +68,8 @@ pub(crate) struct Place {
     pub(crate) sequence: u64,
     /// Finished items, as they were sent.
     pub(crate) finished: Vec<String>,
-    /// The input of the open call, where nothing else tells when it is complete.
-    input: Input,
+    /// All calls, where nothing but their input tells when they are complete.
+    calls: Vec<chat::CallSoFar>,
 }
 
 /// What an open block or item is.

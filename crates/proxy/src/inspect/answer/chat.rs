@@ -4,11 +4,16 @@ use std::borrow::Cow;
 
 use belay_core::event::Usage;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{Answered, Failure, Input, Open};
 use crate::sse::SseEvent;
+
+/// Most calls of one answer that are told apart; nobody asks for as many.
+const MAX_CALLS: usize = 1024;
+/// Longest id of a call that is kept.
+const MAX_ID: usize = 512;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
@@ -42,11 +47,12 @@ struct Delta<'a> {
 
 #[derive(Deserialize)]
 struct Call<'a> {
+    /// Not every server tells it.
     #[serde(default)]
-    index: u64,
-    /// Only the first piece of a call has it.
-    #[serde(default)]
-    id: Option<IgnoredAny>,
+    index: Option<u64>,
+    /// Most servers send it with the first piece of a call, some with every piece, and some an empty one.
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     function: Option<Function<'a>>,
     /// A tool that takes words instead of JSON.
@@ -117,19 +123,66 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
     }
 }
 
+/// A call as far as it has come. Pieces of several calls may come in turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallSoFar {
+    index: Option<u64>,
+    id: String,
+    /// `None`: it takes words.
+    input: Option<Input>,
+}
+
+impl CallSoFar {
+    /// Whether something is missing, as far as the input itself can tell.
+    pub(super) fn is_half(&self) -> bool {
+        self.input.is_some_and(|input| !input.is_complete())
+    }
+
+    /// Another piece of this call, told from others in the way of its server.
+    pub(super) fn piece(&self, arguments: &str) -> Value {
+        match self.index {
+            Some(index) => json!({ "index": index, "function": { "arguments": arguments } }),
+            None => json!({ "id": self.id, "function": { "arguments": arguments } }),
+        }
+    }
+}
+
+/// Which of the calls a piece belongs to; `None`: it begins another one.
+fn place_of(calls: &[CallSoFar], index: Option<u64>, id: &str) -> Option<usize> {
+    let named = |call: &CallSoFar| id.is_empty() || call.id.is_empty() || call.id == id;
+    match index {
+        // Some servers give all calls the same index. Others give each piece of one call another id.
+        Some(_) => {
+            calls.iter().rposition(|call| call.index == index).filter(|at| named(&calls[*at]) || calls[*at].is_half())
+        }
+        None if id.is_empty() => calls.len().checked_sub(1),
+        None => calls.iter().rposition(|call| call.id == id),
+    }
+}
+
 /// Only the next call, or the end of the answer, shows that a call is complete; its JSON does so before.
 fn read_call(call: Call<'_>, answered: &mut Answered) {
-    if call.id.is_some() {
+    let words = call.custom.is_some();
+    let piece = match (call.custom, call.function) {
+        (Some(custom), _) => custom.input,
+        (None, function) => function.map(|function| function.arguments).unwrap_or_default(),
+    };
+    answered.ask_for(&piece);
+    let id = call.id.filter(|id| id.len() <= MAX_ID).unwrap_or_default();
+    let place = &mut answered.place;
+    let at = place_of(&place.calls, call.index, &id).unwrap_or_else(|| {
         answered.tool_calls += 1;
-        answered.place.input = Input::default();
+        place.open = None;
+        place.calls.push(CallSoFar { index: call.index, id: id.into_owned(), input: (!words).then(Input::default) });
+        place.calls.len() - 1
+    });
+    match &mut place.calls[at].input {
+        Some(input) => input.push(&piece),
+        None => place.open = Some((call.index.unwrap_or_default(), Open::Words)),
     }
-    if let Some(custom) = call.custom {
-        answered.ask_for(&custom.input);
-        answered.place.open = Some((call.index, Open::Words));
-    } else {
-        let arguments = call.function.map(|function| function.arguments).unwrap_or_default();
-        answered.ask_for(&arguments);
-        answered.place.input.push(&arguments);
-        answered.place.open = (!answered.place.input.is_complete()).then_some((call.index, Open::Input));
+    if place.calls.len() > MAX_CALLS {
+        // Which of them are half nobody knows any more, so this answer cannot be ended.
+        place.calls.truncate(MAX_CALLS);
+        place.open = Some((call.index.unwrap_or_default(), Open::Words));
     }
 }

@@ -41,14 +41,11 @@ fn chat(answered: &Answered, note: &str) -> Option<String> {
             "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
         }))
     };
-    let spoilt = match answered.place.open {
-        Some((index, Open::Input)) => {
-            let call = json!({ "index": index, "function": { "arguments": SPOILT } });
-            chunk(json!({ "tool_calls": [call] }), Value::Null)
-        }
-        Some((_, Open::Words)) => return None,
-        _ => String::new(),
-    };
+    if matches!(answered.place.open, Some((_, Open::Words))) {
+        return None;
+    }
+    let half = answered.place.calls.iter().filter(|call| call.is_half());
+    let spoilt: String = half.map(|call| chunk(json!({ "tool_calls": [call.piece(SPOILT)] }), Value::Null)).collect();
     let text = chunk(json!({ "content": note }), Value::Null);
     // Calls stay in the conversation, so each of them needs an answer, be it that it was invalid.
     let stop = chunk(json!({}), json!(if answered.tool_calls > 0 { "tool_calls" } else { "stop" }));

@@ -44,6 +44,72 @@ fn half_a_call_in_chat_can_be_answered_but_not_run() {
     assert_eq!(whole.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
 }
 
+/// Pieces of calls: what tells them from others, and of their input.
+fn pieces(calls: &[(Value, &str)]) -> String {
+    let piece = |(call, input): &(Value, &str)| {
+        let mut call = call.clone();
+        call["function"] = json!({ "arguments": input });
+        data(&json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))
+    };
+    calls.iter().map(piece).collect()
+}
+
+/// The calls that an ending spoils, without what it spoils them with.
+fn spoilt(stream: &str) -> Vec<Value> {
+    let events = ended(Api::Chat, stream);
+    let calls = events.iter().filter_map(|event| event["choices"][0]["delta"]["tool_calls"][0].as_object().cloned());
+    let calls = calls.map(|mut call| {
+        assert_eq!(call.remove("function"), Some(json!({ "arguments": SPOILT })));
+        call.into()
+    });
+    calls.collect()
+}
+
+#[test]
+fn all_halves_of_calls_that_come_in_turns_are_spoilt() {
+    let stream = pieces(&[
+        (json!({ "index": 0, "id": "a" }), "{\"command\":\"rm -r /tmp"),
+        (json!({ "index": 1, "id": "b" }), "{\"command\":"),
+        (json!({ "index": 2, "id": "c" }), "{\"command\":\"ls"),
+        (json!({ "index": 0 }), "/half"),
+        (json!({ "index": 2 }), "\"}"),
+    ]);
+    assert_eq!(spoilt(&stream), [json!({ "index": 0 }), json!({ "index": 1 })]);
+    let stream = pieces(&[
+        (json!({ "id": "a" }), "{\"command\":"),
+        (json!({ "id": "b" }), "{}"),
+        (json!({ "id": "a" }), "\"rm -r /tmp"),
+        (json!({ "id": "c" }), "{\"command\":"),
+        (json!({}), "\"ls\"}"),
+    ]);
+    assert_eq!(spoilt(&stream), [json!({ "id": "a" })], "and without an index they are known by their ids");
+}
+
+#[test]
+fn whole_calls_are_not_spoilt_however_often_their_server_says_whose_a_piece_is() {
+    for (first, next) in [("a", ""), ("a", "a"), ("", ""), ("a", "b")] {
+        let (first, next) = (json!({ "index": 0, "id": first }), json!({ "index": 0, "id": next }));
+        let stream = pieces(&[(first, "{\"command\":"), (next.clone(), "\"ls"), (next, "\"}")]);
+        assert_eq!(spoilt(&stream), Vec::<Value>::new(), "{stream}");
+        let mut reader =
+            Reader::new(Api::Chat, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
+        reader.feed(stream.as_bytes());
+        assert_eq!(reader.so_far().tool_calls, 1, "{stream}");
+    }
+    // All at one index, one after the other.
+    let one_index = |id: &str| json!({ "index": 0, "id": id });
+    let stream = pieces(&[(one_index("a"), "{}"), (one_index("b"), "{}"), (one_index("c"), "{\"command\":")]);
+    assert_eq!(spoilt(&stream), [json!({ "index": 0 })]);
+}
+
+#[test]
+fn an_answer_with_more_calls_than_are_told_apart_cannot_be_ended() {
+    let calls: Vec<(Value, &str)> = (0..2000).map(|index| (json!({ "index": index }), "{\"command\":")).collect();
+    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
+    reader.feed(pieces(&calls).as_bytes());
+    assert_eq!(ending(Api::Chat, reader.so_far(), "[cut]"), None);
+}
+
 #[test]
 fn half_a_call_of_a_tool_that_takes_words_cannot_be_ended() {
     let stream = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"type\":\"custom\",\"custom\":{\"name\":\"sh\",\"input\":\"rm -r /\"}}]}}]}\n\n";
