@@ -112,7 +112,10 @@ impl<'a> Exchange<'a> {
             match poll_fn(|cx| self.poll(cx)).await {
                 Ok(Moved::Held) => {
                     if let Some(mut turn) = self.turn.take() {
-                        if turn.is_held(self.up.payload().as_deref()) {
+                        // Who only has to be asked began when there was nothing to ask; to send a request again that
+                        // can no longer be would be the worse.
+                        if turn.is_held(self.up.payload().as_deref()) && (self.up.can_begin_again() || turn.is_barred())
+                        {
                             return Err(Failure::Held(self.up, Box::new(turn)));
                         }
                         self.turn = Some(turn);
@@ -210,7 +213,10 @@ impl<'a> Exchange<'a> {
     fn failure(mut self, stop: Stop) -> Failure {
         if matches!(stop, Stop::Stopped) {
             return match self.turn.take() {
-                Some(turn) if !self.down.has_begun() => Failure::Held(self.up, Box::new(turn)),
+                Some(mut turn) if !self.down.has_begun() => {
+                    turn.revoke();
+                    Failure::Held(self.up, Box::new(turn))
+                }
                 _ => Failure::ClientGone,
             };
         }

@@ -30,7 +30,8 @@ pub(crate) async fn admit(
     upload: &mut Upload,
     turn: &mut Turn,
 ) -> Result<Admission, Gone> {
-    if upload.awaits_go_ahead() {
+    // One that is too large to keep waits where it is: whose it is the head has to tell.
+    if upload.is_whole() && upload.awaits_go_ahead() {
         // Whose request it is may stand in the body. The upstream's own go-ahead will be one too many,
         // and that is allowed.
         client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await?;

@@ -163,6 +163,16 @@ impl Turn {
         self.cleared = true;
     }
 
+    /// The session was stopped after all.
+    pub(crate) fn revoke(&mut self) {
+        self.cleared = false;
+    }
+
+    /// Whether the session is known not to be free, and not only to be asked about.
+    pub(crate) fn is_barred(&self) -> bool {
+        self.standing() != Standing::Free
+    }
+
     /// Whether something holds the session back. Without a body only the head can tell whose it is.
     pub(crate) fn is_held(&mut self, body: Option<&[u8]>) -> bool {
         if self.cleared {

@@ -110,6 +110,11 @@ impl Upload {
         self.framer.is_done()
     }
 
+    /// Whether the body is to be kept whole, as far as anybody knows yet.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
     /// Whether the client sends its body only after a go-ahead, and has had none.
     pub(crate) fn awaits_go_ahead(&self) -> bool {
         self.eager && !self.is_complete() && self.body.as_ref().is_none_or(Buffer::is_empty)
@@ -154,13 +159,18 @@ impl Upload {
         self.rewind()
     }
 
+    /// Whether it can still be sent from the first byte on: all of it is kept, or nothing has gone yet.
+    pub(crate) fn can_begin_again(&self) -> bool {
+        self.whole || self.moved == 0
+    }
+
     /// Starts again from the first byte; `false` when that is no longer possible.
     pub(crate) fn rewind(&mut self) -> bool {
         (self.head_sent, self.flushed) = (0, false);
         if self.whole {
             self.sent = 0;
         }
-        self.whole
+        self.can_begin_again()
     }
 
     /// Receives and sends as much as goes.
@@ -188,13 +198,14 @@ impl Upload {
         }
     }
 
-    /// Receives the rest and sends nothing of it. The body is complete then, and kept if it was to be.
+    /// Receives as much as can be kept, and sends nothing of it: the whole body, or as little as possible of one that
+    /// is too large, so that nothing is lost when it may go.
     pub(crate) fn poll_collect(&mut self, cx: &mut Context<'_>, client: &mut Client) -> Poll<Result<(), UploadError>> {
-        while !self.is_complete() {
-            if !self.whole {
-                return self.poll_drain(cx, client);
+        while self.whole && !self.is_complete() {
+            let received = self.poll_receive(cx, client);
+            if self.whole || received.is_ready() {
+                ready!(received)?;
             }
-            ready!(self.poll_receive(cx, client))?;
         }
         Poll::Ready(Ok(()))
     }

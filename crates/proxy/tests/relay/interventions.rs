@@ -1,5 +1,6 @@
 //! Stepping in on the wire.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use belay_core::{Body, Event, Time, Verdict};
@@ -249,13 +250,19 @@ async fn a_kill_ends_a_stream_at_once() {
 
 #[tokio::test]
 async fn a_kill_before_the_first_word_is_a_refusal() {
-    let bench = bench().await;
-    let mut client = bench.client().await;
-    client.send(request(OPENCODE)).await;
-    let mut upstream = bench.accept().await;
-    upstream.read_to(r#""tools":[1]}"#).await;
-    bench.judge.rule("opencode:ses_1", Verdict::Stop { incident: "inc-1".to_owned(), reason: "Killed.".to_owned() });
-    let (status, error) = client.complaint().await;
-    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 402 Payment Required", &"belay_killed".into()));
-    upstream.closed().await;
+    // Where a budget is shared the request was asked about, and let go.
+    for shared in [false, true] {
+        let bench = bench().await;
+        bench.judge.outdated.store(shared, Ordering::Relaxed);
+        let mut client = bench.client().await;
+        client.send(request(OPENCODE)).await;
+        let mut upstream = bench.accept().await;
+        upstream.read_to(r#""tools":[1]}"#).await;
+        bench
+            .judge
+            .rule("opencode:ses_1", Verdict::Stop { incident: "inc-1".to_owned(), reason: "Killed.".to_owned() });
+        let (status, error) = client.complaint().await;
+        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 402 Payment Required", &"belay_killed".into()));
+        upstream.closed().await;
+    }
 }

@@ -7,6 +7,7 @@ mod cutting;
 mod faults;
 mod inspection;
 mod interventions;
+mod large;
 mod routing;
 mod strain;
 mod support;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(crate) struct Scripted {
     verdicts: Mutex<HashMap<SessionKey, Verdict>>,
     /// Tokens that everybody may still spend.
     pub(crate) left: Mutex<Option<u64>>,
+    /// A budget is shared, and others have spent from it.
+    pub(crate) outdated: AtomicBool,
     changed: Arc<Notify>,
     heard: Notify,
 }
@@ -85,7 +88,8 @@ impl Judge for Scripted {
     }
 
     fn allowance(&self, _: &SessionKey, _: Option<&str>) -> Allowance {
-        Allowance { tokens: *self.left.lock().unwrap(), ..Allowance::default() }
+        let outdated = self.outdated.load(Ordering::Relaxed);
+        Allowance { tokens: *self.left.lock().unwrap(), shared: outdated, outdated, ..Allowance::default() }
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
