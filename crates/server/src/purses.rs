@@ -9,7 +9,11 @@ use belay_core::prices::Tariff;
 use belay_core::session::Budget;
 use belay_proxy::Allowance;
 
-/// What is left of the budgets of sessions that have one. Few do.
+/// Most purses that are kept; the one that nobody has touched for longest makes room. Of a session without one it is
+/// asked again what is left.
+const MOST: usize = 4096;
+
+/// What is left of the budgets of sessions that have one. Few do, unless a budget is shared.
 ///
 /// A budget may be shared: by the sessions of a project, or of an account. What one of them spends, the others learn
 /// when they ask. So it is counted how often anybody has spent, and who knows of fewer times has to ask before it
@@ -23,6 +27,8 @@ pub(crate) struct Purses {
     sharing: AtomicBool,
     /// How often anybody has spent something.
     spendings: AtomicU64,
+    /// How often any purse was touched: their clock.
+    touches: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +37,8 @@ struct Purse {
     shared: bool,
     /// How often anybody had spent something when this was known.
     known: u64,
+    /// When it was last touched.
+    touched: u64,
 }
 
 /// What happened to a session's purse.
@@ -75,10 +83,17 @@ impl Purses {
         let before = sessions.get(session).map_or(0, |purse| purse.known);
         // What it spent itself it knows.
         let known = touched.told.unwrap_or(before) + u64::from(touched.paid);
+        let touched = self.touches.fetch_add(1, Ordering::Relaxed);
         match none {
             true => sessions.remove(session),
-            false => sessions.insert(session.clone(), Purse { left, shared, known }),
+            false => sessions.insert(session.clone(), Purse { left, shared, known, touched }),
         };
+        if sessions.len() > MOST
+            && let Some(oldest) =
+                sessions.iter().min_by_key(|(_, purse)| purse.touched).map(|(session, _)| session.clone())
+        {
+            sessions.remove(&oldest);
+        }
         self.count.store(sessions.len(), Ordering::Release);
     }
 
@@ -88,7 +103,7 @@ impl Purses {
             return unknown;
         }
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(Purse { left, shared, known }) = sessions.get(session).copied() else { return unknown };
+        let Some(Purse { left, shared, known, .. }) = sessions.get(session).copied() else { return unknown };
         let each = || model.and_then(|model| Tariff::of(model, &[])).map_or(0.0, |tariff| tariff.output_micros());
         Allowance {
             tokens: left.tokens,
@@ -116,6 +131,7 @@ mod tests {
         purses.note(&session, Budget::default(), false, Touched::default());
         assert!(!purses.of(&session, None).is_limited());
     }
+
     #[test]
     fn who_shares_a_budget_has_to_ask_when_others_have_spent() {
         let (purses, one, other) = (Purses::default(), SessionKey::new("codex", "1"), SessionKey::new("codex", "2"));
@@ -136,5 +152,19 @@ mod tests {
         let without = SessionKey::new("codex", "3");
         purses.note(&without, Budget::default(), false, Touched::default());
         assert!(!purses.of(&without, None).outdated, "one without a limit never has to ask");
+    }
+
+    #[test]
+    fn only_so_many_are_kept_and_who_was_forgotten_has_to_ask() {
+        let (purses, session) = (Purses::new(true), |n: usize| SessionKey::new("codex", n.to_string()));
+        let note = |n| purses.note(&session(n), Budget::default(), false, Touched::default());
+        (0..MOST).for_each(note);
+        note(0);
+        note(MOST);
+        assert!(purses.of(&session(1), None).outdated, "the oldest made room");
+        assert!([0, 2, MOST].iter().all(|n| !purses.of(&session(*n), None).outdated), "nobody else");
+        assert_eq!(purses.count.load(Ordering::Acquire), MOST);
+        note(1);
+        assert!(!purses.of(&session(1), None).outdated, "it has asked");
     }
 }
