@@ -49,19 +49,19 @@ impl Courier {
     pub fn round(&self, outbox: &mut dyn Outbox, now: Time) -> Result<usize> {
         let mut due = Vec::new();
         outbox.with_store(&mut |store| {
-            let mut transaction = store.begin()?;
+            let mut transaction = store.begin(Durability::Process)?;
             due = transaction.claim(now, LEASE, ROUND)?;
-            transaction.commit(Durability::Process)
+            transaction.commit()
         })?;
         for message in &due {
             let told = self.tell(message, now);
             outbox.with_store(&mut |store| {
-                let mut transaction = store.begin()?;
+                let mut transaction = store.begin(Durability::Process)?;
                 match &told {
                     Ok(()) => transaction.sent(message.id, now)?,
                     Err(problem) => transaction.failed(message.id, problem, again_at(message, now))?,
                 }
-                transaction.commit(Durability::Process)
+                transaction.commit()
             })?;
             // Said when it is noted: who reads the log finds the store in agreement.
             match &told {

@@ -27,6 +27,14 @@ const LISTED_EVERY: Duration = Duration::from_secs(1);
 // What the store may not have filed yet, the session remembers.
 const _: () = assert!(belay_store::UNFILED as usize <= belay_core::session::REMEMBERED);
 
+/// How a transaction ended.
+pub(crate) enum Attempt {
+    /// Committed; one answer per event.
+    Committed(Vec<Answer>),
+    /// Nothing happened: a session would be paused or killed, and that must outlive a power cut.
+    WantsFullSync,
+}
+
 /// The answer to one event.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -74,15 +82,18 @@ pub(crate) struct Table {
 }
 
 impl Desk<'_> {
-    /// Commits the events, each with its answer. Nothing has happened where it fails.
-    pub(crate) fn attempt(&mut self, store: &mut dyn Store, events: &[Event]) -> Result<Vec<Answer>> {
-        let mut transaction = store.begin()?;
+    pub(crate) fn attempt(
+        &mut self,
+        store: &mut dyn Store,
+        events: &[Event],
+        durability: Durability,
+    ) -> Result<Attempt> {
+        let mut transaction = store.begin(durability)?;
         // Sessions leave the cache for the time being: if this fails, the changed copies are gone.
         let mut table = Table::default();
         let mut answers = Vec::with_capacity(events.len());
         let mut seats = Vec::with_capacity(events.len());
-        // What a person decides must outlive a power cut, and so must whatever holds a session.
-        let mut held = events.iter().any(|event| matches!(event.body, Body::Operator(_)));
+        let mut held = false;
         let mut unbooked = false;
         for event in events {
             let place = self.seat(&mut *transaction, &mut table, &event.session, event.at)?;
@@ -104,6 +115,9 @@ impl Desk<'_> {
         }
         held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
         held |= self.tell_ancestors(&mut *transaction, &mut table)?;
+        if held && durability == Durability::Process {
+            return Ok(Attempt::WantsFullSync);
+        }
         let mut working = table.working;
         let mut changed = false;
         for w in &mut working {
@@ -115,15 +129,14 @@ impl Desk<'_> {
             }
         }
         if changed {
-            transaction.commit(if held { Durability::PowerCut } else { Durability::Process })?;
+            transaction.commit()?;
             self.metrics.commits += 1;
-            self.metrics.synced += u64::from(held);
         }
         self.rulebook.stored.extend(working.iter().filter_map(|w| w.rules));
         for w in working {
             self.cache.put(w.held);
         }
-        Ok(answers)
+        Ok(Attempt::Committed(answers))
     }
 
     /// Books what the sessions on the table have spent; whether that holds one of them. Whoever told of the spending

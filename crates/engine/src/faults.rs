@@ -1,9 +1,9 @@
 //! Writing, and going on when that does not work.
 
-use belay_core::{Decision, Event};
-use belay_store::{Result, StoreError};
+use belay_core::{Body, Decision, Event};
+use belay_store::{Durability, Result, StoreError};
 
-use crate::batch::{Answer, Desk};
+use crate::batch::{Answer, Attempt, Desk};
 use crate::engine::{Access, Engine, Observed};
 use crate::health::Health;
 use crate::memory::{Memory, Surroundings};
@@ -60,6 +60,9 @@ impl Engine {
         let Some(store) = self.store.as_deref_mut() else {
             return Err(StoreError::ReadOnly("it is not open".to_owned()));
         };
+        // What a person decides gets full sync at once.
+        let decided = events.iter().any(|event| matches!(event.body, Body::Operator(_)));
+        let mut durability = if decided { Durability::PowerCut } else { Durability::Process };
         let mut conflicts = 0;
         loop {
             let mut desk = Desk {
@@ -68,13 +71,17 @@ impl Engine {
                 cache: &mut self.cache,
                 metrics: &mut self.metrics,
             };
-            match desk.attempt(store, events) {
-                Ok(answers) => {
+            match desk.attempt(store, events, durability) {
+                Ok(Attempt::Committed(answers)) => {
                     let new = answers.iter().filter(|answer| answer.seq.is_some()).count();
                     let duplicates = answers.iter().filter(|answer| answer.decision.duplicate).count();
                     self.metrics.events += new as u64;
                     self.metrics.duplicates += duplicates as u64;
                     return Ok(answers);
+                }
+                Ok(Attempt::WantsFullSync) => {
+                    self.metrics.redone += 1;
+                    durability = Durability::PowerCut;
                 }
                 Err(StoreError::Conflict(_)) if conflicts < CONFLICTS => conflicts += 1,
                 Err(error) => return Err(error),

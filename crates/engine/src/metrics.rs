@@ -13,8 +13,8 @@ pub struct Metrics {
     pub batches: u64,
     /// Transactions committed.
     pub commits: u64,
-    /// Those that were brought to the disk at once: a person decided, or a session was paused or killed.
-    pub synced: u64,
+    /// Transactions done again with full sync because a session was paused or killed.
+    pub redone: u64,
     /// Sessions loaded from the store.
     pub loads: u64,
     /// Snapshots written.

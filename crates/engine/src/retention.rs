@@ -44,9 +44,9 @@ fn believes(store: &mut dyn Store, now: Time) -> Result<bool> {
         _ => (Time::UNKNOWN, now + DOUBT),
     };
     if now.since(seen) > DOUBT {
-        let mut transaction = store.begin()?;
+        let mut transaction = store.begin(Durability::Process)?;
         transaction.put_setting(SETTING, Some(&format!("{} {}", now.millis(), believed_from.millis())))?;
-        transaction.commit(Durability::Process)?;
+        transaction.commit()?;
     }
     Ok(now >= believed_from)
 }

@@ -74,9 +74,9 @@ impl Watch for Engine {
 }
 
 fn put(store: &mut dyn Store, tombstone: &Tombstone) -> belay_store::Result<()> {
-    let mut transaction = store.begin()?;
+    let mut transaction = store.begin(Durability::Process)?;
     transaction.put_tombstone(tombstone)?;
-    transaction.commit(Durability::Process)
+    transaction.commit()
 }
 
 /// An engine's answer, or the agent goes on.

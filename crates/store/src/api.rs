@@ -29,7 +29,7 @@ pub struct Mark(pub(crate) [i64; 3]);
 /// A store. Reading never blocks writers; all writing goes through [`Store::begin`].
 pub trait Store: Send {
     /// Takes the write lock. Dropping the transaction leaves no trace.
-    fn begin(&mut self) -> Result<Box<dyn Transaction + '_>>;
+    fn begin(&mut self, durability: Durability) -> Result<Box<dyn Transaction + '_>>;
 
     /// Sessions, newest first.
     fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionRow>>;
@@ -118,6 +118,5 @@ pub trait Transaction {
     /// It did not; try again then, or never.
     fn failed(&mut self, message: i64, error: &str, retry_at: Option<Time>) -> Result<()>;
 
-    /// Makes all of it last. Once it has returned, it has.
-    fn commit(self: Box<Self>, durability: Durability) -> Result<()>;
+    fn commit(self: Box<Self>) -> Result<()>;
 }

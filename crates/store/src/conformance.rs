@@ -92,9 +92,9 @@ fn change<'a>(from: u64, to: u64, state: &'a State, card: &'a Card) -> Change<'a
 
 /// Does something under the write lock and commits.
 fn write<T>(store: &mut dyn Store, work: impl FnOnce(&mut dyn Transaction) -> T) -> T {
-    let mut transaction = store.begin().unwrap();
+    let mut transaction = store.begin(Durability::Process).unwrap();
     let done = work(&mut *transaction);
-    transaction.commit(Durability::Process).unwrap();
+    transaction.commit().unwrap();
     done
 }
 

@@ -17,7 +17,7 @@ mod sessions;
 mod tests;
 mod transaction;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ use rusqlite::Connection;
 
 pub use open::OpenOptions;
 
-use crate::api::{Mark, Store, Transaction};
+use crate::api::{Durability, Mark, Store, Transaction};
 use crate::error::Result;
 use crate::outbox::{Message, MessageState};
 use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
@@ -39,6 +39,8 @@ pub struct SqliteStore {
     conn: Connection,
     path: PathBuf,
     read_only: bool,
+    /// How the connection syncs at present; changing it costs a statement.
+    durability: Cell<Durability>,
     /// The last events we wrote of some sessions: number and place in the log. Has another process written since, what
     /// builds on them is refused by the session's version.
     tips: RefCell<HashMap<SessionId, (u64, i64)>>,
@@ -60,8 +62,8 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn begin(&mut self) -> Result<Box<dyn Transaction + '_>> {
-        Ok(Box::new(transaction::SqliteTransaction::begin(self)?))
+    fn begin(&mut self, durability: Durability) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(transaction::SqliteTransaction::begin(self, durability)?))
     }
 
     fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionRow>> {

@@ -33,7 +33,7 @@ impl Folder {
 }
 
 fn fill(store: &mut SqliteStore, sessions: u64) {
-    let mut transaction = store.begin().unwrap();
+    let mut transaction = store.begin(Durability::Process).unwrap();
     for n in 0..sessions {
         let head = transaction.create(&SessionKey::new("codex", format!("s{n:04}")), Time::from_millis(1)).unwrap();
         let json = "x".repeat(1000);
@@ -49,7 +49,7 @@ fn fill(store: &mut SqliteStore, sessions: u64) {
         let change = Change { from: 0, to: 1, state: None, listed: None, card: &Card::default() };
         transaction.save(head.id, &change).unwrap();
     }
-    transaction.commit(Durability::Process).unwrap();
+    transaction.commit().unwrap();
 }
 
 #[cfg(unix)]
@@ -163,7 +163,7 @@ fn reading_makes_nothing_and_writes_nothing() {
     assert!(!folder.file().exists());
     fill(&mut folder.open().unwrap(), 1);
     let mut reader = folder.read().unwrap();
-    let refused = reader.begin().err().unwrap();
+    let refused = reader.begin(Durability::Process).err().unwrap();
     assert!(matches!(refused, StoreError::ReadOnly(_)), "{refused:?}");
 }
 
@@ -171,9 +171,9 @@ fn reading_makes_nothing_and_writes_nothing() {
 fn a_lock_that_lasts_is_said_to_be_one() {
     let folder = Folder::new();
     let mut holder = folder.open().unwrap();
-    let _lock = holder.begin().unwrap();
+    let _lock = holder.begin(Durability::Process).unwrap();
     let options = OpenOptions { busy_timeout: Duration::ZERO, ..OpenOptions::default() };
     let mut other = SqliteStore::open(folder.file(), options).unwrap();
-    let busy = other.begin().err().unwrap();
+    let busy = other.begin(Durability::Process).err().unwrap();
     assert!(matches!(busy, StoreError::Busy(_)), "{busy:?}");
 }

@@ -27,9 +27,9 @@ fn put(shelf: &mut Shelf, key: &str) {
     let news = Effect::TellPerson { pattern: "stall".into(), sentence: "Nothing has happened for 10 minutes.".into() };
     let payload = json!({ "session": SessionKey::new("codex", "s"), "event": "e", "at": at(0), "news": news });
     let message = NewMessage { key: key.into(), topic: "tell_person".into(), payload, at: at(0) };
-    let mut transaction = shelf.0.begin().expect("the lock");
+    let mut transaction = shelf.0.begin(Durability::Process).expect("the lock");
     assert!(transaction.enqueue(&message).expect("room"));
-    transaction.commit(Durability::Process).expect("written");
+    transaction.commit().expect("written");
 }
 
 fn states(shelf: &Shelf) -> Vec<(MessageState, u32)> {

@@ -75,9 +75,9 @@ fn here() -> Result<String, CommandError> {
 
 fn clear(context: &Context, stones: &[Tombstone], now: Time) -> Result<(), CommandError> {
     let mut store = SqliteStore::open(context.database(), OpenOptions::default())?;
-    let mut transaction = store.begin()?;
+    let mut transaction = store.begin(Durability::Process)?;
     for stone in stones {
         transaction.put_tombstone(&Tombstone { expires_at: now, ..stone.clone() })?;
     }
-    Ok(transaction.commit(Durability::Process)?)
+    Ok(transaction.commit()?)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
-/// How many identities are remembered; the store's unique index guards the rest.
+/// How many identities are remembered; the store's table of them guards the rest.
 pub const REMEMBERED: usize = 256;
 
 /// A ring of digests, oldest first.

@@ -146,7 +146,7 @@ fn the_log_keeps_a_tick_only_if_something_followed() {
 }
 
 #[test]
-fn a_pause_by_the_detector_is_brought_to_the_disk_at_once() {
+fn a_pause_by_the_detector_is_done_again_with_full_sync() {
     let folder = Folder::new();
     let mut engine = folder.engine();
     let paused = (0..200).find_map(|n| {
@@ -160,7 +160,7 @@ fn a_pause_by_the_detector_is_brought_to_the_disk_at_once() {
     });
     let events = paused.expect("the same failing command for ever is a loop");
     let metrics = engine.metrics();
-    assert_eq!((metrics.synced, metrics.commits, metrics.events), (1, events, events), "{metrics:?}");
+    assert_eq!((metrics.redone, metrics.commits, metrics.events), (1, events, events), "{metrics:?}");
     let store = folder.store();
     let row = store.session(&key("s")).unwrap().unwrap();
     assert_eq!((row.version, row.state.is_paused()), (events, true));

@@ -9,7 +9,7 @@ use crate::{Durability, EventQuery, Snapshot, Store, StoreError};
 pub fn a_dropped_transaction_leaves_no_trace(fixture: &impl Fixture) {
     let mut store = fixture.open();
     {
-        let mut transaction = store.begin().unwrap();
+        let mut transaction = store.begin(Durability::PowerCut).unwrap();
         let head = transaction.create(&key("a"), at(1)).unwrap();
         append(&mut *transaction, &head, 1, "x");
         transaction.save(head.id, &change(0, 1, &paused(), &card(1))).unwrap();
@@ -27,7 +27,7 @@ pub fn nobody_overwrites_what_they_have_not_seen(fixture: &impl Fixture) {
     let id = seed(&mut *store, &key("a"), &State::Active, 1);
     let mut other = fixture.open();
     write(&mut *other, |transaction| transaction.save(id, &change(1, 2, &paused(), &card(2))).unwrap());
-    let mut transaction = store.begin().unwrap();
+    let mut transaction = store.begin(Durability::Process).unwrap();
     let stale = transaction.save(id, &change(1, 2, &State::Active, &card(3)));
     assert!(matches!(stale, Err(StoreError::Conflict(_))), "{stale:?}");
     assert_eq!(transaction.version(id).unwrap(), Some(2));
@@ -38,11 +38,11 @@ pub fn nobody_overwrites_what_they_have_not_seen(fixture: &impl Fixture) {
 pub fn readers_see_the_last_commit(fixture: &impl Fixture) {
     let (mut writer, reader) = (fixture.open(), fixture.open());
     seed(&mut *writer, &key("a"), &State::Active, 1);
-    let mut transaction = writer.begin().unwrap();
+    let mut transaction = writer.begin(Durability::Process).unwrap();
     let head = transaction.head(&key("a")).unwrap().unwrap();
     transaction.save(head.id, &change(1, 2, &paused(), &card(2))).unwrap();
     assert_eq!(reader.session(&key("a")).unwrap().unwrap().state, State::Active, "not committed, and no waiting");
-    transaction.commit(Durability::PowerCut).unwrap();
+    transaction.commit().unwrap();
     assert_eq!(reader.session(&key("a")).unwrap().unwrap().state, paused());
 }
 

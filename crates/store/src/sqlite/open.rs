@@ -1,6 +1,6 @@
 //! The only place where connections are made.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{SqliteStore, fault, migrate};
+use crate::api::Durability;
 use crate::error::{Result, StoreError};
 
 /// How to open a store.
@@ -30,15 +31,20 @@ impl Default for OpenOptions {
     }
 }
 
-/// What must outlive a power cut is synced by its commit, see `commit`; the rest is left to the system, which keeps it
-/// whatever becomes of us. Checkpoints sync the disk: rarer ones write the hot pages of the indexes once instead of many times.
+/// Checkpoints sync the disk: rarer ones write the hot pages of the indexes once instead of many times.
 const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000;
                         PRAGMA journal_size_limit = 67108864;";
 
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
     let conn = if options.read_only { open_to_read(path, options)? } else { open_to_write(path, options)? };
     conn.set_prepared_statement_cache_capacity(96);
-    Ok(SqliteStore { conn, path: path.to_owned(), read_only: options.read_only, tips: RefCell::default() })
+    Ok(SqliteStore {
+        conn,
+        path: path.to_owned(),
+        read_only: options.read_only,
+        durability: Cell::new(Durability::Process),
+        tips: RefCell::default(),
+    })
 }
 
 fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {

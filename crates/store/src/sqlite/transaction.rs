@@ -1,8 +1,5 @@
 //! The write lock and what is done under it.
 
-use std::fs::File;
-use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use belay_core::effect::Spent;
@@ -32,9 +29,17 @@ pub(super) struct SqliteTransaction<'a> {
 }
 
 impl<'a> SqliteTransaction<'a> {
-    pub(super) fn begin(store: &'a SqliteStore) -> Result<Self> {
+    pub(super) fn begin(store: &'a SqliteStore, durability: Durability) -> Result<Self> {
         if store.read_only {
             return Err(StoreError::ReadOnly(format!("{} was opened to read", store.path.display())));
+        }
+        if store.durability.get() != durability {
+            let sync = match durability {
+                Durability::Process => "NORMAL",
+                Durability::PowerCut => "FULL",
+            };
+            store.explain(store.conn.pragma_update(None, "synchronous", sync))?;
+            store.durability.set(durability);
         }
         // The lock comes first: what is read afterwards cannot be overtaken.
         store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
@@ -392,7 +397,7 @@ impl Transaction for SqliteTransaction<'_> {
         self.run(outbox::failed(self.conn(), message, error, retry_at))
     }
 
-    fn commit(mut self: Box<Self>, durability: Durability) -> Result<()> {
+    fn commit(mut self: Box<Self>) -> Result<()> {
         self.run(execute(self.conn(), "COMMIT"))?;
         self.open = false;
         let mut tips = self.store.tips.borrow_mut();
@@ -400,23 +405,8 @@ impl Transaction for SqliteTransaction<'_> {
             tips.clear();
         }
         tips.extend(self.tips.drain(..));
-        match durability {
-            Durability::Process => Ok(()),
-            Durability::PowerCut => sync_log(&self.store.path),
-        }
+        Ok(())
     }
-}
-
-/// Brings the write-ahead log to the disk, as `PRAGMA synchronous = FULL` does with every commit. Turning that on and off
-/// would have every statement prepared anew, and whether it is needed shows only when the transaction is done.
-fn sync_log(path: &Path) -> Result<()> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let synced = File::open(&log).and_then(|log| log.sync_data());
-    synced.map_err(|error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full(error.to_string()),
-        _ => StoreError::Io { path: log.into(), detail: error.to_string() },
-    })
 }
 
 /// SQLite's numbers end at 2^63.

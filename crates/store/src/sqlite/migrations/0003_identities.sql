@@ -1,6 +1,7 @@
--- What is left of a session that is gone is found by its chain.
+-- What is left of a session that is gone is found by its chain. Those that are half cleared have none any more.
+DELETE FROM events WHERE session IN (SELECT session FROM graves);
+DELETE FROM graves;
 ALTER TABLE graves ADD COLUMN tip INTEGER;
-UPDATE graves SET tip = (SELECT max(ord) FROM events WHERE session = graves.session);
 
 -- The identities of events that their session itself has forgotten. They were an index of the log, which costs a page
 -- with every event; now they are filed many at a time, see `append`.
