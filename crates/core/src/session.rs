@@ -243,7 +243,7 @@ impl Session {
         }
     }
 
-    /// Whether an event with this identity was applied lately. The store's unique index guards the rest.
+    /// Whether an event with this identity was applied lately. The store's table of them guards the rest.
     pub fn has_seen(&self, identity: Digest) -> bool {
         self.identities.contains(identity)
     }

@@ -37,6 +37,7 @@ pub enum ClientError {
 /// A connection.
 #[derive(Debug)]
 pub struct Client {
+    socket: PathBuf,
     stream: BufReader<UnixStream>,
     line: Vec<u8>,
 }
@@ -62,7 +63,7 @@ impl Client {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut client = Self { stream: BufReader::new(stream), line: Vec::new() };
+        let mut client = Self { socket: socket.to_path_buf(), stream: BufReader::new(stream), line: Vec::new() };
         client.patience(Some(patience))?;
         Ok(client)
     }
@@ -75,8 +76,10 @@ impl Client {
     }
 
     /// To learn of it when the other side hangs up.
-    pub fn hangup(&self) -> io::Result<Hangup> {
-        self.stream.get_ref().try_clone().map(Hangup)
+    pub fn hangup(&mut self) -> Hangup {
+        // If it answers us afterwards, it was still there to take the other connection, and not a successor.
+        let silent = UnixStream::connect(&self.socket).ok();
+        Hangup(silent.filter(|_| self.ping().is_ok()))
     }
 
     pub fn ping(&mut self) -> Result<Pong, ClientError> {
@@ -146,16 +149,17 @@ impl Client {
     }
 }
 
-/// Waits for the resident process to go, whatever is said on the connection meanwhile.
+/// Waits for the resident process to go, on a connection on which nothing is ever said.
 #[derive(Debug)]
-pub struct Hangup(UnixStream);
+pub struct Hangup(Option<UnixStream>);
 
 impl Hangup {
     /// Waits until the resident process has hung up, or until `other` is hung up on: whether it was the first.
     pub fn wait(&self, other: &UnixStream) -> io::Result<bool> {
+        let Some(silent) = &self.0 else { return Ok(true) };
         loop {
-            // That the other side hung up is always told, whatever one asks for.
-            let [here, there] = [&self.0, other].map(|stream| PollFd::new(stream, PollFlags::empty()));
+            // Neither says a word, so all there is to read is the end.
+            let [here, there] = [silent, other].map(|stream| PollFd::new(stream, PollFlags::IN));
             let mut both = [here, there];
             match poll(&mut both, None) {
                 Ok(_) if !both[1].revents().is_empty() => return Ok(false),

@@ -46,13 +46,15 @@ impl Doors {
         if !address.ip().is_loopback() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is not of this machine alone")));
         }
-        let here = format!("http://{address}/");
-        let known = self.urls.lock().unwrap_or_else(PoisonError::into_inner).contains(&here);
-        if known { Ok(here) } else { self.open_at(address) }
+        self.open_at(address)
     }
 
+    /// Opens a door there, unless there is one.
     fn open_at(&self, address: SocketAddr) -> io::Result<String> {
         let mut urls = self.urls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = urls.iter().find(|url| **url == format!("http://{address}/")) {
+            return Ok(open.clone());
+        }
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let here = format!("http://{}/", listener.local_addr()?);

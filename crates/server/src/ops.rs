@@ -181,11 +181,13 @@ pub fn canonical(mut event: Event) -> Event {
 }
 
 pub(crate) fn decide(shared: &Shared, ask: &Decide) -> Result<Taken, Refusal> {
-    let decided = shared
-        .writer
-        .with_engine(|engine| engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref()));
-    let decided = decided.map_err(|error| refusal(error.into()))?;
-    shared.standings.note(&ask.session, false, &decided.decision);
+    let decided = shared.writer.with_engine(|engine| {
+        let decided = engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref())?;
+        // Noted before the next decision can be made: the last one stands.
+        shared.standings.note(&ask.session, false, &decided.decision);
+        Ok(decided)
+    });
+    let decided = decided.map_err(|error: EngineError| refusal(error.into()))?;
     shared.look_into_purse(&ask.session, Touched::default());
     Ok(Taken::from(decided))
 }

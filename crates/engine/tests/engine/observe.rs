@@ -1,13 +1,14 @@
 //! What an engine answers, and what it leaves in the store.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
 use crate::common::{Folder, START, TestClock, call, event, failure, key, prompt, result};
 use belay_core::event::{OperatorDecision, Prompt};
 use belay_core::session::REMEMBERED;
 use belay_core::{Body, Effect, State, Time, Verdict};
-use belay_engine::EngineError;
-use belay_store::{EventQuery, IncidentQuery, SessionQuery, StoreError, UNFILED};
+use belay_engine::{Engine, EngineError, Options};
+use belay_store::{EventQuery, IncidentQuery, OpenOptions, SessionQuery, SqliteStore, StoreError, UNFILED};
 
 #[test]
 fn a_pause_by_one_engine_holds_in_another() {
@@ -62,6 +63,26 @@ fn the_same_event_from_two_engines_counts_once_whatever_its_age() {
         assert!(one.observe(call("s", n)).unwrap().decision.duplicate, "{n}");
     }
     assert_eq!(folder.engine().session(&key("s")).unwrap().unwrap().counters.events, many);
+}
+
+#[test]
+fn facts_told_by_many_engines_at_the_same_time_count_once() {
+    const ENGINES: usize = 6;
+    let folder = Folder::new();
+    let facts = UNFILED + 50;
+    let start = Barrier::new(ENGINES);
+    let patient = || SqliteStore::open(folder.file(), OpenOptions::default()).unwrap();
+    let engines: Vec<_> = (0..ENGINES).map(|_| Engine::new(Box::new(patient()), Options::default())).collect();
+    let tell_all = |mut engine: Engine| -> u64 {
+        start.wait();
+        (0..facts).map(|n| u64::from(!engine.observe(call("s", n)).unwrap().decision.duplicate)).sum()
+    };
+    let new: Vec<u64> = std::thread::scope(|scope| {
+        let telling: Vec<_> = engines.into_iter().map(|engine| scope.spawn(|| tell_all(engine))).collect();
+        telling.into_iter().map(|engine| engine.join().unwrap()).collect()
+    });
+    assert_eq!(new.iter().sum::<u64>(), facts, "{new:?}");
+    assert_eq!(folder.engine().session(&key("s")).unwrap().unwrap().counters.events, facts);
 }
 
 #[test]

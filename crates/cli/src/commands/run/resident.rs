@@ -69,17 +69,17 @@ impl<'c> Starter<'c> {
         let mut since = Instant::now();
         let mut short_lives = 0;
         loop {
-            match story.hangup().and_then(|hangup| hangup.wait(over)) {
+            match story.hangup().wait(over) {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(error) => return self.give_up(&error.into()),
+                Err(error) => return self.give_up(story, &error.into()),
             }
             short_lives = if since.elapsed() < A_LIFE { short_lives + 1 } else { 0 };
             match self.again(story, run, over) {
                 Ok(()) if short_lives < ENOUGH => since = Instant::now(),
-                Ok(()) => return self.give_up(&CommandError::new("it ends again and again")),
+                Ok(()) => return self.give_up(story, &CommandError::new("it ends again and again")),
                 Err(_) if is_over(over, Duration::ZERO) => return,
-                Err(error) => return self.give_up(&error),
+                Err(error) => return self.give_up(story, &error),
             }
         }
     }
@@ -103,7 +103,8 @@ impl<'c> Starter<'c> {
         Err(problem.unwrap_or_else(|| CommandError::new("the run is over")))
     }
 
-    fn give_up(&self, error: &CommandError) {
+    fn give_up(&self, story: &Story, error: &CommandError) {
+        story.abandon();
         let text = format!(
             "Belay's resident process is gone and could not be started again: {}. \
              Nobody watches this run any more, and its model requests fail",
@@ -116,7 +117,7 @@ impl<'c> Starter<'c> {
 /// Whether the run is over, or is so before this time has passed.
 fn is_over(over: &UnixStream, within: Duration) -> bool {
     let within = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: i64::from(within.subsec_nanos()) };
-    // That the other side hung up is always told, whatever one asks for.
-    let polled = poll(&mut [PollFd::new(over, PollFlags::empty())], Some(&within)).map_err(io::Error::from);
+    // Nothing is ever said on it: all there is to read is the end.
+    let polled = poll(&mut [PollFd::new(over, PollFlags::IN)], Some(&within)).map_err(io::Error::from);
     polled.is_ok_and(|ready| ready > 0)
 }

@@ -3,7 +3,6 @@
 //! Some agents have their session's id from us. Of the others it is known once their first request
 //! has passed the proxy; until then what there is to tell waits.
 
-use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,11 +38,13 @@ struct Inner {
     waiting: Vec<(String, Time, FileChanged)>,
     /// How many resident processes this run has outlived.
     outlived: u32,
+    /// Nobody starts another.
+    abandoned: bool,
 }
 
 impl Story {
     pub(super) fn new(run: String, session: Option<SessionKey>, client: Client) -> Self {
-        let inner = Inner { client, session, waiting: Vec::new(), outlived: 0 };
+        let inner = Inner { client, session, waiting: Vec::new(), outlived: 0, abandoned: false };
         Self { run, inner: Mutex::new(inner), taken_up: Condvar::new() }
     }
 
@@ -69,7 +70,7 @@ impl Story {
     }
 
     /// To learn of it when the resident process is gone.
-    pub(super) fn hangup(&self) -> io::Result<Hangup> {
+    pub(super) fn hangup(&self) -> Hangup {
         self.lock().client.hangup()
     }
 
@@ -86,6 +87,12 @@ impl Story {
         inner.outlived += 1;
         self.taken_up.notify_all();
         Ok(())
+    }
+
+    /// There will be no other resident process: nobody need wait for one.
+    pub(super) fn abandon(&self) {
+        self.lock().abandoned = true;
+        self.taken_up.notify_all();
     }
 
     /// Files changed. What cannot be told now is told with the next change.
@@ -126,7 +133,8 @@ impl Story {
         let end = [self.event(&session, Source::Api, now(), body)];
         let before = inner.outlived;
         if !is_told(inner.client.observe(&end)) {
-            let again = self.taken_up.wait_timeout_while(inner, AGAIN, |inner| inner.outlived == before);
+            let again =
+                self.taken_up.wait_timeout_while(inner, AGAIN, |inner| inner.outlived == before && !inner.abandoned);
             let mut inner = again.unwrap_or_else(PoisonError::into_inner).0;
             self.tell_changes(&mut inner);
             let _ = inner.client.observe(&end);
