@@ -9,7 +9,6 @@ use belay_core::session::SESSION_FORMAT;
 use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Time, Verdict};
 use belay_store::session::{Card, Change};
 use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
-
 use serde::Serialize;
 
 use crate::cache::{Cache, Held};

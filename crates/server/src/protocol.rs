@@ -184,7 +184,10 @@ pub(crate) struct QuickEvents {
 
 impl<'a> QuickObserve<'a> {
     pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
-        let ask: Self = serde_json::from_slice(line).ok().filter(|_| line.len() <= MAX_EVENT_BYTES)?;
+        if line.len() > MAX_EVENT_BYTES {
+            return None;
+        }
+        let ask: Self = serde_json::from_slice(line).ok()?;
         ask.v.is_none_or(|v| (1..=PROTOCOL).contains(&v)).then_some(ask)
     }
 }

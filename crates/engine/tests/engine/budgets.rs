@@ -108,6 +108,14 @@ fn tokens_per_minute_have_a_limit_of_their_own() {
 }
 
 #[test]
+fn money_per_minute_has_one_too() {
+    // Ten cents an answer.
+    let limit = |rules: &mut Rules| rules.budget.usd_per_minute = 0.2;
+    let folder = Folder::new();
+    assert_eq!(until_held(&mut engine(&folder, limit), [("a", "/one", 1), ("b", "/two", 2)]), Some(20));
+}
+
+#[test]
 fn a_session_hears_what_is_left_and_a_replay_comes_to_the_same() {
     let folder = Folder::new();
     let limit = |rules: &mut Rules| {
