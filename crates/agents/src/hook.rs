@@ -160,7 +160,7 @@ impl Reply<'static> {
 
 impl Reply<'_> {
     /// Why the agent is held back, if it is.
-    pub(crate) fn hold(&self) -> Option<&str> {
+    pub fn hold(&self) -> Option<&str> {
         match self.verdict {
             Verdict::Hold { reason, .. } | Verdict::Stop { reason, .. } => Some(reason),
             Verdict::Go | Verdict::Nudge { .. } => None,

@@ -42,4 +42,7 @@ pub struct Answer {
     /// A process to interrupt once that is said, because its hooks cannot stop it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<u32>,
+    /// Why, for whoever reads what that process prints: interrupted, it may not get to say it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }

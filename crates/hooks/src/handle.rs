@@ -50,7 +50,9 @@ pub fn handle(desk: &Desk, watch: &mut dyn Watch, ask: &Ask) -> Answer {
     if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
         watch.observe(vec![proof(ask, &session, finding)]);
     }
-    Answer { say: String::from_utf8(say).unwrap_or_default(), interrupt: interrupted(dialect, &heard, &reply, ask) }
+    let interrupt = interrupted(dialect, &heard, &reply, ask);
+    let reason = interrupt.and(reply.hold()).unwrap_or_default().to_owned();
+    Answer { say: String::from_utf8(say).unwrap_or_default(), interrupt, reason }
 }
 
 /// What the agent is to hear.

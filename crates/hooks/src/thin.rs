@@ -56,6 +56,7 @@ pub fn main(args: impl Iterator<Item = OsString>) {
         Ok(answer) => {
             say(answer.say.as_bytes());
             if let Some(pid) = answer.interrupt {
+                process::tell(pid, &answer.reason);
                 process::interrupt(pid);
             }
         }

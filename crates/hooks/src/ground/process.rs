@@ -65,6 +65,14 @@ fn look(pid: u32) -> Option<Process> {
     Some(Process { pid, parent: parent.parse().ok()?, name, args })
 }
 
+/// Says something where a process prints its errors, if the system lets us. Only ever behind what is there.
+pub fn tell(pid: u32, text: &str) {
+    use std::io::Write;
+    let errors = std::fs::OpenOptions::new().append(true).open(format!("/proc/{pid}/fd/2"));
+    // Where that does not work, the agent's own words have to do.
+    let _ = errors.and_then(|mut errors| errors.write_all(format!("\nBelay: {}\n", text.trim()).as_bytes()));
+}
+
 /// Interrupts a process, as Ctrl-C would.
 pub fn interrupt(pid: u32) {
     use rustix::process::{Pid, Signal, kill_process};
