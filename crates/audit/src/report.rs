@@ -12,4 +12,3 @@ pub use html::html;
 pub use lines::{AlarmLine, Line, SavedLine, SessionLine, TotalLine, lines, total};
 pub use names::Names;
 pub use text::text;
-pub use words::tokens;

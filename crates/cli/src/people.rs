@@ -43,7 +43,7 @@ pub(crate) fn clock(at: Time) -> String {
     }
 }
 
-pub(crate) use belay_audit::report::tokens as count;
+pub(crate) use belay_core::detect::tokens as count;
 
 /// Dollars and cents; a dash where the price is not known.
 pub(crate) fn money(micros: u64) -> String {

@@ -22,4 +22,4 @@ pub use claim::{Claim, Matcher, Strength};
 pub use patterns::{Pattern, Trigger};
 pub use view::View;
 pub(crate) use words::VOICE;
-pub use words::Words;
+pub use words::{Words, tokens};

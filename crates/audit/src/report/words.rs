@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use belay_core::Time;
+pub(super) use belay_core::detect::tokens;
 use jiff::tz::TimeZone;
 
 /// 18,204
@@ -16,16 +17,6 @@ pub(super) fn count(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// 950, 12.3k, 4.5M, 1.9G
-pub fn tokens(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1}M", number as f64 / 1e6),
-        _ => format!("{:.1}G", number as f64 / 1e9),
-    }
 }
 
 /// $1,204.18

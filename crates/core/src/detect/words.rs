@@ -64,6 +64,16 @@ pub(crate) fn dollars(micros: u64) -> String {
     format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
 }
 
+/// 950, 12.3k, 4.5M, 1.9G
+pub fn tokens(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1}M", number as f64 / 1e6),
+        _ => format!("{:.1}G", number as f64 / 1e9),
+    }
+}
+
 /// "12 minutes".
 pub(crate) fn minutes(millis: u64) -> String {
     match millis / 60_000 {

@@ -1,7 +1,7 @@
 //! A budget a person set is used up, or nearly.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::dollars;
+use crate::detect::words::{dollars, tokens};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
@@ -29,7 +29,7 @@ fn say(view: &View<'_>, claim: &Claim) -> Words {
         sentence: format!(
             "{} % of the {what} is used ({} tokens, {} so far).",
             claim.count,
-            spent.usage.total(),
+            tokens(spent.usage.total()),
             dollars(spent.cost_micros)
         ),
         unchanged: "the limit a person set".to_owned(),

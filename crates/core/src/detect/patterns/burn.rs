@@ -1,7 +1,7 @@
 //! Tokens, money and minutes go by, and nothing shows for it.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::{dollars, minutes};
+use crate::detect::words::{dollars, minutes, tokens};
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
@@ -39,7 +39,7 @@ fn say(view: &View<'_>, _: &Claim) -> Words {
         sentence: format!(
             "{} calls, {} tokens{} and {} have gone by since anything new was seen or changed.",
             view.session.busy_calls(),
-            since.usage.total(),
+            tokens(since.usage.total()),
             if since.cost_micros > 0 { format!(", {}", dollars(since.cost_micros)) } else { String::new() },
             minutes(since.millis),
         ),

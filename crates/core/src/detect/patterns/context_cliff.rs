@@ -1,6 +1,7 @@
 //! The model's window is nearly full: soon it forgets, or is cut off.
 
 use super::{Pattern, Trigger};
+use crate::detect::words::tokens;
 use crate::detect::{Claim, Matcher, Strength, View, Words};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
@@ -22,9 +23,14 @@ fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
 }
 
 fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let (tokens, window) = view.session.meter().fill;
+    let (filled, window) = view.session.meter().fill;
     Words {
-        sentence: format!("The model's window is {} % full ({tokens} of {window} tokens).", claim.count),
+        sentence: format!(
+            "The model's window is {} % full ({} of {} tokens).",
+            claim.count,
+            tokens(filled),
+            tokens(window)
+        ),
         unchanged: "every further call carries all of it".to_owned(),
         progress: "a compaction, or a new session with a short summary",
         tips: &[
