@@ -1,3 +1,5 @@
+//! The bodies Loop Watchdog's clients expect.
+
 use super::*;
 
 const NOW: Time = Time::from_millis(1_794_765_370_250);

@@ -1,3 +1,5 @@
+//! Endings of every API, read back as a client reads them.
+
 use serde_json::Value;
 
 use super::*;

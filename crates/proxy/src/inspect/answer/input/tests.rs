@@ -1,3 +1,5 @@
+//! Which inputs are whole, and that half ones can never be run.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

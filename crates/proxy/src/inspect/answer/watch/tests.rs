@@ -1,3 +1,5 @@
+//! What counts as chanting while an answer streams, in text and in calls.
+
 use std::fmt::Write;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Compressed streams with a last block of ours, unpacked by others.
+
 use std::io::Write;
 
 use flate2::Compression;
