@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 /// A conversation of about a given size.
 pub(crate) struct Conversation {
     messages: String,
+    /// How much of `messages` is the beginning.
+    beginning: usize,
     size: usize,
     turn: usize,
     streaming: bool,
@@ -12,29 +14,31 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(size: usize, streaming: bool) -> Self {
-        let mut talk = Self { messages: String::new(), size, turn: 0, streaming };
-        talk.messages.push_str(
-            r#"{"role":"system","content":"You are a coding agent."},{"role":"user","content":"Fix the tests."}"#,
+        let files = lines("context", (size / 90).saturating_sub(8));
+        let messages = format!(
+            r#"{{"role":"system","content":"You are a coding agent."}},{{"role":"user","content":"Make the tests pass.\\n{files}"}}"#
         );
-        while talk.messages.len() + 600 < size {
-            talk.grow();
-        }
-        talk
+        Self { beginning: messages.len(), messages, size, turn: 0, streaming }
     }
 
-    /// Another call and its result: code-like text, with the escapes that code has. A conversation
-    /// that got too long for its class starts anew, as an agent's does after compaction.
+    /// Another call and its result, as of an agent that gets on: it writes a step, and the step's test passes. A
+    /// conversation that got too long for its class goes back to its beginning, as an agent's does after compaction.
     pub(crate) fn grow(&mut self) {
         if self.messages.len() > self.size + self.size / 4 + 2000 {
-            *self = Self::new(self.size, self.streaming);
+            self.messages.truncate(self.beginning);
         }
-        let turn = self.turn;
-        let line = format!(
-            "fn step_{turn}() -> Result<(), Error> {{\\n    let value = \\\"{turn}\\\";\\n    check(value)?;\\n}}\\n"
-        );
-        let output = line.repeat(6);
+        let (turn, step) = (self.turn, self.turn / 2);
+        let code = lines(&format!("step_{step}"), if self.size < 10_000 { 1 } else { 6 });
+        let (tool, input, output) = match turn % 2 {
+            0 => ("write", format!(r#"\"filePath\":\"src/step_{step}.rs\",\"content\":\"step {step}\""#), code),
+            _ => (
+                "bash",
+                format!(r#"\"command\":\"cargo test step_{step}\""#),
+                format!("{code}test step_{step} ... ok\\n\\ntest result: ok. 1 passed; 0 failed"),
+            ),
+        };
         self.messages.push_str(&format!(
-            r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{turn}","type":"function","function":{{"name":"bash","arguments":"{{\"command\":\"sed -n {turn}p src/lib.rs\"}}"}}}}]}},{{"role":"tool","tool_call_id":"call_{turn}","content":"{output}"}}"#
+            r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{turn}","type":"function","function":{{"name":"{tool}","arguments":"{{{input}}}"}}}}]}},{{"role":"tool","tool_call_id":"call_{turn}","content":"{output}"}}"#
         ));
         self.turn += 1;
     }
@@ -42,7 +46,9 @@ impl Conversation {
     /// The request as it stands now, with further header `lines`.
     pub(crate) fn request(&self, host: SocketAddr, session: &str, lines: &str) -> Vec<u8> {
         let stream = if self.streaming { r#""stream":true,"stream_options":{"include_usage":true},"# } else { "" };
-        let body_len = self.messages.len() + stream.len() + r#"{"model":"m",}"#.len() + r#""messages":[]"#.len();
+        // Without tools it would not be a turn of an agent, but a title or a summary, which is hardly looked at.
+        let tools = r#""tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object"}}}]"#;
+        let body_len = self.messages.len() + stream.len() + r#"{"model":"m","messages":[],}"#.len() + tools.len();
         let accept = if self.streaming { "text/event-stream" } else { "application/json" };
         let mut request = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nauthorization: Bearer sk-bench\r\n\
@@ -53,7 +59,15 @@ impl Conversation {
         request.push_str(stream);
         request.push_str(r#""messages":["#);
         request.push_str(&self.messages);
-        request.push_str("]}");
+        request.push_str("],");
+        request.push_str(tools);
+        request.push('}');
         request.into_bytes()
     }
+}
+
+/// So many lines of code, with the escapes that code has in JSON.
+fn lines(name: &str, count: usize) -> String {
+    let line = |n: usize| format!("fn {name}_{n}() -> Result<(), Error> {{\\n    check(\\\"{name} {n}\\\")?;\\n}}\\n");
+    (0..count).map(line).collect()
 }

@@ -57,12 +57,16 @@ fn family(pid: u32) -> Vec<u32> {
     all
 }
 
-/// CPU time of a process and everything it started.
-pub(crate) fn cpu(pid: u32) -> Duration {
+/// CPU time of a process and everything it started, in all threads or in those of one name.
+pub(crate) fn cpu(pid: u32, thread: &str) -> Duration {
     let mut nanos = 0;
     for pid in family(pid) {
         let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { continue };
         for task in tasks.flatten() {
+            let name = || std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            if !thread.is_empty() && name().trim() != thread {
+                continue;
+            }
             let stat = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
             nanos += stat.split_whitespace().next().and_then(|first| first.parse::<u64>().ok()).unwrap_or(0);
         }

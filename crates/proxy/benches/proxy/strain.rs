@@ -29,12 +29,14 @@ fn flood(address: SocketAddr, lines: &str, clients: usize, session: &str) -> Flo
         let all: Vec<_> = (0..clients)
             .map(|index| {
                 scope.spawn(move || {
-                    let request =
-                        Conversation::new(1 << 10, false).request(address, &format!("{session}{index}"), lines);
+                    let mut talk = Conversation::new(1 << 10, false);
+                    let session = format!("{session}{index}");
                     let mut client = Client::new(address);
                     let mut timings = Vec::new();
                     while Instant::now() < until {
-                        timings.push(client.ask(&request).total);
+                        // Who asked the same again and again would be stopped.
+                        talk.grow();
+                        timings.push(client.ask(&talk.request(address, &session, lines)).total);
                     }
                     timings
                 })
@@ -59,7 +61,7 @@ pub(crate) fn throughput(targets: &[Target], direct: SocketAddr) {
         for (index, slot) in best.iter_mut().enumerate() {
             let target = index.checked_sub(1).map(|at| targets[at]);
             let (address, lines) = target.map_or((direct, &none), |target| (target.address, &target.lines));
-            let spent = || target.map(|target| cpu(target.process.id())).unwrap_or_default();
+            let spent = || target.map(|target| cpu(target.process.id(), "")).unwrap_or_default();
             let before = spent();
             let flood = flood(address, lines, CLIENTS, &format!("flood{round}-"));
             let cost = spent().saturating_sub(before);
@@ -112,7 +114,7 @@ pub(crate) fn growth(target: &Target, scratch: &Path) {
     const CLIENTS: usize = 16;
     println!("\n1 KB through {} by sessions in the store; microseconds", target.name);
     println!("{:>10} {:>8} {:>8} {:>10}", "sessions", "p50", "p99", "memory MB");
-    let mut known = 0;
+    let (mut known, mut talk) = (0, Conversation::new(1 << 10, false));
     for wanted in [100, 1_000, 10_000, 100_000] {
         let next = AtomicUsize::new(known);
         std::thread::scope(|scope| {
@@ -132,9 +134,12 @@ pub(crate) fn growth(target: &Target, scratch: &Path) {
         });
         known = wanted;
         let stored = written(scratch, wanted);
-        let request = Conversation::new(1 << 10, false).request(target.address, "grown0", "");
         let mut client = Client::new(target.address);
-        let timings: Vec<Duration> = (0..1000).map(|_| client.ask(&request).total).collect();
+        let mut ask = || {
+            talk.grow();
+            client.ask(&talk.request(target.address, "grown0", "")).total
+        };
+        let timings: Vec<Duration> = (0..1000).map(|_| ask()).collect();
         let at = |percent| micros(percentile(timings.iter().copied(), percent));
         println!("{stored:>10} {:>8.0} {:>8.0} {:>10.1}", at(50), at(99), memory(target.process.id()) as f64 / 1e6);
     }

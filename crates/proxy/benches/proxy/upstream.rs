@@ -3,8 +3,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const CHUNKS: usize = 50;
+
+static ANSWERS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn serve() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -16,10 +19,10 @@ pub(crate) fn serve() {
 
 fn answer_all(mut stream: TcpStream) {
     stream.set_nodelay(true).expect("nodelay");
-    let body = br#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}"#;
+    let body = r#"{"id":"chatcmpl-00000000","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Step 00000000 is done."},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}"#;
     let mut plain =
         format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
-    plain.push_str(std::str::from_utf8(body).expect("text"));
+    plain.push_str(body);
     let mut buf = vec![0; 1 << 20];
     let mut have = 0;
     loop {
@@ -46,20 +49,29 @@ fn answer_all(mut stream: TcpStream) {
             }
         }
         have = 0;
-        let sent = if streaming { stream_answer(&mut stream) } else { stream.write_all(plain.as_bytes()) };
+        // Every answer has an id of its own: one that was seen before would not be recorded again.
+        let id = format!("{:08}", ANSWERS.fetch_add(1, Ordering::Relaxed));
+        let sent = match streaming {
+            true => stream_answer(&mut stream, &id),
+            false => stream.write_all(plain.replace("00000000", &id).as_bytes()),
+        };
         if sent.is_err() {
             return;
         }
     }
 }
 
-fn stream_answer(stream: &mut TcpStream) -> std::io::Result<()> {
+fn stream_answer(stream: &mut TcpStream, id: &str) -> std::io::Result<()> {
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
     for _ in 0..CHUNKS {
-        let event = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"some "},"finish_reason":null}]}"#;
+        let event = format!(
+            r#"data: {{"id":"chatcmpl-{id}","object":"chat.completion.chunk","created":1,"model":"m","choices":[{{"index":0,"delta":{{"content":"some "}},"finish_reason":null}}]}}"#
+        );
         stream.write_all(format!("{:x}\r\n{event}\n\n\r\n", event.len() + 2).as_bytes())?;
     }
-    let last = "data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}}\n\ndata: [DONE]\n\n";
+    let last = format!(
+        "data: {{\"id\":\"chatcmpl-{id}\",\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":100,\"completion_tokens\":50}}}}\n\ndata: [DONE]\n\n"
+    );
     stream.write_all(format!("{:x}\r\n{last}\r\n0\r\n\r\n", last.len()).as_bytes())
 }
 
