@@ -170,7 +170,7 @@ fn fact(event: &Event) -> Option<u64> {
         }
         _ => false,
     };
-    native.then(|| Digest::of(event.identity()).0)
+    native.then(|| event.fingerprint().0)
 }
 
 /// A session that is being replayed.

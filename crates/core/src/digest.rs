@@ -36,6 +36,20 @@ impl Digest {
         Self(hasher.digest())
     }
 
+    /// As [`Digest::of_pieces`] of two, which are short for the most part: then it is several times as quick.
+    pub fn of_two(first: &str, second: &str) -> Self {
+        let mut room = [0; 240];
+        let (len, both) = (first.len(), first.len() + second.len());
+        match room.get_mut(..both) {
+            Some(room) => {
+                room[..len].copy_from_slice(first.as_bytes());
+                room[len..].copy_from_slice(second.as_bytes());
+                Self::of(room)
+            }
+            None => Self::of_pieces([first, second]),
+        }
+    }
+
     /// The 16 hex digits.
     fn hex(self) -> [u8; 16] {
         let mut hex = [0; 16];

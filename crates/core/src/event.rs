@@ -30,9 +30,12 @@ pub use tool::*;
 pub use wire::{EventError, KINDS, MAX_EVENT_BYTES};
 pub use work::*;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Digest;
 use crate::key::SessionKey;
 use crate::time::Time;
 
@@ -109,9 +112,17 @@ impl Event {
 
     /// What makes this the same fact as another event of the session. Falls back to the event id.
     pub fn identity(&self) -> String {
-        match self.body.native_identity() {
-            Some(native) => native,
-            None => format!("id:{}", self.id),
-        }
+        let (kind, id) = self.identity_pieces();
+        format!("{kind}{id}")
+    }
+
+    /// The identity as a digest: what sessions and stores know events by.
+    pub fn fingerprint(&self) -> Digest {
+        let (kind, id) = self.identity_pieces();
+        Digest::of_two(kind, &id)
+    }
+
+    fn identity_pieces(&self) -> (&'static str, Cow<'_, str>) {
+        self.body.native_identity().unwrap_or(("id:", Cow::Borrowed(&self.id)))
     }
 }

@@ -79,7 +79,7 @@ impl Memory {
         self.refresh(around, &event.session);
         let Some(overlay) = self.sessions.get_mut(&event.session) else { return Decision::default() };
         let session = &mut overlay.session;
-        let identity = Digest::of(event.identity());
+        let identity = event.fingerprint();
         if session.has_seen(identity) {
             return again(session, &event);
         }

@@ -1,5 +1,7 @@
 //! What can happen in a session.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,24 +102,28 @@ impl Body {
         }
     }
 
-    /// Identity by the agent's own ids; `None` where the event id must do.
-    pub(super) fn native_identity(&self) -> Option<String> {
+    /// Identity by the agent's own ids, in two pieces; `None` where the event id must do.
+    pub(super) fn native_identity(&self) -> Option<(&'static str, Cow<'_, str>)> {
+        fn named<'a>(kind: &'static str, id: &'a Option<String>) -> Option<(&'static str, Cow<'a, str>)> {
+            id.as_deref().map(|id| (kind, Cow::Borrowed(id)))
+        }
         match self {
-            Self::ToolCalled(call) => call.call.as_ref().map(|id| format!("call:{id}")),
-            Self::ToolReturned(result) => result.call.as_ref().map(|id| format!("result:{id}")),
+            Self::ToolCalled(call) => named("call:", &call.call),
+            Self::ToolReturned(result) => named("result:", &result.call),
             Self::Learned(fact) => Some(fact.identity()),
-            Self::ModelAsked(ask) => ask.request.as_ref().map(|id| format!("ask:{id}")),
-            Self::ModelAnswered(answer) => answer.response.as_ref().map(|id| format!("answer:{id}")),
-            Self::Committed(commit) => Some(format!("commit:{}", commit.sha)),
-            Self::SubAgentStarted(sub) => Some(format!("sub-start:{}", sub.child)),
+            Self::ModelAsked(ask) => named("ask:", &ask.request),
+            Self::ModelAnswered(answer) => named("answer:", &answer.response),
+            Self::Committed(commit) => Some(("commit:", Cow::Borrowed(&commit.sha))),
+            Self::SubAgentStarted(sub) => Some(("sub-start:", sub.child.to_string().into())),
             Self::SubAgentsSpent(told) => {
                 let Spent { calls, usage, cost_micros, .. } = told.beneath;
-                Some(format!("sub-spent:{calls}:{}:{cost_micros}", usage.total()))
+                Some(("sub-spent:", format!("{calls}:{}:{cost_micros}", usage.total()).into()))
             }
-            Self::SharedSpent(SharedSpent { day, project, account }) => Some(format!(
-                "shared-spent:{day}:{}:{}:{}:{}",
-                project.tokens, project.cost_micros, account.tokens, account.cost_micros
-            )),
+            Self::SharedSpent(SharedSpent { day, project, account }) => {
+                let Paid { tokens, cost_micros } = project;
+                let told = format!("{day}:{tokens}:{cost_micros}:{}:{}", account.tokens, account.cost_micros);
+                Some(("shared-spent:", told.into()))
+            }
             _ => None,
         }
     }

@@ -1,5 +1,7 @@
 //! Tool calls, their results, and what was learned of them later.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,12 +75,12 @@ pub struct Learned {
 }
 
 impl Learned {
-    pub(super) fn identity(&self) -> String {
+    pub(super) fn identity(&self) -> (&'static str, Cow<'_, str>) {
         match (&self.call, &self.response) {
-            (Some(call), _) => format!("learned-exit:{call}"),
+            (Some(call), _) => ("learned-exit:", Cow::Borrowed(call)),
             // Usage of an answer is the same fact whether it came with the answer or after it.
-            (None, Some(response)) => format!("answer:{response}"),
-            (None, None) => "learned:nothing".to_owned(),
+            (None, Some(response)) => ("answer:", Cow::Borrowed(response)),
+            (None, None) => ("learned:", Cow::Borrowed("nothing")),
         }
     }
 }

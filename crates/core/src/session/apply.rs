@@ -14,7 +14,7 @@ use crate::time::Time;
 impl Session {
     /// Takes one event in and tells what follows from it. An event seen before changes nothing.
     pub fn apply(&mut self, event: &Event, rules: &Rules) -> Vec<Effect> {
-        let identity = Digest::of(event.identity());
+        let identity = event.fingerprint();
         if !self.identities.insert(identity) {
             return Vec::new();
         }
@@ -247,7 +247,7 @@ impl Session {
 
     /// The verdict on an event that was just applied.
     pub fn verdict(&self, event: &Event) -> Verdict {
-        if event.asks() { self.answer_again(Digest::of(event.identity())) } else { Verdict::Go }
+        if event.asks() { self.answer_again(event.fingerprint()) } else { Verdict::Go }
     }
 }
 

@@ -58,7 +58,7 @@ impl Session {
         let mut before = self.window.calls().range(..at).rev().filter(|call| due.matcher.fits(call));
         let as_before = before.find_map(|call| call.answer.clone()).filter(|_| repeats);
         let verdict = Verdict::Nudge { finding: due.finding, message: due.message };
-        self.remember_answer(Digest::of(event.identity()), verdict);
+        self.remember_answer(event.fingerprint(), verdict);
         if let Some(call) = self.window.get_mut(at) {
             call.traits.set(Traits::DENIED, true);
             call.answer = as_before;
@@ -195,7 +195,7 @@ impl Session {
         let due = if only_channel { self.tracks.take_any_due() } else { self.tracks.take_due_turn() };
         if let Some(due) = due {
             let verdict = Verdict::Nudge { finding: due.finding, message: due.message };
-            self.remember_answer(Digest::of(event.identity()), verdict);
+            self.remember_answer(event.fingerprint(), verdict);
         }
     }
 
