@@ -96,7 +96,7 @@ impl Desk<'_> {
         let mut unbooked = false;
         for event in events {
             let place = self.seat(&mut *transaction, &mut table, &event.session, event.at)?;
-            if matches!(&event.body, Body::ModelAsked(ask) if !ask.auxiliary) {
+            if self.settles_first(&table.working[place].held.session, event) {
                 // Others may have used up what it is about to ask for, a moment ago at that.
                 if std::mem::take(&mut unbooked) {
                     held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
@@ -218,7 +218,7 @@ impl Desk<'_> {
         w: &mut Working,
         event: &Event,
     ) -> Result<Answer> {
-        let identity = Digest::of(event.identity());
+        let identity = event.fingerprint();
         if w.held.session.has_seen(identity) {
             return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }

@@ -1,7 +1,7 @@
 //! Budgets that sessions share: what one of them spends, the others of its project and account have left no more.
 
 use belay_core::event::{Paid, SharedSpent};
-use belay_core::{Body, Effect, Event, Source, Time};
+use belay_core::{Body, Effect, Event, Session, Source, Time};
 use belay_store::{Result, Transaction};
 
 use crate::batch::{Desk, Table, project};
@@ -9,6 +9,14 @@ use crate::batch::{Desk, Table, project};
 const DAY_MILLIS: i64 = 86_400_000;
 
 impl Desk<'_> {
+    /// Whether an event has to wait until all that was spent is booked: a question by one who shares a budget, or whose
+    /// answers others will pay for from now on. Everybody else is booked once, at the end.
+    pub(crate) fn settles_first(&self, session: &Session, event: &Event) -> bool {
+        let Body::ModelAsked(ask) = &event.body else { return false };
+        let is_paid_by_others = ask.account.is_some() && ask.account != session.account;
+        !ask.auxiliary && (is_paid_by_others || self.rules.rules_for(project(session, event)).budget.is_shared())
+    }
+
     /// Books what a session has spent since it was last booked, and lets it know what is spent in all. Returns
     /// what follows. With `asks` it is told even if it spent nothing: others may have.
     pub(crate) fn share(
