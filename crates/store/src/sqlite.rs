@@ -3,6 +3,7 @@
 //! One connection per [`SqliteStore`]; open another for another thread. Connections are made in [`open`] only, so
 //! that every one has the same settings.
 
+mod append;
 mod card;
 mod events;
 mod fault;
@@ -15,10 +16,10 @@ mod records;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod tips;
 mod transaction;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use belay_core::{Digest, Incident, SessionKey, Time};
@@ -31,7 +32,8 @@ use crate::error::Result;
 use crate::outbox::{Message, MessageState};
 use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
 use crate::retention::{Pruned, Retention};
-use crate::session::{Page, SessionId, SessionQuery, SessionRow, Stored};
+use crate::session::{Page, SessionQuery, SessionRow, Stored};
+use tips::Tips;
 
 /// A store in one SQLite file.
 #[derive(Debug)]
@@ -41,9 +43,7 @@ pub struct SqliteStore {
     read_only: bool,
     /// How the connection syncs at present; changing it costs a statement.
     durability: Cell<Durability>,
-    /// The last events we wrote of some sessions: number and place in the log. Has another process written since, what
-    /// builds on them is refused by the session's version.
-    tips: RefCell<HashMap<SessionId, (u64, i64)>>,
+    tips: RefCell<Tips>,
 }
 
 impl SqliteStore {

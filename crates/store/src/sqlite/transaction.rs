@@ -7,25 +7,23 @@ use belay_core::event::Paid;
 use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::append::Written;
 use super::sessions::{self, to_json};
 use super::{SqliteStore, card, outbox, records};
-use crate::api::{Durability, Transaction, UNFILED};
+use crate::api::{Durability, Transaction};
 use crate::error::{Result, StoreError};
 use crate::outbox::{Message, NewMessage};
 use crate::records::{NewEvent, Note, Tombstone};
 use crate::session::{Change, Head, SessionId, Snapshot, Stored};
 
-/// Sessions whose last event is kept at hand.
-const MOST_TIPS: usize = 1024;
-
 /// How far up the family tree costs are carried.
 const MAX_DEPTH: usize = 32;
 
 pub(super) struct SqliteTransaction<'a> {
-    store: &'a SqliteStore,
+    pub(super) store: &'a SqliteStore,
     open: bool,
-    /// Number and place of the last event of those that got one here.
-    tips: Vec<(SessionId, (u64, i64))>,
+    /// The last event of those that got one here.
+    pub(super) tips: Vec<(SessionId, Written)>,
 }
 
 impl<'a> SqliteTransaction<'a> {
@@ -46,22 +44,11 @@ impl<'a> SqliteTransaction<'a> {
         Ok(Self { store, open: true, tips: Vec::new() })
     }
 
-    /// The last event the session got here, if any.
-    fn tip(&self, session: SessionId) -> Option<i64> {
-        self.tips.iter().rev().find(|(of, _)| *of == session).map(|(_, (_, tip))| *tip)
-    }
-
-    /// The event before the one with this number, if we wrote it.
-    fn before(&self, session: SessionId, seq: u64) -> Option<i64> {
-        let known = || self.store.tips.borrow().get(&session).copied();
-        self.tip(session).or_else(|| known().filter(|(last, _)| last + 1 == seq).map(|(_, tip)| tip))
-    }
-
-    fn conn(&self) -> &'a Connection {
+    pub(super) fn conn(&self) -> &'a Connection {
         &self.store.conn
     }
 
-    fn run<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
+    pub(super) fn run<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
         self.store.explain(result)
     }
 
@@ -82,21 +69,6 @@ impl<'a> SqliteTransaction<'a> {
         }
         Ok(found)
     }
-}
-
-/// Files the identities of the last events up to the one at `tip`. Their places are all over the index, so each of them
-/// alone would cost a page of the write-ahead log; together they share some.
-fn file_identities(conn: &Connection, session: SessionId, tip: i64, seq: u64) -> rusqlite::Result<()> {
-    conn.prepare_cached(
-        "WITH RECURSIVE chain (prev, identity) AS (
-             SELECT prev, identity FROM events WHERE ord = ?2
-             UNION ALL
-             SELECT e.prev, e.identity FROM chain JOIN events e ON e.ord = chain.prev WHERE e.seq > ?3
-         )
-         INSERT OR IGNORE INTO identities SELECT ?1, identity FROM chain ORDER BY identity",
-    )?
-    .execute(params![session.0, tip, seq - UNFILED])
-    .map(drop)
 }
 
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
@@ -152,34 +124,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
-        let added = self.run(
-            self.conn()
-                .prepare_cached(
-                    "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-                     SELECT ?1, ?2, coalesce(?3, (SELECT tip FROM sessions WHERE id = ?1)), ?4, ?5, ?6, ?7, ?8
-                     WHERE NOT EXISTS (SELECT 1 FROM identities WHERE session = ?1 AND identity = ?4)",
-                )
-                .and_then(|mut s| {
-                    s.execute(params![
-                        session.0,
-                        event.seq,
-                        self.before(session, event.seq),
-                        event.identity.0.cast_signed(),
-                        event.at.millis(),
-                        event.kind,
-                        event.rules.0.cast_signed(),
-                        event.json
-                    ])
-                }),
-        )?;
-        if added == 1 {
-            let tip = self.conn().last_insert_rowid();
-            self.tips.push((session, (event.seq, tip)));
-            if event.seq.is_multiple_of(UNFILED) {
-                self.run(file_identities(self.conn(), session, tip, event.seq))?;
-            }
-        }
-        Ok(added == 1)
+        self.put_event(session, event)
     }
 
     fn save(&mut self, session: SessionId, change: &Change<'_>) -> Result<()> {
@@ -207,7 +152,7 @@ impl Transaction for SqliteTransaction<'_> {
                     session.0,
                     change.from,
                     change.to,
-                    self.tip(session),
+                    self.tip(session).map(|written| written.ord),
                     card.facts.project,
                     clamp(card.counters.calls),
                     clamp(card.spent.usage.total()),
@@ -401,10 +346,9 @@ impl Transaction for SqliteTransaction<'_> {
         self.run(execute(self.conn(), "COMMIT"))?;
         self.open = false;
         let mut tips = self.store.tips.borrow_mut();
-        if tips.len() > MOST_TIPS {
-            tips.clear();
+        for (session, Written { seq, ord, follows }) in self.tips.drain(..) {
+            tips.set(session, seq, ord, follows);
         }
-        tips.extend(self.tips.drain(..));
         Ok(())
     }
 }
