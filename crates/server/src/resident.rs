@@ -115,8 +115,10 @@ impl Shared {
                 Body::ModelAsked(ask) if sharing && !ask.auxiliary => Touched { paid: false, told: Some(known) },
                 _ => continue,
             };
-            let all = touched.entry(event.session.clone()).or_default();
-            *all = Touched { paid: all.paid || touch.paid, told: touch.told.or(all.told) };
+            match touched.get_mut(&event.session) {
+                Some(all) => *all = Touched { paid: all.paid || touch.paid, told: touch.told.or(all.told) },
+                None => drop(touched.insert(event.session.clone(), touch)),
+            }
         }
         let answers = self.writer.observe(events);
         self.purses.spent(touched.values().filter(|touched| touched.paid).count());

@@ -167,14 +167,13 @@ impl Writer {
     /// batch after it was queued or called, because jobs are taken in order.
     fn lead(&self) {
         let (sizes, seats, events) = self.next_batch();
-        let about: Vec<(SessionKey, bool)> =
-            events.iter().map(|event| (event.session.clone(), matches!(event.body, Body::ModelAsked(_)))).collect();
+        let (sessions, about) = whom(&events);
         let answers = match catch_unwind(AssertUnwindSafe(|| {
             let mut engine = lock(&self.engine);
             let answers = engine.observe_batch(events);
             for ((session, asked), answer) in about.iter().zip(&answers) {
                 if let Ok(observed) = answer {
-                    self.standings.note(session, *asked, &observed.decision);
+                    self.standings.note(&sessions[*session], *asked, &observed.decision);
                 }
             }
             answers
@@ -236,6 +235,19 @@ impl Writer {
     pub fn commits(&self) -> &Commits {
         &self.committed
     }
+}
+
+/// Whose the events are, by their place among the sessions, and which of them ask. Events of one session come in rows.
+fn whom(events: &[Event]) -> (Vec<SessionKey>, Vec<(usize, bool)>) {
+    let mut sessions: Vec<SessionKey> = Vec::new();
+    let mut about = Vec::with_capacity(events.len());
+    for event in events {
+        if sessions.last() != Some(&event.session) {
+            sessions.push(event.session.clone());
+        }
+        about.push((sessions.len() - 1, matches!(event.body, Body::ModelAsked(_))));
+    }
+    (sessions, about)
 }
 
 /// Wakes those who follow the log.
