@@ -1,13 +1,18 @@
 //! A conversation that comes again and again, each time a little longer.
 //!
 //! Every request repeats the whole history. To read only what is new, a few checkpoints are kept:
-//! the end of a message, and the hash of everything before it. If the hash is still the same, so is
-//! everything before. Agents do change their history a little (a cache mark moves, an old result is
-//! dropped), so there are several checkpoints: the last few messages, and ever wider apart before.
+//! the end of a message, and a hash that tells whether it still ends there. Agents do change their
+//! history a little (a cache mark moves, an old result is dropped), so there are several checkpoints:
+//! the last few messages, and ever wider apart before.
+//!
+//! A megabyte of history is not hashed from end to end with every request. Nothing is read again
+//! before a checkpoint, so what matters is that nothing has moved: a change that makes the history
+//! longer or shorter moves everything behind it. Hashed are the fields before the messages, which are
+//! not read again either, the last few thousand bytes, and samples of what lies between.
 
 use std::ops::Range;
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::api::Api;
 use super::scan::Scan;
@@ -18,15 +23,24 @@ const CHECKPOINTS: usize = 8;
 /// on for days before we saw it, and only its recent past says how it is doing now.
 const RECENT: usize = 64;
 
+/// How many bytes before a checkpoint are hashed without a gap.
+const CLOSE: usize = 4096;
+/// Farther back there is one sample in so many bytes.
+const STRIDE: usize = 4096;
+const SAMPLE: usize = 64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Checkpoint {
     /// How many bytes there are up to and including the message.
     offset: usize,
-    /// Their hash.
+    /// See [`hash`].
     hash: u64,
     /// How many messages there are up to here.
     messages: usize,
 }
+
+/// Where nothing is known yet.
+const NOTHING: Checkpoint = Checkpoint { offset: 0, hash: 0, messages: 0 };
 
 /// What is kept of one conversation between its requests.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +48,8 @@ pub(crate) struct Conversation {
     checkpoints: Vec<Checkpoint>,
     /// What the fields before the messages said; they are part of what the hashes cover.
     before: Fields,
+    /// Where the messages begin.
+    begin: usize,
 }
 
 /// What a request says beside its messages.
@@ -60,86 +76,80 @@ pub(crate) struct News {
 impl Conversation {
     /// Reads what is new in a request; `None` when its shape is none we know.
     pub(crate) fn read(&mut self, api: Api, body: &[u8]) -> Option<News> {
-        let (hasher, known) = self.known(body);
-        let mut walk = Walk { body, hasher, hashed: known.offset, ends: Vec::new() };
-        let mut fields = Fields::default();
+        let known = self.known(body);
         let mut messages = Vec::new();
-        let mut scan;
-        if known.offset > 0 {
-            fields = self.before.clone();
-            scan = Scan::new(body, known.offset);
-            walk.messages(&mut scan, &mut messages)?;
-        } else {
-            scan = Scan::new(body, 0);
+        let (mut before, mut begin) = (None, self.begin);
+        let mut listed = true;
+        let mut scan = Scan::new(body, known.offset);
+        if known.offset == 0 {
+            let mut fields = Fields::default();
             if !scan.eat(b'{') {
                 return None;
             }
             loop {
                 let name = scan.field()?;
                 if name == api.conversation().as_bytes() {
-                    self.before = fields.clone();
-                    if scan.eat(b'[') {
-                        walk.messages(&mut scan, &mut messages)?;
-                    } else {
-                        // A whole conversation in one string.
-                        messages.push(scan.skip()?);
-                    }
                     break;
                 }
                 fields.read(name, &body[scan.skip()?]);
             }
+            listed = scan.eat(b'[');
+            (before, begin) = (Some(fields), scan.at());
         }
+        if listed {
+            walk(&mut scan, &mut messages)?;
+        } else {
+            // A whole conversation in one string.
+            messages.push(scan.skip()?);
+        }
+        let mut fields = before.as_ref().unwrap_or(&self.before).clone();
         while let Some(name) = scan.field() {
             let value = scan.skip()?;
             fields.read(name, &body[value]);
         }
-        self.remember(walk, known.messages);
+        // Only now is it known to be a conversation.
+        (self.before, self.begin) = (before.unwrap_or_else(|| std::mem::take(&mut self.before)), begin);
+        self.remember(body, known.messages, if listed { &messages } else { &[] });
         let afresh = known.offset == 0;
         let first = known.messages + messages.len().saturating_sub(if afresh { RECENT } else { usize::MAX });
         messages.drain(..first - known.messages);
         Some(News { fields, messages, first, afresh })
     }
 
-    /// The last checkpoint that still holds, and the hash up to it.
-    fn known(&self, body: &[u8]) -> (Xxh3, Checkpoint) {
-        let mut hasher = Xxh3::new();
-        let mut known = Checkpoint { offset: 0, hash: 0, messages: 0 };
-        let mut good = hasher.clone();
-        for checkpoint in &self.checkpoints {
-            let Some(piece) = body.get(known.offset..checkpoint.offset) else { break };
-            hasher.update(piece);
+    /// The last checkpoint that still holds.
+    fn known(&self, body: &[u8]) -> Checkpoint {
+        let holds = |checkpoint: &&Checkpoint| {
             // A message must also end where it ended: a number may have grown.
-            let ends = matches!(Scan::new(body, checkpoint.offset).peek(), Some(b',' | b']'));
-            if !ends || hasher.digest() != checkpoint.hash {
-                break;
-            }
-            known = *checkpoint;
-            good = hasher.clone();
-        }
-        (good, known)
+            matches!(Scan::new(body, checkpoint.offset).peek(), Some(b',' | b']'))
+                && hash(body, self.begin, checkpoint.offset) == checkpoint.hash
+        };
+        self.checkpoints.iter().rev().find(holds).copied().unwrap_or(NOTHING)
     }
 
     /// Keeps the checkpoints that still hold and some of the new ones.
-    fn remember(&mut self, walk: Walk<'_>, known: usize) {
+    fn remember(&mut self, body: &[u8], known: usize, messages: &[Range<usize>]) {
         self.checkpoints.retain(|checkpoint| checkpoint.messages <= known);
-        let Walk { body, mut hasher, mut hashed, ends } = walk;
-        // Hashing up to an end costs the bytes in between, taking the hash costs extra: only ends that
-        // may be kept get one.
-        let total = known + ends.len();
-        for (index, end) in ends.iter().enumerate() {
-            let messages = known + index + 1;
-            if !is_kept(messages, total) {
-                continue;
+        let total = known + messages.len();
+        for (message, count) in messages.iter().zip(known + 1..) {
+            if is_kept(count, total) {
+                let (offset, hash) = (message.end, hash(body, self.begin, message.end));
+                self.checkpoints.push(Checkpoint { offset, hash, messages: count });
             }
-            hasher.update(&body[hashed..*end]);
-            hashed = *end;
-            self.checkpoints.push(Checkpoint { offset: *end, hash: hasher.digest(), messages });
         }
         self.checkpoints.retain(|checkpoint| is_kept(checkpoint.messages, total));
         while self.checkpoints.len() > CHECKPOINTS {
             self.checkpoints.remove(0);
         }
     }
+}
+
+/// Tells whether messages that begin at `begin` still end at `end`.
+fn hash(body: &[u8], begin: usize, end: usize) -> u64 {
+    let piece = |range: Range<usize>, seed| xxh3_64_with_seed(body.get(range).unwrap_or_default(), seed);
+    let close = end.saturating_sub(CLOSE).max(begin);
+    let fields = piece(0..begin, end as u64);
+    let samples = (begin..close).step_by(STRIDE).map(|at| at..close.min(at + SAMPLE));
+    piece(close..end, samples.fold(fields, |seed, sample| piece(sample, seed)))
 }
 
 /// Whether a checkpoint at this message is worth keeping when there are `total`: the last few are, and
@@ -153,24 +163,12 @@ fn is_kept(messages: usize, total: usize) -> bool {
     messages.is_multiple_of(step)
 }
 
-struct Walk<'b> {
-    body: &'b [u8],
-    hasher: Xxh3,
-    hashed: usize,
-    /// Where each new message ends.
-    ends: Vec<usize>,
-}
-
-impl Walk<'_> {
-    /// Walks over the messages from the current place to the closing bracket.
-    fn messages(&mut self, scan: &mut Scan<'_>, messages: &mut Vec<Range<usize>>) -> Option<()> {
-        while scan.element() {
-            let message = scan.skip()?;
-            self.ends.push(message.end);
-            messages.push(message);
-        }
-        scan.eat(b']').then_some(())
+/// Walks over the messages from the current place to the closing bracket.
+fn walk(scan: &mut Scan<'_>, messages: &mut Vec<Range<usize>>) -> Option<()> {
+    while scan.element() {
+        messages.push(scan.skip()?);
     }
+    scan.eat(b']').then_some(())
 }
 
 impl Fields {

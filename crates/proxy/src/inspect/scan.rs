@@ -21,6 +21,11 @@ impl<'a> Scan<'a> {
         Self { text, at }
     }
 
+    /// How far it has come.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
     fn skip_blank(&mut self) {
         while matches!(self.text.get(self.at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
             self.at += 1;

@@ -56,6 +56,62 @@ fn a_change_far_back_brings_back_what_follows_it() {
     assert_eq!(fresh, messages[first..]);
 }
 
+/// A conversation too long to be hashed from end to end.
+fn long(count: usize) -> Vec<String> {
+    (0..count).map(|n| message(&format!("{n} {}", "word ".repeat(200)))).collect()
+}
+
+#[test]
+fn a_long_history_that_moved_is_read_again_from_there() {
+    for (at, text) in [(5, "an old result was dropped"), (60, "longer than before, by a little"), (117, "")] {
+        let mut conversation = Conversation::default();
+        let mut messages: Vec<String> = Vec::new();
+        for next in long(120) {
+            messages.push(next);
+            news(&mut conversation, &messages);
+        }
+        messages[at] = message(text);
+        let (first, fresh) = news(&mut conversation, &messages);
+        assert!(first <= at.max(120 - RECENT), "{first} {at}");
+        assert_eq!(fresh, messages[first..]);
+        assert_eq!(news(&mut conversation, &messages).1.len(), 0);
+    }
+}
+
+#[test]
+fn an_old_message_that_changed_in_its_place_brings_nothing_new() {
+    let mut conversation = Conversation::default();
+    let mut messages = long(120);
+    news(&mut conversation, &messages);
+    messages[40] = messages[40].replacen("word", "term", 100);
+    messages.push(message("new"));
+    let (first, fresh) = news(&mut conversation, &messages);
+    assert_eq!(fresh, messages[first..], "whatever was noticed of it, nothing is skipped or told from the middle");
+    assert_eq!(fresh.last(), messages.last());
+}
+
+#[test]
+fn another_model_before_a_long_history_is_noticed_though_its_name_is_as_long() {
+    let mut conversation = Conversation::default();
+    let rest = long(120).join(",");
+    let system = "rules ".repeat(5000);
+    for model in ["opus-1", "opus-5"] {
+        let body = format!(r#"{{"system":"{system}","model":"{model}","messages":[{rest}]}}"#);
+        let news = conversation.read(Api::Messages, body.as_bytes()).expect("a conversation");
+        assert_eq!(news.fields.model.as_deref(), Some(model));
+    }
+}
+
+#[test]
+fn a_request_that_breaks_off_changes_nothing_of_what_is_known() {
+    let mut conversation = Conversation::default();
+    let messages = long(3);
+    news(&mut conversation, &messages);
+    let broken = String::from_utf8(body(&messages)).expect("text").replace("\"m\"", "\"x\"");
+    assert!(conversation.read(Api::Chat, &broken.as_bytes()[..broken.len() / 2]).is_none());
+    assert_eq!(news(&mut conversation, &messages), (3, Vec::new()));
+}
+
 #[test]
 fn a_long_conversation_met_for_the_first_time_tells_its_recent_past() {
     let mut conversation = Conversation::default();
