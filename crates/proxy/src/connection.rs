@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 
 use crate::answer::Answer;
 use crate::client::{Client, Gone};
-use crate::exchange::{Asked, Exchange, Failure, Next, Quiet, Upload};
+use crate::exchange::{Asked, Beside, Exchange, Failure, Next, Quiet, Upload};
 use crate::framing::Framing;
-use crate::head::{BadHead, MAX_LINES, RequestHead, Rewrite, Seen};
+use crate::head::{BadHead, RequestHead, Rewrite, Room, Seen};
 use crate::held::{Admission, admit};
 use crate::inspect::Turn;
 use crate::ours::Rewound;
@@ -48,8 +48,8 @@ pub(crate) async fn serve(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
     // Small writes must not wait for each other; a socket that cannot do it still works.
     let _ = io.set_nodelay(true);
     let mut client = Client::new(io, relay.buffers.clone());
-    let mut quiet = Quiet::new();
-    while let Ok(plan) = next_plan(&relay, &mut client).await {
+    let mut beside = Beside::new();
+    while let Ok(plan) = next_plan(&relay, &mut client, &mut beside.quiet).await {
         let _busy = relay.busy();
         let next = match plan {
             Plan::Ours => {
@@ -60,7 +60,7 @@ pub(crate) async fn serve(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
                 let upload = Upload::new(Vec::new(), framing, false, 0, &mut client);
                 say(&mut client, upload, &answer, asked).await
             }
-            Plan::Relay(outgoing) => relay_one(&relay, &mut client, &mut quiet, *outgoing).await,
+            Plan::Relay(outgoing) => relay_one(&relay, &mut client, &mut beside, *outgoing).await,
         };
         match next {
             Ok(Next::KeepAlive) => {}
@@ -79,9 +79,14 @@ pub(crate) async fn serve(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
 }
 
 /// Reads the next head and decides what to do about it.
-async fn next_plan(relay: &Relay, client: &mut Client) -> Result<Plan, Gone> {
+async fn next_plan(relay: &Relay, client: &mut Client, quiet: &mut Quiet) -> Result<Plan, Gone> {
     if client.ahead().is_empty() {
-        tokio::time::timeout(IDLE, client.read_ahead()).await.map_err(|_| Gone)??;
+        quiet.begin(IDLE);
+        tokio::select! {
+            biased;
+            read = client.read_ahead() => read?,
+            () = poll_fn(|cx| quiet.poll(cx, 0)) => return Err(Gone),
+        }
     }
     if let Some(plan) = understand(relay, client)? {
         return Ok(plan);
@@ -99,7 +104,7 @@ async fn next_plan(relay: &Relay, client: &mut Client) -> Result<Plan, Gone> {
 
 /// Looks at what has been read; `None` while the head is not complete.
 fn understand(relay: &Relay, client: &mut Client) -> Result<Option<Plan>, Gone> {
-    let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+    let mut room = Room::new();
     let (plan, len) = match RequestHead::parse(client.ahead(), &mut room) {
         Ok(None) => return Ok(None),
         Ok(Some(head)) => match plan(relay, &head) {
@@ -156,9 +161,12 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
     Plan::Relay(Box::new(Outgoing { upstream, head: relayed, framing, eager, asked, turn }))
 }
 
-async fn relay_one(relay: &Relay, client: &mut Client, quiet: &mut Quiet, out: Outgoing) -> Result<Next, Gone> {
+async fn relay_one(relay: &Relay, client: &mut Client, beside: &mut Beside, out: Outgoing) -> Result<Next, Gone> {
     let Outgoing { upstream, head, framing, eager, asked, mut turn } = out;
     let mut upload = Upload::new(head, framing, eager, relay.keep, client);
+    if turn.is_some() {
+        relay.inspector.keep_up().await;
+    }
     let result = loop {
         if let Some(known) = &mut turn
             && known.is_held(upload.payload().as_deref())
@@ -177,7 +185,7 @@ async fn relay_one(relay: &Relay, client: &mut Client, quiet: &mut Quiet, out: O
             Ok(link) => link,
             Err(trouble) => break Err(Failure::Upstream(trouble, upload)),
         };
-        match Exchange::new(client, quiet, &upstream, link, upload, turn, asked).run(reused).await {
+        match Exchange::new(client, beside, &upstream, link, upload, turn, asked).run(reused).await {
             Err(Failure::Held(held, known)) => {
                 upload = held;
                 turn = Some(*known);

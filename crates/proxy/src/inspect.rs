@@ -90,6 +90,11 @@ impl Inspector {
         self.recorder.settle(patience);
     }
 
+    /// Waits a moment while more passes than can be told.
+    pub(crate) async fn keep_up(&self) {
+        self.recorder.keep_up().await;
+    }
+
     /// Goes along with a request, if it asks for a turn of a conversation.
     pub(crate) fn follow(self: &Arc<Self>, method: &str, head: &dyn Head, run: Option<&str>) -> Option<Turn> {
         let Asks::Turn(api) = Asks::of(method, head.path()) else { return None };
@@ -324,11 +329,7 @@ impl Turn {
             memory.note_strange(self.api, self.who.dialect.agent());
             return None;
         };
-        let mut news = News { first: found.first, afresh: found.afresh, ..News::default() };
-        for range in found.messages {
-            news.bytes.extend_from_slice(&body[range]);
-            news.ends.push(news.bytes.len());
-        }
+        let news = News::copy(body, &found.messages, found.first, found.afresh);
         Some((found.fields, news))
     }
 

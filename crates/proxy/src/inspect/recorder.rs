@@ -3,20 +3,31 @@
 //! Notes are written into a queue while bytes pass; a thread of its own turns them into events and
 //! hands them over, many at a time. Whoever waits for a verdict makes it hurry.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use belay_core::{Event, SessionKey, Time, Verdict};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::answer::Answered;
 use super::facts::Asked;
+use crate::buffer::Copied;
 use crate::judge::Judge;
 
 /// How long notes are collected before they are handed over.
 const LINGER: Duration = Duration::from_millis(10);
+/// How long while they come thick: a commit costs as much as ten notes.
+const LONG_LINGER: Duration = Duration::from_millis(50);
+/// So many notes at once are thick: more requests than an agent makes in the time, whatever it does.
+const THICK: usize = 16;
+/// So many bytes of notes may wait before requests do, too.
+const MANY: usize = 8 * 1024 * 1024;
+/// How long a request waits for the notes of others.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Most bytes of notes that wait. Beyond that they are dropped and counted: the agent goes on.
 const MOST: usize = 64 * 1024 * 1024;
 /// Most events handed over at once.
@@ -36,15 +47,23 @@ pub(crate) enum Note {
 }
 
 /// The new messages of a request, copied out of its body.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct News {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) ends: Vec<usize>,
-    pub(crate) first: usize,
-    pub(crate) afresh: bool,
+    bytes: Copied,
+    ends: Vec<usize>,
+    first: usize,
+    afresh: bool,
 }
 
 impl News {
+    pub(crate) fn copy(body: &[u8], messages: &[Range<usize>], first: usize, afresh: bool) -> Self {
+        let end = |end: &mut usize, message: &Range<usize>| {
+            *end += message.len();
+            Some(*end)
+        };
+        Self { bytes: Copied::of(body, messages), ends: messages.iter().scan(0, end).collect(), first, afresh }
+    }
+
     fn messages(&self) -> Vec<&[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]).collect()
@@ -59,11 +78,13 @@ pub(crate) struct Recorder(Arc<Shared>, Option<JoinHandle<()>>);
 struct Shared {
     queue: Mutex<Queue>,
     bell: Condvar,
+    /// Rings when few notes wait.
+    room: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    notes: Vec<Note>,
+    notes: VecDeque<Note>,
     bytes: usize,
     dropped: u64,
     urgent: bool,
@@ -98,8 +119,8 @@ impl Recorder {
         }
         queue.bytes += bytes;
         queue.urgent |= urgent;
-        queue.notes.push(note);
-        if urgent || !queue.awake {
+        queue.notes.push_back(note);
+        if urgent || !queue.awake || queue.notes.len() == BATCH {
             queue.awake = true;
             drop(queue);
             self.0.bell.notify_one();
@@ -119,6 +140,18 @@ impl Recorder {
     pub(crate) fn is_anything_unsettled(&self) -> bool {
         let queue = self.0.lock();
         !queue.in_hand.is_empty() || queue.notes.iter().any(|note| matches!(note, Note::Answered { .. }))
+    }
+
+    /// Waits while more is noted than can be handed over, for a moment at most: so that nothing has to be dropped.
+    pub(crate) async fn keep_up(&self) {
+        let is_behind = || self.0.lock().bytes > MANY;
+        if is_behind() {
+            let room = self.0.room.notified();
+            // There may be room since the first look; then nobody would ring.
+            if is_behind() {
+                let _ = tokio::time::timeout(PATIENCE, room).await;
+            }
+        }
     }
 
     /// Waits until everything noted so far is handed over, for so long at most.
@@ -150,7 +183,9 @@ impl Note {
 }
 
 fn run(shared: &Shared, judge: &dyn Judge) {
-    while let Some(notes) = collect(shared) {
+    let mut linger = LINGER;
+    while let Some(notes) = collect(shared, linger) {
+        linger = if notes.len() >= THICK { LONG_LINGER } else { LINGER };
         let mut batch = Batch::default();
         for note in notes {
             batch.add(note);
@@ -167,8 +202,8 @@ fn run(shared: &Shared, judge: &dyn Judge) {
     }
 }
 
-/// Waits for notes and takes all there are; `None` at the end.
-fn collect(shared: &Shared) -> Option<Vec<Note>> {
+/// Waits for notes, collects them for a while, and takes as many as one batch needs; `None` at the end.
+fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
     let mut queue = shared.lock();
     while queue.notes.is_empty() {
         if queue.closed {
@@ -177,15 +212,28 @@ fn collect(shared: &Shared) -> Option<Vec<Note>> {
         queue.awake = false;
         queue = shared.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
-    let waited = shared.bell.wait_timeout_while(queue, LINGER, |queue| !queue.urgent && !queue.closed);
+    let may_wait = |queue: &mut Queue| !queue.urgent && !queue.closed && queue.notes.len() < BATCH;
+    let waited = shared.bell.wait_timeout_while(queue, linger, may_wait);
     let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-    queue.urgent = false;
-    queue.bytes = 0;
     if queue.dropped > 0 {
         tracing::error!(notes = queue.dropped, "facts were lost: the store cannot keep up");
         queue.dropped = 0;
     }
-    let notes = std::mem::take(&mut queue.notes);
+    let before = queue.bytes;
+    let mut notes = Vec::new();
+    while let Some(note) = queue.notes.pop_front() {
+        queue.bytes -= note.weight();
+        notes.push(note);
+        // What is in hand is memory, too.
+        if notes.len() == BATCH || before - queue.bytes > MANY / 2 {
+            break;
+        }
+    }
+    // Whoever waits for a verdict may be behind those that were taken.
+    queue.urgent &= !queue.notes.is_empty();
+    if before > MANY && queue.bytes <= MANY {
+        shared.room.notify_waiters();
+    }
     let answered = notes.iter().filter_map(|note| match note {
         Note::Answered { asked, .. } => Some(asked.session.clone()),
         _ => None,
@@ -247,3 +295,6 @@ impl Batch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

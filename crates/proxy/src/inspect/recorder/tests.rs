@@ -1,0 +1,77 @@
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::mpsc::Receiver;
+use std::task::Poll;
+
+use belay_agents::wire::Head;
+use belay_core::Body;
+
+use super::*;
+use crate::inspect::Inspector;
+use crate::judge::{Later, Standing};
+
+/// Takes nothing in before it is told to, and counts questions.
+struct Slow {
+    told: Mutex<Receiver<()>>,
+    questions: Mutex<usize>,
+}
+
+impl Judge for Slow {
+    fn standing(&self, _: &SessionKey) -> Standing {
+        Standing::Free
+    }
+
+    fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
+        // From when the test lets go of the other end it is always told.
+        let _ = self.told.lock().unwrap().recv();
+        *self.questions.lock().unwrap() +=
+            events.iter().filter(|event| matches!(event.body, Body::ModelAsked(_))).count();
+        events.iter().map(|_| Verdict::Go).collect()
+    }
+
+    fn changed(&self) -> Later<()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+struct Opencode;
+
+impl Head for Opencode {
+    fn header(&self, name: &str) -> Option<&str> {
+        match name {
+            "user-agent" => Some("opencode/1"),
+            "x-session-id" => Some("ses_1"),
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> &str {
+        "/v1/chat/completions"
+    }
+}
+
+#[tokio::test]
+async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost() {
+    let (tell, told) = channel();
+    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default() });
+    let inspector = Arc::new(Inspector::new(Arc::<Slow>::clone(&judge), None).unwrap());
+    let ask = |n: usize| {
+        let text = format!("{n} ").repeat(512 * 1024);
+        let body = serde_json::json!({ "messages": [{ "role": "user", "content": text }], "tools": [1] }).to_string();
+        inspector.follow("POST", &Opencode, None).unwrap().observe(Some(body.as_bytes()));
+    };
+    ask(0);
+    assert!(is_ready(&mut pin!(inspector.keep_up())).await, "a little may always wait");
+    (1..20).for_each(ask);
+    let mut keep_up = pin!(inspector.keep_up());
+    assert!(!is_ready(&mut keep_up).await, "this is more than may wait");
+    drop(tell);
+    keep_up.await;
+    inspector.settle(Duration::from_secs(30));
+    assert!(is_ready(&mut pin!(inspector.keep_up())).await);
+    assert_eq!(*judge.questions.lock().unwrap(), 20);
+}
+
+async fn is_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
+    poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_ready())).await
+}
