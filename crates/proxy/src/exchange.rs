@@ -25,7 +25,7 @@ use upload::{UploadError, Uploaded};
 /// One request and its answer, while they are on their way.
 pub(crate) struct Exchange<'a> {
     client: &'a mut Client,
-    quiet: &'a mut Quiet,
+    beside: &'a mut Beside,
     upstream: &'a Upstream,
     link: Link,
     up: Upload,
@@ -36,8 +36,19 @@ pub(crate) struct Exchange<'a> {
     unread: bool,
     /// The upstream takes no more of the request.
     deaf: bool,
+}
+
+/// What an exchange waits for beside its bytes. It is kept from one exchange of a connection to the next.
+pub(crate) struct Beside {
+    pub(crate) quiet: Quiet,
     /// Rings when a session's standing changes: one that was stopped for good ends at once.
     bell: Option<Later<()>>,
+}
+
+impl Beside {
+    pub(crate) fn new() -> Self {
+        Self { quiet: Quiet::new(), bell: None }
+    }
 }
 
 /// What becomes of the client's connection.
@@ -93,7 +104,7 @@ pub(crate) struct Asked {
 impl<'a> Exchange<'a> {
     pub(crate) fn new(
         client: &'a mut Client,
-        quiet: &'a mut Quiet,
+        beside: &'a mut Beside,
         upstream: &'a Upstream,
         link: Link,
         up: Upload,
@@ -101,13 +112,13 @@ impl<'a> Exchange<'a> {
         asked: Asked,
     ) -> Self {
         let down = Download::new(asked.headless, asked.closing, client.buffers());
-        Self { client, quiet, upstream, link, up, down, turn, unread: false, deaf: false, bell: None }
+        Self { client, beside, upstream, link, up, down, turn, unread: false, deaf: false }
     }
 
     /// Moves both directions until the answer is complete. `reused` tells that the upstream may have
     /// closed the connection before it saw the request: then it is asked once more on a fresh one.
     pub(crate) async fn run(mut self, mut reused: bool) -> Result<Next, Failure> {
-        self.quiet.begin(self.upstream.quiet);
+        self.beside.quiet.begin(self.upstream.quiet);
         loop {
             match poll_fn(|cx| self.poll(cx)).await {
                 Ok(Moved::Held) => {
@@ -167,16 +178,16 @@ impl<'a> Exchange<'a> {
             return Poll::Ready(Err(Stop::Up(UploadError::ClientGone)));
         }
         while let Some(turn) = &self.turn {
-            let bell = self.bell.get_or_insert_with(|| turn.changed());
+            let bell = self.beside.bell.get_or_insert_with(|| turn.changed());
             if bell.as_mut().poll(cx).is_pending() {
                 break;
             }
-            self.bell = None;
+            self.beside.bell = None;
             if turn.is_stopped() {
                 return Poll::Ready(Err(Stop::Stopped));
             }
         }
-        match self.quiet.poll(cx, self.up.moved() + self.down.moved()) {
+        match self.beside.quiet.poll(cx, self.up.moved() + self.down.moved()) {
             Poll::Ready(()) => Poll::Ready(Err(Stop::Quiet)),
             Poll::Pending => Poll::Pending,
         }

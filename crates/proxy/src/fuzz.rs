@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use crate::buffer::Buffers;
 use crate::framing::{Framer, Framing};
-use crate::head::{MAX_LINES, RequestHead, ResponseHead, Rewrite};
+use crate::head::{MAX_LINES, RequestHead, ResponseHead, Rewrite, Room};
 use crate::inspect::{fuzz_answer, fuzz_conversation};
 use crate::sse::Decoder;
 
 /// A head that is accepted is accepted again as it is passed on, and says the same.
 pub fn heads(bytes: &[u8]) {
-    let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+    let mut room = Room::new();
     if let Ok(Some(head)) = RequestHead::parse(bytes, &mut room) {
         let relayed = head.relayed(&Rewrite { target: &["/x"], host: "upstream", credential: None });
         // A head as long as we take may have grown by a `Host` line.
@@ -19,18 +19,18 @@ pub fn heads(bytes: &[u8]) {
         if lines > MAX_LINES {
             return;
         }
-        let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+        let mut room = Room::new();
         let again = RequestHead::parse(&relayed, &mut room);
         assert!(
             matches!(&again, Ok(Some(again)) if again.framing() == head.framing() && again.len() == relayed.len()),
             "{head:?} became {again:?}"
         );
     }
-    let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+    let mut room = Room::new();
     if let Ok(Some(head)) = ResponseHead::parse(bytes, &mut room) {
         let mut relayed = Vec::new();
         head.relay(false, &mut relayed);
-        let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+        let mut room = Room::new();
         let again = ResponseHead::parse(&relayed, &mut room);
         assert!(
             matches!(&again, Ok(Some(again)) if again.framing("GET") == head.framing("GET")),

@@ -10,6 +10,8 @@ mod response;
 pub(crate) use request::{RequestHead, Rewrite, Seen};
 pub(crate) use response::ResponseHead;
 
+use std::mem::MaybeUninit;
+
 use crate::framing::Framing;
 
 /// Most header lines a head may have.
@@ -17,8 +19,16 @@ pub(crate) const MAX_LINES: usize = 128;
 /// Longest head.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
 
-/// Room for the lines of one head while it is looked at.
-pub(crate) type Lines<'b> = [httparse::Header<'b>; MAX_LINES];
+/// Room for the lines of one head while it is looked at. It is not cleared first: heads are read all the time, and have
+/// ten lines, not a hundred.
+#[derive(Debug)]
+pub(crate) struct Room<'b>([MaybeUninit<httparse::Header<'b>>; MAX_LINES]);
+
+impl Room<'_> {
+    pub(crate) fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; MAX_LINES])
+    }
+}
 
 /// Why a head was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,10 +1,11 @@
 //! The relay as a whole: what all connections share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use belay_core::SessionKey;
 use belay_core::chant::ChantRules;
@@ -77,7 +78,9 @@ pub struct Relay {
     pub(crate) sockets: bool,
     pub(crate) ours: Arc<dyn Ours>,
     /// Requests under way.
-    busy: watch::Sender<usize>,
+    busy: AtomicUsize,
+    /// Rings when there are none any more.
+    idle: Notify,
 }
 
 impl std::fmt::Debug for Relay {
@@ -97,20 +100,26 @@ impl Relay {
             keep: config.inspected,
             sockets: config.sockets,
             ours,
-            busy: watch::Sender::new(0),
+            busy: AtomicUsize::new(0),
+            idle: Notify::new(),
         })
     }
 
     /// Counts a request as under way for as long as the guard lives.
     pub(crate) fn busy(&self) -> Busy<'_> {
-        self.busy.send_modify(|busy| *busy += 1);
+        self.busy.fetch_add(1, Ordering::AcqRel);
         Busy(self)
     }
 
     /// Resolves when no request is under way.
     pub async fn finished(&self) {
-        // The sender is ours: it cannot be gone.
-        let _ = self.busy.subscribe().wait_for(|busy| *busy == 0).await;
+        loop {
+            let idle = self.idle.notified();
+            if self.busy.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            idle.await;
+        }
     }
 
     /// A run of an agent begins, with the model APIs its user had chosen for it. They are asked for by
@@ -165,7 +174,9 @@ pub(crate) struct Busy<'r>(&'r Relay);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.busy.send_modify(|busy| *busy = busy.saturating_sub(1));
+        if self.0.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.idle.notify_waiters();
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use crate::buffer::{Buffer, Buffers, STREAM};
 use crate::client::{Client, Gone};
 use crate::framing::{Framer, Framing};
-use crate::head::{MAX_LINES, ResponseHead};
+use crate::head::{ResponseHead, Room};
 use crate::inspect::Turn;
 use crate::upstream::Link;
 
@@ -258,7 +258,7 @@ impl Download {
     /// Reads one head; `false` when more of it has to come first.
     fn read_head(&mut self) -> Result<bool, DownloadError> {
         let Some(buf) = &mut self.buf else { return Ok(false) };
-        let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+        let mut room = Room::new();
         let parsed = ResponseHead::parse(buf.data(), &mut room);
         let Some(head) = parsed.map_err(|bad| DownloadError::Garbage(bad.to_string()))? else { return Ok(false) };
         let len = head.len();

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Fires when an exchange has been quiet for too long. One timer serves a connection for all its
-/// life: moving bytes only note the time, and a timer that fires too early is set again.
+/// Fires when a connection has been quiet for too long, in an exchange or between two. One timer serves a
+/// connection for all its life: moving bytes only note the time, and a timer that fires too early is set again.
 #[derive(Debug)]
 pub(crate) struct Quiet {
     timer: Option<Pin<Box<Sleep>>>,
@@ -22,13 +22,12 @@ impl Quiet {
         Self { timer: None, limit: Duration::MAX, moved: Instant::now(), progress: 0 }
     }
 
-    /// A new exchange begins.
+    /// Something else begins that may be quiet for so long.
     pub(crate) fn begin(&mut self, limit: Duration) {
-        if limit < self.limit {
+        (self.limit, self.moved, self.progress) = (limit, Instant::now(), 0);
+        if self.timer.as_ref().is_some_and(|timer| timer.deadline() > self.moved + limit) {
             self.timer = None;
         }
-        self.limit = limit;
-        (self.moved, self.progress) = (Instant::now(), 0);
     }
 
     /// Ready when nothing has moved for the whole limit; `progress` counts what has moved so far. To

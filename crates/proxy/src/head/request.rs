@@ -1,6 +1,6 @@
 //! The head of a request.
 
-use super::{BadHead, Framing, Hop, Keep, Lines, MAX_BYTES, copy_lines, is};
+use super::{BadHead, Framing, Hop, Keep, MAX_BYTES, Room, copy_lines, is};
 
 /// A request's head, borrowed from the bytes it was read from.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ pub(crate) struct Rewrite<'a> {
 
 impl<'b, 'l> RequestHead<'b, 'l> {
     /// Reads a head; `None` while it is not complete.
-    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut Lines<'b>) -> Result<Option<Self>, BadHead> {
-        let mut request = httparse::Request::new(room);
-        let len = match request.parse(bytes) {
+    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut Room<'b>) -> Result<Option<Self>, BadHead> {
+        let mut request = httparse::Request::new(&mut []);
+        let len = match request.parse_with_uninit_headers(bytes, &mut room.0) {
             Ok(httparse::Status::Complete(len)) => len,
             Ok(httparse::Status::Partial) if bytes.len() >= MAX_BYTES => return Err(BadHead::TooLarge),
             Ok(httparse::Status::Partial) => return Ok(None),
@@ -40,7 +40,7 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         };
         let lines: &'l [httparse::Header<'b>] = request.headers;
         let raw = &bytes[..len];
-        if raw.iter().enumerate().any(|(at, byte)| *byte == b'\n' && (at == 0 || raw[at - 1] != b'\r')) {
+        if memchr::memchr_iter(b'\n', raw).any(|at| at == 0 || raw[at - 1] != b'\r') {
             return Err(BadHead::Ambiguous("a line ends without a carriage return"));
         }
         let hop = Hop::read(lines)?;
@@ -92,9 +92,10 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         origin.is_some_and(foreign) || self.header("host").is_some_and(foreign)
     }
 
-    /// The value of the first line of this name, if it is text.
+    /// The value of the first line of this name that is text.
     pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
-        self.headers().find_map(|(other, value)| is(other, name).then_some(value))
+        let named = self.lines.iter().filter(|line| is(line.name, name));
+        named.filter_map(|line| std::str::from_utf8(line.value).ok()).next()
     }
 
     /// All lines whose value is text.

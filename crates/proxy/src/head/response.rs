@@ -1,6 +1,6 @@
 //! The head of an answer.
 
-use super::{BadHead, Framing, Hop, Keep, Lines, MAX_BYTES, copy_lines, is};
+use super::{BadHead, Framing, Hop, Keep, MAX_BYTES, Room, copy_lines, is};
 
 /// An answer's head, borrowed from the bytes it was read from.
 #[derive(Debug)]
@@ -14,9 +14,10 @@ pub(crate) struct ResponseHead<'b, 'l> {
 
 impl<'b, 'l> ResponseHead<'b, 'l> {
     /// Reads a head; `None` while it is not complete.
-    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut Lines<'b>) -> Result<Option<Self>, BadHead> {
-        let mut response = httparse::Response::new(room);
-        let len = match response.parse(bytes) {
+    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut Room<'b>) -> Result<Option<Self>, BadHead> {
+        let mut response = httparse::Response::new(&mut []);
+        let parser = httparse::ParserConfig::default();
+        let len = match parser.parse_response_with_uninit_headers(&mut response, bytes, &mut room.0) {
             Ok(httparse::Status::Complete(len)) => len,
             Ok(httparse::Status::Partial) if bytes.len() >= MAX_BYTES => return Err(BadHead::TooLarge),
             Ok(httparse::Status::Partial) => return Ok(None),
@@ -70,6 +71,7 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
             .lines
             .first()
             .map_or(self.raw.len() - 2, |line| line.name.as_ptr() as usize - self.raw.as_ptr() as usize);
+        out.reserve(self.raw.len() + 24);
         out.extend_from_slice(&self.raw[..first_line]);
         copy_lines(self.raw, self.lines, out, |index| {
             if self.hop.owns(&self.lines[index], self.lines) { Keep::No } else { Keep::Yes }

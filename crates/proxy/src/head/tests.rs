@@ -15,7 +15,7 @@ const AGENT: &str = "POST /v1/messages?beta=true HTTP/1.1\r\n\
     Content-Length: 12\r\n\r\n";
 
 fn relayed(raw: &str, rewrite: &Rewrite<'_>) -> String {
-    let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+    let mut room = Room::new();
     let head = RequestHead::parse(raw.as_bytes(), &mut room).unwrap().unwrap();
     String::from_utf8(head.relayed(rewrite)).unwrap()
 }
@@ -65,7 +65,7 @@ fn what_two_readers_could_read_differently_is_refused() {
         "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
         "GET / HTTP/2.0\r\n\r\n",
     ] {
-        let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+        let mut room = Room::new();
         assert!(RequestHead::parse(raw.as_bytes(), &mut room).is_err(), "{raw:?}");
     }
 }
@@ -73,13 +73,13 @@ fn what_two_readers_could_read_differently_is_refused() {
 #[test]
 fn a_head_that_is_not_complete_waits_for_more() {
     for cut in 0..AGENT.len() {
-        let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+        let mut room = Room::new();
         assert!(matches!(RequestHead::parse(&AGENT.as_bytes()[..cut], &mut room), Ok(None)), "{cut}");
     }
 }
 
 fn response(raw: &str, method: &str, close: bool) -> (Framing, String) {
-    let mut room = [httparse::EMPTY_HEADER; MAX_LINES];
+    let mut room = Room::new();
     let head = ResponseHead::parse(raw.as_bytes(), &mut room).unwrap().unwrap();
     let mut out = Vec::new();
     head.relay(close, &mut out);
