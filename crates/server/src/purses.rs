@@ -51,8 +51,9 @@ pub(crate) struct Touched {
 }
 
 impl Purses {
-    pub(crate) fn new(sharing: bool) -> Self {
-        Self { sharing: AtomicBool::new(sharing), ..Self::default() }
+    /// Some budget is shared.
+    pub(crate) fn share(&self) {
+        self.sharing.store(true, Ordering::Release);
     }
 
     /// Whether any budget is shared.
@@ -73,7 +74,7 @@ impl Purses {
     /// So much is left to a session, and whether others spend from the same.
     pub(crate) fn note(&self, session: &SessionKey, left: Budget, shared: bool, touched: Touched) {
         if shared {
-            self.sharing.store(true, Ordering::Release);
+            self.share();
         }
         let none = left == Budget::default() && !self.is_sharing();
         if none && self.count.load(Ordering::Acquire) == 0 {
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn only_so_many_are_kept_and_who_was_forgotten_has_to_ask() {
-        let (purses, session) = (Purses::new(true), |n: usize| SessionKey::new("codex", n.to_string()));
+        let (purses, session) = (Purses::default(), |n: usize| SessionKey::new("codex", n.to_string()));
+        purses.share();
         let note = |n| purses.note(&session(n), Budget::default(), false, Touched::default());
         (0..MOST).for_each(note);
         note(0);

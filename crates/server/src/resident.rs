@@ -12,7 +12,7 @@ use belay_config::{Config, Env, PlaceError, Places, Rulesets};
 use belay_core::{Body, Event, SessionKey, Time};
 use belay_engine::{Engine, Options};
 use belay_proxy::Relay;
-use belay_store::{OpenOptions, Retention, SqliteStore, Store};
+use belay_store::{Durability, OpenOptions, Retention, SqliteStore, Store};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::courier;
@@ -33,6 +33,9 @@ use crate::writer::{Writer, Written};
 
 /// How long requests under way may take when we leave.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// The setting that says that some budget is shared.
+const SHARING: &str = "budgets.shared";
 
 /// What the resident process is told.
 #[derive(Debug)]
@@ -128,10 +131,37 @@ impl Shared {
         answers
     }
 
+    /// What must be known before the first request.
+    fn recall(&self, store: &dyn Store) -> belay_store::Result<()> {
+        if store.setting(SHARING)?.is_some() {
+            self.purses.share();
+        }
+        self.standings.load(store)
+    }
+
     /// A session has spent something, or may spend more.
     pub(crate) fn look_into_purse(&self, session: &SessionKey, touched: Touched) {
         let (left, shared) = self.writer.with_engine(|engine| engine.left(session));
+        if shared && !self.purses.is_sharing() {
+            self.remember_sharing();
+        }
         self.purses.note(session, left, shared, touched);
+    }
+
+    /// Some project has a budget that its sessions share. The next resident process cannot know before it meets one of
+    /// them, and that one would spend first and ask later.
+    fn remember_sharing(&self) {
+        let kept = self.writer.with_engine(|engine| match engine.store_mut() {
+            Some(store) => {
+                let mut transaction = store.begin(Durability::Process)?;
+                transaction.put_setting(SHARING, Some("yes"))?;
+                transaction.commit()
+            }
+            None => Ok(()),
+        });
+        if let Err(error) = kept {
+            tracing::warn!(%error, "that budgets are shared could not be kept");
+        }
     }
 
     pub(crate) fn idle_for(&self) -> Duration {
@@ -207,7 +237,7 @@ impl Resident {
             desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
             standings,
-            purses: Purses::new(config.detect.budget.is_shared()),
+            purses: Purses::default(),
             started: Instant::now(),
             started_at: now(),
             socket: socket_path,
@@ -216,7 +246,10 @@ impl Resident {
             relay: OnceLock::new(),
             active: AtomicI64::new(0),
         });
-        match shared.readers.get().and_then(|store| shared.standings.load(&*store)) {
+        if config.detect.budget.is_shared() {
+            shared.purses.share();
+        }
+        match shared.readers.get().and_then(|store| shared.recall(&*store)) {
             Ok(()) => {}
             Err(error) => tracing::warn!(%error, "who is held back could not be read; it shows with the next event"),
         }

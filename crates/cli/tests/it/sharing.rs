@@ -3,7 +3,7 @@
 use belay_scripted_model::{Script, ScriptedModel, Usage};
 use serde_json::{Value, json};
 
-use crate::resident::Serve;
+use crate::resident::{Serve, heard};
 use crate::world::World;
 
 /// A resident process with an account's budget for the day, and a model whose answers cost 1,000 tokens.
@@ -15,12 +15,14 @@ struct Account {
 
 impl Account {
     fn with(tokens: u64) -> Self {
-        let world = World::new();
+        Self::of(World::new(), &["--set", &format!("detect.budget.account_day_tokens={tokens}")])
+    }
+
+    fn of(world: World, settings: &[&str]) -> Self {
         let answer = Script::new().toolless().text("Here you are.").repeat(100);
         let model = ScriptedModel::start(answer.usage(Usage { input: 900, output: 100, ..Usage::default() })).unwrap();
         let upstream = format!("proxy.upstreams.openai.url={}", model.url());
-        let budget = format!("detect.budget.account_day_tokens={tokens}");
-        let args = ["--listen", "127.0.0.1:0", "--set", &upstream, "--set", &budget, "--set", "proxy.hold=0s"];
+        let args = [&["--listen", "127.0.0.1:0", "--set", &upstream, "--set", "proxy.hold=0s"], settings].concat();
         Self { serve: Serve::start_with(&world, &args), world, model }
     }
 
@@ -29,7 +31,9 @@ impl Account {
         let body = json!({ "model": "gpt-5", "messages": [{ "role": "user", "content": "Go on" }] }).to_string();
         let answer = self.serve.http(&format!(
             "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\nx-loop-session: {session}\r\n\
-             authorization: Bearer sk-of-all\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+             x-loop-workspace: {}\r\nauthorization: Bearer sk-of-all\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            self.world.path("home/code/other").display(),
             body.len()
         ));
         answer.split(' ').nth(1).unwrap().parse().unwrap()
@@ -48,6 +52,21 @@ fn what_one_session_uses_up_no_other_may_spend() {
     assert_eq!(account.call("b"), 409, "{}", account.sessions());
     assert_eq!(account.call("c"), 409, "nor one that nobody has seen before: {}", account.sessions());
     assert_eq!(account.model.requests().len(), 3, "{}", account.sessions());
+}
+
+#[test]
+fn a_budget_that_only_a_project_sets_is_known_after_a_restart_too() {
+    let world = World::new();
+    world.write("home/code/other/.belay.toml", "[detect.budget]\nday_tokens = 1500\n");
+    let account = Account::of(world, &[]);
+    assert_eq!(["a", "b"].map(|session| account.call(session)), [200, 200]);
+    heard(&account.world, "legacy", "b", &["model_answered"], 1);
+    assert_eq!(account.call("a"), 409, "{}", account.sessions());
+    let Account { world, serve, .. } = account;
+    serve.kill();
+    let account = Account::of(world, &[]);
+    assert_eq!(account.call("c"), 409, "nobody has seen it before: {}", account.sessions());
+    assert_eq!(account.model.requests().len(), 0);
 }
 
 #[test]
