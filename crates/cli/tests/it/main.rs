@@ -26,6 +26,7 @@ mod run;
 mod serve;
 mod sharing;
 mod statusline;
+mod terminal;
 mod tombstones;
 mod waiting;
 mod watchdog;

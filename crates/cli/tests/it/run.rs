@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -11,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::world::{World, file_says, within};
 
 /// A program of the given name in a folder of its own, and a world that finds it.
-fn with_program(name: &str, script: &str) -> (World, PathBuf) {
+pub(crate) fn with_program(name: &str, script: &str) -> (World, PathBuf) {
     let world = World::new();
     let first = if script.starts_with("#!") { "" } else { "#!/bin/sh\n" };
     world.write(&format!("bin/{name}"), &format!("{first}{script}\n"));
@@ -32,7 +33,7 @@ cat <&3
 "#;
 
 /// The resident process that a run has started leaves with the test.
-struct Leaves<'w>(&'w World);
+pub(crate) struct Leaves<'w>(pub(crate) &'w World);
 
 impl Drop for Leaves<'_> {
     fn drop(&mut self) {
@@ -57,15 +58,23 @@ fn arguments_input_output_and_status_pass_through() {
 
 #[test]
 fn a_signal_for_us_is_for_the_program() {
-    let waits = "tail -f /dev/null & trap 'kill $!; echo told; exit 7' TERM\necho ready\nwait";
+    let waits = r#"tail -f /dev/null &
+for signal in HUP INT QUIT USR1 USR2 TERM; do trap "kill $!; echo $signal; exit 7" $signal; done
+echo ready
+wait"#;
     let (world, _) = with_program("thing", waits);
     let _leaves = Leaves(&world);
-    let mut child = world.command(["run", "--quiet", "thing"]).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert_eq!(lines.next().unwrap().unwrap(), "ready");
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(lines.next().unwrap().unwrap(), "told");
-    assert_eq!(child.wait().unwrap().code(), Some(7));
+    let signals = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::TERM];
+    for (signal, name) in signals.into_iter().zip(["HUP", "INT", "QUIT", "USR1", "USR2", "TERM"]) {
+        let mut command = world.command(["run", "--quiet", "thing"]);
+        // Out of reach of whatever terminal the tests run in.
+        let mut child = command.process_group(0).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), name);
+        assert_eq!(child.wait().unwrap().code(), Some(7), "{name}");
+    }
 }
 
 #[test]

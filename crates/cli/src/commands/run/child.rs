@@ -1,12 +1,13 @@
 //! The agent as a child that does not notice us: it has the terminal, its signals and its exit status.
 
-use std::io::IsTerminal;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
 use belay_agents::launch::Launch;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::CommandError;
@@ -37,6 +38,8 @@ pub(super) fn run(program: &Path, launch: &Launch) -> Result<Ended, CommandError
         let mut quit = signal(SignalKind::quit())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
+        let mut user1 = signal(SignalKind::user_defined1())?;
+        let mut user2 = signal(SignalKind::user_defined2())?;
         let mut command = tokio::process::Command::new(program);
         command.args(&launch.args);
         command.envs(launch.env.iter().map(|(name, value)| (name, value)));
@@ -49,16 +52,22 @@ pub(super) fn run(program: &Path, launch: &Launch) -> Result<Ended, CommandError
                 let _ = kill_process(pid, signal);
             }
         };
-        // Without a terminal nobody but us has told the agent.
-        let alone = !std::io::stdin().is_terminal();
         loop {
             tokio::select! {
                 status = child.wait() => return Ok(Ended(status?)),
-                _ = interrupt.recv() => if alone { pass_on(Signal::INT) },
-                _ = quit.recv() => if alone { pass_on(Signal::QUIT) },
+                _ = interrupt.recv() => if !terminal_tells() { pass_on(Signal::INT) },
+                _ = quit.recv() => if !terminal_tells() { pass_on(Signal::QUIT) },
                 _ = terminate.recv() => pass_on(Signal::TERM),
                 _ = hangup.recv() => pass_on(Signal::HUP),
+                _ = user1.recv() => pass_on(Signal::USR1),
+                _ = user2.recv() => pass_on(Signal::USR2),
             }
         }
     })
+}
+
+/// Whether a terminal tells the agent of Ctrl-C as it tells us. It tells everybody in the foreground, whatever
+/// their input is; agents take a second Ctrl-C for impatience, so it must not come from us as well.
+fn terminal_tells() -> bool {
+    File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|foreground| foreground == getpgrp()))
 }
