@@ -269,8 +269,8 @@ impl Desk<'_> {
 }
 
 fn to_json(value: &impl Serialize) -> Result<String> {
-    // Room for most events; a snapshot soon has enough.
-    let mut json = Vec::with_capacity(1024);
+    // Room for most events, and no more than allocators hand out quickly; a snapshot soon has enough.
+    let mut json = Vec::with_capacity(1000);
     serde_json::to_writer(&mut json, value).map_err(|e| StoreError::Database(e.to_string()))?;
     String::from_utf8(json).map_err(|e| StoreError::Database(e.to_string()))
 }

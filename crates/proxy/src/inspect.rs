@@ -126,7 +126,7 @@ pub(crate) struct Turn {
     encoding: Option<String>,
     session: Option<SessionKey>,
     asked: Option<Arc<Asked>>,
-    reader: Option<Reader>,
+    reader: Option<Box<Reader>>,
     /// A verdict let this very request go.
     cleared: bool,
     /// What the answer may cost.
@@ -345,7 +345,7 @@ impl Turn {
     pub(crate) fn answer_begins(&mut self, status: u16, kind: &str, encoding: Option<&str>, charge: Charge) {
         if let Some(asked) = &self.asked {
             let chant = self.inspector.chant;
-            self.reader = Some(Reader::new(self.api, status, kind, encoding, chant, charge));
+            self.reader = Some(Box::new(Reader::new(self.api, status, kind, encoding, chant, charge)));
             self.allowance = self.inspector.judge.allowance(&asked.session, asked.model.as_deref());
         }
     }
