@@ -204,7 +204,7 @@ impl<'a> Gathered<'a> {
                 model: self.info.model.owned(),
                 usage: self.info.tokens.0.map(Usage::from),
                 stop: self.info.finish.owned(),
-                cost_micros: self.info.cost.0.filter(|cost| *cost > 0.0).map(|dollars| (dollars * 1e6) as u64),
+                cost_micros: self.info.cost.0.filter(|cost| *cost > 0.0).map(|dollars| (dollars * 1e6).round() as u64),
                 text: Excerpt::new(&self.said),
                 auxiliary,
                 ..ModelAnswered::default()

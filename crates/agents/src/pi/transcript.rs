@@ -151,7 +151,7 @@ fn answer(message: &Message<'_>, content: &str, teller: &mut Teller<'_>) {
                 cache_write: tokens.cache_write.0,
             }),
             stop: message.stop_reason.owned(),
-            cost_micros: cost.map(|dollars| (dollars * 1e6) as u64),
+            cost_micros: cost.map(|dollars| (dollars * 1e6).round() as u64),
             text: Excerpt::new(&said),
             ..ModelAnswered::default()
         },

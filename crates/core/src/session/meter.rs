@@ -47,8 +47,9 @@ impl Meter {
     ) -> u64 {
         let tariff = model.and_then(|model| self.tariff(model, own));
         let cost = told.or_else(|| Some(tariff?.cost_micros(usage?))).unwrap_or(0);
-        if let Some(usage) = usage {
-            self.book(usage.total(), cost, at);
+        // Some sensors know what an answer cost, and not of how many tokens.
+        if usage.is_some() || cost > 0 {
+            self.book(usage.map_or(0, Usage::total), cost, at);
         }
         cost
     }

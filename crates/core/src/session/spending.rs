@@ -130,7 +130,7 @@ const NAMES: [&str; LIMITS] = [
 
 /// Limits in the order of [`NAMES`]; 0 for none. What an operator set wins.
 fn limits(own: &Budget, rules: &Rules) -> [u64; LIMITS] {
-    let micros = |usd: f64| (usd.max(0.0) * 1e6) as u64;
+    let micros = |usd: f64| (usd.max(0.0) * 1e6).round() as u64;
     let budget = &rules.budget;
     [
         own.tokens.unwrap_or(budget.session_tokens),

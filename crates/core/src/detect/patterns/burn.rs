@@ -25,7 +25,7 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let percent = |spent: u64, limit: Option<u64>| {
         limit.filter(|limit| *limit > 0).map_or(0, |limit| spent.saturating_mul(100) / limit)
     };
-    let micros = rule.usd.map(|usd| (usd * 1e6) as u64);
+    let micros = rule.usd.map(|usd| (usd * 1e6).round() as u64);
     let worst = percent(clock.since.usage.total(), rule.tokens)
         .max(percent(clock.since.cost_micros, micros))
         .max(percent(clock.since.millis / 60_000, rule.minutes));

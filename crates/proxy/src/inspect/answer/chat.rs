@@ -111,7 +111,8 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
             cache_read,
             cache_write: 0,
         });
-        answered.cost_micros = tokens.cost.filter(|cost| (0.0..1e9).contains(cost)).map(|cost| (cost * 1e6) as u64);
+        answered.cost_micros =
+            tokens.cost.filter(|cost| (0.0..1e9).contains(cost)).map(|cost| (cost * 1e6).round() as u64);
     }
     // Further choices are alternatives, not more of the conversation.
     if let Some(choice) = chunk.choices.into_iter().next() {
