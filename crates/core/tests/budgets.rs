@@ -55,8 +55,8 @@ impl Spender {
         self.hears(Source::Proxy, Body::ModelAnswered(answer))
     }
 
-    /// Whether soft and hard are exactly at these amounts.
-    fn is_told_at(mut self, soft: u64, hard: u64, what: &str) {
+    /// Warned and held exactly at these amounts.
+    fn must_be_told_at(mut self, soft: u64, hard: u64, what: &str) {
         assert_eq!(self.spends(soft - 1), [], "{what}: one before the warning");
         assert_eq!(self.spends(1), [Rung::Notice], "{what}: the warning");
         assert!(!self.session.state.is_paused(), "{what}: a warning holds nobody");
@@ -89,7 +89,7 @@ fn every_limit_warns_at_eighty_percent_and_holds_at_a_hundred() {
         ("usd_per_minute", Micros, 5, BudgetRules { usd_per_minute: 1.0, ..none }),
     ];
     for (name, unit, minutes, budget) in limits {
-        Spender::new(limited(budget), unit).is_told_at(minutes * 800_000, minutes * 1_000_000, name);
+        Spender::new(limited(budget), unit).must_be_told_at(minutes * 800_000, minutes * 1_000_000, name);
     }
 }
 
@@ -98,14 +98,14 @@ fn the_share_is_the_configured_one() {
     let mut rules = limited(BudgetRules { session_tokens: 1_000, ..BudgetRules::default() });
     rules.patterns.budget.notice_at = Some(65);
     rules.patterns.budget.pause_at = Some(90);
-    Spender::new(rules, Unit::Tokens).is_told_at(650, 900, "65 % and 90 %");
+    Spender::new(rules, Unit::Tokens).must_be_told_at(650, 900, "65 % and 90 %");
 }
 
 #[test]
 fn a_share_that_is_no_whole_number_is_reached_above_it() {
     // 80 % of 1,001 tokens are 800.8.
     let rules = limited(BudgetRules { session_tokens: 1_001, ..BudgetRules::default() });
-    Spender::new(rules, Unit::Tokens).is_told_at(801, 1_001, "1,001 tokens");
+    Spender::new(rules, Unit::Tokens).must_be_told_at(801, 1_001, "1,001 tokens");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn dollars_are_taken_to_the_millionth() {
     // As binary fractions these are a little less than what they say.
     for (usd, micros) in [(2.01, 2_010_000), (1.001, 1_001_000), (4.1, 4_100_000)] {
         let rules = limited(BudgetRules { session_usd: usd, ..BudgetRules::default() });
-        Spender::new(rules, Unit::Micros).is_told_at(micros * 4 / 5, micros, &format!("${usd}"));
+        Spender::new(rules, Unit::Micros).must_be_told_at(micros * 4 / 5, micros, &format!("${usd}"));
     }
 }
 
@@ -126,6 +126,6 @@ fn what_a_person_allows_is_meant_just_as_exactly() {
         let budget = Body::Operator(Operator { decision, note: Excerpt::default(), by: None });
         assert_eq!(spender.hears(Source::Operator, budget), []);
         let hard = tokens.or(cost_micros).unwrap();
-        spender.is_told_at(hard * 4 / 5, hard, "a person's budget");
+        spender.must_be_told_at(hard * 4 / 5, hard, "a person's budget");
     }
 }

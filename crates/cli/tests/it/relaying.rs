@@ -41,6 +41,12 @@ impl Relaying {
         Wire::new(self.upstream.accept().unwrap().0)
     }
 
+    /// Where the next request comes. An idle connection may have been given up meanwhile: then there is only its end
+    /// to be read from it, and the request comes on another.
+    fn next(&self, upstream: Wire) -> Wire {
+        if upstream.0.peek(&mut [0]).unwrap() == 0 { self.accept() } else { upstream }
+    }
+
     /// The kinds of the events of opencode's session, once there are so many.
     fn told(&self, session: &str, at_least: usize) -> Vec<String> {
         heard(&self.world, "opencode", session, &[], at_least);
@@ -151,10 +157,7 @@ fn a_persons_pause_refuses_the_next_request_and_a_resume_lets_it_go() {
     assert!(refusal.starts_with("HTTP/1.1 402 ") && refusal.contains("belay resume"), "{refusal}");
     assert_eq!(relaying.world.run(&["resume", "ses_1"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
-    // The idle connection may have been given up meanwhile: then this is its end, and the request comes on another.
-    if upstream.0.peek(&mut [0]).unwrap() == 0 {
-        upstream = relaying.accept();
-    }
+    upstream = relaying.next(upstream);
     upstream.read_to(END);
     upstream.send(&answer("c-2"));
     client.read_to("}}");
@@ -194,4 +197,40 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
     }
     assert_eq!(count(&after, "model_asked"), 2);
     assert_eq!(count(&after, "model_answered"), 1);
+}
+
+#[test]
+fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
+    let relaying = Relaying::start();
+    let world = &relaying.world;
+    let mut client = relaying.client();
+    client.send(&ask("/v1/chat/completions", "ses_1", ""));
+    let mut upstream = relaying.accept();
+    upstream.read_to(END);
+    upstream.send(&answer("c-1"));
+    client.read_to("}}");
+    heard(world, "opencode", "ses_1", &["model_answered"], 1);
+    assert_eq!(world.run(&["budget", "ses_1", "1012tokens"]).code, Some(0));
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    upstream = relaying.next(upstream);
+    upstream.read_to(END);
+    let words: String = (0..1000).map(|n| format!("{n:07} ")).collect();
+    let event = format!("data: {{\"id\":\"c-2\",\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");
+    upstream.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+    upstream.send(&format!("{:x}\r\n{event}\r\n", event.len()));
+    client.read_to("0\r\n\r\n");
+
+    heard(world, "opencode", "ses_1", &["note"], 1);
+    let said = world.run(&["events", "tail", "ses_1", "--json", "--kind", "model_answered", "--kind", "note"]);
+    let events: Vec<serde_json::Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [_, cut, remark] = events.as_slice() else { panic!("two answers and a remark: {events:?}") };
+    assert_eq!(cut["event"]["stop"], "belay_budget", "{cut}");
+    // Eight thousand bytes came, and four are a token, near enough.
+    assert_eq!(cut["event"]["usage"]["output"], 2000, "{cut}");
+    let text = remark["event"]["text"].to_string();
+    assert!(text.contains("Belay ended this answer here: the budget is used up"), "{remark}");
+    let spent = world.run(&["show", "ses_1", "--json"]).json();
+    assert_eq!(spent["session"]["state"], "paused", "what was said before the cut has been spent: {spent}");
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    assert!(client.read_to("\r\n").starts_with("HTTP/1.1 402 "));
 }

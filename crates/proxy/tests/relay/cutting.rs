@@ -160,3 +160,44 @@ async fn a_compressed_answer_is_cut_and_unpacks_to_a_proper_end() {
         bench.judge.heard(ended_by("belay_budget")).await;
     }
 }
+
+/// How an answer was ended: why, the tokens of the question and of what was said, and what is remarked.
+fn record(events: &[Event]) -> Option<(String, u64, u64, String)> {
+    let answer = events.iter().find_map(|event| match &event.body {
+        Body::ModelAnswered(answer) => Some(answer),
+        _ => None,
+    })?;
+    let remark = events.iter().find_map(|event| match &event.body {
+        Body::Note(note) => Some(note.text.to_string()),
+        _ => None,
+    })?;
+    let usage = answer.usage.unwrap();
+    Some((answer.stop.clone().unwrap(), usage.input, usage.output, remark))
+}
+
+#[tokio::test]
+async fn what_was_cut_is_on_record_with_what_it_had_cost() {
+    let prose: String = (0..250).map(|n| format!("word{n:03} ")).collect();
+    let chant = "I will fix it now. ".repeat(1_000);
+    for (left, said, why) in [(Some(100), &prose, "belay_budget"), (None, &chant, "belay_chanting")] {
+        let bench = bench().await;
+        *bench.judge.left.lock().unwrap() = left;
+        let mut client = bench.client().await;
+        let mut upstream = streaming(&bench, &mut client, EVENTS).await;
+        upstream.send(chunk(&CALL.replace("tool_use", "text"))).await;
+        let delta = format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{said}\"}}}}\n\n"
+        );
+        upstream.send(chunk(&delta)).await;
+        let answer = client.read_to("0\r\n\r\n").await;
+        let events = bench.judge.heard(|events| record(events).is_some()).await;
+        let (stop, asked, cost, remark) = record(&events).unwrap();
+        // The upstream told what the question cost and never what the answer did: four bytes are a token, near enough.
+        assert_eq!((stop.as_str(), asked, cost), (why, 9, said.len() as u64 / 4));
+        assert!(answer.contains(remark.split('"').next().unwrap()), "the agent reads what is remarked: {remark}");
+        match left {
+            Some(_) => assert!(remark.contains("the budget is used up"), "{remark}"),
+            None => assert!(remark.contains(&format!("after {} bytes", said.len())), "{remark}"),
+        }
+    }
+}
