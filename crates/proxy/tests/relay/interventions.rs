@@ -152,6 +152,27 @@ async fn a_nudge_goes_along_with_the_next_request() {
     bench.judge.heard(|events| events.iter().any(delivered)).await;
 }
 
+#[tokio::test]
+async fn a_nudge_that_is_not_wanted_here_changes_nothing() {
+    let bench = bench_with(|config| config.nudge = false).await;
+    let nudge = Verdict::Nudge { finding: "fnd-1".to_owned(), message: "Read the error first.".to_owned() };
+    bench.judge.rule("opencode:ses_1", nudge);
+    let mut client = bench.client().await;
+    client.send(request(OPENCODE)).await;
+    let mut upstream = bench.accept().await;
+    let request = request(OPENCODE);
+    let (_, sent) = request.split_once("\r\n\r\n").unwrap();
+    let head = upstream.read_head().await;
+    assert!(head.contains(&format!("Content-Length: {}\r\n", sent.len())), "{head}");
+    assert_eq!(upstream.read_exactly(sent.len()).await, sent.as_bytes());
+    let answer = ok(r#"{"id":"c-1","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#);
+    upstream.send(answer.replace("Content-Length", "Content-Type: application/json\r\nContent-Length")).await;
+    let answered = |event: &Event| matches!(event.body, Body::ModelAnswered(_));
+    let events = bench.judge.heard(|events| events.iter().any(answered)).await;
+    let delivered = |event: &Event| matches!(event.body, Body::Delivered(_));
+    assert!(!events.iter().any(delivered), "nobody has told the agent: {events:?}");
+}
+
 const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 fn chunk(text: &str) -> String {

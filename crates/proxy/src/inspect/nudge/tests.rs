@@ -1,3 +1,6 @@
+use proptest::prelude::*;
+use serde_json::Value;
+
 use super::*;
 
 fn with(api: Api, body: &str) -> Option<String> {
@@ -46,5 +49,63 @@ fn a_turn_of_plain_text_or_of_the_model_gets_a_turn_after_it() {
 fn where_there_is_no_place_nothing_is_done() {
     for body in [r#"{"input":"just text"}"#, r#"{"input":[]}"#, "[]", "{", ""] {
         assert_eq!(with(Api::Responses, body), None, "{body}");
+    }
+}
+
+/// A turn as this API writes it, and how many of its bytes no note may touch. `parts`: as a list, where it may be one.
+fn turn(api: Api, by_user: bool, text: &str, parts: bool) -> (String, usize) {
+    let role = match (api, by_user) {
+        (_, true) => "user",
+        (Api::Generate, false) => "model",
+        (_, false) => "assistant",
+    };
+    let text = Value::from(text);
+    let (turn, is_list) = match api {
+        Api::Chat => (format!(r#"{{"role": "{role}", "content": {text}}}"#), false),
+        Api::Responses => (
+            format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":{text}}}]}}"#),
+            false,
+        ),
+        // What is marked for the cache is cached up to here.
+        Api::Messages if parts => {
+            let part = format!(r#"{{"type":"text","text":{text},"cache_control":{{"type":"ephemeral"}}}}"#);
+            (format!(r#"{{"role":"{role}","content":[{part}]}}"#), true)
+        }
+        Api::Messages => (format!(r#"{{"role":"{role}","content":{text}}}"#), false),
+        Api::Generate => (format!(r#"{{"role":"{role}","parts":[{{"text":{text}}}]}}"#), true),
+    };
+    let whole = turn.len();
+    // Turns alternate where they are lists: another part of the user's turn goes before its end.
+    (turn, if is_list && by_user { whole - "]}".len() } else { whole })
+}
+
+proptest! {
+    /// Caches of prompts hold as long as a request begins like the one before it. With the note it does, to the end of
+    /// what the agent said last; and as the agent never repeats the note, so does the next one without it.
+    #[test]
+    fn every_byte_before_the_note_and_after_it_stays_as_it_was(
+        api in prop::sample::select(vec![Api::Chat, Api::Responses, Api::Messages, Api::Generate]),
+        texts in prop::collection::vec("\\PC{0,40}", 1..6),
+        user_first: bool,
+        parts: bool,
+        gap in "[ \n]{0,2}",
+        note in "\\PC{1,60}",
+    ) {
+        let before = format!(r#"{{"model":"m","system":"Be brief.",{gap}"{}":{gap}["#, api.conversation());
+        let turns: Vec<_> =
+            texts.iter().enumerate().map(|(n, text)| turn(api, (n % 2 == 0) == user_first, text, parts)).collect();
+        let (last, untouched) = turns.last().unwrap();
+        let conversation = turns.iter().map(|(turn, _)| turn.as_str()).collect::<Vec<_>>().join(&format!("{gap},"));
+        let body = format!(r#"{before}{conversation}{gap}],{gap}"tools":[{{"name":"Bash"}}],"stream":true}}"#);
+        let at = before.len() + conversation.len() - last.len() + untouched;
+
+        let with = String::from_utf8(with_note(api, body.as_bytes(), &note).unwrap()).unwrap();
+        prop_assert_eq!(&with[..at], &body[..at]);
+        let after = with.len() - (body.len() - at);
+        prop_assert_eq!(&with[after..], &body[at..]);
+        let added: Value = serde_json::from_str(with[at..after].strip_prefix(',').unwrap()).unwrap();
+        let said = [&added["text"], &added["content"], &added["content"][0]["text"], &added["parts"][0]["text"]];
+        prop_assert!(said.contains(&&Value::from(note)), "{}", added);
+        serde_json::from_str::<Value>(&with).unwrap();
     }
 }
