@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use belay_config::Config;
 use belay_core::{Body, Event, SessionKey, Source, State, Time};
 use belay_store::{Retention, SessionQuery};
 
@@ -30,6 +31,19 @@ pub(crate) struct Plan {
     pub(crate) tick: Option<Duration>,
     pub(crate) idle_exit: Option<Duration>,
     pub(crate) retention: Retention,
+}
+
+impl Plan {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            tick: config.serve.tick.get(),
+            idle_exit: config.serve.idle_exit.get(),
+            retention: Retention {
+                max_age: config.store.keep_for.get().unwrap_or(Duration::MAX),
+                max_bytes: config.store.keep_bytes.get().unwrap_or(u64::MAX),
+            },
+        }
+    }
 }
 
 /// Goes its rounds until the end.
@@ -130,3 +144,6 @@ pub(crate) fn now() -> Time {
     use belay_engine::Clock;
     belay_engine::SystemClock::default().now()
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use belay_config::{Config, Env, PlaceError, Places, Rulesets};
 use belay_core::{Body, Event, SessionKey, Time};
 use belay_engine::{Engine, Options};
 use belay_proxy::Relay;
-use belay_store::{Durability, OpenOptions, Retention, SqliteStore, Store};
+use belay_store::{Durability, OpenOptions, SqliteStore, Store};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::courier;
@@ -259,14 +259,7 @@ impl Resident {
         let _ = shared.relay.set(Arc::downgrade(&relay));
         let pool = Pool::start(socket, Arc::clone(&shared))?;
         instance.introduce(&Holder { pid: std::process::id(), version: crate::VERSION.to_owned(), url: url.clone() });
-        let plan = Plan {
-            tick: config.serve.tick.get(),
-            idle_exit: config.serve.idle_exit.get(),
-            retention: Retention {
-                max_age: config.store.keep_for.get().unwrap_or(Duration::MAX),
-                max_bytes: config.store.keep_bytes.get().unwrap_or(u64::MAX),
-            },
-        };
+        let plan = Plan::new(&config);
         let channels = courier::channels(&config, &env);
         Ok(Self { shared, pool, relay, listeners, url, plan, channels, runtime, signals, _instance: instance })
     }

@@ -231,6 +231,29 @@ fn time_lifts_a_cooldown_and_takes_old_history_away() {
 }
 
 #[test]
+fn by_itself_it_takes_away_what_is_older_than_ninety_days() {
+    let world = World::new();
+    let now = jiff::Timestamp::now();
+    let day = jiff::SignedDuration::from_hours(24);
+    let before = |days: i32, session: &str| {
+        let mut event: serde_json::Value = serde_json::from_str(&call(session, session, "ls")).unwrap();
+        event["at"] = (now - day * days).to_string().into();
+        event.to_string()
+    };
+    world.run_with(&["events", "post"], &lines(&[before(91, "old"), before(89, "young"), before(0, "new")]));
+    // A clock is believed only when somebody has seen it go for a while.
+    let seen = (now - day).as_millisecond();
+    let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    store
+        .execute("INSERT INTO settings (key, value) VALUES ('retention.clock', ?1)", [format!("{seen} {seen}")])
+        .unwrap();
+    let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms"]);
+    let log = file_says(&world.log(), |log| log.contains("old history was cleaned up"));
+    let found = ["old", "young", "new"].map(|session| world.run(&["show", session]).code == Some(0));
+    assert_eq!(found, [false, true, true], "{log}");
+}
+
+#[test]
 fn a_log_can_be_followed() {
     let world = World::new();
     let _serve = Serve::start(&world);
