@@ -3,7 +3,7 @@
 use belay_scripted_model::{Script, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::resident::Serve;
+use crate::resident::{Serve, heard};
 use crate::world::World;
 
 /// A resident process with a model behind it.
@@ -11,8 +11,7 @@ struct Watchdog {
     serve: Serve,
     token: String,
     model: ScriptedModel,
-    /// Its state folder is there for as long as it runs.
-    _world: World,
+    world: World,
 }
 
 impl Watchdog {
@@ -24,7 +23,7 @@ impl Watchdog {
         args.extend_from_slice(more);
         let serve = Serve::start_with(&world, &args);
         let token = world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
-        Self { serve, token, model, _world: world }
+        Self { serve, token, model, world }
     }
 
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
@@ -225,6 +224,8 @@ fn decisions_need_the_token_and_do_what_they_did() {
 fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
     let watchdog = Watchdog::start(&[]);
     assert_eq!(watchdog.call("shop", "").0, 200);
+    // What passes is noted beside the path: a prompt that came to the log only now would be a new beginning.
+    heard(&watchdog.world, "legacy", "shop", &["model_answered"], 1);
     watchdog.loops("shop");
     let before = watchdog.model.requests().len();
     let (status, held) = watchdog.call("shop", "");
