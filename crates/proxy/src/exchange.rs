@@ -5,6 +5,7 @@
 //! and writing it.
 
 mod download;
+mod leisure;
 mod quiet;
 mod upload;
 
@@ -20,6 +21,7 @@ use crate::inspect::Turn;
 use crate::judge::Later;
 use crate::upstream::{Link, Trouble, Upstream};
 use download::{Download, DownloadError, Downloaded, End};
+use leisure::Leisure;
 use upload::{UploadError, Uploaded};
 
 /// One request and its answer, while they are on their way.
@@ -43,11 +45,12 @@ pub(crate) struct Beside {
     pub(crate) quiet: Quiet,
     /// Rings when a session's standing changes: one that was stopped for good ends at once.
     bell: Option<Later<()>>,
+    leisure: Leisure,
 }
 
 impl Beside {
     pub(crate) fn new() -> Self {
-        Self { quiet: Quiet::new(), bell: None }
+        Self { quiet: Quiet::new(), bell: None, leisure: Leisure::default() }
     }
 }
 
@@ -131,6 +134,7 @@ impl<'a> Exchange<'a> {
                         }
                         self.turn = Some(turn);
                         self.unread = true;
+                        self.beside.leisure.begin();
                     }
                     self.up.release();
                 }
@@ -170,8 +174,7 @@ impl<'a> Exchange<'a> {
                 Poll::Pending => break,
             }
         }
-        if self.unread && self.up.is_sent() {
-            // The upstream has work to do: now there is time to look.
+        if self.unread && self.up.is_sent() && self.beside.leisure.poll(cx).is_ready() {
             self.read();
         }
         if (self.up.is_complete() || self.deaf) && self.client.poll_gone(cx).is_ready() {
@@ -222,6 +225,10 @@ impl<'a> Exchange<'a> {
     }
 
     fn failure(mut self, stop: Stop) -> Failure {
+        // What was asked is worth knowing, whatever became of it.
+        if self.up.is_sent() {
+            self.read();
+        }
         if matches!(stop, Stop::Stopped) {
             return match self.turn.take() {
                 Some(mut turn) if !self.down.has_begun() => {
