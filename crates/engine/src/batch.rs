@@ -15,6 +15,7 @@ use crate::cache::{Cache, Held};
 use crate::load::{self, Lookup};
 use crate::metrics::Metrics;
 use crate::rulebook::{Known, Rulebook, RulesFor};
+use crate::shared::Due;
 use crate::{effects, family};
 
 /// A snapshot at least every so many events: what a load replays at most.
@@ -96,11 +97,11 @@ impl Desk<'_> {
         let mut unbooked = false;
         for event in events {
             let place = self.seat(&mut *transaction, &mut table, &event.session, event.at)?;
-            if self.settles_first(&table.working[place].held.session, event) {
-                // Others may have used up what it is about to ask for, a moment ago at that.
-                if std::mem::take(&mut unbooked) {
-                    held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
-                }
+            let Due { before, shared } = self.due(&table.working[place].held.session, event);
+            if before && std::mem::take(&mut unbooked) {
+                held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
+            }
+            if shared {
                 held |= self.share(&mut *transaction, &mut table, place, Some(event))?.iter().any(holds);
             }
             unbooked |= matches!(event.body, Body::ModelAnswered(_) | Body::Learned(_));

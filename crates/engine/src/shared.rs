@@ -8,13 +8,29 @@ use crate::batch::{Desk, Table, project};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
+/// What has to be booked before an event.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Due {
+    /// All that was spent before it.
+    pub(crate) before: bool,
+    /// And its session wants to know what the others have spent.
+    pub(crate) shared: bool,
+}
+
 impl Desk<'_> {
-    /// Whether an event has to wait until all that was spent is booked: a question by one who shares a budget, or whose
-    /// answers others will pay for from now on. Everybody else is booked once, at the end.
-    pub(crate) fn settles_first(&self, session: &Session, event: &Event) -> bool {
-        let Body::ModelAsked(ask) = &event.body else { return false };
-        let is_paid_by_others = ask.account.is_some() && ask.account != session.account;
-        !ask.auxiliary && (is_paid_by_others || self.rules.rules_for(project(session, event)).budget.is_shared())
+    /// What has to be booked before an event is taken in. Everybody else is booked once, at the end.
+    pub(crate) fn due(&self, session: &Session, event: &Event) -> Due {
+        let Body::ModelAsked(ask) = &event.body else { return Due::default() };
+        let facts = &session.facts;
+        let project = project(session, event);
+        // What was spent so far must not be booked for whom the rest will be.
+        let elsewhere = (ask.account.is_some() && ask.account != session.account)
+            || project != facts.project.as_deref().or(facts.cwd.as_deref())
+            || day(event.at) != day(facts.last_at);
+        // Others may have used up what it is about to ask for, a moment ago at that; or what its ancestors share.
+        let shared = !ask.auxiliary && self.rules.rules_for(project).budget.is_shared();
+        let has_ancestors = session.parent.is_some() || event.parent.is_some();
+        Due { before: elsewhere || shared || has_ancestors, shared }
     }
 
     /// Books what a session has spent since it was last booked, and lets it know what is spent in all. Returns
@@ -47,7 +63,7 @@ impl Desk<'_> {
         if nothing && !rules.budget.is_shared() {
             return Ok(Vec::new());
         }
-        let day = at.millis().div_euclid(DAY_MILLIS);
+        let day = day(at);
         let mut book = |name: Option<String>| match name {
             Some(name) => transaction.book(day, &name, &paid),
             None => Ok(Paid::default()),
@@ -64,6 +80,10 @@ impl Desk<'_> {
         let told = tell(&w.held.session.key, at, shared);
         Ok(self.take_in(transaction, w, &told)?.decision.effects)
     }
+}
+
+fn day(at: Time) -> i64 {
+    at.millis().div_euclid(DAY_MILLIS)
 }
 
 fn tell(key: &belay_core::SessionKey, at: Time, shared: SharedSpent) -> Event {

@@ -143,6 +143,11 @@ pub(crate) struct Copied(Memory);
 impl Copied {
     pub(crate) fn of(bytes: &[u8], pieces: &[Range<usize>]) -> Self {
         let size = pieces.iter().map(Range::len).sum();
+        if size < MAPPED {
+            let mut heap = Vec::with_capacity(size);
+            pieces.iter().for_each(|piece| heap.extend_from_slice(&bytes[piece.clone()]));
+            return Self(Memory::Heap(heap.into_boxed_slice()));
+        }
         let mut memory = Memory::new(size);
         let mut at = 0;
         for piece in pieces {

@@ -120,7 +120,9 @@ impl Shared {
             };
             match touched.get_mut(&event.session) {
                 Some(all) => *all = Touched { paid: all.paid || touch.paid, told: touch.told.or(all.told) },
-                None => drop(touched.insert(event.session.clone(), touch)),
+                None => {
+                    touched.insert(event.session.clone(), touch);
+                }
             }
         }
         let answers = self.writer.observe(events);

@@ -16,6 +16,31 @@ fn called(input: Value) -> Value {
 }
 
 #[test]
+fn an_event_is_known_by_the_digest_of_its_identity() {
+    let of = |body: Value| {
+        let mut event = json!({"id": "e1", "session": {"agent": "codex", "id": "s"}});
+        event.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        Event::from_value(event).unwrap()
+    };
+    let long = "x".repeat(250);
+    for (body, identity) in [
+        (json!({"kind": "tick"}), "id:e1"),
+        (json!({"kind": "tool_called", "call": "c1", "tool": "bash"}), "call:c1"),
+        (json!({"kind": "tool_returned", "call": "c1"}), "result:c1"),
+        (json!({"kind": "model_asked", "request": "r"}), "ask:r"),
+        (json!({"kind": "model_answered", "response": "r"}), "answer:r"),
+        (json!({"kind": "learned", "response": "r"}), "answer:r"),
+        (json!({"kind": "learned", "call": "c1"}), "learned-exit:c1"),
+        (json!({"kind": "committed", "sha": "abc"}), "commit:abc"),
+        (json!({"kind": "model_asked", "request": long}), &format!("ask:{long}")),
+    ] {
+        let event = of(body);
+        assert_eq!(event.identity(), identity);
+        assert_eq!(event.fingerprint(), Digest::of(identity), "{identity}: stores are full of them");
+    }
+}
+
+#[test]
 fn a_refusal_names_the_field() {
     assert_eq!(refusal(json!([1])), "event: must be a JSON object");
     assert_eq!(refusal(json!({})), "id: is missing");

@@ -135,3 +135,31 @@ fn a_session_hears_what_is_left_and_a_replay_comes_to_the_same() {
     free.observe(answered("a", "a1")).unwrap();
     assert_eq!(free.left(&key("a")).0, Budget::default());
 }
+
+/// What two sessions of a later process may do: the one that goes on where the first spent, and the other.
+fn held_later(folder: &Folder, limit: impl Fn(&mut Rules), questions: [Event; 2]) -> [bool; 2] {
+    let mut later = engine(folder, limit);
+    questions.map(|question| is_held(&mut later, question))
+}
+
+#[test]
+fn what_was_spent_is_booked_for_whoever_paid_then() {
+    let folder = Folder::new();
+    let batch = vec![asked("a", "q1", 7), answered("a", "a1"), asked("a", "q2", 8), answered("a", "a2")];
+    engine(&folder, |_| {}).observe_batch(batch).into_iter().for_each(|answer| drop(answer.unwrap()));
+    let tokens = |tokens: u64| move |rules: &mut Rules| rules.budget.account_day_tokens = tokens;
+    assert_eq!(held_later(&folder, tokens(2 * TOKENS), [asked("b", "b1", 7), asked("c", "c1", 8)]), [false, false]);
+    assert_eq!(held_later(&folder, tokens(TOKENS), [asked("d", "d1", 7), asked("e", "e1", 8)]), [true, true]);
+}
+
+#[test]
+fn what_was_spent_is_booked_for_where_the_session_worked_then() {
+    let folder = Folder::new();
+    let there = |session: &str, id: &str, cwd: &str| Event { cwd: Some(cwd.to_owned()), ..asked(session, id, 7) };
+    let batch = vec![there("a", "q1", "/one"), answered("a", "a1"), there("a", "q2", "/two"), answered("a", "a2")];
+    engine(&folder, |_| {}).observe_batch(batch).into_iter().for_each(|answer| drop(answer.unwrap()));
+    let tokens = |tokens: u64| move |rules: &mut Rules| rules.budget.day_tokens = tokens;
+    let both = |n: u64| [there(&format!("b{n}"), "b", "/one"), there(&format!("c{n}"), "c", "/two")];
+    assert_eq!(held_later(&folder, tokens(2 * TOKENS), both(1)), [false, false]);
+    assert_eq!(held_later(&folder, tokens(TOKENS), both(2)), [true, true]);
+}

@@ -8,11 +8,12 @@
 //! A megabyte of history is not hashed from end to end with every request. Nothing is read again
 //! before a checkpoint, so what matters is that nothing has moved: a change that makes the history
 //! longer or shorter moves everything behind it. Hashed are the fields before the messages, which are
-//! not read again either, the last few thousand bytes, and samples of what lies between.
+//! not read again either, the last message with a few thousand bytes before it, and samples of what
+//! lies between. A last message that is asked anew with another word in it is new, too.
 
 use std::ops::Range;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::api::Api;
 use super::scan::Scan;
@@ -23,8 +24,10 @@ const CHECKPOINTS: usize = 8;
 /// on for days before we saw it, and only its recent past says how it is doing now.
 const RECENT: usize = 64;
 
-/// How many bytes before a checkpoint are hashed without a gap.
+/// How many bytes before a checkpoint are hashed without a gap, at least: the message before it is hashed whole, as long
+/// as it is no longer than it should be.
 const CLOSE: usize = 4096;
+const LONGEST: usize = 128 * 1024;
 /// Farther back there is one sample in so many bytes.
 const STRIDE: usize = 4096;
 const SAMPLE: usize = 64;
@@ -33,14 +36,16 @@ const SAMPLE: usize = 64;
 struct Checkpoint {
     /// How many bytes there are up to and including the message.
     offset: usize,
-    /// See [`hash`].
+    /// Where the message begins.
+    start: usize,
+    /// See [`Samples::hash`].
     hash: u64,
     /// How many messages there are up to here.
     messages: usize,
 }
 
 /// Where nothing is known yet.
-const NOTHING: Checkpoint = Checkpoint { offset: 0, hash: 0, messages: 0 };
+const NOTHING: Checkpoint = Checkpoint { offset: 0, start: 0, hash: 0, messages: 0 };
 
 /// What is kept of one conversation between its requests.
 #[derive(Clone, Debug, Default)]
@@ -118,10 +123,11 @@ impl Conversation {
 
     /// The last checkpoint that still holds.
     fn known(&self, body: &[u8]) -> Checkpoint {
+        let samples = Samples::of(body, self.begin);
         let holds = |checkpoint: &&Checkpoint| {
             // A message must also end where it ended: a number may have grown.
             matches!(Scan::new(body, checkpoint.offset).peek(), Some(b',' | b']'))
-                && hash(body, self.begin, checkpoint.offset) == checkpoint.hash
+                && samples.hash(checkpoint.start..checkpoint.offset) == checkpoint.hash
         };
         self.checkpoints.iter().rev().find(holds).copied().unwrap_or(NOTHING)
     }
@@ -130,10 +136,11 @@ impl Conversation {
     fn remember(&mut self, body: &[u8], known: usize, messages: &[Range<usize>]) {
         self.checkpoints.retain(|checkpoint| checkpoint.messages <= known);
         let total = known + messages.len();
+        let samples = Samples::of(body, self.begin);
         for (message, count) in messages.iter().zip(known + 1..) {
             if is_kept(count, total) {
-                let (offset, hash) = (message.end, hash(body, self.begin, message.end));
-                self.checkpoints.push(Checkpoint { offset, hash, messages: count });
+                let Range { start, end: offset } = *message;
+                self.checkpoints.push(Checkpoint { offset, start, hash: samples.hash(start..offset), messages: count });
             }
         }
         self.checkpoints.retain(|checkpoint| is_kept(checkpoint.messages, total));
@@ -143,13 +150,29 @@ impl Conversation {
     }
 }
 
-/// Tells whether messages that begin at `begin` still end at `end`.
-fn hash(body: &[u8], begin: usize, end: usize) -> u64 {
-    let piece = |range: Range<usize>, seed| xxh3_64_with_seed(body.get(range).unwrap_or_default(), seed);
-    let close = end.saturating_sub(CLOSE).max(begin);
-    let fields = piece(0..begin, end as u64);
-    let samples = (begin..close).step_by(STRIDE).map(|at| at..close.min(at + SAMPLE));
-    piece(close..end, samples.fold(fields, |seed, sample| piece(sample, seed)))
+/// Tells whether messages still end where they ended.
+struct Samples<'b> {
+    body: &'b [u8],
+    /// Where the messages begin.
+    begin: usize,
+    /// Hash of the fields before them.
+    fields: u64,
+}
+
+impl<'b> Samples<'b> {
+    fn of(body: &'b [u8], begin: usize) -> Self {
+        Self { body, begin, fields: xxh3_64(body.get(..begin).unwrap_or_default()) }
+    }
+
+    /// Hash of everything that matters up to the end of a message.
+    fn hash(&self, message: Range<usize>) -> u64 {
+        let piece = |range: Range<usize>, seed| xxh3_64_with_seed(self.body.get(range).unwrap_or_default(), seed);
+        let Range { start, end } = message;
+        let close = start.min(end.saturating_sub(CLOSE)).max(end.saturating_sub(LONGEST)).max(self.begin);
+        let samples = (self.begin..close).step_by(STRIDE).map(|at| at..close.min(at + SAMPLE));
+        let seed = self.fields.wrapping_add(end as u64);
+        piece(close..end, samples.fold(seed, |seed, sample| piece(sample, seed)))
+    }
 }
 
 /// Whether a checkpoint at this message is worth keeping when there are `total`: the last few are, and

@@ -30,7 +30,7 @@ const MANY: usize = 8 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Most bytes of notes that wait. Beyond that they are dropped and counted: the agent goes on.
 const MOST: usize = 64 * 1024 * 1024;
-/// Most events handed over at once.
+/// Most notes taken and most events handed over at once.
 const BATCH: usize = 256;
 
 /// One thing to be recorded.
@@ -126,9 +126,7 @@ impl Recorder {
             self.0.bell.notify_one();
         }
     }
-}
 
-impl Recorder {
     /// Whether an answer of this session waits to be handed over, or is just being.
     pub(crate) fn is_unsettled(&self, session: &SessionKey) -> bool {
         let of_it = |note: &Note| matches!(note, Note::Answered { asked, .. } if asked.session == *session);
@@ -142,7 +140,7 @@ impl Recorder {
         !queue.in_hand.is_empty() || queue.notes.iter().any(|note| matches!(note, Note::Answered { .. }))
     }
 
-    /// Waits while more is noted than can be handed over, for a moment at most: so that nothing has to be dropped.
+    /// Waits while more is noted than can be handed over, for a moment at most: the queue should not run over.
     pub(crate) async fn keep_up(&self) {
         let is_behind = || self.0.lock().bytes > MANY;
         if is_behind() {
@@ -220,7 +218,7 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
         queue.dropped = 0;
     }
     let before = queue.bytes;
-    let mut notes = Vec::new();
+    let mut notes = Vec::with_capacity(queue.notes.len().min(BATCH));
     while let Some(note) = queue.notes.pop_front() {
         queue.bytes -= note.weight();
         notes.push(note);
@@ -229,8 +227,11 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
             break;
         }
     }
-    // Whoever waits for a verdict may be behind those that were taken.
-    queue.urgent &= !queue.notes.is_empty();
+    if queue.notes.is_empty() {
+        // The room of a crowd goes back.
+        queue.notes.shrink_to(BATCH);
+        queue.urgent = false;
+    }
     if before > MANY && queue.bytes <= MANY {
         shared.room.notify_waiters();
     }

@@ -39,35 +39,23 @@ impl SqliteTransaction<'_> {
         Ok(Some(before).filter(|_| tips.is_new(session, event.identity)))
     }
 
-    /// Puts an event in that is known to be new.
-    fn insert(&self, session: SessionId, before: i64, event: &NewEvent<'_>) -> rusqlite::Result<usize> {
-        let mut insert = self.conn().prepare_cached(
-            "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?;
-        insert.execute(params![
+    /// Puts an event in: as it is, or only if its identity is not filed.
+    fn insert(&self, session: SessionId, before: Option<i64>, event: &NewEvent<'_>) -> rusqlite::Result<usize> {
+        let sql = match before {
+            Some(_) => {
+                "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+            }
+            None => {
+                "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
+                 SELECT ?1, ?2, coalesce(?3, (SELECT tip FROM sessions WHERE id = ?1)), ?4, ?5, ?6, ?7, ?8
+                 WHERE NOT EXISTS (SELECT 1 FROM identities WHERE session = ?1 AND identity = ?4)"
+            }
+        };
+        self.conn().prepare_cached(sql)?.execute(params![
             session.0,
             event.seq,
-            before,
-            event.identity.0.cast_signed(),
-            event.at.millis(),
-            event.kind,
-            event.rules.0.cast_signed(),
-            event.json
-        ])
-    }
-
-    /// Puts an event in unless its identity is filed.
-    fn insert_if_new(&self, session: SessionId, event: &NewEvent<'_>) -> rusqlite::Result<usize> {
-        let mut insert = self.conn().prepare_cached(
-            "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-             SELECT ?1, ?2, coalesce(?3, (SELECT tip FROM sessions WHERE id = ?1)), ?4, ?5, ?6, ?7, ?8
-             WHERE NOT EXISTS (SELECT 1 FROM identities WHERE session = ?1 AND identity = ?4)",
-        )?;
-        insert.execute(params![
-            session.0,
-            event.seq,
-            self.tip(session).map(|written| written.ord),
+            before.or_else(|| self.tip(session).map(|written| written.ord)),
             event.identity.0.cast_signed(),
             event.at.millis(),
             event.kind,
@@ -78,10 +66,8 @@ impl SqliteTransaction<'_> {
 
     /// Appends an event; `false` if the session has it already.
     pub(super) fn put_event(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
-        let added = match self.follows(session, event)? {
-            Some(before) => self.run(self.insert(session, before, event))?,
-            None => self.run(self.insert_if_new(session, event))?,
-        };
+        let before = self.follows(session, event)?;
+        let added = self.run(self.insert(session, before, event))?;
         if added == 1 {
             let ord = self.conn().last_insert_rowid();
             let mut tips = self.store.tips.borrow_mut();

@@ -83,11 +83,21 @@ fn an_old_message_that_changed_in_its_place_brings_nothing_new() {
     let mut conversation = Conversation::default();
     let mut messages = long(120);
     news(&mut conversation, &messages);
-    messages[40] = messages[40].replacen("word", "term", 100);
+    let (before, after) = messages[40].split_at(500);
+    messages[40] = format!("{before}{}", after.replacen("word", "term", 10));
     messages.push(message("new"));
-    let (first, fresh) = news(&mut conversation, &messages);
-    assert_eq!(fresh, messages[first..], "whatever was noticed of it, nothing is skipped or told from the middle");
-    assert_eq!(fresh.last(), messages.last());
+    assert_eq!(news(&mut conversation, &messages), (120, messages[120..].to_vec()));
+}
+
+#[test]
+fn a_long_last_message_with_another_word_in_it_is_new() {
+    let mut conversation = Conversation::default();
+    for attempt in ["attempt 1", "attempt 2"] {
+        let text = format!("{}{attempt}{}", "before ".repeat(70), "after ".repeat(3000));
+        let messages = [long(5), vec![message(&text)]].concat();
+        let (_, fresh) = news(&mut conversation, &messages);
+        assert_eq!(fresh.last(), messages.last(), "{attempt}");
+    }
 }
 
 #[test]
@@ -147,17 +157,23 @@ proptest! {
     #[test]
     fn nothing_new_is_missed(
         steps in prop::collection::vec((0usize..6, any::<prop::sample::Index>(), any::<bool>()), 1..30),
+        words in prop_oneof![Just(0usize), 1usize..400],
     ) {
         let mut conversation = Conversation::default();
         let mut messages = vec![message("start")];
         let mut before: Vec<String> = Vec::new();
         for (step, (more, at, change)) in steps.into_iter().enumerate() {
             for n in 0..more {
-                messages.push(message(&format!("{step}.{n}")));
+                messages.push(message(&format!("{step}.{n} {}", "word ".repeat(words))));
             }
             if change {
                 let at = at.index(messages.len());
-                messages[at] = message(&format!("changed in {step}"));
+                let mut changed = message(&format!("changed in {step}"));
+                // What keeps its place may change unseen.
+                if changed.len() == messages[at].len() {
+                    changed = message(&format!("changed again in {step}"));
+                }
+                messages[at] = changed;
             }
             let (first, fresh) = news(&mut conversation, &messages);
             let same = before.iter().zip(&messages).take_while(|(a, b)| a == b).count();

@@ -1,0 +1,33 @@
+use super::*;
+
+const SESSION: SessionId = SessionId(1);
+
+fn identities(range: std::ops::Range<u32>) -> impl Iterator<Item = Digest> {
+    range.map(|n| Digest::of(n.to_le_bytes()))
+}
+
+#[test]
+fn what_was_filed_is_never_called_new_and_nearly_all_else_is() {
+    let mut tips = Tips::default();
+    for seq in 0..=u64::from(IN_A_ROW) {
+        assert!(!tips.wants_filter(SESSION) && !tips.is_new(SESSION, Digest(7)), "nothing is known yet: {seq}");
+        tips.set(SESSION, seq, 1, true);
+    }
+    assert!(tips.wants_filter(SESSION));
+    tips.learn(SESSION, identities(0..900));
+    identities(900..1000).for_each(|identity| tips.add(SESSION, identity));
+    tips.set(SESSION, 1100, 1100, true);
+    assert!(identities(0..1000).all(|identity| !tips.is_new(SESSION, identity)));
+    let called_new = identities(1000..11_000).filter(|identity| tips.is_new(SESSION, *identity)).count();
+    assert!(called_new > 9_900, "{called_new}");
+}
+
+#[test]
+fn where_another_process_wrote_nothing_is_known_any_more() {
+    let mut tips = Tips::default();
+    tips.set(SESSION, 5, 50, true);
+    tips.learn(SESSION, identities(0..5));
+    assert_eq!((tips.before(SESSION, 6), tips.before(SESSION, 8)), (Some(50), None));
+    tips.set(SESSION, 8, 80, false);
+    assert!(!tips.wants_filter(SESSION) && !tips.is_new(SESSION, Digest(7)));
+}
