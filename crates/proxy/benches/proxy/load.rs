@@ -14,10 +14,16 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(size: usize, streaming: bool) -> Self {
-        let files = lines("context", (size / 90).saturating_sub(8));
-        let messages = format!(
-            r#"{{"role":"system","content":"You are a coding agent."}},{{"role":"user","content":"Make the tests pass.\\n{files}"}}"#
-        );
+        let mut messages =
+            r#"{"role":"system","content":"You are a coding agent."},{"role":"user","content":"Make the tests pass."}"#
+                .to_owned();
+        for said in 0.. {
+            let text = lines(&format!("context_{said}"), 20);
+            if messages.len() + text.len() > size {
+                break;
+            }
+            messages.push_str(&format!(r#",{{"role":"assistant","content":"{text}"}}"#));
+        }
         Self { beginning: messages.len(), messages, size, turn: 0, streaming }
     }
 
@@ -41,6 +47,11 @@ impl Conversation {
             r#",{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{turn}","type":"function","function":{{"name":"{tool}","arguments":"{{{input}}}"}}}}]}},{{"role":"tool","tool_call_id":"call_{turn}","content":"{output}"}}"#
         ));
         self.turn += 1;
+    }
+
+    /// How long its messages are.
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
     }
 
     /// The request as it stands now, with further header `lines`.

@@ -1,6 +1,6 @@
 //! `cargo xtask bench proxy`: what a hop through us costs, beside what others cost.
 //!
-//! All targets run side by side and are asked in turn, one request each per round and in rotated
+//! All targets run side by side and are asked in turn, one request each per round and in shuffled
 //! order, so that whatever else the machine does hits all of them alike. A target is a process of
 //! its own; its CPU time is read from the kernel.
 

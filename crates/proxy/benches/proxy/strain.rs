@@ -12,6 +12,7 @@ use crate::load::Conversation;
 use crate::process::{cpu, memory, peak, reset_peak};
 use crate::table::{micros, percentile};
 use crate::targets::{Target, binary, home};
+use crate::upstream::TOKENS;
 
 /// How long a loop runs.
 const LOOP: Duration = Duration::from_secs(3);
@@ -47,11 +48,24 @@ fn flood(address: SocketAddr, lines: &str, clients: usize, session: &str) -> Flo
     Flood { requests: timings.len(), timings }
 }
 
+/// What has been spent once it does not become more: whoever keeps what it saw is not done with the last answer.
+fn at_rest(spent: &dyn Fn() -> Duration) -> Duration {
+    const TICK: Duration = Duration::from_millis(200);
+    loop {
+        let before = spent();
+        std::thread::sleep(TICK);
+        let now = spent();
+        if now.saturating_sub(before) < TICK / 100 {
+            return now;
+        }
+    }
+}
+
 /// Requests per second at 32 connections.
-pub(crate) fn throughput(targets: &[Target], direct: SocketAddr) {
+pub(crate) fn throughput(targets: &[Target], direct: SocketAddr, scratch: &Path) {
     const CLIENTS: usize = 32;
     println!("\nclosed loop, {CLIENTS} connections, 1 KB, the better of two rounds of {} s each", LOOP.as_secs());
-    println!("{:<8} {:>10} {:>10} {:>10}", "", "req/s", "p50", "CPU");
+    println!("{:<8} {:>10} {:>10} {:>10} {:>10}", "", "req/s", "p50", "p99", "CPU");
     let none = String::new();
     let mut best: Vec<Option<(Flood, Duration)>> = Vec::new();
     // The slow ones have been measured enough.
@@ -63,8 +77,14 @@ pub(crate) fn throughput(targets: &[Target], direct: SocketAddr) {
             let (address, lines) = target.map_or((direct, &none), |target| (target.address, &target.lines));
             let spent = || target.map(|target| cpu(target.process.id(), "")).unwrap_or_default();
             let before = spent();
+            let tokens = || totals(scratch)["tokens"].as_u64().unwrap_or(0);
+            let kept = target.filter(|target| target.name == "belay").map(|_| tokens());
             let flood = flood(address, lines, CLIENTS, &format!("flood{round}-"));
-            let cost = spent().saturating_sub(before);
+            let cost = at_rest(&spent).saturating_sub(before);
+            if let Some(kept) = kept {
+                let (kept, asked) = ((tokens() - kept) / TOKENS, flood.requests as u64);
+                assert_eq!(kept, asked, "answers are missing in the store");
+            }
             if slot.as_ref().is_none_or(|(best, _)| best.requests < flood.requests) {
                 *slot = Some((flood, cost));
             }
@@ -75,8 +95,8 @@ pub(crate) fn throughput(targets: &[Target], direct: SocketAddr) {
         let name = index.checked_sub(1).map_or("direct", |at| targets[at].name);
         let per_second = flood.requests as f64 / LOOP.as_secs_f64();
         let each = micros(cost) / flood.requests.max(1) as f64;
-        let middle = micros(percentile(flood.timings.into_iter(), 50));
-        println!("{name:<8} {per_second:>10.0} {middle:>10.0} {each:>10.0}");
+        let [middle, late] = [50, 99].map(|percent| micros(percentile(flood.timings.iter().copied(), percent)));
+        println!("{name:<8} {per_second:>10.0} {middle:>10.0} {late:>10.0} {each:>10.0}");
     }
 }
 
@@ -145,14 +165,20 @@ pub(crate) fn growth(target: &Target, scratch: &Path) {
     }
 }
 
+/// What is in the store.
+fn totals(scratch: &Path) -> serde_json::Value {
+    let mut command = Command::new(binary().expect("it runs already"));
+    let said = command.arg("--home").arg(home(scratch)).args(["status", "--json"]).output().expect("a status");
+    let mut status: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+    status["totals"].take()
+}
+
 /// Waits until the store has at least so many sessions; how many it has.
 fn written(scratch: &Path, wanted: usize) -> u64 {
     let until = Instant::now() + Duration::from_secs(120);
     loop {
-        let mut command = Command::new(binary().expect("it runs already"));
-        let said = command.arg("--home").arg(home(scratch)).args(["status", "--json"]).output().expect("a status");
-        let status: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
-        let by_state = status["totals"]["sessions"].as_object().into_iter().flatten();
+        let totals = totals(scratch);
+        let by_state = totals["sessions"].as_object().into_iter().flatten();
         let sessions: u64 = by_state.filter_map(|(_, count)| count.as_u64()).sum();
         if sessions >= wanted as u64 || Instant::now() > until {
             return sessions;

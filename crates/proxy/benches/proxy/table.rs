@@ -31,7 +31,7 @@ pub(crate) fn print(names: &[&str]) {
     }
     println!("\nLoop Watchdog (0.1.0, as measured on two idle cores): plain +28,800 p50, +39,600 p99, CPU 29,600;");
     println!("streaming, first byte +23,000; 31 req/s at 32 connections; +66,700 with 1,000 sessions stored");
-    strain::throughput(&targets, address);
+    strain::throughput(&targets, address, &scratch);
     strain::burst(&targets, &idle);
     if let Some(belay) = targets.iter().find(|target| target.name == "belay") {
         strain::growth(belay, &scratch);
@@ -54,7 +54,7 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
     let lines: Vec<&str> = std::iter::once("").chain(targets.iter().map(|target| target.lines.as_str())).collect();
     let mut timings: Vec<Vec<Timing>> = vec![Vec::new(); clients.len()];
     let mut talk = Conversation::new(size, streaming);
-    let mut before = Vec::new();
+    let (mut before, mut sent) = (Vec::new(), 0);
     let mut order = Order::of(clients.len());
     let warm_up = rounds / 10;
     for round in 0..rounds + warm_up {
@@ -63,6 +63,7 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
             before = targets.iter().map(spent_by).collect();
         }
         talk.grow();
+        sent += talk.len();
         order.shuffle();
         for index in order.places.clone() {
             if every[index] == usize::MAX || round % every[index] != 0 {
@@ -83,11 +84,12 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
     }
     let since = |(target, before): (&Target, &[Duration; 2])| {
         let now = spent_by(target);
-        [now[0] - before[0], now[1] - before[1]]
+        [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
     };
     let spent: Vec<[Duration; 2]> = targets.iter().zip(&before).map(since).collect();
     let what = if streaming { "streaming" } else { "plain" };
-    println!("\n{what}, {label}, {rounds} requests each; microseconds");
+    let average = sent as f64 / (rounds + warm_up) as f64 / 1024.0;
+    println!("\n{what}, {label} ({average:.1} KB on average), {rounds} requests each; microseconds");
     println!("{:<8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "first", "p50", "added", "p99", "CPU", "to keep");
     let mut floor = 0.0;
     for (index, timings) in timings.iter_mut().enumerate() {

@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const CHUNKS: usize = 50;
 
+/// What an answer that is not streamed costs.
+pub(crate) const TOKENS: u64 = 110;
+
 static ANSWERS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn serve() {

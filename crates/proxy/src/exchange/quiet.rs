@@ -47,3 +47,47 @@ impl Quiet {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    /// How long it takes to fire, if nothing moves.
+    async fn fires_after(quiet: &mut Quiet) -> Duration {
+        let began = Instant::now();
+        poll_fn(|cx| quiet.poll(cx, 0)).await;
+        began.elapsed()
+    }
+
+    async fn is_quiet(quiet: &mut Quiet, progress: u64) -> bool {
+        poll_fn(|cx| Poll::Ready(quiet.poll(cx, progress).is_ready())).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_timer_serves_short_and_long_limits_in_turn() {
+        let mut quiet = Quiet::new();
+        for seconds in [600, 10, 600, 600, 3] {
+            let limit = Duration::from_secs(seconds);
+            quiet.begin(limit);
+            assert!(!is_quiet(&mut quiet, 0).await, "the timer is set, and something else begins");
+            tokio::time::advance(Duration::from_secs(1)).await;
+            quiet.begin(limit);
+            let fired = fires_after(&mut quiet).await;
+            assert!((limit..limit + Duration::from_millis(10)).contains(&fired), "{fired:?} for {limit:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whatever_moves_puts_it_off() {
+        let mut quiet = Quiet::new();
+        quiet.begin(Duration::from_secs(10));
+        for progress in 1..5 {
+            tokio::time::advance(Duration::from_secs(9)).await;
+            assert!(!is_quiet(&mut quiet, progress).await);
+        }
+        tokio::time::advance(Duration::from_secs(11)).await;
+        assert!(is_quiet(&mut quiet, 4).await);
+    }
+}

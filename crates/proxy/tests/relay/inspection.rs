@@ -47,6 +47,23 @@ fn answers(events: &[Event]) -> usize {
 }
 
 #[tokio::test]
+async fn a_question_is_known_while_its_upstream_thinks_and_when_nobody_waits_for_an_answer() {
+    let bench = bench().await;
+    let is_question = |event: &Event| matches!(event.body, Body::ModelAsked(_));
+    let questions = |events: &[Event]| events.iter().filter(|event| is_question(event)).count();
+    let mut client = bench.client().await;
+    client.send(opencode(&[], TOOLS)).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(TOOLS).await;
+    bench.judge.heard(|events| questions(events) == 1).await;
+    let mut other = bench.client().await;
+    other.send(opencode(&[CALL, RESULT], TOOLS)).await;
+    bench.accept().await.read_to(TOOLS).await;
+    other.reset();
+    bench.judge.heard(|events| questions(events) == 2).await;
+}
+
+#[tokio::test]
 async fn a_growing_conversation_is_told_once() {
     let bench = bench().await;
     let mut client = bench.client().await;
