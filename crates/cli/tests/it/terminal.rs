@@ -25,7 +25,11 @@ struct Terminal {
 impl Terminal {
     /// A terminal of this many lines and columns, and the end that programs get.
     fn new(lines: u16, columns: u16) -> (Self, OwnedFd) {
-        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        // At once, where that is possible: another test may start a program just now, which must not keep this end.
+        #[cfg(target_os = "linux")]
+        let flags = flags | OpenptFlags::CLOEXEC;
+        let screen = openpt(flags).unwrap();
         rustix::io::fcntl_setfd(&screen, rustix::io::FdFlags::CLOEXEC).unwrap();
         grantpt(&screen).unwrap();
         unlockpt(&screen).unwrap();
@@ -142,4 +146,23 @@ while wait $!; [ $? -gt 128 ]; do :; done"#;
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(terminal.shows("in all\r\n"), "1 in all\r\n");
     assert_eq!(status(child), Some(0));
+}
+
+#[test]
+fn a_window_that_is_closed_ends_the_run_in_order() {
+    let script = r#"
+tail -f /dev/null &
+trap 'kill $!; echo told > closed.txt; exit 0' HUP
+echo ready
+wait"#;
+    let (world, _) = with_program("thing", script);
+    let _leaves = Leaves(&world);
+    let (mut terminal, line) = Terminal::new(24, 80);
+    let child = start(world.command(["run", "thing"]), line, None);
+    terminal.shows("ready\r\n");
+    drop(terminal);
+    assert_eq!(status(child), Some(0));
+    assert_eq!(std::fs::read_to_string(world.path("home/code/app/closed.txt")).unwrap(), "told\n");
+    let session = world.run(&["sessions", "--json"]).json()["sessions"][0].clone();
+    assert_eq!((&session["state"], &session["edits"]), (&"ended".into(), &1.into()), "{session}");
 }
