@@ -49,9 +49,11 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> Ended {
         EventQuery { session, after: None, kinds: args.kind.clone(), order: Order::Last, limit: args.lines.max(1) };
     let mut names = Names::default();
     let mut mark = store.mark()?;
+    // Where there is nothing to begin with, following begins at the end of the whole log: as it was before anybody
+    // looked, or what comes while we look is lost.
+    let end = newest(&store, &query)?;
     let mut rows = if args.lines == 0 { Vec::new() } else { store.events(&query)? };
-    // Where there is nothing to begin with, following begins at the end of the whole log.
-    query.after = Some(newest(&store, &query)?);
+    query.after = Some(end);
     loop {
         for row in &rows {
             query.after = Some(number(&query, row));
