@@ -10,9 +10,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// How long an upstream may answer at once.
 const AT_ONCE: Duration = Duration::from_millis(2);
 
-/// Fires when an upstream did not answer at once. To look at a request before would be in the way of its answer: whoever
-/// still has something to do when a request has gone is set aside for the upstream that it woke, and sees the answer only
-/// when that one is done.
+/// Fires when an upstream did not answer at once. To look at a request before would be in the way of its answer: one from
+/// the same machine may be there before the looking is done. Then the request is looked at when its answer has gone on.
 #[derive(Debug, Default)]
 pub(crate) struct Leisure(Option<Pin<Box<Sleep>>>);
 
