@@ -11,6 +11,7 @@ pub(crate) use request::{RequestHead, Rewrite, Seen};
 pub(crate) use response::ResponseHead;
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use crate::framing::Framing;
 
@@ -140,16 +141,29 @@ fn digits(value: &[u8]) -> Option<u64> {
 
 /// Sets the `Content-Length` of a whole head, keeping its name and place.
 pub(crate) fn set_length(head: &mut Vec<u8>, length: usize) {
+    const NAME: &str = "content-length:";
+    if let Some(line) = find_line(head, NAME) {
+        head.splice(line.start + NAME.len()..line.end, format!(" {length}\r\n").into_bytes());
+    }
+}
+
+/// Takes the `Content-Encoding` out of a whole head: its body is readable now.
+pub(crate) fn drop_encoding(head: &mut Vec<u8>) {
+    if let Some(line) = find_line(head, "content-encoding:") {
+        head.drain(line);
+    }
+}
+
+/// Where the first line stands that begins like this.
+fn find_line(head: &[u8], name: &str) -> Option<Range<usize>> {
     let mut at = 0;
     for line in head.split_inclusive(|byte| *byte == b'\n') {
-        const NAME: &[u8] = b"content-length:";
-        if line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
-            let value = at + NAME.len()..at + line.len();
-            head.splice(value, format!(" {length}\r\n").into_bytes());
-            return;
+        if line.get(..name.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(name.as_bytes())) {
+            return Some(at..at + line.len());
         }
         at += line.len();
     }
+    None
 }
 
 /// Copies the lines of a head that `keep` wants, byte for byte, in runs.

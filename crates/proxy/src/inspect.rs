@@ -243,9 +243,9 @@ impl Turn {
         }
     }
 
-    /// The body with a note for the agent in it, where that can be done.
+    /// The body, unpacked, with a note for the agent in it, where that can be done.
     pub(crate) fn with_note(&self, body: &[u8], note: &str) -> Option<Vec<u8>> {
-        self.encoding.is_none().then(|| nudge::with_note(self.api, body, note)).flatten()
+        self.with_body(body, |turn, body| nudge::with_note(turn.api, body, note))
     }
 
     /// The note is on its way.

@@ -144,7 +144,7 @@ impl Upload {
         Some(Cow::Owned(payload))
     }
 
-    /// Another body instead. Only before anything was sent.
+    /// Another body instead, one that is not packed. Only before anything was sent.
     pub(crate) fn replace(&mut self, payload: &[u8], buffers: &Buffers) -> bool {
         let framed = match self.framing {
             Framing::Chunked => [format!("{:x}\r\n", payload.len()).as_bytes(), payload, b"\r\n0\r\n\r\n"].concat(),
@@ -155,6 +155,7 @@ impl Upload {
         if self.framing != Framing::Chunked {
             head::set_length(&mut self.head, payload.len());
         }
+        head::drop_encoding(&mut self.head);
         (self.body, self.newest) = (Some(body), framed.len());
         self.rewind()
     }

@@ -1,5 +1,6 @@
 //! Stepping in on the wire.
 
+use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -150,6 +151,38 @@ async fn a_nudge_goes_along_with_the_next_request() {
     upstream.send(ok("")).await;
     let delivered = |event: &Event| matches!(&event.body, Body::Delivered(delivered) if delivered.finding == "fnd-1");
     bench.judge.heard(|events| events.iter().any(delivered)).await;
+}
+
+#[tokio::test]
+async fn a_nudge_goes_along_with_a_packed_request_which_is_unpacked_for_it() {
+    let bench = bench().await;
+    let nudge = Verdict::Nudge { finding: "fnd-1".to_owned(), message: "Read the error first.".to_owned() };
+    bench.judge.rule("opencode:ses_1", nudge);
+    let plain = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1]}"#;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(plain.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\n{OPENCODE}Content-Length: {}\r\n\r\n",
+        packed.len()
+    );
+    let request = [head.as_bytes(), &packed].concat();
+    let mut client = bench.client().await;
+    client.send(&request).await;
+    let mut upstream = bench.accept().await;
+    let head = upstream.read_head().await;
+    assert!(!head.to_ascii_lowercase().contains("content-encoding"), "{head}");
+    let length: usize = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap().parse().unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&upstream.read_exactly(length).await).unwrap();
+    assert_eq!(body["messages"][0]["content"], "Fix");
+    assert!(body["messages"][1]["content"].as_str().unwrap().contains("Read the error first."), "{body}");
+    // The next one passes as it is.
+    upstream.send(ok("")).await;
+    client.read_exactly(ok("").len()).await;
+    bench.judge.rule("opencode:ses_1", Verdict::Go);
+    client.send(&request).await;
+    assert!(upstream.read_head().await.contains("Content-Encoding: gzip\r\n"));
+    assert_eq!(upstream.read_exactly(packed.len()).await, packed);
 }
 
 #[tokio::test]
