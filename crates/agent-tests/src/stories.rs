@@ -49,10 +49,12 @@ pub fn side_by_side(agent: &Agent, bench: &Workbench, script: impl Fn(&str) -> S
         let running = agent.run(bench, &model.url(), &format!("Say {word}")).start()?;
         io::Result::Ok((word, model, running))
     };
-    let both = [begin("left", 1)?, begin("right", 2)?];
-    for (_, model, _) in &both {
-        model.wait_for_turns(1, PATIENCE).map_err(io::Error::other)?;
-    }
+    // One after the other: where two begin at the very same time, opencode finds its own database locked and gives up.
+    let left = begin("left", 1)?;
+    left.1.wait_for_turns(1, PATIENCE).map_err(io::Error::other)?;
+    let right = begin("right", 2)?;
+    right.1.wait_for_turns(1, PATIENCE).map_err(io::Error::other)?;
+    let both = [left, right];
     both.iter().for_each(|(_, model, _)| model.release());
     let [left, right] = both.map(|(word, model, running)| {
         let finished = running.finish()?;
