@@ -1,12 +1,13 @@
 //! Looking at what passes, without standing in its way.
 //!
 //! A [`Turn`] goes along with one request and its answer. Before the last piece of the request is
-//! let go, it only answers from memory whether the session is held; everything else happens while
-//! the upstream is at work, on copies.
+//! let go, it only answers from memory whether the session is held. The request is looked at when its
+//! upstream takes its time over it, or else when the answer has gone on; answers are, as they pass.
 
 mod answer;
 mod api;
 mod conversation;
+mod cut;
 mod decode;
 mod facts;
 #[cfg(fuzzing)]
@@ -18,6 +19,7 @@ mod nudge;
 mod recorder;
 mod scan;
 
+pub(crate) use cut::Cut;
 #[cfg(fuzzing)]
 pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
 
@@ -43,27 +45,6 @@ use recorder::{News, Note, Recorder};
 
 /// What a token of output is in bytes, near enough.
 const BYTES_PER_TOKEN: u64 = 4;
-
-/// Why an answer was cut off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
-    /// It had begun to repeat itself.
-    Chant { said: u64, what: String },
-    /// A budget was used up in the middle of it.
-    Budget,
-    /// The session was stopped for good.
-    Stopped,
-}
-
-impl Cut {
-    fn word(&self) -> &'static str {
-        match self {
-            Self::Chant { .. } => "belay_chanting",
-            Self::Budget => "belay_budget",
-            Self::Stopped => "belay_stopped",
-        }
-    }
-}
 
 /// Looks at all requests.
 pub(crate) struct Inspector {

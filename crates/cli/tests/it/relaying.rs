@@ -41,6 +41,16 @@ impl Relaying {
         Wire::new(self.upstream.accept().unwrap().0)
     }
 
+    /// A whole turn on a new connection to the upstream, which stays open.
+    fn turn(&self, client: &mut Wire, more: &str, id: &str) -> Wire {
+        client.send(&ask("/v1/chat/completions", "ses_1", more));
+        let mut upstream = self.accept();
+        upstream.read_to(END);
+        upstream.send(&answer(id));
+        client.read_to("}}");
+        upstream
+    }
+
     /// Where the next request comes. An idle connection may have been given up meanwhile: then there is only its end
     /// to be read from it, and the request comes on another.
     fn next(&self, upstream: Wire) -> Wire {
@@ -145,11 +155,7 @@ fn keys_reach_their_upstream_and_neither_store_nor_log() {
 fn a_persons_pause_refuses_the_next_request_and_a_resume_lets_it_go() {
     let relaying = Relaying::start();
     let mut client = relaying.client();
-    client.send(&ask("/v1/chat/completions", "ses_1", ""));
-    let mut upstream = relaying.accept();
-    upstream.read_to(END);
-    upstream.send(&answer("c-1"));
-    client.read_to("}}");
+    let mut upstream = relaying.turn(&mut client, "", "c-1");
     relaying.told("ses_1", 4);
     assert_eq!(relaying.world.run(&["pause", "ses_1"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
@@ -185,11 +191,7 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
 
     let relaying = Relaying { serve: Serve::start(&world), world, upstream: listener };
     let mut client = relaying.client();
-    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
-    let mut upstream = relaying.accept();
-    upstream.read_to(END);
-    upstream.send(&answer("c-2"));
-    client.read_to("}}");
+    relaying.turn(&mut client, CALL, "c-2");
     let after = relaying.told("ses_1", before.len() + 2);
     let count = |kinds: &[String], kind: &str| kinds.iter().filter(|known| *known == kind).count();
     for kind in ["prompt", "tool_called", "tool_returned"] {
@@ -204,11 +206,7 @@ fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     let relaying = Relaying::start();
     let world = &relaying.world;
     let mut client = relaying.client();
-    client.send(&ask("/v1/chat/completions", "ses_1", ""));
-    let mut upstream = relaying.accept();
-    upstream.read_to(END);
-    upstream.send(&answer("c-1"));
-    client.read_to("}}");
+    let mut upstream = relaying.turn(&mut client, "", "c-1");
     heard(world, "opencode", "ses_1", &["model_answered"], 1);
     assert_eq!(world.run(&["budget", "ses_1", "1012tokens"]).code, Some(0));
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
