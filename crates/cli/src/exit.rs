@@ -1,6 +1,7 @@
 //! How a command can end: one table, shown by `--help` and in `docs/reference/exit-codes.md`.
 
-use std::process::ExitCode;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(crate) enum Exit {
     Held,
     /// As the program that was run ended.
     Child(u8),
+    /// The program that was run died of this signal.
+    Signal(i32),
 }
 
 /// Status, name and meaning.
@@ -26,16 +29,47 @@ const TABLE: &[(Exit, u8, &str)] = &[
 
 impl Exit {
     pub(crate) fn code(self) -> u8 {
-        if let Self::Child(status) = self {
-            return status;
+        match self {
+            Self::Child(status) => return status,
+            // As shells say it.
+            Self::Signal(signal) => return u8::try_from(128 + signal).unwrap_or(1),
+            _ => {}
         }
         TABLE.iter().find(|(exit, ..)| *exit == self).map_or(1, |(_, code, _)| *code)
     }
 }
 
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Child(u8::try_from(code).unwrap_or(1)),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Failed,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
+        if let Exit::Signal(signal) = exit {
+            die_of(signal);
+        }
         exit.code().into()
+    }
+}
+
+/// Dies of a signal: a shell that runs us in a loop leaves the loop only if Ctrl-C has killed what it ran. Comes back
+/// where that cannot be, as in the first process of a container.
+fn die_of(signal: i32) {
+    // The program has left its core, if anybody wanted one; ours would tell nothing.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    let no_core = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, no_core);
+    #[expect(unsafe_code, reason = "system calls that take a number; no handler is given")]
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
     }
 }
 
@@ -51,7 +85,8 @@ pub(crate) fn reference_page() -> String {
     let rows = TABLE.iter().map(|(_, code, meaning)| format!("| {code} | {meaning} |\n"));
     format!(
         "# Exit status\n\nEvery command ends with one of these. This page is made from `crates/cli/src/exit.rs`.\n\n\
-         | status | meaning |\n|---|---|\n{}\n`belay run` ends as the program it ran does; a signal is told as 128 and its number.\n",
+         | status | meaning |\n|---|---|\n{}\n`belay run` ends as the program it ran does; if a signal killed it, \
+         `belay run` dies of the same signal, which shells show as 128 and its number.\n",
         rows.collect::<String>()
     )
 }

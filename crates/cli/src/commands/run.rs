@@ -8,6 +8,7 @@
 mod child;
 mod plan;
 mod resident;
+mod signals;
 mod story;
 mod watch;
 
@@ -93,12 +94,12 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
         let ended = child::run(&plan.program, &launch);
         drop(watch);
         if let Ok(ended) = &ended {
-            story.end(ended);
+            story.end(*ended);
         }
         drop(on);
         ended
     })?;
-    Ok(super::result::of_run(context, story.session().as_ref(), &plan.folder, Exit::Child(ended.status())))
+    Ok(super::result::of_run(context, story.session().as_ref(), &plan.folder, ended.into()))
 }
 
 /// Says where to look, once and on stderr.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -50,8 +50,11 @@ fn arguments_input_output_and_status_pass_through() {
         (ran.code, ran.out.as_str(), ran.err.as_str()),
         (Some(42), "--budget|-p|two words||from stdin", "talk\n")
     );
-    let killed = world.run(&["run", "--quiet", "sh", "-c", "kill -KILL $$"]);
-    assert_eq!(killed.code, Some(128 + 9));
+    for signal in [Signal::KILL, Signal::TERM, Signal::SEGV] {
+        let script = format!("kill -{} $$", signal.as_raw());
+        let status = world.command(["run", "--quiet", "sh", "-c", &script]).status().unwrap();
+        assert_eq!((status.signal(), status.core_dumped()), (Some(signal.as_raw()), false));
+    }
     let started = world.run(&["start", "--quiet", "true"]);
     assert_eq!(started.code, Some(0), "`start` is another name for it");
 }
@@ -75,6 +78,23 @@ wait"#;
         assert_eq!(lines.next().unwrap().unwrap(), name);
         assert_eq!(child.wait().unwrap().code(), Some(7), "{name}");
     }
+}
+
+#[test]
+fn what_is_ignored_stays_ignored() {
+    let (world, _) =
+        with_program("thing", "tail -f /dev/null & trap 'kill $!; echo TERM; exit 7' TERM\necho ready\nwait");
+    let _leaves = Leaves(&world);
+    let mut nohup = world.program("sh");
+    nohup.args(["-c", "trap '' HUP; exec \"$0\" run --quiet thing", env!("CARGO_BIN_EXE_belay")]);
+    let mut child = nohup.process_group(0).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    for signal in [Signal::HUP, Signal::TERM] {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    assert_eq!(within("its last word", move || lines.next()).unwrap().unwrap(), "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(7));
 }
 
 #[test]

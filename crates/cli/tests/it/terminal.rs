@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -81,8 +81,8 @@ fn start(mut command: Command, line: OwnedFd, elsewhere: Option<Stdio>) -> Child
     command.spawn().unwrap()
 }
 
-fn status(mut child: Child) -> Option<i32> {
-    within("its end", move || child.wait().unwrap().code())
+fn end(mut child: Child) -> ExitStatus {
+    within("its end", move || child.wait().unwrap())
 }
 
 #[test]
@@ -110,7 +110,7 @@ while wait $!; [ $? -gt 128 ]; do :; done"#;
     assert_eq!(terminal.shows("\r\n"), "50 132\r\n");
     terminal.types("\x03");
     assert!(terminal.shows("interrupted\r\n").starts_with("^C"));
-    assert_eq!(status(child), Some(9));
+    assert_eq!(end(child).code(), Some(9));
     assert_eq!(world.run(&["status", "--json"]).json()["running"], true, "Ctrl-C was not for the resident process");
 }
 
@@ -122,30 +122,136 @@ fn a_program_that_ctrl_c_ends_has_ended_by_it() {
     let child = start(world.command(["run", "--quiet", "thing"]), line, None);
     terminal.shows("ready\r\n");
     terminal.types("\x03");
-    assert_eq!(status(child), Some(130), "as shells say it");
+    assert_eq!(end(child).signal(), Some(2), "whoever runs it in a loop leaves the loop");
 }
+
+/// Tells of every signal when it hears it, and of their number when it is to end.
+const COUNTS: &str = r#"
+heard=0
+trap '' INT QUIT
+tail -f /dev/null &
+for signal in INT QUIT; do trap "heard=\$((heard + 1)); echo heard $signal" $signal; done
+trap 'kill $!; echo "$heard in all"; exit 0' TERM
+echo ready
+while wait $!; [ $? -gt 128 ]; do :; done"#;
 
 #[test]
 fn ctrl_c_comes_once_though_the_input_is_no_terminal() {
-    let script = r#"
-told=0
-trap '' INT
-tail -f /dev/null &
-trap 'told=$((told + 1)); echo interrupted' INT
-trap 'kill $!; echo "$told in all"; exit 0' TERM
-echo ready
-while wait $!; [ $? -gt 128 ]; do :; done"#;
-    let (world, _) = with_program("thing", script);
+    let (world, _) = with_program("thing", COUNTS);
     let _leaves = Leaves(&world);
     let (mut terminal, line) = Terminal::new(24, 80);
     let child = start(world.command(["run", "--quiet", "thing"]), line, Some(Stdio::null()));
     terminal.shows("ready\r\n");
     terminal.types("\x03");
-    terminal.shows("interrupted\r\n");
+    terminal.shows("heard INT\r\n");
+    terminal.types("\x1c");
+    terminal.shows("heard QUIT\r\n");
     // Time to count.
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(terminal.shows("in all\r\n"), "1 in all\r\n");
-    assert_eq!(status(child), Some(0));
+    assert_eq!(terminal.shows("in all\r\n"), "2 in all\r\n");
+    assert_eq!(end(child).code(), Some(0));
+}
+
+/// Where the system does not tell who sent a signal, it is taken for the terminal's.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_another_process_sends_to_us_alone_comes_once_too() {
+    let (world, _) = with_program("thing", COUNTS);
+    let _leaves = Leaves(&world);
+    let (mut terminal, line) = Terminal::new(24, 80);
+    let child = start(world.command(["run", "--quiet", "thing"]), line, None);
+    terminal.shows("ready\r\n");
+    for (signal, heard) in [(Signal::INT, "heard INT\r\n"), (Signal::QUIT, "heard QUIT\r\n")] {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(terminal.shows("\r\n"), heard);
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(terminal.shows("in all\r\n"), "2 in all\r\n");
+    assert_eq!(end(child).code(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_program_sends_to_its_whole_group_is_not_sent_back_to_it() {
+    let script = r#"
+heard=0
+trap 'heard=$((heard + 1))' USR1
+trap 'echo "$heard in all"; exit 0' TERM
+kill -USR1 0
+echo ready
+while read -r _ || [ $? -gt 128 ]; do :; done"#;
+    let (world, _) = with_program("thing", script);
+    let _leaves = Leaves(&world);
+    let (mut terminal, line) = Terminal::new(24, 80);
+    let child = start(world.command(["run", "--quiet", "thing"]), line, None);
+    terminal.shows("ready\r\n");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    terminal.types("\n");
+    assert!(terminal.shows("in all\r\n").ends_with("1 in all\r\n"));
+    assert_eq!(end(child).code(), Some(0));
+}
+
+/// Runs a program as interactive shells do: as a job that can be stopped and brought back.
+const AS_A_JOB: &str = r#"
+set -m
+"$BELAY" run --quiet thing
+echo "the shell is back"
+fg > /dev/null
+echo "ended with $?""#;
+
+#[test]
+fn a_program_that_stops_gives_the_terminal_back_to_the_shell() {
+    // By itself, as agents do that read their keys raw; and by Ctrl-Z.
+    for (stop, keys) in [("kill -STOP $$", ""), ("read -r _", "\x1a")] {
+        let script = format!("echo ready\n{stop}\necho again\nread -r name\necho \"It is $name.\"\nexit 5");
+        let (world, _) = with_program("thing", &script);
+        let world = world.var("BELAY", env!("CARGO_BIN_EXE_belay"));
+        let _leaves = Leaves(&world);
+        let (mut terminal, line) = Terminal::new(24, 80);
+        let mut shell = world.program("bash");
+        shell.args(["-c", AS_A_JOB]);
+        let shell = start(shell, line, None);
+        terminal.shows("ready\r\n");
+        terminal.types(keys);
+        terminal.shows("the shell is back\r\n");
+        if !keys.is_empty() {
+            terminal.types("\n");
+        }
+        terminal.shows("again\r\n");
+        terminal.types("Ada\n");
+        terminal.shows("It is Ada.\r\n");
+        terminal.shows("ended with 5\r\n");
+        assert_eq!(end(shell).code(), Some(0), "{stop}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_stop_keeps_the_terminal() {
+    let (world, _) = with_program("thing", "trap '' TSTP\necho ready\nread -r name\necho \"It is $name.\"\nexit 5");
+    let world = world.var("BELAY", env!("CARGO_BIN_EXE_belay"));
+    let _leaves = Leaves(&world);
+    let (mut terminal, line) = Terminal::new(24, 80);
+    let mut shell = world.program("bash");
+    shell.args(["-c", AS_A_JOB]);
+    let shell = start(shell, line, None);
+    terminal.shows("ready\r\n");
+    terminal.types("\x1aAda\n");
+    terminal.shows("It is Ada.\r\n");
+    assert!(terminal.shows("ended with").starts_with("the shell is back"), "only after its end");
+    assert_eq!(end(shell).code(), Some(0));
+}
+
+#[test]
+fn whoever_lets_us_go_on_lets_the_program_go_on() {
+    let (world, _) = with_program("thing", "echo ready\nkill -STOP $$\necho again");
+    let _leaves = Leaves(&world);
+    let (mut terminal, line) = Terminal::new(24, 80);
+    let child = start(world.command(["run", "--quiet", "thing"]), line, None);
+    let pid = Pid::from_child(&child);
+    within("its stop", move || waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED)).unwrap();
+    kill_process(pid, Signal::CONT).unwrap();
+    terminal.shows("again\r\n");
+    assert_eq!(end(child).code(), Some(0));
 }
 
 #[test]
@@ -161,7 +267,7 @@ wait"#;
     let child = start(world.command(["run", "thing"]), line, None);
     terminal.shows("ready\r\n");
     drop(terminal);
-    assert_eq!(status(child), Some(0));
+    assert_eq!(end(child).code(), Some(0));
     assert_eq!(std::fs::read_to_string(world.path("home/code/app/closed.txt")).unwrap(), "told\n");
     let session = world.run(&["sessions", "--json"]).json()["sessions"][0].clone();
     assert_eq!((&session["state"], &session["edits"]), (&"ended".into(), &1.into()), "{session}");

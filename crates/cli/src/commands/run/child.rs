@@ -1,45 +1,22 @@
 //! The agent as a child that does not notice us: it has the terminal, its signals and its exit status.
 
 use std::fs::File;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
 use belay_agents::launch::Launch;
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
-use rustix::termios::tcgetpgrp;
-use tokio::signal::unix::{SignalKind, signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
+use super::signals::Signals;
 use crate::error::CommandError;
 
-/// How the agent ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ended(ExitStatus);
-
-impl Ended {
-    pub(super) fn code(&self) -> Option<i32> {
-        self.0.code()
-    }
-
-    /// The status to end with ourselves; a signal as shells say it.
-    pub(super) fn status(&self) -> u8 {
-        let signal = || self.0.signal().map(|signal| 128 + signal);
-        self.0.code().or_else(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-    }
-}
-
 /// Runs the agent to its end.
-pub(super) fn run(program: &Path, launch: &Launch) -> Result<Ended, CommandError> {
+pub(super) fn run(program: &Path, launch: &Launch) -> Result<ExitStatus, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // Caught from before there is a child: Ctrl-C is for the agent, who shares our terminal, and must
         // not end us before it.
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut quit = signal(SignalKind::quit())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = signal(SignalKind::hangup())?;
-        let mut user1 = signal(SignalKind::user_defined1())?;
-        let mut user2 = signal(SignalKind::user_defined2())?;
+        let mut signals = Signals::catch()?;
         let mut command = tokio::process::Command::new(program);
         command.args(&launch.args);
         command.envs(launch.env.iter().map(|(name, value)| (name, value)));
@@ -47,27 +24,55 @@ pub(super) fn run(program: &Path, launch: &Launch) -> Result<Ended, CommandError
             .spawn()
             .map_err(|error| CommandError::new(format!("{} could not be started", program.display())).cause(error))?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let pass_on = |signal| {
-            if let Some(pid) = pid {
-                let _ = kill_process(pid, signal);
-            }
-        };
+        let Some(agent) = pid.map(Agent) else { return Ok(child.wait().await?) };
         loop {
-            tokio::select! {
-                status = child.wait() => return Ok(Ended(status?)),
-                _ = interrupt.recv() => if !terminal_tells() { pass_on(Signal::INT) },
-                _ = quit.recv() => if !terminal_tells() { pass_on(Signal::QUIT) },
-                _ = terminate.recv() => pass_on(Signal::TERM),
-                _ = hangup.recv() => pass_on(Signal::HUP),
-                _ = user1.recv() => pass_on(Signal::USR1),
-                _ = user2.recv() => pass_on(Signal::USR2),
+            let heard = tokio::select! {
+                status = child.wait() => return Ok(status?),
+                heard = signals.next() => heard,
+            };
+            match heard.signal {
+                Signal::CHILD => agent.follow(),
+                Signal::CONT => agent.go_on(),
+                signal => {
+                    if heard.is_news_for(agent.0) {
+                        agent.tell(signal);
+                    }
+                }
             }
         }
     })
 }
 
-/// Whether a terminal tells the agent of Ctrl-C as it tells us. It tells everybody in the foreground, whatever
-/// their input is; agents take a second Ctrl-C for impatience, so it must not come from us as well.
-fn terminal_tells() -> bool {
-    File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|foreground| foreground == getpgrp()))
+/// A running agent.
+struct Agent(Pid);
+
+impl Agent {
+    fn tell(&self, signal: Signal) {
+        let _ = kill_process(self.0, signal);
+    }
+
+    fn is_stopped(&self) -> bool {
+        let only_look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(self.0), only_look).is_ok_and(|found| found.is_some())
+    }
+
+    /// Stops us as well if the agent has stopped: the shell waits for us, and would never take the terminal back.
+    /// Where there is none, whoever stopped the agent will have it go on.
+    fn follow(&self) {
+        if self.is_stopped() && has_terminal() {
+            let _ = kill_process(getpid(), Signal::STOP);
+            self.go_on();
+        }
+    }
+
+    /// We go on, and so does the agent: the shell has told everybody in our group, others tell us alone.
+    fn go_on(&self) {
+        if self.is_stopped() {
+            self.tell(Signal::CONT);
+        }
+    }
+}
+
+fn has_terminal() -> bool {
+    File::open("/dev/tty").is_ok()
 }

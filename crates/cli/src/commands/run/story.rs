@@ -3,6 +3,7 @@
 //! Some agents have their session's id from us. Of the others it is known once their first request
 //! has passed the proxy; until then what there is to tell waits.
 
+use std::process::ExitStatus;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +13,6 @@ use belay_server::protocol::BeginRun;
 use belay_server::{Client, ClientError, Hangup};
 use uuid::Uuid;
 
-use super::child::Ended;
 use super::plan::Plan;
 use crate::error::CommandError;
 
@@ -120,7 +120,7 @@ impl Story {
     }
 
     /// The run is over.
-    pub(super) fn end(&self, ended: &Ended) {
+    pub(super) fn end(&self, ended: ExitStatus) {
         let mut inner = self.lock();
         // Its last answer may have come this very moment; what is told of it later would be taken for life.
         let over = BeginRun { run: self.run.clone(), ends: true, ..BeginRun::default() };

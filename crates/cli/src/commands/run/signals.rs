@@ -1,0 +1,134 @@
+//! Signals that are meant for the agent, and who sent them.
+//!
+//! The terminal tells everybody in its foreground of Ctrl-C; a process that uses `kill` tells us alone. Linux says
+//! which it was. macOS does not (it names the terminal's own process as the sender, as it would any other), so there
+//! a signal in the foreground is taken for the terminal's.
+
+use std::fs::File;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::task::Poll;
+
+use rustix::process::{Pid, Signal, getpgrp};
+use rustix::termios::tcgetpgrp;
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+/// Nobody has sent it.
+const NOBODY: i32 = -1;
+
+/// What we catch, in the order in which it is dealt with. First comes what lets the agent go on, so that a stop which
+/// is over already is not taken for a new one.
+const CAUGHT: [Signal; 9] = [
+    Signal::CONT,
+    Signal::CHILD,
+    Signal::INT,
+    Signal::QUIT,
+    Signal::TSTP,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::USR1,
+    Signal::USR2,
+];
+
+/// The signals of one run.
+#[derive(Debug)]
+pub(super) struct Signals(Vec<Caught>);
+
+#[derive(Debug)]
+struct Caught {
+    signal: Signal,
+    stream: Stream,
+    sender: Arc<AtomicI32>,
+}
+
+/// A signal, once or several times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    pub(super) signal: Signal,
+    /// The process that sent it, 0 if it is none we could see; nobody if it came from the terminal or cannot be told.
+    sender: Option<i32>,
+}
+
+impl Signals {
+    /// Catches what is meant for the agent, from now on. What whoever started us ignores (`nohup`) stays ignored: by us
+    /// and by the agent, who inherits that.
+    pub(super) fn catch() -> io::Result<Self> {
+        let wanted = CAUGHT.into_iter().filter(|signal| *signal == Signal::CHILD || !is_ignored(*signal));
+        wanted.map(Caught::catch).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The next one.
+    pub(super) async fn next(&mut self) -> Heard {
+        poll_fn(|task| {
+            for caught in &mut self.0 {
+                if caught.stream.poll_recv(task).is_ready() {
+                    let sender = caught.sender.swap(NOBODY, Ordering::Relaxed);
+                    return Poll::Ready(Heard { signal: caught.signal, sender: (sender != NOBODY).then_some(sender) });
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl Caught {
+    fn catch(wanted: Signal) -> io::Result<Self> {
+        let sender = Arc::new(AtomicI32::new(NOBODY));
+        // Before the stream, which is told of it in turn.
+        note_sender(wanted, Arc::clone(&sender))?;
+        Ok(Self { signal: wanted, stream: signal(SignalKind::from_raw(wanted.as_raw()))?, sender })
+    }
+}
+
+impl Heard {
+    /// Whether the agent, by this process id, has not heard it yet. Agents take a second Ctrl-C for impatience, so what
+    /// the terminal has told them must not come from us as well; nor what they have sent themselves.
+    pub(super) fn is_news_for(self, agent: Pid) -> bool {
+        let is_keyboards = [Signal::INT, Signal::QUIT, Signal::TSTP].contains(&self.signal);
+        match self.sender {
+            Some(sender) => sender != agent.as_raw_nonzero().get(),
+            None => !is_keyboards || !terminal_tells(),
+        }
+    }
+}
+
+/// Whether what no process has sent, as far as we know, comes from the terminal.
+fn terminal_tells() -> bool {
+    if cfg!(target_os = "linux") {
+        return true;
+    }
+    let terminal = File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|foreground| foreground == getpgrp()))
+}
+
+#[cfg(target_os = "linux")]
+fn note_sender(signal: Signal, sender: Arc<AtomicI32>) -> io::Result<()> {
+    let note = move |told: &libc::siginfo_t| {
+        // Positive codes are the kernel's own.
+        if told.si_code <= 0 {
+            #[expect(unsafe_code, reason = "the field that a signal sent by a process has")]
+            let pid = unsafe { told.si_pid() };
+            sender.store(pid, Ordering::Relaxed);
+        }
+    };
+    #[expect(unsafe_code, reason = "runs in a signal handler, and does no more than write to an atomic")]
+    let registered = unsafe { signal_hook_registry::register_sigaction(signal.as_raw(), note) };
+    registered.map(drop)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn note_sender(_: Signal, _: Arc<AtomicI32>) -> io::Result<()> {
+    Ok(())
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    #[expect(unsafe_code, reason = "asks only; an action of zeros is a valid one")]
+    unsafe {
+        libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
