@@ -11,6 +11,7 @@ mod watch;
 
 use belay_core::chant::{ChantFinding, ChantRules};
 use belay_core::event::Usage;
+use serde::{Deserialize, Deserializer};
 
 use super::api::Api;
 use super::decode::{Decoded, Packed};
@@ -70,6 +71,9 @@ pub(crate) struct Place {
     pub(crate) finished: Vec<String>,
     /// All calls, where nothing but their input tells when they are complete.
     calls: Vec<chat::CallSoFar>,
+    /// Some call may be half, and nothing can tell or spoil it: its tool takes words, any beginning of which could be the
+    /// whole, or there are more calls than are told apart.
+    unsure: bool,
 }
 
 /// What an open block or item is.
@@ -78,8 +82,6 @@ pub(crate) enum Open {
     Text,
     /// The input of a tool call, in JSON.
     Input,
-    /// The input of a tool call, in words: any beginning of it could be taken for the whole.
-    Words,
     /// A thought, or something we know nothing about.
     Other,
 }
@@ -203,7 +205,7 @@ impl Reader {
                 return None;
             }
         }
-        let mut text = ending(self.api, &self.answered, note)?;
+        let mut text = ending(self.api, &self.answered, note);
         match &mut self.packed {
             Some(packed) => packed.ending(&text, at_least),
             None => {
@@ -249,6 +251,11 @@ fn read_plain(api: Api, body: &[u8], answered: &mut Answered) {
         Api::Generate => generate::read_plain,
     };
     read(body, answered);
+}
+
+/// Some servers say `null` where others say nothing.
+fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Answered {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Answered, Failure, Input, Open};
+use super::{Answered, Failure, Input, or_default};
 use crate::sse::SseEvent;
 
 /// Most calls of one answer that are told apart; nobody asks for as many.
@@ -21,7 +21,7 @@ struct Chunk<'a> {
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     choices: Vec<Choice<'a>>,
     #[serde(default)]
     usage: Option<Tokens>,
@@ -63,19 +63,21 @@ struct Call<'a> {
 #[derive(Deserialize)]
 struct Function<'a> {
     #[serde(borrow, default)]
-    arguments: Cow<'a, str>,
+    arguments: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
 struct Custom<'a> {
     #[serde(borrow, default)]
-    input: Cow<'a, str>,
+    input: Option<Cow<'a, str>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
+    #[serde(deserialize_with = "or_default")]
     prompt_tokens: u64,
+    #[serde(deserialize_with = "or_default")]
     completion_tokens: u64,
     prompt_tokens_details: Option<Details>,
     /// In dollars; OpenRouter tells.
@@ -85,6 +87,7 @@ struct Tokens {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Details {
+    #[serde(deserialize_with = "or_default")]
     cached_tokens: u64,
 }
 
@@ -120,6 +123,8 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
             answered.say(&delta.content.unwrap_or_default());
             delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| read_call(call, answered));
         }
+        // Whatever was asked for, now it is all there.
+        answered.place.unsure &= choice.finish_reason.is_none();
         Answered::set(&mut answered.stop, choice.finish_reason);
     }
 }
@@ -166,24 +171,23 @@ fn read_call(call: Call<'_>, answered: &mut Answered) {
     let words = call.custom.is_some();
     let piece = match (call.custom, call.function) {
         (Some(custom), _) => custom.input,
-        (None, function) => function.map(|function| function.arguments).unwrap_or_default(),
+        (None, function) => function.and_then(|function| function.arguments),
     };
+    let piece = piece.unwrap_or_default();
     answered.ask_for(&piece);
     let id = call.id.filter(|id| id.len() <= MAX_ID).unwrap_or_default();
     let place = &mut answered.place;
     let at = place_of(&place.calls, call.index, &id).unwrap_or_else(|| {
         answered.tool_calls += 1;
-        place.open = None;
         place.calls.push(CallSoFar { index: call.index, id: id.into_owned(), input: (!words).then(Input::default) });
         place.calls.len() - 1
     });
     match &mut place.calls[at].input {
         Some(input) => input.push(&piece),
-        None => place.open = Some((call.index.unwrap_or_default(), Open::Words)),
+        None => place.unsure = true,
     }
     if place.calls.len() > MAX_CALLS {
-        // Which of them are half nobody knows any more, so this answer cannot be ended.
         place.calls.truncate(MAX_CALLS);
-        place.open = Some((call.index.unwrap_or_default(), Open::Words));
+        place.unsure = true;
     }
 }

@@ -7,6 +7,9 @@
 //! and end their turn, or tell the model that its input was invalid; none of those we tried retries or
 //! runs it. An error event would be the other way, but some agents send the request again at once when
 //! they see one, and would have the same answer cut again.
+//!
+//! Nothing spoils words. Where a tool of Chat Completions takes them, only an error keeps its client from
+//! running half of them: the lesser evil, and who asks again meets a session that is paused or soon will be.
 
 use serde_json::{Value, json};
 
@@ -14,14 +17,13 @@ use super::input::SPOILT;
 use super::{Answered, Open};
 use crate::inspect::api::Api;
 
-/// The events that end a stream here; `None` in the middle of something that cannot be ended, such as
-/// the input of a tool that takes plain words.
-pub(crate) fn ending(api: Api, answered: &Answered, note: &str) -> Option<String> {
+/// The events that end a stream here.
+pub(crate) fn ending(api: Api, answered: &Answered, note: &str) -> String {
     match api {
         Api::Chat => chat(answered, note),
-        Api::Responses => Some(responses(answered, note)),
-        Api::Messages => Some(messages(answered, note)),
-        Api::Generate => Some(generate(answered, note)),
+        Api::Responses => responses(answered, note),
+        Api::Messages => messages(answered, note),
+        Api::Generate => generate(answered, note),
     }
 }
 
@@ -34,22 +36,32 @@ fn data(event: &Value) -> String {
     format!("data: {event}\n\n")
 }
 
-fn chat(answered: &Answered, note: &str) -> Option<String> {
+fn chat(answered: &Answered, note: &str) -> String {
     let chunk = |delta: Value, finish: Value| {
         data(&json!({
             "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
             "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
         }))
     };
-    if matches!(answered.place.open, Some((_, Open::Words))) {
-        return None;
+    if answered.place.unsure {
+        return broken(answered, note);
     }
     let half = answered.place.calls.iter().filter(|call| call.is_half());
     let spoilt: String = half.map(|call| chunk(json!({ "tool_calls": [call.piece(SPOILT)] }), Value::Null)).collect();
     let text = chunk(json!({ "content": note }), Value::Null);
     // Calls stay in the conversation, so each of them needs an answer, be it that it was invalid.
     let stop = chunk(json!({}), json!(if answered.tool_calls > 0 { "tool_calls" } else { "stop" }));
-    Some(format!("{spoilt}{text}{stop}data: [DONE]\n\n"))
+    format!("{spoilt}{text}{stop}data: [DONE]\n\n")
+}
+
+/// An error as servers report it in the middle of a stream. Nothing follows it: `[DONE]` would make a whole of it.
+fn broken(answered: &Answered, note: &str) -> String {
+    let error = json!({ "message": note.trim(), "type": "server_error", "code": "belay_cut" });
+    data(&json!({
+        "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
+        "error": error,
+        "choices": [{ "index": 0, "delta": {}, "finish_reason": "error" }],
+    }))
 }
 
 fn messages(answered: &Answered, note: &str) -> String {

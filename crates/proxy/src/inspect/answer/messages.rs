@@ -6,7 +6,7 @@ use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure, Open};
+use super::{Answered, Failure, Open, or_default};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ struct Message<'a> {
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     stop_reason: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     content: Vec<Block<'a>>,
     #[serde(default)]
     usage: Option<Tokens>,

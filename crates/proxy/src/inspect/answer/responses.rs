@@ -6,7 +6,7 @@ use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure, Open};
+use super::{Answered, Failure, Open, or_default};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ struct Response<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
     incomplete_details: Option<Incomplete<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "or_default")]
     output: Vec<Item<'a>>,
 }
 
@@ -68,7 +68,9 @@ struct Incomplete<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
+    #[serde(deserialize_with = "or_default")]
     input_tokens: u64,
+    #[serde(deserialize_with = "or_default")]
     output_tokens: u64,
     input_tokens_details: Option<Details>,
 }
@@ -76,6 +78,7 @@ struct Tokens {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Details {
+    #[serde(deserialize_with = "or_default")]
     cached_tokens: u64,
 }
 

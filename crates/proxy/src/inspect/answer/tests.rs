@@ -205,3 +205,40 @@ fn long_answers_are_bounded() {
     assert!(answered.text.len() <= KEPT_TEXT);
     assert_eq!(answered.said, 100_000 * "ä text ".len() as u64);
 }
+
+#[test]
+fn words_for_a_tool_are_watched_like_any_other_input() {
+    let piece = |input: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"type\":\"custom\",\"custom\":{input}}}]}}}}]}}\n\n"
+        )
+    };
+    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, Some(ChantRules::default()), charge());
+    reader.feed(piece("{\"name\":\"sh\",\"input\":null}").as_bytes());
+    let more = piece("{\"input\":\"echo the same words again and again \"}");
+    let mut fed = 0;
+    while reader.chanting().is_none() {
+        reader.feed(more.as_bytes());
+        fed += 1;
+        assert!(fed < 10_000, "nobody notices");
+    }
+    assert!(reader.is_open_stream() && reader.may_end_here() && reader.so_far().tool_calls == 1);
+    let end = String::from_utf8(reader.ending("[cut]", 0).unwrap()).unwrap();
+    assert!(end.contains("\"error\"") && !end.contains("[DONE]"), "{end}");
+}
+
+#[test]
+fn null_is_no_reason_to_miss_the_rest() {
+    let chunk = r#"{"id":"c","choices":null,"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null,"audio_tokens":null}}}"#;
+    let usage = read(Api::Chat, &[format!("data: {chunk}\n\n").as_bytes()]).usage.unwrap();
+    assert_eq!((usage.input, usage.output), (9, 2));
+    let call = r#"{"choices":[{"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":null}}]}}]}"#;
+    let answered = read(Api::Chat, &[format!("data: {call}\n\n").as_bytes()]);
+    assert_eq!((answered.text.as_str(), answered.tool_calls), ("Hi", 1));
+    let done = r#"{"type":"response.completed","response":{"id":"r","output":null,"usage":{"input_tokens":9,"output_tokens":2,"input_tokens_details":{"cached_tokens":null}}}}"#;
+    let usage = read(Api::Responses, &[format!("data: {done}\n\n").as_bytes()]).usage.unwrap();
+    assert_eq!((usage.input, usage.output), (9, 2));
+    let start = r#"{"type":"message_start","message":{"id":"m","content":null,"usage":{"input_tokens":9,"output_tokens":2,"cache_read_input_tokens":null}}}"#;
+    let usage = read(Api::Messages, &[format!("data: {start}\n\n").as_bytes()]).usage.unwrap();
+    assert_eq!((usage.input, usage.output), (9, 2));
+}

@@ -33,7 +33,7 @@ struct Function<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow, default, alias = "input")]
-    arguments: Cow<'a, str>,
+    arguments: Option<Cow<'a, str>>,
 }
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
@@ -48,7 +48,7 @@ pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> boo
         "assistant" => {
             for call in message.tool_calls.unwrap_or_default() {
                 if let Some(function) = call.function.or(call.custom) {
-                    let input = Input::Text(function.arguments);
+                    let input = Input::Text(function.arguments.unwrap_or_default());
                     each(Item::Call { id: call.id, name: function.name, input });
                 }
             }

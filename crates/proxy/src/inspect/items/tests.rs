@@ -21,6 +21,8 @@ fn chat() {
         told(Api::Chat, calls),
         [r#"call call_1 bash {"command":"ls"}"#, r#"call call_2 apply_patch "*** Begin""#]
     );
+    let empty = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_3","type":"function","function":{"name":"status","arguments":null},"custom":null}]}"#;
+    assert_eq!(told(Api::Chat, empty), ["call call_3 status \"\""]);
     let result =
         r#"{"role":"tool","tool_call_id":"call_1","content":"running\n<shellId: 0 completed with exit code 3>"}"#;
     assert_eq!(told(Api::Chat, result), [r#"result call_1 false "running\n<shellId: 0 completed with exit code 3>""#]);

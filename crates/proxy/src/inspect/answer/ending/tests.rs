@@ -24,7 +24,7 @@ fn ended(api: Api, stream: &str) -> Vec<Value> {
     let mut reader = Reader::new(api, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
     reader.feed(stream.as_bytes());
     assert!(reader.may_end_here());
-    let text = ending(api, reader.so_far(), "[cut]").expect("an ending");
+    let text = ending(api, reader.so_far(), "[cut]");
     let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
     data.map(|data| serde_json::from_str(data).expect("JSON")).collect()
 }
@@ -104,20 +104,38 @@ fn whole_calls_are_not_spoilt_however_often_their_server_says_whose_a_piece_is()
     assert_eq!(spoilt(&stream), [json!({ "index": 0 })]);
 }
 
-#[test]
-fn an_answer_with_more_calls_than_are_told_apart_cannot_be_ended() {
-    let calls: Vec<(Value, &str)> = (0..2000).map(|index| (json!({ "index": index }), "{\"command\":")).collect();
-    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
-    reader.feed(pieces(&calls).as_bytes());
-    assert_eq!(ending(Api::Chat, reader.so_far(), "[cut]"), None);
+/// An ending that no client takes for a whole answer.
+fn is_an_error(events: &[Value]) -> bool {
+    events.len() == 1 && events[0]["error"]["message"] == "[cut]" && events[0]["choices"][0]["finish_reason"] == "error"
 }
 
 #[test]
-fn half_a_call_of_a_tool_that_takes_words_cannot_be_ended() {
-    let stream = "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"type\":\"custom\",\"custom\":{\"name\":\"sh\",\"input\":\"rm -r /\"}}]}}]}\n\n";
-    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
-    reader.feed(stream.as_bytes());
-    assert_eq!(ending(Api::Chat, reader.so_far(), "[cut]"), None);
+fn an_answer_with_more_calls_than_are_told_apart_ends_in_an_error() {
+    let calls: Vec<(Value, &str)> = (0..2000).map(|index| (json!({ "index": index }), "{\"command\":")).collect();
+    let events = ended(Api::Chat, &pieces(&calls));
+    assert!(is_an_error(&events), "{events:?}");
+}
+
+/// A piece of a call whose tool takes words.
+fn words(index: u64, input: &str) -> String {
+    let call = json!({ "index": index, "id": format!("c{index}"), "type": "custom", "custom": { "name": "sh", "input": input } });
+    data(&json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))
+}
+
+#[test]
+fn words_for_a_tool_end_in_an_error_until_they_are_known_to_be_whole() {
+    let half = words(0, "rm -r /");
+    let function = pieces(&[(json!({ "index": 1, "id": "f" }), "{}")]);
+    for stream in [half.clone(), format!("{half}{}", words(1, "ls")), format!("{half}{function}")] {
+        let events = ended(Api::Chat, &stream);
+        assert!(is_an_error(&events), "pieces may come in turns: {stream} {events:?}");
+    }
+    let finished = data(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }));
+    let events = ended(Api::Chat, &format!("{half}{finished}"));
+    assert!(
+        !is_an_error(&events) && events.last().unwrap()["choices"][0]["finish_reason"] == "tool_calls",
+        "{events:?}"
+    );
 }
 
 #[test]
