@@ -14,7 +14,7 @@ use belay_core::event::Usage;
 use serde::{Deserialize, Deserializer};
 
 use super::api::Api;
-use super::decode::{Decoded, Packed};
+use super::decode::Decoded;
 use crate::buffer::Charge;
 use crate::sse::{Decoder, SseEvent};
 
@@ -102,8 +102,6 @@ pub(crate) struct Reader {
     status: u16,
     form: Form,
     decoded: Decoded,
-    /// The stream as it came, where that is not as it reads.
-    packed: Option<Packed>,
     answered: Answered,
     chant: Watch,
     /// What is kept of the body.
@@ -138,38 +136,34 @@ impl Reader {
         } else {
             Form::Blind
         };
-        let (decoded, form) = match Decoded::new(encoding) {
+        let (mut decoded, form) = match Decoded::new(encoding) {
             Some(decoded) => (decoded, form),
             None => (Decoded::Plain, Form::Blind),
         };
-        let packed = match &form {
-            Form::Stream(_) if !decoded.is_plain() => encoding.map(Packed::new),
-            _ => None,
-        };
+        if !matches!(form, Form::Stream(_)) {
+            decoded.forget();
+        }
         let chant = Watch::new(chant);
-        Self { api, status, form, decoded, packed, answered: Answered::default(), chant, charge }
+        Self { api, status, form, decoded, answered: Answered::default(), chant, charge }
     }
 
     /// Takes the next bytes of the body.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let Self { api, form, decoded, packed, answered, .. } = self;
+        let Self { api, form, decoded, answered, .. } = self;
         let readable = decoded.feed(bytes, &mut |bytes| form.take(*api, bytes, answered));
-        if let Some(packed) = packed {
-            packed.feed(bytes);
-            decoded.look(packed, false, &mut |bytes| form.take(*api, bytes, answered));
+        let in_form = match &self.form {
+            Form::Stream(decoder) => decoder.kept(),
+            Form::Plain(body) => body.len(),
+            Form::Blind => 0,
+        };
+        let mut fits = self.charge.set(in_form + self.decoded.kept());
+        if !fits {
+            // Where memory is short it is more to read an answer than to be able to end it.
+            self.decoded.forget();
+            fits = self.charge.set(in_form + self.decoded.kept());
         }
-        let kept = self.decoded.kept()
-            + match &self.form {
-                Form::Stream(decoder) => decoder.kept(),
-                Form::Plain(body) => body.len(),
-                Form::Blind => 0,
-            };
-        // Where memory is short it is more to read an answer than to be able to end it.
-        if self.packed.as_ref().is_some_and(|packed| !self.charge.set(kept + packed.kept())) {
-            self.packed = None;
-        }
-        if !readable || (self.packed.is_none() && !self.charge.set(kept)) {
-            (self.form, self.decoded, self.packed) = (Form::Blind, Decoded::Plain, None);
+        if !readable || !fits {
+            (self.form, self.decoded) = (Form::Blind, Decoded::Plain);
             self.charge.set(0);
         }
         self.chant.look(&mut self.answered.fresh);
@@ -192,28 +186,18 @@ impl Reader {
 
     /// Whether this is a stream that could be ended by an event of ours.
     pub(crate) fn is_open_stream(&self) -> bool {
-        let is_ours_to_write = self.decoded.is_plain() || self.packed.is_some();
-        matches!(&self.form, Form::Stream(_)) && is_ours_to_write && !self.answered.complete
+        matches!(&self.form, Form::Stream(_)) && self.decoded.may_end() && !self.answered.complete
     }
 
     /// The bytes that end the stream right here, with events that say `note`: at least so many of them.
     pub(crate) fn ending(&mut self, note: &str, at_least: usize) -> Option<Vec<u8>> {
-        let Self { api, form, decoded, packed, answered, .. } = self;
-        if let Some(packed) = packed {
-            decoded.look(packed, true, &mut |bytes| form.take(*api, bytes, answered));
-            if !decoded.has_shown(packed) || !self.may_end_here() || !self.is_open_stream() {
-                return None;
-            }
+        let Self { api, form, decoded, answered, .. } = self;
+        decoded.catch_up(&mut |bytes| form.take(*api, bytes, answered));
+        if !self.may_end_here() || !self.is_open_stream() {
+            return None;
         }
-        let mut text = ending(self.api, &self.answered, note);
-        match &mut self.packed {
-            Some(packed) => packed.ending(&text, at_least),
-            None => {
-                // An empty line between events means nothing.
-                text.extend(std::iter::repeat_n('\n', at_least.saturating_sub(text.len())));
-                Some(text.into_bytes())
-            }
-        }
+        let text = ending(self.api, &self.answered, note);
+        self.decoded.ending(&text, at_least)
     }
 
     /// The body is complete, or will never be.

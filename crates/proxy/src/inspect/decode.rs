@@ -1,38 +1,55 @@
 //! Bodies that come compressed, made readable for inspection. The relay passes them on as they are.
+//!
+//! # Another end for a compressed stream
+//!
+//! Whoever compresses a stream of events flushes after each of them, or nobody would see them arrive. A flush leaves
+//! the stream at a whole byte and, in all four encodings, in a place where a block may begin; and all four know blocks
+//! that hold their bytes as they are. So words of ours go into such a block, which is marked as the last one, and the
+//! checksum of everything follows where there is one: the client unpacks one stream, properly ended.
+//!
+//! Not every place where the text stands between two events is such a place, and an end must not be used before it is
+//! known to fit. What has to be kept for that differs:
+//!
+//! | encoding | where a block may begin is known from | kept of a stream, however long |
+//! |---|---|---|
+//! | gzip, deflate | a copy of the decoder, which tries the end | its window of 32 KiB, a checksum |
+//! | brotli | where the decoder stands; another one in its place tries the end | its window |
+//! | Zstandard | the beginning of the stream, unpacked anew with the end | the beginning, up to a limit |
+//!
+//! The decoder for Zstandard can neither be copied nor asked where it stands, and it shows nothing of its window before
+//! the frame ends. So its streams are read and ended early only up to that limit, see [`zstd`].
 
-mod repack;
+mod brotli;
+mod inflate;
 mod zstd;
 
-use std::io::{Read, Write};
+use std::io::Read;
 
-use brotli_decompressor::DecompressorWriter;
-use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
-
-pub(crate) use repack::Packed;
+use brotli::Brotli;
+use inflate::Inflate;
+use zstd::Zstd;
 
 /// Most bytes one body may unpack to: a small body can hold a very large one.
 const MOST: usize = 64 * 1024 * 1024;
-/// Room for brotli's work.
-const BROTLI: usize = 16 * 1024;
+/// How much is unpacked before it is shown: a few bytes can hold very many.
+const SHOWN: usize = 16 * 1024;
+/// Longest block of gzip, deflate and brotli that holds its bytes as they are.
+const LONGEST_STORED: usize = 0xffff;
 
 /// Makes a stream of compressed bytes readable.
 pub(crate) enum Decoded {
     /// It is readable as it is.
     Plain,
-    Gzip(Box<GzDecoder<Vec<u8>>>),
-    /// What HTTP calls deflate is zlib, but some send it bare.
-    Deflate(Box<ZlibDecoder<Vec<u8>>>),
-    Bare(Box<DeflateDecoder<Vec<u8>>>),
-    Brotli(Box<DecompressorWriter<Vec<u8>>>),
-    Zstd(Box<zstd::Zstd>),
+    Inflate(Inflate),
+    Brotli(Brotli),
+    Zstd(Box<Zstd>),
 }
 
 impl std::fmt::Debug for Decoded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Plain => "Plain",
-            Self::Gzip(_) => "Gzip",
-            Self::Deflate(_) | Self::Bare(_) => "Deflate",
+            Self::Inflate(_) => "Inflate",
             Self::Brotli(_) => "Brotli",
             Self::Zstd(_) => "Zstd",
         })
@@ -42,62 +59,33 @@ impl std::fmt::Debug for Decoded {
 impl Decoded {
     /// For a `Content-Encoding`; `None` when we cannot read it.
     pub(crate) fn new(encoding: Option<&str>) -> Option<Self> {
-        match encoding.map(str::trim) {
+        match encoding.map(|encoding| encoding.trim().to_ascii_lowercase()).as_deref() {
             None | Some("" | "identity") => Some(Self::Plain),
-            Some("gzip" | "x-gzip") => Some(Self::Gzip(Box::new(GzDecoder::new(Vec::new())))),
-            Some("deflate") => Some(Self::Deflate(Box::new(ZlibDecoder::new(Vec::new())))),
-            Some("br") => Some(Self::Brotli(Box::new(DecompressorWriter::new(Vec::new(), BROTLI)))),
+            Some("gzip" | "x-gzip") => Some(Self::Inflate(Inflate::gzip())),
+            Some("deflate") => Some(Self::Inflate(Inflate::deflate())),
+            Some("br") => Some(Self::Brotli(Brotli::new())),
             Some("zstd") => Some(Self::Zstd(Box::default())),
             Some(_) => None,
         }
     }
 
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(self, Self::Plain)
-    }
-
-    /// Shows what can be read of all that has come and was held back until now. It is not always worth it, unless it
-    /// has to be done `now`.
-    pub(crate) fn look(&mut self, packed: &Packed, now: bool, each: &mut dyn FnMut(&[u8])) {
-        if let (Self::Zstd(zstd), Some(raw)) = (self, packed.raw()) {
-            zstd.look(raw, now, each);
-        }
-    }
-
-    /// Whether nothing that has come is held back.
-    pub(crate) fn has_shown(&self, packed: &Packed) -> bool {
-        match self {
-            Self::Zstd(zstd) => packed.raw().is_some_and(|raw| zstd.has_looked_at(raw.len())),
-            _ => true,
-        }
-    }
-
-    /// Bytes kept that cannot be shown yet.
-    pub(crate) fn kept(&self) -> usize {
-        match self {
-            Self::Zstd(zstd) => zstd.kept(),
-            _ => 0,
-        }
-    }
-
     /// Takes the next bytes and shows what can be read; `false` when it is not what it claims to be.
     pub(crate) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
-        if let Self::Deflate(zlib) = self
-            && zlib.total_in() == 0
-            && is_bare(bytes)
-        {
-            *self = Self::Bare(Box::new(DeflateDecoder::new(Vec::new())));
-        }
         match self {
             Self::Plain => {
                 each(bytes);
                 true
             }
-            Self::Gzip(gzip) => unpack(&mut **gzip, GzDecoder::get_mut, bytes, each),
-            Self::Deflate(zlib) => unpack(&mut **zlib, ZlibDecoder::get_mut, bytes, each),
-            Self::Bare(bare) => unpack(&mut **bare, DeflateDecoder::get_mut, bytes, each),
-            Self::Brotli(brotli) => unpack(&mut **brotli, DecompressorWriter::get_mut, bytes, each),
+            Self::Inflate(inflate) => inflate.feed(bytes, each),
+            Self::Brotli(brotli) => brotli.feed(bytes, each),
             Self::Zstd(zstd) => zstd.feed(bytes, each),
+        }
+    }
+
+    /// Shows all that can be read by now, where that was not worth it before.
+    pub(crate) fn catch_up(&mut self, each: &mut dyn FnMut(&[u8])) {
+        if let Self::Zstd(zstd) = self {
+            zstd.catch_up(each);
         }
     }
 
@@ -107,31 +95,53 @@ impl Decoded {
             zstd.finish(each);
         }
     }
-}
 
-/// Whether what calls itself deflate comes without zlib's header.
-fn is_bare(bytes: &[u8]) -> bool {
-    bytes.first().is_some_and(|first| first & 0x0f != 8)
-}
-
-/// Unpacks bytes through a writer whose inner one can be got at.
-fn unpack<W: Write>(
-    writer: &mut W,
-    inner: fn(&mut W) -> &mut Vec<u8>,
-    bytes: &[u8],
-    each: &mut dyn FnMut(&[u8]),
-) -> bool {
-    let mut good = true;
-    // In small pieces: a small piece cannot unpack to a very large one before it is shown.
-    for piece in bytes.chunks(4 * 1024) {
-        good = good && writer.write_all(piece).and_then(|()| writer.flush()).is_ok();
-        let unpacked = inner(writer);
-        if !unpacked.is_empty() {
-            each(unpacked);
-            unpacked.clear();
+    /// Bytes kept that may be many.
+    pub(crate) fn kept(&self) -> usize {
+        match self {
+            Self::Plain | Self::Inflate(_) => 0,
+            Self::Brotli(brotli) => brotli.kept(),
+            Self::Zstd(zstd) => zstd.kept(),
         }
     }
-    good
+
+    /// Gives up what is only kept so that the stream could be ended.
+    pub(crate) fn forget(&mut self) {
+        if let Self::Zstd(zstd) = self {
+            zstd.forget();
+        }
+    }
+
+    /// Whether the stream could be ended, maybe not right here.
+    pub(crate) fn may_end(&self) -> bool {
+        match self {
+            Self::Zstd(zstd) => zstd.may_end(),
+            _ => true,
+        }
+    }
+
+    /// The bytes that make `text` the end of this stream: at least so many of them, filled up with line feeds. `None`
+    /// where no block may begin.
+    pub(crate) fn ending(&mut self, text: &str, at_least: usize) -> Option<Vec<u8>> {
+        match self {
+            Self::Plain => Some(filled(text, at_least, <[u8]>::to_vec).1),
+            Self::Inflate(inflate) => inflate.ending(text, at_least),
+            Self::Brotli(brotli) => brotli.ending(text, at_least),
+            Self::Zstd(zstd) => zstd.ending(text, at_least),
+        }
+    }
+}
+
+/// Text that is long enough to be packed into at least so many bytes, and packed: an empty line between events means
+/// nothing.
+fn filled(text: &str, at_least: usize, pack: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+    let mut text = text.as_bytes().to_vec();
+    let mut packed = pack(&text);
+    if packed.len() < at_least {
+        text.resize(text.len() + at_least - packed.len(), b'\n');
+        packed = pack(&text);
+    }
+    (text, packed)
 }
 
 /// A whole request body, unpacked; `None` when we cannot read it.
@@ -159,5 +169,7 @@ pub(crate) fn whole(encoding: &str, body: &[u8]) -> Option<Vec<u8>> {
     Some(unpacked)
 }
 
+#[cfg(test)]
+mod endings;
 #[cfg(test)]
 mod tests;
