@@ -55,6 +55,10 @@ impl CommandError {
     /// Says it on stderr.
     pub(crate) fn report(&self, as_json: bool) -> Exit {
         use std::io::Write;
+        // Nothing has failed, and whoever wrote `| head` knows why we are done.
+        if self.exit == Exit::Done {
+            return self.exit;
+        }
         let mut err = anstream::stderr();
         // There is nobody left to tell when stderr is gone.
         let _ = if as_json {

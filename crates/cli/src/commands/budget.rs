@@ -33,22 +33,36 @@ impl FromStr for Amount {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = || format!("`{text}` is no amount; write money as 2.50usd or $2.50, tokens as 500k or 2M");
-        let text = text.trim().to_ascii_lowercase();
-        let money = text.strip_prefix('$').or_else(|| text.strip_suffix("usd")).map(str::trim);
-        if let Some(money) = money {
-            let dollars: f64 = money.parse().map_err(|_| refuse())?;
-            let is_sane = dollars.is_finite() && (0.0..=1e9).contains(&dollars);
-            return is_sane.then(|| Self::Money((dollars * 1e6).round() as u64)).ok_or_else(refuse);
-        }
-        let text = text.strip_suffix("tokens").unwrap_or(&text).trim();
-        let (digits, factor) = match text.char_indices().last() {
-            Some((at, 'k')) => (&text[..at], 1_000.0),
-            Some((at, 'm')) => (&text[..at], 1_000_000.0),
-            _ => (text, 1.0),
+        let lower = text.trim().to_ascii_lowercase();
+        let money = lower.strip_prefix('$').or_else(|| lower.strip_suffix("usd"));
+        let tokens = lower.strip_suffix("tokens").or_else(|| lower.ends_with(['k', 'm']).then_some(lower.as_str()));
+        let number = |digits: &str, most: f64| {
+            let number = digits.trim().parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
+            number.ok_or_else(refuse)
         };
-        let tokens: f64 = digits.trim().parse().map_err(|_| refuse())?;
-        let is_sane = tokens.is_finite() && (0.0..=1e15).contains(&tokens);
-        is_sane.then(|| Self::Tokens((tokens * factor).round() as u64)).ok_or_else(refuse)
+        let amount = match (money, tokens) {
+            (Some(money), _) => Self::Money((number(money, 1e9)? * 1e6).round() as u64),
+            (None, Some(tokens)) => {
+                let tokens = tokens.trim();
+                let (digits, factor) = match tokens.char_indices().last() {
+                    Some((at, 'k')) => (&tokens[..at], 1e3),
+                    Some((at, 'm')) => (&tokens[..at], 1e6),
+                    _ => (tokens, 1.0),
+                };
+                Self::Tokens((number(digits, 1e15)? * factor).round() as u64)
+            }
+            (None, None) if number(&lower, f64::MAX)? == 0.0 => Self::Tokens(0),
+            (None, None) => {
+                return Err(format!("`{text}` of what? Write money as {lower}usd, tokens as {lower}tokens"));
+            }
+        };
+        match amount {
+            // In the settings it stands for no limit, and whoever writes it here means the opposite.
+            Self::Tokens(0) | Self::Money(0) => {
+                Err(format!("`{text}` is no budget; write what may be spent, such as 2.50usd or 500k"))
+            }
+            amount => Ok(amount),
+        }
     }
 }
 
@@ -177,11 +191,23 @@ mod tests {
             ("500k", Amount::Tokens(500_000)),
             ("1.5M", Amount::Tokens(1_500_000)),
             ("200 tokens", Amount::Tokens(200)),
+            ("2M tokens", Amount::Tokens(2_000_000)),
         ] {
             assert_eq!(text.parse(), Ok(amount), "{text}");
         }
-        for text in ["", "usd", "-1usd", "five", "1e99", "NaN", "12€"] {
-            assert!(text.parse::<Amount>().is_err(), "{text}");
+        for text in ["", "usd", "k", "-1usd", "five", "1e99usd", "NaN", "infk", "12€"] {
+            assert!(text.parse::<Amount>().is_err_and(|why| why.contains("is no amount")), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_amount_that_may_mean_its_opposite_is_refused() {
+        for text in ["5", "2.50", "500000"] {
+            let why = text.parse::<Amount>().unwrap_err();
+            assert!(why.contains("of what?") && why.contains(&format!("{text}usd")), "{why}");
+        }
+        for text in ["0", "0usd", "$0", "0k", "0 tokens", "0.0000001usd"] {
+            assert!(text.parse::<Amount>().unwrap_err().contains("is no budget"), "{text}");
         }
     }
 }

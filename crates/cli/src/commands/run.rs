@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     no_watch: bool,
     /// codex, claude, gemini, copilot, opencode, qwen, aider, or any command; then its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -93,9 +93,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
         scope.spawn(|| starter.keep(&story, &again, &over));
         let ended = child::run(&plan.program, &launch);
         drop(watch);
-        if let Ok(ended) = &ended {
-            story.end(*ended);
-        }
+        story.end(ended.as_ref().ok().copied());
         drop(on);
         ended
     })?;

@@ -25,6 +25,7 @@ mod resident;
 mod run;
 mod serve;
 mod sharing;
+mod starting;
 mod statusline;
 mod terminal;
 mod tombstones;

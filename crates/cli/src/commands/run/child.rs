@@ -1,6 +1,7 @@
 //! The agent as a child that does not notice us: it has the terminal, its signals and its exit status.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -20,9 +21,7 @@ pub(super) fn run(program: &Path, launch: &Launch) -> Result<ExitStatus, Command
         let mut command = tokio::process::Command::new(program);
         command.args(&launch.args);
         command.envs(launch.env.iter().map(|(name, value)| (name, value)));
-        let mut child = command
-            .spawn()
-            .map_err(|error| CommandError::new(format!("{} could not be started", program.display())).cause(error))?;
+        let mut child = command.spawn().map_err(|error| could_not_start(program, &error))?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let Some(agent) = pid.map(Agent) else { return Ok(child.wait().await?) };
         loop {
@@ -41,6 +40,19 @@ pub(super) fn run(program: &Path, launch: &Launch) -> Result<ExitStatus, Command
             }
         }
     })
+}
+
+fn could_not_start(program: &Path, error: &io::Error) -> CommandError {
+    let told = CommandError::new(format!("{} could not be started", program.display())).cause(error);
+    match error.kind() {
+        // It is there, or we would not have come so far.
+        io::ErrorKind::NotFound => told.hint("what its first line names (`#!...`) is not there"),
+        io::ErrorKind::ArgumentListTooLong => told.hint("pass what is long on stdin or in a file"),
+        _ if error.raw_os_error() == Some(libc::ENOEXEC) => told.hint(
+            "a script names its interpreter in its first line (`#!/bin/sh`); or name it yourself: belay run sh PATH",
+        ),
+        _ => told,
+    }
 }
 
 /// A running agent.

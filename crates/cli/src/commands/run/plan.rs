@@ -1,6 +1,8 @@
 //! What is going to be started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use belay_agents::launch::{Launch, Setting};
@@ -37,24 +39,29 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(context: &Context, args: &RunArgs, run: &str, scratch: &Path) -> Result<Self, CommandError> {
-        let (command, rest) = args.command.split_first().ok_or_else(|| CommandError::usage("name a command to run"))?;
+        let (command, rest) = args
+            .command
+            .split_first()
+            .filter(|(command, _)| !command.is_empty())
+            .ok_or_else(|| CommandError::usage("name a command to run").hint("for example: belay run claude"))?;
         // `claude` and `~/bin/claude` are both Claude Code; the second one says which.
         let is_path = Path::new(command).components().count() > 1;
         let named = Path::new(command).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let known = agent(&named);
         let wanted = known.filter(|_| !is_path).map_or_else(|| command.clone(), |agent| agent.executable.into());
-        let path = context.env.get("PATH").unwrap_or_default();
-        let Some(program) = find(&wanted, path) else {
-            let error = CommandError::new(format!("{} is not to be found", wanted.to_string_lossy()));
-            return Err(match known {
-                Some(agent) => error.hint(format!("install {} first, or say where it is: belay run PATH", agent.name)),
-                None => error.hint("agents Belay knows: claude, codex, copilot, gemini, opencode, qwen, aider, pi"),
-            });
-        };
+        let program = find(&wanted, context.env.get("PATH")).map_err(|error| match known {
+            Some(agent) => error.hint(format!("install {} first, or say where it is: belay run PATH", agent.name)),
+            None if is_path => error,
+            None => error.hint("agents Belay knows: claude, codex, copilot, gemini, opencode, qwen, aider, pi"),
+        })?;
         let home = context.places.user_home().map(Path::to_path_buf);
         let home = home.ok_or_else(|| CommandError::new("HOME is not set").hint("set it to your home folder"))?;
         let user = UserDirs { home, lookup: |name| std::env::var_os(name) };
-        let folder = std::env::current_dir()?;
+        let folder = std::env::current_dir().map_err(|error| {
+            CommandError::new("the folder you are in cannot be worked in")
+                .cause(error)
+                .hint("it may be gone: cd to another")
+        })?;
         let installed = known.is_some_and(|agent| has_hooks(context, &user, agent.id, &folder));
         Ok(Self {
             agent: known.map_or_else(|| plain(&named), |agent| agent.id.to_owned()),
@@ -111,7 +118,7 @@ impl Plan {
     pub(super) fn show(&self, context: &Context) -> Result<(), CommandError> {
         let launch = self.launch();
         let masked = |text: &str| redact(text).into_owned();
-        let args: Vec<String> = launch.args.iter().map(|arg| masked(&arg.to_string_lossy())).collect();
+        let args = masked_words(&launch.args);
         let env: Vec<(String, String)> = launch
             .env
             .iter()
@@ -119,7 +126,7 @@ impl Plan {
             .collect();
         if context.out.json {
             let upstreams: Vec<_> =
-                launch.upstreams.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
+                launch.upstreams.iter().map(|(name, url)| json!({ "name": name, "url": masked(url) })).collect();
             context.out.json(&json!({
                 "program": self.program, "args": args, "env": env.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
                 "session": launch.session, "upstreams": upstreams, "notes": launch.notes,
@@ -127,11 +134,15 @@ impl Plan {
             }))?;
             return Ok(());
         }
+        // One command, as a shell would take it.
         for (name, value) in &env {
-            context.out.line(format!("{name}={}", word(value)))?;
+            context.out.line(format!("{name}={} \\", word(value)))?;
         }
         let words: Vec<String> = std::iter::once(self.program.display().to_string()).chain(args).collect();
         context.out.line(words.iter().map(|text| word(text)).collect::<Vec<_>>().join(" "))?;
+        for (path, _) in &launch.files {
+            context.out.say(format!("written for the time of the run: {}", path.display()));
+        }
         for (name, url) in &launch.upstreams {
             context.out.say(format!("requests to {name} are relayed to {}", masked(url)));
         }
@@ -142,16 +153,40 @@ impl Plan {
     }
 }
 
+/// Where programs are looked for if nobody says where.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// The program, as a shell would find it.
-fn find(program: &OsString, path: &std::ffi::OsStr) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let runs =
-        |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+fn find(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, CommandError> {
+    let runs = |path: &Path| is_program(path).is_ok();
     let named = Path::new(program);
-    if named.components().count() > 1 {
-        return runs(named).then(|| named.to_path_buf());
+    match named.components().count() {
+        1 if !program.as_bytes().contains(&b'/') => {
+            let path = path.unwrap_or(OsStr::new(USUAL_PATH));
+            let found = std::env::split_paths(path).map(|folder| folder.join(named)).find(|candidate| runs(candidate));
+            found.ok_or_else(|| {
+                CommandError::new(format!("{} is not to be found in any folder of PATH", named.display()))
+            })
+        }
+        _ => is_program(named).map(|()| named.to_path_buf()),
     }
-    std::env::split_paths(path).map(|folder| folder.join(named)).find(|candidate| runs(candidate))
+}
+
+/// Whether this can be run, or why not.
+fn is_program(path: &Path) -> Result<(), CommandError> {
+    use std::os::unix::fs::PermissionsExt;
+    let refuse = |why: &str| CommandError::new(format!("{} {why}", path.display()));
+    let found = path.metadata().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => refuse("is not to be found"),
+        _ => refuse("cannot be run").cause(error),
+    })?;
+    match () {
+        () if found.is_dir() => Err(refuse("is a folder, not a program")),
+        () if found.permissions().mode() & 0o111 == 0 => {
+            Err(refuse("may not be executed").hint(format!("allow it: chmod +x {}", word(&path.to_string_lossy()))))
+        }
+        () => Ok(()),
+    }
 }
 
 /// Whether `belay init` has put hooks in that will speak for this run, so that nothing is told twice.
@@ -172,6 +207,20 @@ fn has_hooks(context: &Context, dirs: &UserDirs, agent: &str, folder: &Path) -> 
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
+}
+
+/// Arguments without secrets. Of some only the word before tells that they are one: `--api-key VALUE`.
+fn masked_words(args: &[OsString]) -> Vec<String> {
+    let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let alone = words.iter().map(|word| redact(word).into_owned());
+    let masked = alone.enumerate().map(|(at, alone)| {
+        let Some(flag) = at.checked_sub(1).map(|before| &words[before]).filter(|word| word.starts_with('-')) else {
+            return alone;
+        };
+        let pair = redact(&format!("{flag} {}", words[at])).into_owned();
+        pair.strip_prefix(&**flag).and_then(|rest| rest.strip_prefix(' ')).map_or(alone, str::to_owned)
+    });
+    masked.collect()
 }
 
 /// A text as one word of a shell.

@@ -119,8 +119,8 @@ impl Story {
         }
     }
 
-    /// The run is over.
-    pub(super) fn end(&self, ended: ExitStatus) {
+    /// The run is over, or has never begun: there is nobody then who has ended.
+    pub(super) fn end(&self, ended: Option<ExitStatus>) {
         let mut inner = self.lock();
         // Its last answer may have come this very moment; what is told of it later would be taken for life.
         let over = BeginRun { run: self.run.clone(), ends: true, ..BeginRun::default() };
@@ -128,8 +128,9 @@ impl Story {
         inner.session = inner.session.take().or(known);
         self.tell_changes(&mut inner);
         let Some(session) = inner.session.clone() else { return };
-        let body =
-            Body::SessionEnded(SessionEnded { reason: Some("the program ended".to_owned()), exit_code: ended.code() });
+        let reason = if ended.is_some() { "the program ended" } else { "the program could not be started" };
+        let exit_code = ended.and_then(|ended| ended.code());
+        let body = Body::SessionEnded(SessionEnded { reason: Some(reason.to_owned()), exit_code });
         let end = [self.event(&session, Source::Api, now(), body)];
         let before = inner.outlived;
         if !is_told(inner.client.observe(&end)) {

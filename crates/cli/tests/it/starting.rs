@@ -1,0 +1,126 @@
+//! `belay run` before there is a program: what would be started, and what cannot be.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use crate::run::{Leaves, with_program};
+use crate::world::World;
+
+#[test]
+fn a_dry_run_shows_everything_but_secrets_and_starts_nothing() {
+    let (world, program) = with_program("claude", "echo started >> ran.txt");
+    let world = world.var("ANTHROPIC_BASE_URL", "https://llm.corp/anthropic");
+    let shown =
+        world.run(&["run", "--dry-run", "--json", "claude", "-p", "Use sk-ant-api03-AbCdEf0123456789AbCdEf0123456789"]);
+    let plan = shown.json();
+    assert_eq!(plan["program"], program.display().to_string());
+    assert_eq!(plan["upstreams"][0]["url"], "https://llm.corp/anthropic");
+    assert!(plan["env"]["ANTHROPIC_BASE_URL"].as_str().unwrap().contains("/s/claude-code:"), "{plan}");
+    assert!(!shown.out.contains("AbCdEf0123456789AbCdEf"), "{}", shown.out);
+    let plain = world.run(&["run", "--dry-run", "--no-hooks", "--no-proxy", "claude"]);
+    assert!(!plain.out.contains("--settings") && !plain.out.contains("ANTHROPIC_BASE_URL"), "{}", plain.out);
+    assert_eq!(world.run(&["status", "--json"]).json()["running"], false);
+    assert!(!world.path("home/code/app/ran.txt").exists());
+}
+
+#[test]
+fn what_is_not_there_is_said_before_anything_is_started() {
+    let (world, _) = with_program("thing", "true");
+    let missing = world.run(&["run", "codex"]);
+    assert_eq!(missing.code, Some(1));
+    assert!(
+        missing.err.contains("codex is not to be found") && missing.err.contains("install Codex first"),
+        "{missing:?}"
+    );
+    assert_eq!(world.run(&["status", "--json"]).json()["running"], false);
+    let bad = world.run(&["run", "--budget", "lots", "thing"]);
+    assert_eq!(bad.code, Some(2), "{bad:?}");
+}
+
+#[test]
+fn secrets_are_masked_wherever_they_stand() {
+    let (world, _) = with_program("thing", "true");
+    let world = world.var("ANTHROPIC_BASE_URL", "https://ada:hunter22@llm.corp/anthropic");
+    let args = ["thing", "--api-key", "s3same-open", "--password=0pen-sesame"];
+    for format in ["--json", "--quiet"] {
+        let shown = world.run(&[&["run", "--dry-run", format], &args[..]].concat());
+        for secret in ["hunter22", "s3same-open", "0pen-sesame"] {
+            assert!(!shown.out.contains(secret), "{shown:?}");
+        }
+        assert!(shown.out.contains("--api-key") && shown.out.contains("[redacted:secret]"), "{shown:?}");
+    }
+}
+
+#[test]
+fn what_a_dry_run_shows_is_a_command_for_the_shell() {
+    let (world, _) = with_program("thing", r#"printf '%s|' "$OPENAI_BASE_URL" "$@""#);
+    let shown = world.run(&["run", "--dry-run", "thing", "two words", "", "it's", "--", "$HOME"]);
+    let pasted = world.program("sh").args(["-c", &shown.out]).output().unwrap();
+    let out = String::from_utf8(pasted.stdout).unwrap();
+    assert!(out.starts_with("http://127.0.0.1:") && out.ends_with("|two words||it's|--|$HOME|"), "{out}");
+}
+
+#[test]
+fn an_option_we_do_not_know_is_no_command() {
+    let (world, _) = with_program("thing", "true");
+    let unknown = world.run(&["run", "--bugdet", "5usd", "thing"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    assert!(unknown.err.contains("'--bugdet'") && unknown.err.contains("'--budget'"), "{unknown:?}");
+    let empty = world.run(&["run", ""]);
+    assert!(empty.code == Some(2) && empty.err.contains("name a command to run"), "{empty:?}");
+}
+
+#[test]
+fn what_cannot_be_run_is_told_for_what_it_is() {
+    let world = World::new();
+    let file = world.write("notes.txt", "text");
+    for (command, why) in [
+        (file.to_str().unwrap(), "may not be executed"),
+        (world.path("home").to_str().unwrap(), "is a folder"),
+        ("./nothing", "./nothing is not to be found"),
+        ("nothing", "in any folder of PATH"),
+    ] {
+        let refused = world.run(&["run", command]);
+        assert!(refused.code == Some(1) && refused.err.contains(why), "{refused:?}");
+    }
+    let gone = world.path("home/code/gone");
+    std::fs::create_dir(&gone).unwrap();
+    let mut shell = world.program("sh");
+    shell.args(["-c", "rmdir ../gone && exec \"$0\" run true", env!("CARGO_BIN_EXE_belay")]).current_dir(&gone);
+    let refused = String::from_utf8(shell.output().unwrap().stderr).unwrap();
+    assert!(refused.contains("the folder you are in") && refused.contains("cd to another"), "{refused}");
+    assert_eq!(world.run(&["status", "--json"]).json()["running"], false);
+}
+
+#[test]
+fn a_program_that_could_not_be_started_leaves_no_session_behind() {
+    let (world, program) = with_program("thing", "#!/nowhere/interpreter");
+    let _leaves = Leaves(&world);
+    let failed = world.run(&["run", "thing"]);
+    assert_eq!(failed.code, Some(1));
+    let what = format!("{} could not be started", program.display());
+    assert!(failed.err.contains(&what) && failed.err.contains("its first line"), "{failed:?}");
+    let sessions = world.run(&["sessions", "--json"]).json();
+    assert_eq!(sessions["sessions"][0]["state"], "ended", "{sessions}");
+    std::fs::write(&program, "echo hello\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(world.run(&["run", "thing"]).err.contains("#!/bin/sh"), "how to mend a script that says no interpreter");
+}
+
+#[test]
+fn programs_are_found_without_a_path() {
+    let world = World::new().var("BELAY_LISTEN", "127.0.0.1:0");
+    let _leaves = Leaves(&world);
+    let ran = world.command(["run", "--quiet", "true"]).env_remove("PATH").status().unwrap();
+    assert!(ran.success());
+}
+
+#[test]
+fn nothing_is_said_to_somebody_who_has_read_enough() {
+    let (world, _) = with_program("thing", "true");
+    let mut command = world.command(["run", "--dry-run", "thing"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+}
