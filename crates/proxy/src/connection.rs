@@ -22,8 +22,8 @@ use crate::words;
 
 /// How long a client may stay connected without asking anything.
 const IDLE: Duration = Duration::from_secs(600);
-/// How long a client may take over one head.
-const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take over one head, or over the rest of a body that nobody wants.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Everything a head says, so that the bytes it was read from can be reused.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ async fn next_plan(relay: &Relay, client: &mut Client, quiet: &mut Quiet) -> Res
             }
         }
     };
-    tokio::time::timeout(HEAD_PATIENCE, rest).await.map_err(|_| Gone)?
+    tokio::time::timeout(PATIENCE, rest).await.map_err(|_| Gone)?
 }
 
 /// Looks at what has been read; `None` while the head is not complete.
@@ -121,11 +121,12 @@ fn understand(relay: &Relay, client: &mut Client) -> Result<Option<Plan>, Gone> 
 fn refuse_head(bad: BadHead) -> Plan {
     let status = if bad == BadHead::TooLarge { 431 } else { 400 };
     let answer = words::error(status, "bad_request", &format!("Belay could not understand this request: {bad}."));
-    Plan::Refuse { answer, framing: Framing::Empty, asked: Asked { headless: false, closing: true } }
+    Plan::Refuse { answer, framing: Framing::Empty, asked: Asked { headless: false, closing: true, upgrading: false } }
 }
 
 fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
-    let asked = Asked { headless: head.method == "HEAD", closing: !head.keep_alive() };
+    let upgrading = head.upgrade().is_some();
+    let asked = Asked { headless: head.method == "HEAD", closing: !head.keep_alive(), upgrading };
     let refuse = |answer| Plan::Refuse { answer, framing: head.framing(), asked };
     if !head.target.starts_with('/') {
         return refuse(words::not_a_forward_proxy());
@@ -135,7 +136,7 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
         Route::Unknown => return refuse(words::no_upstream(head.target, relay.routes.names())),
         Route::Upstream { upstream, below, path, run } => (upstream, below, path, run),
     };
-    if head.upgrade().is_some() && !relay.sockets && Routes::carries_turns(path) {
+    if upgrading && !relay.sockets && Routes::carries_turns(path) {
         return refuse(words::no_socket());
     }
     if let Some(owner) = upstream.misdirected(head.headers()) {
@@ -217,7 +218,8 @@ async fn relay_one(relay: &Relay, client: &mut Client, beside: &mut Beside, out:
 async fn say(client: &mut Client, mut upload: Upload, answer: &Answer, asked: Asked) -> Result<Next, Gone> {
     // Without a go-ahead there is nothing to read, and nobody knows whether the body will come.
     let refused_early = upload.awaits_go_ahead() && client.ahead().is_empty();
-    let drained = refused_early || poll_fn(|cx| upload.poll_drain(cx, client)).await.is_ok();
+    let drain = tokio::time::timeout(PATIENCE, poll_fn(|cx| upload.poll_drain(cx, client)));
+    let drained = refused_early || matches!(drain.await, Ok(Ok(())));
     let close = asked.closing || refused_early || !drained;
     client.send(&answer.bytes(close, asked.headless)).await?;
     Ok(if close { Next::Close } else { Next::KeepAlive })

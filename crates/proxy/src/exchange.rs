@@ -102,6 +102,8 @@ pub(crate) struct Asked {
     pub(crate) headless: bool,
     /// The client said it will close.
     pub(crate) closing: bool,
+    /// For another protocol.
+    pub(crate) upgrading: bool,
 }
 
 impl<'a> Exchange<'a> {
@@ -114,7 +116,7 @@ impl<'a> Exchange<'a> {
         turn: Option<Turn>,
         asked: Asked,
     ) -> Self {
-        let down = Download::new(asked.headless, asked.closing, client.buffers());
+        let down = Download::new(asked, client.buffers());
         Self { client, beside, upstream, link, up, down, turn, unread: false, deaf: false }
     }
 

@@ -5,9 +5,10 @@
 //! as final.
 
 use std::future::poll_fn;
+use std::time::Duration;
 
 use belay_core::Verdict;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::answer::Answer;
 use crate::client::{Client, Gone};
@@ -15,6 +16,9 @@ use crate::exchange::Upload;
 use crate::inspect::Turn;
 use crate::relay::Relay;
 use crate::words;
+
+/// How long a client may take over the body of a request that is held.
+const COLLECT: Duration = Duration::from_secs(600);
 
 /// What becomes of the request.
 #[derive(Debug)]
@@ -36,7 +40,8 @@ pub(crate) async fn admit(
         // and that is allowed.
         client.send(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
     }
-    if poll_fn(|cx| upload.poll_collect(cx, client)).await.is_err() {
+    let collect = timeout(COLLECT, poll_fn(|cx| upload.poll_collect(cx, client)));
+    if !matches!(collect.await, Ok(Ok(()))) {
         return Err(Gone);
     }
     let deadline = Instant::now() + relay.hold;

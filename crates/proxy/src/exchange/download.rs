@@ -4,8 +4,9 @@ use std::task::{Context, Poll, ready};
 
 use crate::buffer::{Buffer, Buffers, STREAM};
 use crate::client::{Client, Gone};
+use crate::exchange::Asked;
 use crate::framing::{Framer, Framing};
-use crate::head::{ResponseHead, Room};
+use crate::head::{MAX_BYTES, ResponseHead, Room};
 use crate::inspect::Turn;
 use crate::upstream::Link;
 
@@ -19,6 +20,8 @@ pub(crate) struct Download {
     headless: bool,
     /// The client wants no further answer on this connection.
     closing: bool,
+    /// The client wants to go on in another protocol.
+    upgrading: bool,
     buf: Option<Buffer>,
     buffers: Buffers,
     state: State,
@@ -90,10 +93,11 @@ impl From<Gone> for DownloadError {
 }
 
 impl Download {
-    pub(crate) fn new(headless: bool, closing: bool, buffers: &Buffers) -> Self {
+    pub(crate) fn new(asked: Asked, buffers: &Buffers) -> Self {
         Self {
-            headless,
-            closing,
+            headless: asked.headless,
+            closing: asked.closing,
+            upgrading: asked.upgrading,
             buf: None,
             buffers: buffers.clone(),
             state: State::Head,
@@ -262,8 +266,15 @@ impl Download {
         let parsed = ResponseHead::parse(buf.data(), &mut room);
         let Some(head) = parsed.map_err(|bad| DownloadError::Garbage(bad.to_string()))? else { return Ok(false) };
         let len = head.len();
+        let garbage = |problem: &str| Err(DownloadError::Garbage(problem.to_owned()));
+        if head.status == 101 && !self.upgrading {
+            return garbage("it went on in another protocol, for which nobody had asked");
+        }
         if head.is_interim() {
             head.relay(false, &mut self.head);
+            if self.head.len() > MAX_BYTES {
+                return garbage("it announces an answer again and again, and gives none");
+            }
         } else {
             let framing = head.framing(if self.headless { "HEAD" } else { "" });
             self.closing |= framing == Framing::UntilClose;

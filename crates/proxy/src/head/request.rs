@@ -43,7 +43,11 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         if memchr::memchr_iter(b'\n', raw).any(|at| at == 0 || raw[at - 1] != b'\r') {
             return Err(BadHead::Ambiguous("a line ends without a carriage return"));
         }
-        let hop = Hop::read(lines)?;
+        let mut hop = Hop::read(lines)?;
+        // A wish that no relay can pass on: what was granted would be spoken past it, and the answer is the same without.
+        let is_http2 =
+            |line: &httparse::Header<'_>| is(line.name, "upgrade") && line.value.eq_ignore_ascii_case(b"h2c");
+        hop.upgrade &= !lines.iter().any(is_http2);
         if hop.other_coding {
             return Err(BadHead::Ambiguous("its Transfer-Encoding is not `chunked`"));
         }

@@ -23,8 +23,6 @@ mod brotli;
 mod inflate;
 mod zstd;
 
-use std::io::Read;
-
 use brotli::Brotli;
 use inflate::Inflate;
 use zstd::Zstd;
@@ -147,10 +145,7 @@ fn filled(text: &str, at_least: usize, pack: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<
 /// A whole request body, unpacked; `None` when we cannot read it.
 pub(crate) fn whole(encoding: &str, body: &[u8]) -> Option<Vec<u8>> {
     if encoding.trim() == "zstd" {
-        let decoder = ruzstd::decoding::StreamingDecoder::new(body).ok()?;
-        let mut unpacked = Vec::new();
-        decoder.take(MOST as u64 + 1).read_to_end(&mut unpacked).ok()?;
-        return (unpacked.len() <= MOST).then_some(unpacked);
+        return zstd::whole(body, MOST);
     }
     let mut unpacked = Vec::new();
     let mut fits = true;

@@ -10,6 +10,7 @@ mod interventions;
 mod large;
 mod routing;
 mod strain;
+mod strict;
 mod support;
 mod tls;
 mod transparent;

@@ -233,3 +233,9 @@ fn a_frame_that_says_how_long_it_is_cannot_become_longer() {
     frame.extend_from_slice(&[4 << 3, 0, 0, b'd', b'a', b't', b'a']);
     assert_eq!(shown("zstd", &frame).ending("the end", 0), None);
 }
+
+#[test]
+fn a_window_that_nobody_would_read_gets_no_end() {
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 4, 0xcc];
+    assert_eq!(shown("zstd", &frame).ending("the end", 0), None);
+}

@@ -88,5 +88,12 @@ fn a_request_that_unpacks_to_too_much_is_not_read() {
     let zeros = vec![0; 1024 * 1024];
     (0..=MOST / zeros.len()).for_each(|_| gzip.write_all(&zeros).unwrap());
     assert!(whole("gzip", &gzip.finish().unwrap()).is_none());
+    // Runs of 128 KiB, in a window of 32 GiB that would be filled before a byte is shown.
+    let mut runs = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0xcc];
+    runs.extend([&[2, 0, 16, 0][..]; 40].concat());
+    runs.extend([1, 0, 0]);
+    assert!(whole("zstd", &runs).is_none());
+    runs[5] = 0x58;
+    assert_eq!(whole("zstd", &runs).map(|text| text.len()), Some(40 * 128 * 1024));
     assert_eq!(whole("zstd", ZSTD_TEXT).as_deref(), Some(TEXT.as_bytes()));
 }

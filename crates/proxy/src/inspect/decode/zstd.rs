@@ -95,6 +95,15 @@ impl Frame {
     }
 }
 
+/// A whole frame, unpacked, if that is no more than `most`. Its window may be no larger, either: the decoder fills it
+/// before it shows anything.
+pub(super) fn whole(raw: &[u8], most: usize) -> Option<Vec<u8>> {
+    Frame::read(raw).filter(|frame| frame.window <= most)?;
+    let mut out = Vec::new();
+    StreamingDecoder::new(raw).ok()?.take(most as u64 + 1).read_to_end(&mut out).ok()?;
+    (out.len() <= most).then_some(out)
+}
+
 /// What all complete blocks of a frame unpack to.
 fn so_far(raw: &[u8], most: usize) -> Option<Vec<u8>> {
     let frame = Frame::read(raw)?;
@@ -230,7 +239,8 @@ impl Zstd {
 
     fn find_ending(&self, text: &str, at_least: usize) -> Option<Vec<u8>> {
         let raw = self.raw.as_ref()?;
-        let frame = Frame::read(raw).filter(|frame| frame.is_open() && !frame.sized)?;
+        let may_go_on = |frame: &Frame| frame.is_open() && !frame.sized && frame.window <= LARGEST_WINDOW;
+        let frame = Frame::read(raw).filter(may_go_on)?;
         let before = so_far(raw, EARLY_UNPACKED)?;
         let pack = |text: &[u8]| {
             let mut packed = raw_blocks(text);
