@@ -139,7 +139,7 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
     if upgrading && !relay.sockets && Routes::carries_turns(path) {
         return refuse(words::no_socket());
     }
-    if let Some(owner) = upstream.misdirected(head.headers()) {
+    if let Some(owner) = upstream.misdirected(head.target, head.headers()) {
         return refuse(words::misdirected(owner, &upstream.base.url()));
     }
     let credential = match &upstream.auth {

@@ -17,6 +17,8 @@ use crate::framing::Framing;
 
 /// Most header lines a head may have.
 pub(crate) const MAX_LINES: usize = 128;
+/// Lines that carry a credential.
+pub(crate) const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 /// Longest head.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
 

@@ -55,6 +55,15 @@ const BY_PATH: &[(&str, &str)] = &[
 /// Headers by which they are told apart where the path is the same.
 const BY_HEADER: &[(&str, &str)] = &[("anthropic-version", "anthropic"), ("x-goog-api-key", "gemini")];
 
+/// Gemini names what it is asked for behind a colon, at any version of its API.
+const GEMINI_METHODS: &[(&str, &str)] = &[
+    (":generateContent", "gemini"),
+    (":streamGenerateContent", "gemini"),
+    (":countTokens", "gemini"),
+    (":embedContent", "gemini"),
+    (":batchEmbedContents", "gemini"),
+];
+
 /// Requests that a ChatGPT subscription pays for say so, and have an API of their own.
 const SUBSCRIPTION: &str = "chatgpt-account-id";
 
@@ -110,7 +119,8 @@ impl Routes {
         let path = without_query(target);
         let by_path = BY_PATH.iter().find(|(prefix, _)| is_below(path, prefix));
         let by_header = || BY_HEADER.iter().find(|(name, _)| head.header(name).is_some());
-        match by_path.or_else(by_header) {
+        let by_method = || GEMINI_METHODS.iter().find(|(method, _)| path.ends_with(method));
+        match by_path.or_else(by_header).or_else(by_method) {
             Some((_, "openai")) if subscription => self.to("chatgpt", "", after(target, "v1"), run),
             Some((_, name)) => self.to(name, "", target, run),
             // What is left of `/v1` is OpenAI's: models, embeddings, files, audio.

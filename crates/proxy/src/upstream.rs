@@ -19,13 +19,14 @@ pub use base::{BadUpstream, Base};
 pub use egress::Egress;
 pub use trouble::Trouble;
 
+pub(crate) use guard::key_in_query;
 pub(crate) use link::Link;
 pub(crate) use own::Own;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::head::is;
+use crate::head::{CREDENTIALS, is};
 use pool::Pool;
 
 /// What the user says about one upstream.
@@ -132,14 +133,16 @@ impl Upstream {
     /// Whose key a request carries, if it would be given away to somebody else.
     pub(crate) fn misdirected<'h>(
         &self,
-        mut headers: impl Iterator<Item = (&'h str, &'h str)>,
+        target: &'h str,
+        headers: impl Iterator<Item = (&'h str, &'h str)>,
     ) -> Option<&'static str> {
         if !matches!(self.auth, Auth::Incoming) {
             return None;
         }
-        let carries_key =
-            |name: &str| ["authorization", "x-api-key", "x-goog-api-key"].iter().any(|known| is(name, known));
-        headers.find_map(|(name, value)| carries_key(name).then(|| guard::misdirected(value, &self.base.host))?)
+        let carries_key = |name: &str| CREDENTIALS.iter().any(|known| is(name, known));
+        let mut keys =
+            headers.filter(|(name, _)| carries_key(name)).map(|(_, value)| value).chain(key_in_query(target));
+        keys.find_map(|key| guard::misdirected(key, &self.base.host))
     }
 
     /// A connection to the upstream, and whether it has served before.

@@ -1,6 +1,6 @@
 //! The head of a request.
 
-use super::{BadHead, Framing, Hop, Keep, MAX_BYTES, Room, copy_lines, is};
+use super::{BadHead, CREDENTIALS, Framing, Hop, Keep, MAX_BYTES, Room, copy_lines, is};
 
 /// A request's head, borrowed from the bytes it was read from.
 #[derive(Debug)]
@@ -180,6 +180,5 @@ fn is_for_us(name: &str) -> bool {
 
 /// Lines that carry a credential and give way to a configured one.
 fn is_credential(name: &str, credential: Option<(&str, &str)>) -> bool {
-    ["authorization", "x-api-key", "api-key", "x-goog-api-key"].iter().any(|known| is(name, known))
-        || credential.is_some_and(|(own, _)| is(name, own))
+    CREDENTIALS.iter().any(|known| is(name, known)) || credential.is_some_and(|(own, _)| is(name, own))
 }

@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::api::Api;
 use super::scan::{self, Scan};
+use crate::upstream::key_in_query;
 
 /// Agent of sessions that are known by Loop Watchdog's ids only.
 pub(crate) const LEGACY: &str = "legacy";
@@ -209,7 +210,8 @@ pub(crate) fn plan_in_body(body: &[u8]) -> Option<String> {
 fn account(head: &dyn Head) -> Option<Digest> {
     // Tokens of a subscription change by the hour; the account they belong to does not.
     let names = ["chatgpt-account-id", "authorization", "x-api-key", "x-goog-api-key", "api-key"];
-    let credential = names.into_iter().find_map(|name| head.header(name).filter(|value| !value.is_empty()))?;
+    let mut in_lines = names.into_iter().filter_map(|name| head.header(name).filter(|value| !value.is_empty()));
+    let credential = in_lines.next().or_else(|| key_in_query(head.path()))?;
     let hash = Sha256::new().chain_update(b"belay account\0").chain_update(credential.as_bytes()).finalize();
     let first: [u8; 8] = hash.as_slice().first_chunk().copied()?;
     Some(Digest(u64::from_be_bytes(first)))

@@ -43,15 +43,30 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("sk-ant-", "Anthropic", "api.anthropic.com"),
     ("sk-or-", "OpenRouter", "openrouter.ai"),
     ("sk-proj-", "OpenAI", "api.openai.com"),
+    ("sk-svcacct-", "OpenAI", "api.openai.com"),
+    ("sk-admin-", "OpenAI", "api.openai.com"),
     ("AIza", "Google", "generativelanguage.googleapis.com"),
 ];
+
+/// A provider's own host whose credentials look like nothing in particular.
+const CHATGPT: &str = "chatgpt.com";
 
 /// Whose key this is, if it is somebody's whom the host is not. Only the providers' own hosts are
 /// judged: a gateway may take any key.
 pub(super) fn misdirected(key: &str, host: &str) -> Option<&'static str> {
-    let key = key.strip_prefix("Bearer ").unwrap_or(key);
+    let key = match key.split_once(' ') {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim_start(),
+        _ => key,
+    };
     let (_, owner, home) = KEYS.iter().find(|(beginning, ..)| key.starts_with(beginning))?;
-    (*home != host && KEYS.iter().any(|(.., known)| *known == host)).then_some(*owner)
+    let is_provider = host == CHATGPT || KEYS.iter().any(|(.., known)| *known == host);
+    (*home != host && is_provider).then_some(*owner)
+}
+
+/// A key in the query of a target, as Google takes it.
+pub(crate) fn key_in_query(target: &str) -> Option<&str> {
+    let (_, query) = target.split_once('?')?;
+    query.split('&').find_map(|field| field.strip_prefix("key="))
 }
 
 #[cfg(test)]
@@ -65,5 +80,7 @@ mod tests {
         assert_eq!(misdirected("sk-ant-1", "api.anthropic.com"), None);
         assert_eq!(misdirected("sk-ant-1", "gateway.example.com"), None);
         assert_eq!(misdirected("sk-1234", "api.anthropic.com"), None);
+        assert_eq!(misdirected("BEARER  sk-ant-1", "chatgpt.com"), Some("Anthropic"));
+        assert_eq!(misdirected("Bearer eyJ", "chatgpt.com"), None);
     }
 }

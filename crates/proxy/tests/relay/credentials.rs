@@ -68,8 +68,16 @@ async fn a_key_of_one_provider_is_not_given_to_another() {
     let anthropic = UpstreamConfig::new("anthropic", "https://api.anthropic.com");
     let bench = bench_with(|config| config.upstreams = vec![anthropic]).await;
     let mut client = bench.client().await;
-    for key in ["Authorization: Bearer sk-proj-1", "X-Api-Key: sk-or-1", "x-goog-api-key: AIzaX"] {
-        client.send(format!("POST /v1/messages HTTP/1.1\r\nHost: h\r\n{key}\r\nContent-Length: 2\r\n\r\n{{}}")).await;
+    for (query, key) in [
+        ("", "Authorization: Bearer sk-proj-1"),
+        ("", "authorization: bearer sk-svcacct-1"),
+        ("", "X-Api-Key: sk-or-1"),
+        ("", "api-key: sk-proj-1"),
+        ("", "x-goog-api-key: AIzaX"),
+        ("?alt=sse&key=AIzaX", "X-Other: AIzaX"),
+    ] {
+        let head = format!("POST /v1/messages{query} HTTP/1.1\r\nHost: h\r\n{key}\r\nContent-Length: 2");
+        client.send(format!("{head}\r\n\r\n{{}}")).await;
         let (status, error) = client.complaint().await;
         assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 400 Bad Request", &"misdirected_key".into()));
         assert!(!error.to_string().contains(key.rsplit(' ').next().unwrap()), "the key is repeated: {error}");

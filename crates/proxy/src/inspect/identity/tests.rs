@@ -10,7 +10,7 @@ impl Head for Recorded {
     }
 
     fn path(&self) -> &str {
-        "/v1/chat/completions"
+        self.0.get(":path").copied().unwrap_or("/v1/chat/completions")
     }
 }
 
@@ -95,6 +95,12 @@ fn the_account_gives_nothing_away() {
     assert_ne!(digest("authorization", "Bearer sk-1"), digest("x-api-key", "sk-2"));
     assert_ne!(digest("authorization", "Bearer sk-1"), Digest::of("Bearer sk-1"));
     assert_eq!(who(&[], None).account, None);
+    let gemini = "/v1beta/models/g:generateContent";
+    assert_eq!(who(&[(":path", gemini)], None).account, None);
+    assert_eq!(
+        digest(":path", "/v1beta/models/g:generateContent?alt=sse&key=AIza1"),
+        digest("x-goog-api-key", "AIza1")
+    );
 }
 
 #[test]
