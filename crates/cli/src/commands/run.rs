@@ -13,11 +13,13 @@ mod story;
 mod watch;
 
 use std::ffi::OsString;
+use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use belay_config::PlaceError;
 use belay_server::protocol::BeginRun;
 use clap::Args;
 use uuid::Uuid;
@@ -26,7 +28,6 @@ use super::Ended;
 use super::budget::Amount;
 use super::decide::user;
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::exit::Exit;
 use plan::Plan;
 use resident::Starter;
@@ -68,6 +69,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
     let begin = BeginRun { run: plan.key(), begins: true, proxied: !args.no_proxy, ..BeginRun::default() };
     plan.proxy = client.run(&begin)?.url.filter(|_| !args.no_proxy);
     let launch = plan.launch();
+    let scratch = Scratch::write(scratch, &launch.files)?;
     let session = launch.session.clone();
     let story = Story::new(plan.key(), session.clone(), client);
     // Before anything is promised about the session, it is told of.
@@ -78,7 +80,6 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
     let begin = BeginRun { upstreams, session, budget, by: user(context), ..begin };
     story.promise(&begin)?;
     let story = Arc::new(story);
-    let scratch = Scratch::write(scratch, &launch.files)?;
     greet(context, &plan, &launch, &story);
     let watch = match args.no_watch {
         true => None,
@@ -123,16 +124,21 @@ fn address(url: &str) -> Option<SocketAddr> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, CommandError> {
-        use std::os::unix::fs::DirBuilderExt;
+    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, PlaceError> {
         let scratch = Self(folder);
+        scratch.fill(files).map_err(|source| PlaceError::Io { path: scratch.0.clone(), source })?;
+        Ok(scratch)
+    }
+
+    fn fill(&self, files: &[(PathBuf, String)]) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
         let create = |folder: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        create(&scratch.fence())?;
+        create(&self.fence())?;
         for (path, content) in files {
             create(path.parent().unwrap_or(path))?;
             std::fs::write(path, content)?;
         }
-        Ok(scratch)
+        Ok(())
     }
 
     /// Where the watch leaves its mark.

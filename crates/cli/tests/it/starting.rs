@@ -108,6 +108,21 @@ fn a_program_that_could_not_be_started_leaves_no_session_behind() {
 }
 
 #[test]
+fn a_home_that_cannot_be_written_to_is_named() {
+    let (world, _) = with_program("thing", "true");
+    let _leaves = Leaves(&world);
+    let file = world.write("file", "no folder").display().to_string();
+    let refused = world.run(&["run", "--home", &file, "thing"]);
+    assert!(refused.err.contains(&format!("{file} cannot be used: it is not a folder")), "{refused:?}");
+    assert!(refused.err.contains("--home"), "{refused:?}");
+    world.write("home/.local/state/belay/runs", "in the way");
+    let refused = world.run(&["run", "thing"]);
+    assert!(refused.code == Some(1) && refused.err.contains("/belay/runs/"), "{refused:?}");
+    let sessions = world.run(&["sessions", "--json"]).json();
+    assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(0), "nothing has begun: {sessions}");
+}
+
+#[test]
 fn programs_are_found_without_a_path() {
     let world = World::new().var("BELAY_LISTEN", "127.0.0.1:0");
     let _leaves = Leaves(&world);

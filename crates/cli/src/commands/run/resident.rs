@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use belay_config::{Span, Strictness};
+use belay_config::{PlaceError, Span, Strictness};
 use belay_server::protocol::BeginRun;
 use belay_server::{Client, ClientError, instance};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -49,13 +49,18 @@ impl<'c> Starter<'c> {
         let absent = match Client::connect(places, PATIENCE) {
             Ok(client) => return Ok(client),
             Err(error @ ClientError::Absent(_)) => error,
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                // If there is no place for it to be, that is what is wrong.
+                places.create()?;
+                return Err(error.into());
+            }
         };
         places.create()?;
         let until = Instant::now() + START;
         while Instant::now() < until && !pointless() {
             // Does nothing while one is on its way; one that was just leaving is gone by the next time.
-            belay_hooks::autostart::start(places, env, global.home.as_deref(), &self.belay, self.idle)?;
+            belay_hooks::autostart::start(places, env, global.home.as_deref(), &self.belay, self.idle)
+                .map_err(|source| PlaceError::Io { path: places.state().to_path_buf(), source })?;
             if let Ok(client) = Client::connect(places, PATIENCE) {
                 return Ok(client);
             }
