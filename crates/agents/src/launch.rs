@@ -5,6 +5,8 @@
 //! the run. Where the user has pointed the agent at a model API of their own, the recipe says so, and
 //! the proxy relays to that one: a key never goes anywhere but where it would have gone.
 
+mod way;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,8 @@ pub struct Setting<'a> {
     pub user: &'a UserDirs,
     /// What the user typed after the agent's name.
     pub args: &'a [OsString],
+    /// Where the agent works.
+    pub folder: &'a Path,
     /// A folder of this run's own, readable by the user only.
     pub scratch: &'a Path,
 }
@@ -69,10 +73,13 @@ static RECIPES: &[&dyn Recipe] = &[
 
 /// What is started, by the agent's recipe or as any other command.
 pub fn launch(setting: &Setting<'_>) -> Launch {
-    match RECIPES.iter().find(|recipe| recipe.agent() == setting.agent) {
+    let mut launch = match RECIPES.iter().find(|recipe| recipe.agent() == setting.agent) {
         Some(recipe) => recipe.launch(setting),
         None => any_command(setting),
-    }
+    };
+    launch.note_behind(setting);
+    launch.go_straight(setting);
+    launch
 }
 
 /// A command we know nothing about: the variables that most programs take a base URL from.
@@ -145,7 +152,7 @@ impl Setting<'_> {
 impl Launch {
     /// Points a variable at an upstream. One that the user has set already names the upstream.
     pub(crate) fn point(&mut self, setting: &Setting<'_>, variable: &str, upstream: &str, below: &str) {
-        let own = setting.var(variable);
+        let own = setting.chosen(variable);
         let Some(base) = setting.base(upstream) else { return };
         match own {
             Some(own) => {
@@ -170,12 +177,7 @@ impl Launch {
         let text = std::fs::read_to_string(own).unwrap_or_default();
         let settings = serde_json::from_str(&text).ok().filter(Value::is_object);
         let mut settings = settings.unwrap_or_else(|| json!({}));
-        for (event, added) in hooks.as_object().into_iter().flatten() {
-            match (settings["hooks"][event].as_array_mut(), added.as_array()) {
-                (Some(list), Some(added)) => list.extend_from_slice(added),
-                _ => settings["hooks"][event] = added.clone(),
-            }
-        }
+        add_hooks(&mut settings, &hooks);
         let path = setting.scratch.join("settings.json");
         self.set(place.variable, path.display().to_string());
         self.files.push((path, settings.to_string()));
@@ -202,6 +204,16 @@ pub(crate) struct SystemSettings {
 pub(crate) fn claude_hooks(events: &[&str], command: &str, timeout: u64) -> Value {
     let hook = json!([{ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }]);
     Value::Object(events.iter().map(|event| ((*event).to_owned(), hook.clone())).collect())
+}
+
+/// Adds hooks in Claude's shape to those that settings hold already.
+pub(crate) fn add_hooks(settings: &mut Value, hooks: &Value) {
+    for (event, added) in hooks.as_object().into_iter().flatten() {
+        match (settings["hooks"][event].as_array_mut(), added.as_array()) {
+            (Some(list), Some(added)) => list.extend_from_slice(added),
+            _ => settings["hooks"][event] = added.clone(),
+        }
+    }
 }
 
 /// A text as one segment of a path.

@@ -124,6 +124,12 @@ pub const REGISTRY: &[Variable] = &[
         example: "qwen:0190d1e0-7c1e-7d3a-b8f2-0a1b2c3d4e5f",
     },
     Variable {
+        name: "BELAY_UPSTREAMS",
+        key: None,
+        what: "Set by `belay run` for the agent: the model APIs the user had chosen, so that a run within the run finds them.",
+        example: r#"{"anthropic":"https://llm.example.com"}"#,
+    },
+    Variable {
         name: "HOME",
         key: None,
         what: "The user's home folder; the search for a project file stops there.",

@@ -1,14 +1,27 @@
 //! Starting Claude Code: settings of the command line stand above all files, so hooks and base URL go
 //! there, and the session gets its id from us.
 
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::Path;
+
 use belay_core::SessionKey;
-use serde_json::{Map, json};
+use serde_json::{Value, json};
 
 use super::ID;
-use crate::launch::{Launch, Recipe, Setting, claude_hooks};
+use crate::launch::{Launch, Recipe, Setting, add_hooks, claude_hooks};
 
 /// The recipe.
 pub(crate) struct Start;
+
+const BASE_URL: &str = "ANTHROPIC_BASE_URL";
+const FLAG: &str = "--settings";
+/// What a company has set; nothing wins over it.
+const MANAGED: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+} else {
+    "/etc/claude-code/managed-settings.json"
+};
 
 const EVENTS: &[&str] = &[
     "SessionStart",
@@ -45,26 +58,78 @@ impl Recipe for Start {
             }
         };
         launch.session = session.map(|id| SessionKey::new(ID, id));
-        let mut settings = Map::new();
-        if let Some(command) = setting.hook(ID) {
-            settings.insert("hooks".to_owned(), claude_hooks(EVENTS, &command, 10));
-        }
+        let mut args = setting.args.to_vec();
+        let mut settings = typed_settings(setting, &mut args);
+        let layers = layers(setting, &settings);
         let elsewhere = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
-        if let Some(variable) = elsewhere.iter().find(|variable| setting.var(variable).is_some()) {
-            launch.notes.push(format!("{variable} is set: requests do not pass the proxy, hooks do the watching"));
+        let variable = |name: &str| variable(setting, &layers, name);
+        let managed = read(Path::new(MANAGED)).unwrap_or_default();
+        if let Some(name) = elsewhere.iter().find(|name| variable(name).is_some()) {
+            launch.notes.push(format!("{name} is set: requests do not pass the proxy, hooks do the watching"));
+        } else if managed.pointer(&format!("/env/{BASE_URL}")).is_some() {
+            let note = format!("{MANAGED} sets {BASE_URL}: requests do not pass the proxy, hooks do the watching");
+            launch.notes.push(note);
         } else if let Some(base) = setting.base("anthropic") {
-            if let Some(own) = setting.var("ANTHROPIC_BASE_URL") {
+            if let Some(own) = variable(BASE_URL).and_then(|own| setting.beyond(own)) {
                 launch.upstream("anthropic", &own);
             }
             // A settings file may set the variable as well; the command line's settings win over it.
-            settings.insert("env".to_owned(), json!({ "ANTHROPIC_BASE_URL": base }));
-            launch.set("ANTHROPIC_BASE_URL", base);
+            settings["env"][BASE_URL] = base.clone().into();
+            launch.set(BASE_URL, base);
         }
-        if !settings.is_empty() {
+        if let Some(command) = setting.hook(ID) {
+            add_hooks(&mut settings, &claude_hooks(EVENTS, &command, 10));
+        }
+        if settings.as_object().is_some_and(|settings| !settings.is_empty()) {
             launch.arg("--settings");
-            launch.arg(json!(settings).to_string());
+            launch.arg(settings.to_string());
         }
-        launch.args.extend_from_slice(setting.args);
+        launch.args.extend(args);
         launch
     }
+}
+
+/// The settings the user typed, taken out of the arguments: of several, Claude Code reads only the last.
+fn typed_settings(setting: &Setting<'_>, args: &mut Vec<OsString>) -> Value {
+    let mut typed: Vec<(Range<usize>, String)> = Vec::new();
+    for (at, arg) in args.iter().enumerate().take_while(|(_, arg)| *arg != "--") {
+        let value = |at: usize| args.get(at).and_then(|arg| arg.to_str()).map(str::to_owned);
+        let in_one = || Some((at..at + 1, arg.to_str()?.strip_prefix(FLAG)?.strip_prefix('=')?.to_owned()));
+        typed.extend(if arg == FLAG { value(at + 1).map(|value| (at..at + 2, value)) } else { in_one() });
+    }
+    let found = typed.last().and_then(|(_, last)| match last.trim_start().starts_with('{') {
+        true => serde_json::from_str(last).ok(),
+        false => read(&setting.folder.join(last)),
+    });
+    // What cannot be read is left to Claude Code, who will say so and start nothing.
+    let Some(found) = found.filter(Value::is_object) else { return json!({}) };
+    for (place, _) in typed.into_iter().rev() {
+        drop(args.drain(place));
+    }
+    found
+}
+
+/// What the user has set, most important first, as far as it is to be read.
+fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Value> {
+    let home = setting.var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.user.home.join(".claude"), Into::into);
+    let here = setting.folder.join(".claude");
+    let files = [
+        ("local", here.join("settings.local.json")),
+        ("project", here.join("settings.json")),
+        ("user", home.join("settings.json")),
+    ];
+    let wanted = setting.flag_value("--setting-sources");
+    let is_read = |source: &str| wanted.is_none_or(|wanted| wanted.split(',').any(|one| one.trim() == source));
+    let read = files.iter().filter(|(source, _)| is_read(source)).filter_map(|(_, file)| read(file));
+    std::iter::once(typed.clone()).chain(read).collect()
+}
+
+/// A variable as Claude Code will see it: what settings say wins over the environment.
+fn variable(setting: &Setting<'_>, layers: &[Value], name: &str) -> Option<String> {
+    let set = layers.iter().find_map(|layer| layer.get("env")?.get(name)?.as_str());
+    set.map_or_else(|| setting.var(name), |set| Some(set.to_owned()).filter(|set| !set.is_empty()))
+}
+
+fn read(file: &Path) -> Option<Value> {
+    serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()
 }

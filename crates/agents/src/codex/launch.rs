@@ -62,6 +62,7 @@ fn point(setting: &Setting<'_>, launch: &mut Launch, args: &mut Vec<OsString>) {
     };
     if provider == "openai" {
         let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| setting.var("OPENAI_BASE_URL"));
+        let own = own.and_then(|own| setting.beyond(own));
         // Without one of the user's own, whether a subscription or a key pays decides where requests go.
         let upstream = if own.is_some() { "openai" } else { "codex" };
         if let Some(base) = setting.base(upstream) {

@@ -17,6 +17,7 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
         belay: Some(Path::new("/usr/bin/belay")),
         user: &user,
         args: &args,
+        folder: &home.path().join("project"),
         scratch: Path::new("/state/runs/0190-run"),
     };
     let launch = launch(&setting);
@@ -55,6 +56,95 @@ fn a_gateway_of_the_users_own_stays_the_one_that_is_asked() {
     let shown = shown("claude-code", &[], lookup, &[]);
     assert!(shown.contains("upstream anthropic https://llm.corp/anthropic"), "{shown}");
     assert!(shown.contains("env ANTHROPIC_BASE_URL=http://127.0.0.1:8787/s/claude-code:0190-run/anthropic"), "{shown}");
+}
+
+#[test]
+fn a_gateway_in_claudes_settings_stays_the_one_that_is_asked() {
+    let user = |url: &str| format!(r#"{{"env":{{"ANTHROPIC_BASE_URL":"{url}","ANTHROPIC_AUTH_TOKEN":"t"}}}}"#);
+    let (own, project) = (user("https://user.corp"), user("https://project.corp"));
+    let own = (".claude/settings.json", own.as_str());
+    let project = ("project/.claude/settings.local.json", project.as_str());
+    let typed = user("https://typed.corp");
+    let environment = |name: &str| (name == "ANTHROPIC_BASE_URL").then(|| "https://environment.corp".into());
+    for (files, args, asked) in [
+        (&[][..], &[][..], "https://environment.corp"),
+        (&[own], &[], "https://user.corp"),
+        (&[own, project], &[], "https://project.corp"),
+        (&[own, project], &["--settings", &typed], "https://typed.corp"),
+        (&[own, project], &["--setting-sources", "user"], "https://user.corp"),
+    ] {
+        let shown = shown("claude-code", files, environment, args);
+        assert!(shown.contains(&format!("upstream anthropic {asked}\n")) || shown.ends_with(asked), "{asked}: {shown}");
+        assert!(shown.contains(r#""ANTHROPIC_BASE_URL":"http://127.0.0.1:8787/s/"#), "{shown}");
+    }
+    let bedrock = (".claude/settings.json", r#"{"env":{"CLAUDE_CODE_USE_BEDROCK":"1"}}"#);
+    assert!(shown("claude-code", &[bedrock], nothing, &[]).contains("note CLAUDE_CODE_USE_BEDROCK is set"));
+}
+
+#[test]
+fn settings_for_claude_that_were_typed_go_along_with_ours() {
+    let own = r#"{"model":"opus","hooks":{"Stop":[{"hooks":[{"type":"command","command":"bell"}]}]}}"#;
+    for args in [
+        &["--settings", "own.json", "-p", "x"][..],
+        &["--settings=own.json", "-p", "x"],
+        &["--settings", "{}", "--settings", own, "-p", "x"],
+    ] {
+        let shown = shown("claude-code", &[("project/own.json", own)], nothing, args);
+        let settings: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("arg {")).collect();
+        let [settings] = settings.as_slice() else { panic!("one set of settings: {shown}") };
+        assert!(settings.contains(r#""model":"opus""#), "{settings}");
+        assert!(
+            settings.contains(r#""Stop":[{"hooks":[{"command":"bell""#) && settings.contains("belay hook"),
+            "{settings}"
+        );
+        assert_eq!(shown.matches("arg --settings").count(), 1, "{shown}");
+        assert!(shown.contains("arg -p\narg x\n"), "{shown}");
+    }
+    let broken = shown("claude-code", &[("project/own.json", "{")], nothing, &["--settings", "own.json"]);
+    assert!(broken.contains("arg --settings\narg own.json"), "Claude Code is the one to say so: {broken}");
+}
+
+/// Base URLs as a run around this one has set them.
+fn within(name: &str) -> Option<OsString> {
+    let base = "http://127.0.0.1:8787/s/claude-code:0189-outer";
+    match name {
+        "ANTHROPIC_BASE_URL" => Some(format!("{base}/anthropic").into()),
+        "OPENAI_BASE_URL" => Some(format!("{base}/openai").into()),
+        "GOOGLE_GEMINI_BASE_URL" => Some(format!("{base}/gemini").into()),
+        "BELAY_UPSTREAMS" => Some(r#"{"anthropic":"https://llm.corp/a","openai":"https://llm.corp/v1"}"#.into()),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_run_within_a_run_asks_whom_the_outer_one_asks() {
+    for agent in ["claude-code", "codex", "qwen", "aider"] {
+        let shown = shown(agent, &[], within, &[]);
+        let (name, asked) = match agent {
+            "claude-code" => ("anthropic", "https://llm.corp/a"),
+            _ => ("openai", "https://llm.corp/v1"),
+        };
+        assert!(shown.contains(&format!("upstream {name} {asked}")), "{agent}: {shown}");
+        assert!(!shown.contains("0189-outer"), "{agent}: {shown}");
+        let noted = r#"env BELAY_UPSTREAMS={"anthropic":"https://llm.corp/a","openai":"https://llm.corp/v1"}"#;
+        assert!(shown.contains(noted), "{agent}: {shown}");
+    }
+    let usual = shown("gemini", &[], within, &[]);
+    assert!(!usual.contains("upstream gemini"), "the outer one asks the usual one: {usual}");
+}
+
+#[test]
+fn requests_to_us_do_not_go_through_a_companys_gateway() {
+    let lookup = |name: &str| match name {
+        "HTTPS_PROXY" => Some("http://proxy.corp:3128".into()),
+        "no_proxy" => Some("internal.corp,.lan".into()),
+        _ => None,
+    };
+    let straight = shown("codex", &[], lookup, &[]);
+    for variable in ["NO_PROXY", "no_proxy"] {
+        assert!(straight.contains(&format!("env {variable}=internal.corp,.lan,127.0.0.1")), "{straight}");
+    }
+    assert!(!shown("codex", &[], nothing, &[]).contains("NO_PROXY"), "where there is none, nothing is set");
 }
 
 #[test]

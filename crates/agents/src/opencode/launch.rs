@@ -60,7 +60,8 @@ fn providers(setting: &Setting<'_>, launch: &mut Launch) -> Value {
         let Some(providers) = file.get("provider").and_then(Value::as_object) else { continue };
         for (provider, definition) in providers {
             let url = definition.pointer("/options/baseURL").and_then(Value::as_str);
-            let Some(url) = url.map(|url| with_variables(url, setting)) else { continue };
+            let url = url.map(|url| with_variables(url, setting)).and_then(|url| setting.beyond(url));
+            let Some(url) = url else { continue };
             launch.upstreams.retain(|(name, _)| name != provider);
             launch.upstream(provider, &url);
             bases.extend(setting.base(provider).map(|base| (provider.clone(), base.into())));
@@ -75,8 +76,8 @@ fn providers(setting: &Setting<'_>, launch: &mut Launch) -> Value {
 /// The user's configuration files, least important first.
 fn files(setting: &Setting<'_>) -> Vec<Value> {
     let config = setting.var("XDG_CONFIG_HOME").map_or_else(|| setting.user.home.join(".config"), Into::into);
-    let here = std::env::current_dir().unwrap_or_default();
-    let folders = [config.join("opencode"), here.clone(), here.join(".opencode")];
+    let here = setting.folder;
+    let folders = [config.join("opencode"), here.to_path_buf(), here.join(".opencode")];
     let files = folders.iter().flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
     let own = setting.var("OPENCODE_CONFIG").map(Into::into);
     files.chain(own).filter_map(|file| serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()).collect()

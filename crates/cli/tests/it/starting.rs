@@ -123,6 +123,20 @@ fn a_home_that_cannot_be_written_to_is_named() {
 }
 
 #[test]
+fn a_wrong_configuration_is_told_at_once() {
+    let (world, _) = with_program("thing", "true");
+    world.write("home/.config/belay/config.toml", "[serve]\nlisten = 12\n");
+    let refused = world.run(&["run", "thing"]);
+    assert!(refused.code == Some(1) && refused.err.contains("config.toml:2"), "{refused:?}");
+    assert!(!refused.err.contains("answers"), "not what follows from it: {refused:?}");
+    world.write("home/.config/belay/config.toml", "");
+    let _leaves = Leaves(&world);
+    world.write("home/code/app/.belay.toml", "[serve]\nlisten = 12\n");
+    let ran = world.run(&["run", "thing"]);
+    assert!(ran.code == Some(0) && ran.err.contains(".belay.toml"), "a project's is no reason not to start: {ran:?}");
+}
+
+#[test]
 fn programs_are_found_without_a_path() {
     let world = World::new().var("BELAY_LISTEN", "127.0.0.1:0");
     let _leaves = Leaves(&world);

@@ -106,6 +106,7 @@ impl Plan {
             belay: self.belay.as_deref(),
             user: &self.user,
             args: &self.args,
+            folder: &self.folder,
             scratch: &self.scratch,
         };
         let mut launch = belay_agents::launch::launch(&setting);

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use belay_config::{PlaceError, Span, Strictness};
+use belay_config::{Loader, PlaceError, Span, Strictness};
 use belay_server::protocol::BeginRun;
 use belay_server::{Client, ClientError, instance};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -56,6 +56,8 @@ impl<'c> Starter<'c> {
             }
         };
         places.create()?;
+        // One with a configuration that is wrong would not start, and could not say why.
+        Loader::new(places, env).strictness(Strictness::Strict).load()?;
         let until = Instant::now() + START;
         while Instant::now() < until && !pointless() {
             // Does nothing while one is on its way; one that was just leaving is gone by the next time.
