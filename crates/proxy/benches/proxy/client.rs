@@ -32,6 +32,11 @@ impl Client {
 
     /// As [`Client::ask`], for those who may fail.
     pub(crate) fn try_ask(&mut self, request: &[u8]) -> Result<Timing, String> {
+        self.hear(request, |_| {})
+    }
+
+    /// As [`Client::try_ask`], and shows every piece of the answer as it comes.
+    pub(crate) fn hear(&mut self, request: &[u8], mut each: impl FnMut(&[u8])) -> Result<Timing, String> {
         let start = Instant::now();
         self.stream.write_all(request).map_err(|error| error.to_string())?;
         let mut have = 0;
@@ -42,6 +47,7 @@ impl Client {
                 return Err(format!("closed in the middle: {}", String::from_utf8_lossy(&self.buf[..have])));
             }
             first.get_or_insert_with(|| start.elapsed());
+            each(&self.buf[have..have + n]);
             have += n;
             if complete(&self.buf[..have]) {
                 break;

@@ -14,6 +14,7 @@ mod client;
 mod hyper_pass;
 mod load;
 mod others;
+mod paced;
 mod process;
 mod strain;
 mod table;
@@ -28,6 +29,7 @@ fn main() {
         ["serve", "upstream"] => upstream::serve(),
         ["serve", "hyper", upstream] => hyper_pass::serve(upstream),
         ["serve", "relay", upstream] => targets::serve_relay(upstream),
+        ["keep", "busy"] => paced::keep_busy(),
         names => table::print(names),
     }
 }

@@ -14,6 +14,12 @@ impl Process {
         child.map(Self).map_err(|error| format!("{} did not start: {error}", command.get_program().to_string_lossy()))
     }
 
+    /// Starts this very program once more.
+    pub(crate) fn start_again(args: &[&str]) -> Self {
+        let exe = std::env::current_exe().expect("our own path");
+        Self::start(Command::new(exe).args(args)).expect("ourselves")
+    }
+
     /// Starts this very program as one of the targets it brings along.
     pub(crate) fn start_self(args: &[&str]) -> (Self, SocketAddr) {
         let exe = std::env::current_exe().expect("our own path");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::client::{Client, Timing};
 use crate::load::Conversation;
+use crate::paced;
 use crate::process::{Process, cpu, memory};
 use crate::strain;
 use crate::targets::{Target, start};
@@ -29,6 +30,7 @@ pub(crate) fn print(names: &[&str]) {
             sequential(label, *size, streaming, address, &targets);
         }
     }
+    paced::print(address, &targets);
     println!("\nLoop Watchdog (0.1.0, as measured on two idle cores): plain +28,800 p50, +39,600 p99, CPU 29,600;");
     println!("streaming, first byte +23,000; 31 req/s at 32 connections; +66,700 with 1,000 sessions stored");
     strain::throughput(&targets, address, &scratch);
@@ -121,17 +123,17 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
 
 /// The order of a round, another one each time: whoever comes first finds other cores awake than whoever comes next, and
 /// in a fixed or merely rotated order each would always follow the same one.
-struct Order {
-    places: Vec<usize>,
+pub(crate) struct Order {
+    pub(crate) places: Vec<usize>,
     state: u64,
 }
 
 impl Order {
-    fn of(count: usize) -> Self {
+    pub(crate) fn of(count: usize) -> Self {
         Self { places: (0..count).collect(), state: 1 }
     }
 
-    fn shuffle(&mut self) {
+    pub(crate) fn shuffle(&mut self) {
         for last in (1..self.places.len()).rev() {
             // Knuth's MMIX generator: the same orders in every run.
             self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

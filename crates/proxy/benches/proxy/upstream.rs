@@ -4,8 +4,12 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CHUNKS: usize = 50;
+/// Events of an answer that is written at a pace.
+pub(crate) const PACED: usize = 20;
+const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// What an answer that is not streamed costs.
 pub(crate) const TOKENS: u64 = 110;
@@ -44,6 +48,7 @@ fn answer_all(mut stream: TcpStream) {
             .find_map(|line| line.strip_prefix("content-length:"))
             .map_or(0, |value| value.trim().parse().expect("a length"));
         let streaming = head.contains("accept: text/event-stream");
+        let pace = head.lines().find_map(|line| line.strip_prefix("x-pace-us:"));
         let mut left = length.saturating_sub(have - head_end);
         while left > 0 {
             match stream.read(&mut buf) {
@@ -54,9 +59,10 @@ fn answer_all(mut stream: TcpStream) {
         have = 0;
         // Every answer has an id of its own: one that was seen before would not be recorded again.
         let id = format!("{:08}", ANSWERS.fetch_add(1, Ordering::Relaxed));
-        let sent = match streaming {
-            true => stream_answer(&mut stream, &id),
-            false => stream.write_all(plain.replace("00000000", &id).as_bytes()),
+        let sent = match (streaming, pace) {
+            (_, Some(pace)) => paced_answer(&mut stream, &id, pace.trim().parse().expect("a pace")),
+            (true, None) => stream_answer(&mut stream, &id),
+            (false, None) => stream.write_all(plain.replace("00000000", &id).as_bytes()),
         };
         if sent.is_err() {
             return;
@@ -64,14 +70,38 @@ fn answer_all(mut stream: TcpStream) {
     }
 }
 
+/// Events one after the other, as a model writes them. Each says when it was sent.
+fn paced_answer(stream: &mut TcpStream, id: &str, pace: u64) -> std::io::Result<()> {
+    stream.write_all(STREAM_HEAD)?;
+    for _ in 0..PACED {
+        std::thread::sleep(Duration::from_micros(pace));
+        let at = nanos();
+        let event = format!(
+            r#"data: {{"id":"chatcmpl-{id}","object":"chat.completion.chunk","created":1,"model":"m","choices":[{{"index":0,"delta":{{"content":"word {at} "}},"finish_reason":null}}]}}"#
+        );
+        stream.write_all(format!("{:x}\r\n{event}\n\n\r\n", event.len() + 2).as_bytes())?;
+    }
+    finish(stream, id)
+}
+
+/// The time, the same for all processes.
+pub(crate) fn nanos() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that was set");
+    u64::try_from(since.as_nanos()).expect("not after the year 2500")
+}
+
 fn stream_answer(stream: &mut TcpStream, id: &str) -> std::io::Result<()> {
-    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    stream.write_all(STREAM_HEAD)?;
     for _ in 0..CHUNKS {
         let event = format!(
             r#"data: {{"id":"chatcmpl-{id}","object":"chat.completion.chunk","created":1,"model":"m","choices":[{{"index":0,"delta":{{"content":"some "}},"finish_reason":null}}]}}"#
         );
         stream.write_all(format!("{:x}\r\n{event}\n\n\r\n", event.len() + 2).as_bytes())?;
     }
+    finish(stream, id)
+}
+
+fn finish(stream: &mut TcpStream, id: &str) -> std::io::Result<()> {
     let last = format!(
         "data: {{\"id\":\"chatcmpl-{id}\",\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":100,\"completion_tokens\":50}}}}\n\ndata: [DONE]\n\n"
     );
