@@ -48,7 +48,7 @@ pub(crate) async fn serve(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
     // Small writes must not wait for each other; a socket that cannot do it still works.
     let _ = io.set_nodelay(true);
     let mut client = Client::new(io, relay.buffers.clone());
-    let mut beside = Beside::new();
+    let mut beside = Beside::new(&relay.clock);
     while let Ok(plan) = next_plan(&relay, &mut client, &mut beside.quiet).await {
         let _busy = relay.busy();
         let next = match plan {

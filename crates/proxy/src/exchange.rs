@@ -5,7 +5,6 @@
 //! and writing it.
 
 mod download;
-mod leisure;
 mod quiet;
 mod upload;
 
@@ -14,15 +13,20 @@ pub(crate) use upload::Upload;
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::client::Client;
+use crate::clock::{Alarm, Clock};
 use crate::framing::BadFraming;
 use crate::inspect::Turn;
 use crate::judge::Later;
 use crate::upstream::{Link, Trouble, Upstream};
 use download::{Download, DownloadError, Downloaded, End};
-use leisure::Leisure;
 use upload::{UploadError, Uploaded};
+
+/// How long an upstream may answer at once. To look at a request before would be in the way of its answer: one from the
+/// same machine may be there before the looking is done. Then the request is looked at when its answer has gone on.
+const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// One request and its answer, while they are on their way.
 pub(crate) struct Exchange<'a> {
@@ -45,12 +49,13 @@ pub(crate) struct Beside {
     pub(crate) quiet: Quiet,
     /// Rings when a session's standing changes: one that was stopped for good ends at once.
     bell: Option<Later<()>>,
-    leisure: Leisure,
+    /// Rings when the upstream takes its time over a request.
+    leisure: Alarm,
 }
 
 impl Beside {
-    pub(crate) fn new() -> Self {
-        Self { quiet: Quiet::new(), bell: None, leisure: Leisure::default() }
+    pub(crate) fn new(clock: &Clock) -> Self {
+        Self { quiet: Quiet::new(clock), bell: None, leisure: clock.alarm() }
     }
 }
 
@@ -136,7 +141,7 @@ impl<'a> Exchange<'a> {
                         }
                         self.turn = Some(turn);
                         self.unread = true;
-                        self.beside.leisure.begin();
+                        self.beside.leisure.set(AT_ONCE);
                     }
                     self.up.release();
                 }

@@ -18,6 +18,7 @@
 //! | [`upstream`] | model APIs: base URLs, keys, guards, connections |
 //! | [`exchange`] | one request and its answer |
 //! | [`connection`] | one connection of an agent |
+//! | [`clock`] | waking up later, beside the runtime |
 //! | [`inspect`] | what passes, read on copies: who asks, what is new, what was answered |
 //! | [`sse`] | server-sent events, decoded as they pass |
 //! | [`judge`] | the seam to whoever decides |
@@ -29,6 +30,7 @@
 mod answer;
 mod buffer;
 mod client;
+mod clock;
 mod connection;
 mod exchange;
 pub mod framing;

@@ -11,6 +11,7 @@ use belay_core::SessionKey;
 use belay_core::chant::ChantRules;
 
 use crate::buffer::Buffers;
+use crate::clock::Clock;
 use crate::inspect::Inspector;
 use crate::judge::Judge;
 use crate::ours::Ours;
@@ -63,14 +64,15 @@ impl Default for Config {
 pub enum StartError {
     #[error(transparent)]
     Upstream(#[from] BadUpstream),
-    #[error("the recorder cannot be started: {0}")]
-    Recorder(#[from] std::io::Error),
+    #[error("the relay's threads cannot be started: {0}")]
+    Threads(#[from] std::io::Error),
 }
 
 /// The relay: give it connections.
 pub struct Relay {
     pub(crate) routes: Routes,
     pub(crate) buffers: Buffers,
+    pub(crate) clock: Clock,
     pub(crate) keep: usize,
     pub(crate) hold: Duration,
     pub(crate) nudge: bool,
@@ -97,6 +99,7 @@ impl Relay {
             inspector: Arc::new(Inspector::new(judge, config.chant)?),
             routes: Routes::new(&config.upstreams)?,
             buffers: Buffers::new(config.buffered),
+            clock: Clock::start()?,
             keep: config.inspected,
             sockets: config.sockets,
             ours,
