@@ -15,6 +15,7 @@ mod fuzz;
 mod identity;
 mod items;
 mod memory;
+mod mint;
 mod nudge;
 mod recorder;
 mod scan;
@@ -22,15 +23,15 @@ mod scan;
 pub(crate) use cut::Cut;
 #[cfg(fuzzing)]
 pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
+pub(crate) use mint::now;
 
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use belay_agents::wire::{Dialect, Head};
 use belay_core::chant::ChantRules;
 use belay_core::event::Usage;
-use belay_core::{SessionKey, Time, Verdict};
+use belay_core::{SessionKey, Verdict};
 use tokio::sync::oneshot;
 
 use crate::buffer::Charge;
@@ -41,6 +42,7 @@ use api::{Api, Asks};
 use facts::Asked;
 use identity::Who;
 use memory::Memory;
+use mint::new_id;
 use recorder::{News, Note, Recorder};
 
 /// What a token of output is in bytes, near enough.
@@ -391,34 +393,5 @@ impl Drop for Turn {
 impl Inspector {
     fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-pub(crate) fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// Ids that nobody else makes: the millisecond, a count within it, and what this process drew once. Drawing for each of
-/// them would ask the system every time.
-fn new_id() -> String {
-    static DRAWN: OnceLock<u64> = OnceLock::new();
-    static COUNT: AtomicU16 = AtomicU16::new(0);
-    let mut tail = [0; 10];
-    tail[..2].copy_from_slice(&COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-    tail[2..].copy_from_slice(&DRAWN.get_or_init(|| uuid::Uuid::now_v7().as_u64_pair().1).to_be_bytes());
-    let millis = u64::try_from(now().millis()).unwrap_or_default();
-    uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid().to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    #[test]
-    fn no_id_is_given_twice() {
-        let ids: HashSet<String> = (0..3000).map(|_| super::new_id()).collect();
-        assert_eq!(ids.len(), 3000);
-        assert!(ids.iter().all(|id| uuid::Uuid::parse_str(id).is_ok_and(|id| id.get_version_num() == 7)));
     }
 }

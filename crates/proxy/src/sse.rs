@@ -130,7 +130,11 @@ fn show(block: &[u8], joined: &mut Vec<u8>, each: &mut impl FnMut(SseEvent<'_>))
     let mut name: &[u8] = &[];
     let mut data: Option<&[u8]> = None;
     let mut several = false;
-    for line in block.split(|byte| *byte == b'\n' || *byte == b'\r') {
+    let mut rest = block;
+    while !rest.is_empty() {
+        let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        rest = rest.get(end + 1..).unwrap_or_default();
         let (field, value) = match memchr::memchr(b':', line) {
             Some(colon) => (&line[..colon], line[colon + 1..].strip_prefix(b" ").unwrap_or(&line[colon + 1..])),
             None => (line, &[][..]),

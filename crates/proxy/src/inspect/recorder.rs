@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -186,7 +187,10 @@ fn run(shared: &Shared, judge: &dyn Judge) {
         linger = if notes.len() >= THICK { LONG_LINGER } else { LINGER };
         let mut batch = Batch::default();
         for note in notes {
-            batch.add(note);
+            // A fault of ours over one request must not be the end of all recording.
+            if catch_unwind(AssertUnwindSafe(|| batch.add(note))).is_err() {
+                tracing::error!("what passed could not be read and is not recorded; please report this");
+            }
             if batch.events.len() >= BATCH {
                 batch.hand_over(judge);
             }

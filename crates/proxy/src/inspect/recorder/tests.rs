@@ -3,11 +3,14 @@ use std::pin::pin;
 use std::sync::mpsc::Receiver;
 use std::task::Poll;
 
-use belay_agents::wire::Head;
+use belay_agents::wire::{Dialect, Head, Sender};
 use belay_core::Body;
+use belay_core::event::Author;
 
 use super::*;
-use crate::inspect::Inspector;
+use crate::inspect::api::Api;
+use crate::inspect::identity::Told;
+use crate::inspect::{Inspector, now};
 use crate::judge::{Later, Standing};
 
 /// Takes nothing in before it is told to, and counts questions.
@@ -75,4 +78,53 @@ async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost(
 
 async fn is_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
     poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_ready())).await
+}
+
+/// An agent of which our reading has a fault.
+#[derive(Debug)]
+struct Faulty;
+
+impl Dialect for Faulty {
+    fn agent(&self) -> &'static str {
+        "faulty"
+    }
+
+    fn recognise(&self, _: &dyn Head) -> Option<Sender> {
+        None
+    }
+
+    fn prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
+        assert_ne!(text, "trouble", "a fault of ours");
+        Some((Author::Person, text))
+    }
+}
+
+#[test]
+fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
+    let (tell, told) = channel();
+    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default() });
+    drop(tell);
+    let recorder = Recorder::start(Arc::<Slow>::clone(&judge)).unwrap();
+    for said in ["trouble", "no trouble"] {
+        let asked = Arc::new(Asked {
+            session: SessionKey::new("faulty", "1"),
+            parent: None,
+            dialect: &Faulty,
+            api: Api::Chat,
+            request: said.to_owned(),
+            at: now(),
+            auxiliary: false,
+            told: Told::default(),
+            version: None,
+            model: None,
+            bytes: 1,
+            account: None,
+            plan: None,
+        });
+        let body = format!(r#"{{"role":"user","content":"{said}"}}"#);
+        let news = News::copy(body.as_bytes(), std::slice::from_ref(&(0..body.len())), 0, false);
+        recorder.note(Note::Asked { asked, news: Some(news), verdict: None });
+    }
+    recorder.settle(Duration::from_secs(30));
+    assert_eq!(*judge.questions.lock().unwrap(), 1, "the other one is recorded");
 }
