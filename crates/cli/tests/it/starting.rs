@@ -115,6 +115,11 @@ fn a_home_that_cannot_be_written_to_is_named() {
     let refused = world.run(&["run", "--home", &file, "thing"]);
     assert!(refused.err.contains(&format!("{file} cannot be used: it is not a folder")), "{refused:?}");
     assert!(refused.err.contains("--home"), "{refused:?}");
+    let lock = world.path("home/.local/state/belay/autostart.lock");
+    std::fs::create_dir_all(&lock).unwrap();
+    let refused = world.run(&["run", "thing"]);
+    assert!(refused.code == Some(1) && refused.err.contains(&format!("{}: ", lock.display())), "{refused:?}");
+    std::fs::remove_dir(&lock).unwrap();
     world.write("home/.local/state/belay/runs", "in the way");
     let refused = world.run(&["run", "thing"]);
     assert!(refused.code == Some(1) && refused.err.contains("/belay/runs/"), "{refused:?}");

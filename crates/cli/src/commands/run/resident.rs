@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use belay_config::{Loader, PlaceError, Span, Strictness};
+use belay_config::{Loader, Span, Strictness};
 use belay_server::protocol::BeginRun;
 use belay_server::{Client, ClientError, instance};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -62,7 +62,7 @@ impl<'c> Starter<'c> {
         while Instant::now() < until && !pointless() {
             // Does nothing while one is on its way; one that was just leaving is gone by the next time.
             belay_hooks::autostart::start(places, env, global.home.as_deref(), &self.belay, self.idle)
-                .map_err(|source| PlaceError::Io { path: places.state().to_path_buf(), source })?;
+                .map_err(|error| CommandError::new(error.to_string()).hint("`belay doctor` looks for the cause"))?;
             if let Ok(client) = Client::connect(places, PATIENCE) {
                 return Ok(client);
             }
