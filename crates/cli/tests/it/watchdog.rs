@@ -107,6 +107,9 @@ fn every_path_that_reads_answers_in_its_shape() {
             assert_eq!((&body["total_sessions"], &body["paused_sessions"]), (&json!(1), &json!(1)));
         }),
         ("/v1/watchdog/dashboard?include_archived=true", 200, |body| has(body, DASHBOARD)),
+        ("/v1/watchdog/sessions?include_archived=True", 200, |body| assert_eq!(body["sessions"][0]["paused"], true)),
+        ("/v1/watchdog/dashboard?include_archived=0", 200, |body| has(body, DASHBOARD)),
+        ("/v1/watchdog/events", 405, |body| assert_eq!(body["detail"], "Method Not Allowed")),
         ("/v1/watchdog/dashboard?include_archived=maybe", 422, |body| assert!(body["detail"].is_array())),
         ("/v1/watchdog/sessions", 200, |body| {
             has(&body["sessions"][0], STATUS);
@@ -180,8 +183,13 @@ fn events_are_taken_in_both_forms_and_refused_with_a_reason() {
             has(&told, STATUS);
         }
     }
+    let whole = json!({ "watchdog_session_id": "b", "repository": "shop", "workspace": "/w/shop", "branch": "main", "task_id": "T-1" });
+    let (_, told) = watchdog.post("/v1/watchdog/events", &json!({ "identity": whole, "kind": "test_pass" }));
+    for (field, value) in whole.as_object().unwrap() {
+        assert_eq!(&told["identity"][field], value, "{told}");
+    }
     let (_, all) = watchdog.get("/v1/watchdog/sessions");
-    assert_eq!(all["sessions"].as_array().unwrap().len(), 1, "one id, one session, whoever tells of it: {all}");
+    assert_eq!(all["sessions"].as_array().unwrap().len(), 2, "one id, one session, whoever tells of it: {all}");
 }
 
 #[test]
@@ -203,9 +211,10 @@ fn decisions_need_the_token_and_do_what_they_did() {
     assert_eq!(watchdog.decide(&path("dance"), &json!({})).0, 404);
     let (status, seen) = watchdog.decide(&path("acknowledge"), &json!({ "note": "on it" }));
     assert_eq!((status, &seen["paused"]), (200, &json!(true)));
-    assert!(seen["acknowledged_at"].is_string(), "{seen}");
+    assert!(seen["acknowledged_at"].is_string() && seen["acknowledged_note"] == "on it", "{seen}");
     let (status, lifted) = watchdog.decide(&path("resume"), &json!({ "clear_recent_events": true }));
     assert_eq!((status, &lifted["paused"], &lifted["incident"]), (200, &json!(false), &Value::Null), "{lifted}");
+    assert_eq!((&lifted["acknowledged_at"], &lifted["acknowledged_note"]), (&Value::Null, &json!("")), "{lifted}");
     assert_eq!(watchdog.call("team/shop:1", "").0, 200, "and it goes on");
     let (_, killed) = watchdog.decide(&path("kill"), &json!({ "note": "enough" }));
     assert_eq!((&killed["paused"], &killed["incident"]["score"]), (&json!(true), &json!(999.0)), "{killed}");

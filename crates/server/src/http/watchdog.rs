@@ -18,7 +18,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use belay_core::event::OperatorDecision;
 use belay_core::event::lwep::LwepEvent;
 use belay_core::{Body, Event, SessionKey, Source};
@@ -65,7 +65,8 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
         .route("/v1/watchdog/history/clear", post(clear))
         // Ids may hold slashes: what is asked of a session stands at the end.
         .route("/v1/watchdog/sessions/{*rest}", get(recent).post(decide))
-        .route("/v1/watchdog/{*rest}", get(not_found).post(not_found))
+        .route("/v1/watchdog/{*rest}", any(not_found))
+        .method_not_allowed_fallback(|| async { detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
 }
 
 fn detail(status: StatusCode, detail: impl Into<Value>) -> Refused {
@@ -89,13 +90,16 @@ fn misfit(at: &[&str], problem: &str) -> Refused {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Listed {
-    include_archived: bool,
+    include_archived: Option<String>,
 }
 
+/// Whether archived sessions are wanted, too, in any of the words that Python's clients have for it.
 fn listed(query: Result<Query<Listed>, QueryRejection>) -> Result<bool, Refused> {
-    match query {
-        Ok(Query(listed)) => Ok(listed.include_archived),
-        Err(_) => Err(misfit(&["query", "include_archived"], "Input should be a valid boolean")),
+    let said = query.ok().map(|Query(listed)| listed.include_archived.map(|said| said.to_ascii_lowercase()));
+    match said.as_ref().map(Option::as_deref) {
+        Some(None | Some("false" | "0" | "off" | "f" | "n" | "no")) => Ok(false),
+        Some(Some("true" | "1" | "on" | "t" | "y" | "yes")) => Ok(true),
+        _ => Err(misfit(&["query", "include_archived"], "Input should be a valid boolean")),
     }
 }
 
@@ -149,8 +153,10 @@ async fn post_event(
     let status = blocking(&shared, move |shared| {
         let key = SessionKey::new(LEGACY, &event.identity.watchdog_session_id);
         let known = shared.readers.get()?.session(&key)?.is_some();
+        let folder = Some(event.identity.workspace.clone()).filter(|folder| !folder.is_empty());
         let started = (!known).then(|| Body::SessionStarted(event.started()));
-        let mut events: Vec<Event> = started.map(|body| told(&key, body)).into_iter().collect();
+        let started = started.map(|body| Event { cwd: folder, ..told(&key, body) });
+        let mut events: Vec<Event> = started.into_iter().collect();
         events.extend(event.into_events(&new_id(), now()));
         for event in &mut events {
             event.session.clone_from(&key);

@@ -1,7 +1,8 @@
 //! Sessions and incidents in Loop Watchdog's shapes.
 
+use belay_core::event::{Operator, OperatorDecision};
 use belay_core::session::Gate;
-use belay_core::{Incident, Rung, SessionKey, State, Time};
+use belay_core::{Body, Incident, Rung, SessionKey, State, Time};
 use belay_store::{EventQuery, Order, Result, SessionQuery, SessionRow, Store};
 use serde_json::{Value, json};
 
@@ -9,6 +10,8 @@ use super::{LEGACY, events};
 
 /// Sessions listed at most.
 const LISTED: usize = 200;
+/// How far back decisions are looked at.
+const DECISIONS: usize = 16;
 /// How much of a plan is shown.
 const PREVIEW: usize = 180;
 /// What its dashboards take for a loop.
@@ -73,6 +76,7 @@ fn status_of(store: &dyn Store, row: &SessionRow) -> Result<Value> {
         _ => (None, Gate::Person),
     };
     let incident = row.card.incident.as_ref().map(|id| store.incident(id)).transpose()?.flatten();
+    let acknowledged = acknowledged(store, &row.key)?;
     let counters = &row.card.counters;
     let paused = is_paused(&row.state);
     let state = match () {
@@ -90,8 +94,8 @@ fn status_of(store: &dyn Store, row: &SessionRow) -> Result<Value> {
         "event_count": counters.events,
         "last_event_at": time(row.card.facts.last_at),
         "incident": incident.as_ref().filter(|_| paused).map(|incident| shown(incident, row)),
-        "acknowledged_at": incident.as_ref().and_then(|incident| incident.acknowledged_at).map(time),
-        "acknowledged_note": "",
+        "acknowledged_at": acknowledged.as_ref().map(|(at, _)| time(*at)),
+        "acknowledged_note": acknowledged.map_or_else(String::new, |(_, note)| note),
         "archived": row.state.is_archived(),
         "cooldown_until": until.map(time),
         "requires_changed_plan": wants_plan,
@@ -99,12 +103,32 @@ fn status_of(store: &dyn Store, row: &SessionRow) -> Result<Value> {
     }))
 }
 
+/// What people decided last about a session, the newest last.
+fn decisions(store: &dyn Store, key: &SessionKey) -> Result<Vec<(Time, Operator)>> {
+    let (session, kinds) = (Some(key.clone()), vec!["operator".to_owned()]);
+    let query = EventQuery { session, kinds, order: Order::Last, limit: DECISIONS, ..EventQuery::default() };
+    let events = store.events(&query)?.into_iter().filter_map(|row| row.event().ok());
+    let decisions = events.filter_map(|event| match event.body {
+        Body::Operator(operator) => Some((event.at, operator)),
+        _ => None,
+    });
+    Ok(decisions.collect())
+}
+
+/// When a person said they know, and what they said to it; a resume makes that old news.
+fn acknowledged(store: &dyn Store, key: &SessionKey) -> Result<Option<(Time, String)>> {
+    let counts = |operator: &Operator| {
+        matches!(operator.decision, OperatorDecision::Acknowledge | OperatorDecision::Resume { .. })
+    };
+    let last = decisions(store, key)?.into_iter().rfind(|(_, operator)| counts(operator));
+    let last = last.filter(|(_, operator)| operator.decision == OperatorDecision::Acknowledge);
+    Ok(last.map(|(at, operator)| (at, operator.note.as_str().to_owned())))
+}
+
 /// The plan a person wants to see, from the note of the resume.
 fn plan(store: &dyn Store, key: &SessionKey) -> Result<String> {
-    let kinds = vec!["operator".to_owned()];
-    let query = EventQuery { session: Some(key.clone()), kinds, order: Order::Last, limit: 1, ..EventQuery::default() };
-    let note = store.events(&query)?.first().and_then(|row| serde_json::from_str::<Value>(&row.json).ok());
-    let plan = note.as_ref().and_then(|event| event["note"].as_str()?.split_once(PLAN).map(|(_, plan)| plan));
+    let last = decisions(store, key)?.pop();
+    let plan = last.as_ref().and_then(|(_, operator)| Some(operator.note.as_str().split_once(PLAN)?.1));
     Ok(plan.unwrap_or_default().chars().take(PREVIEW).collect())
 }
 
