@@ -147,10 +147,11 @@ impl Upstream {
 
     /// A connection to the upstream, and whether it has served before.
     pub(crate) async fn link(&self, fresh: bool) -> Result<(Link, bool), Trouble> {
-        if !fresh && let Some(link) = self.pool.take() {
-            return Ok((link, true));
+        let idle = if fresh { None } else { self.pool.take().or_else(|| connect::share(self)) };
+        match idle {
+            Some(link) => Ok((link, true)),
+            None => Ok((connect::connect(self).await?, false)),
         }
-        Ok((connect::connect(self).await?, false))
     }
 
     /// Keeps a connection that can serve again.

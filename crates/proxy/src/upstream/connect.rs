@@ -14,6 +14,11 @@ use super::own::Own;
 use super::tls::Spoken;
 use super::trouble::Trouble;
 
+/// A way over a connection that others use at the same time, where the upstream speaks HTTP/2 and there is one.
+pub(super) fn share(upstream: &Upstream) -> Option<Link> {
+    upstream.bridge.pipe(&upstream.base.authority).map(Link::Pipe)
+}
+
 /// Resolves, connects and, where the base says so, encrypts; all of it within `limit`.
 pub(super) async fn connect(upstream: &Upstream) -> Result<Link, Trouble> {
     let limit = upstream.connect;
@@ -27,11 +32,6 @@ async fn attempt(upstream: &Upstream) -> Result<Link, Trouble> {
     let (base, tls) = (&upstream.base, &upstream.tls);
     if !base.tls {
         return Ok(Link::Plain(reach(upstream).await?));
-    }
-    if tls.is_only_http2()
-        && let Some(pipe) = upstream.bridge.pipe(&base.authority)
-    {
-        return Ok(Link::Pipe(pipe));
     }
     let mut spoken = tls.handshake(&base.host, reach(upstream).await?).await?;
     if matches!(spoken, Spoken::Declined) {

@@ -15,7 +15,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -162,6 +162,8 @@ struct Came {
     said: String,
     body: Bytes,
     answer: mpsc::Sender<&'static str>,
+    /// Ends the connection for all who share it.
+    hang_up: Arc<Notify>,
 }
 
 /// An upstream that speaks HTTP/2 only.
@@ -173,20 +175,27 @@ fn serve_http2(secure: Secure) -> mpsc::UnboundedReceiver<Came> {
         while let Ok((io, _)) = listener.accept().await {
             let Ok(io) = acceptor.accept(io).await else { continue };
             connection += 1;
-            let told = told.clone();
+            let (told, hang_up) = (told.clone(), Arc::new(Notify::new()));
+            let hung_up = Arc::clone(&hang_up);
             let service = service_fn(move |request: Request<Incoming>| {
-                let told = told.clone();
+                let (told, hang_up) = (told.clone(), Arc::clone(&hang_up));
                 async move {
                     let said = format!("{} {} {:?}", request.method(), request.uri(), request.headers());
                     let body = request.into_body().collect().await?.to_bytes();
                     let (answer, pieces) = mpsc::channel(1);
-                    told.send(Came { connection, said, body, answer }).unwrap();
+                    told.send(Came { connection, said, body, answer, hang_up }).unwrap();
                     let head = Response::builder().header("content-type", "text/event-stream").header("x-odd", "1");
                     Ok::<_, hyper::Error>(head.body(Answer(pieces)).unwrap())
                 }
             });
             let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-            tokio::spawn(builder.serve_connection(TokioIo::new(io), service));
+            let serving = builder.serve_connection(TokioIo::new(io), service);
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = serving => {}
+                    () = hung_up.notified() => {}
+                }
+            });
         }
     });
     requests
@@ -225,4 +234,28 @@ async fn an_upstream_that_wants_nothing_but_http2_gets_it() {
     tokio::time::timeout(PATIENCE, second.answer.closed()).await.expect("the request to end");
     client.send(post("/secure/v1/responses", "three")).await;
     assert_eq!(next(&mut requests).await.body, "three");
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_before_a_request_on_it_was_answered_costs_nobody_a_failure() {
+    let secure = Secure::new(&["h2"], "localhost", |_| {}).await;
+    let bench = secure.bench(true).await;
+    let mut requests = serve_http2(secure);
+    let mut one = bench.client().await;
+    one.send(post("/secure/v1/responses", "one")).await;
+    let first = next(&mut requests).await;
+    first.answer.send("data: 1\n\n").await.unwrap();
+    one.read_to("data: 1\n\n\r\n").await;
+    // The upstream leaves, and another request is on its way to it.
+    let (mut other, hang_up) = (bench.client().await, first.hang_up);
+    let request = post("/secure/v1/responses", &"two".repeat(100_000));
+    let (begun, rest) = request.split_at(200_000);
+    other.send(begun).await;
+    hang_up.notify_one();
+    one.closed().await;
+    other.send(rest).await;
+    let again = next(&mut requests).await;
+    assert_eq!((again.connection, again.body.len()), (2, 300_000));
+    again.answer.send("data: 2\n\n").await.unwrap();
+    assert!(other.read_to("data: 2\n\n\r\n").await.starts_with("HTTP/1.1 200 OK"));
 }
