@@ -45,9 +45,6 @@ use memory::Memory;
 use mint::new_id;
 use recorder::{News, Note, Recorder};
 
-/// What a token of output is in bytes, near enough.
-const BYTES_PER_TOKEN: u64 = 4;
-
 /// Looks at all requests.
 pub(crate) struct Inspector {
     judge: Arc<dyn Judge>,
@@ -350,7 +347,7 @@ impl Turn {
         }
         let why = if let Some(finding) = reader.chanting() {
             Cut::Chant { said: so_far.said, what: finding.what.clone() }
-        } else if self.allowance.is_exceeded_by(so_far.said / BYTES_PER_TOKEN) {
+        } else if self.allowance.is_exceeded_by(so_far.output_tokens()) {
             Cut::Budget
         } else if self.is_stopped() {
             Cut::Stopped
@@ -372,8 +369,8 @@ impl Turn {
         let (mut answered, chant) = reader.finish(whole);
         if let Some(cut) = &self.cut {
             // The upstream never told what it cost; a guess is better than nothing.
-            let usage = answered.usage.get_or_insert_with(Usage::default);
-            usage.output = usage.output.max(answered.said / BYTES_PER_TOKEN);
+            let output = answered.output_tokens();
+            answered.usage.get_or_insert_with(Usage::default).output = output;
             answered.stop = Some(cut.word().to_owned());
         }
         let chanting = chant.is_some();

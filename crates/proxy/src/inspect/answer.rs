@@ -27,6 +27,9 @@ use watch::Watch;
 const KEPT_TEXT: usize = 32 * 1024;
 /// Longest plain answer that is looked at.
 const KEPT_BODY: usize = 8 * 1024 * 1024;
+/// What a token of output is in bytes, near enough.
+const BYTES_PER_TOKEN: u64 = 4;
+
 /// What was answered, as far as it has come.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answered {
@@ -41,9 +44,9 @@ pub(crate) struct Answered {
     pub(crate) failure: Option<Failure>,
     /// The last event has come: nothing is missing.
     pub(crate) complete: bool,
-    /// Bytes of text and arguments so far: what the output costs can be guessed from it.
+    /// Bytes of text, thoughts and arguments so far: what the output costs can be guessed from it.
     pub(crate) said: u64,
-    /// Text and arguments that nobody has watched yet.
+    /// What nobody has watched yet.
     fresh: Fresh,
     /// What the stream is in the middle of.
     pub(crate) place: Place,
@@ -54,6 +57,7 @@ pub(crate) struct Answered {
 struct Fresh {
     text: String,
     input: String,
+    thought: String,
 }
 
 /// What a stream is in the middle of, for whoever has to end it properly.
@@ -255,6 +259,17 @@ impl Answered {
     fn ask_for(&mut self, piece: &str) {
         self.said += piece.len() as u64;
         self.fresh.input.push_str(piece);
+    }
+
+    /// Adds a piece of a thought: it costs as much as any other output, and can run in circles, too.
+    fn think(&mut self, piece: &str) {
+        self.said += piece.len() as u64;
+        self.fresh.thought.push_str(piece);
+    }
+
+    /// Tokens of the output so far: as many as were told, or as can be guessed from what was said.
+    pub(crate) fn output_tokens(&self) -> u64 {
+        self.usage.map_or(0, |usage| usage.output).max(self.said / BYTES_PER_TOKEN)
     }
 
     /// Keeps the first value that is told.

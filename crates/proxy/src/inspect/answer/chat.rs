@@ -43,6 +43,11 @@ struct Delta<'a> {
     content: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<Call<'a>>>,
+    /// A thought, by either of its names; a text, usually.
+    #[serde(borrow, default)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    reasoning: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -120,6 +125,9 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
     // Further choices are alternatives, not more of the conversation.
     if let Some(choice) = chunk.choices.into_iter().next() {
         if let Some(delta) = choice.delta {
+            let thought = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
+            let mut thought = thought.filter_map(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
+            answered.think(&thought.next().unwrap_or_default());
             answered.say(&delta.content.unwrap_or_default());
             delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| read_call(call, answered));
         }

@@ -27,11 +27,6 @@ pub(crate) fn ending(api: Api, answered: &Answered, note: &str) -> String {
     }
 }
 
-/// Tokens of the output, as far as they can be guessed: four bytes each.
-fn output_tokens(answered: &Answered) -> u64 {
-    answered.usage.map_or(0, |usage| usage.output).max(answered.said / 4)
-}
-
 fn data(event: &Value) -> String {
     format!("data: {event}\n\n")
 }
@@ -88,7 +83,7 @@ fn messages(answered: &Answered, note: &str) -> String {
     let half = u32::from(matches!(answered.place.open, Some((_, Open::Input))));
     let reason = if answered.tool_calls > half { "tool_use" } else { "end_turn" };
     let stopped = json!({ "stop_reason": reason, "stop_sequence": null });
-    let usage = json!({ "output_tokens": output_tokens(answered) });
+    let usage = json!({ "output_tokens": answered.output_tokens() });
     out.push_str(&event("message_delta", json!({ "type": "message_delta", "delta": stopped, "usage": usage })));
     out.push_str(&event("message_stop", json!({ "type": "message_stop" })));
     out
@@ -133,7 +128,7 @@ fn responses(answered: &Answered, note: &str) -> String {
     event(json!({ "type": "response.output_item.done", "output_index": index, "item": done }));
     let finished = place.finished.iter().filter_map(|raw| serde_json::from_str::<Value>(raw).ok());
     let output: Vec<Value> = finished.chain([done]).collect();
-    let (input, spent) = (answered.usage.map_or(0, |usage| usage.context()), output_tokens(answered));
+    let (input, spent) = (answered.usage.map_or(0, |usage| usage.context()), answered.output_tokens());
     let usage = json!({ "input_tokens": input, "output_tokens": spent, "total_tokens": input + spent });
     let response = json!({
         "id": answered.id, "object": "response", "status": "completed", "model": answered.model,
@@ -145,7 +140,7 @@ fn responses(answered: &Answered, note: &str) -> String {
 
 fn generate(answered: &Answered, note: &str) -> String {
     let usage = answered.usage.unwrap_or_default();
-    let spent = output_tokens(answered);
+    let spent = answered.output_tokens();
     let candidate =
         json!({ "index": 0, "content": { "role": "model", "parts": [{ "text": note }] }, "finishReason": "STOP" });
     data(&json!({

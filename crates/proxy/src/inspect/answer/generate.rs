@@ -92,8 +92,10 @@ fn read_one(body: &[u8], answered: &mut Answered) {
     if let Some(candidate) = response.candidates.into_iter().next() {
         for part in candidate.content.map(|content| content.parts).unwrap_or_default() {
             answered.tool_calls += u32::from(part.function_call.is_some());
-            if !part.thought {
-                answered.say(&part.text.unwrap_or_default());
+            let text = part.text.unwrap_or_default();
+            match part.thought {
+                true => answered.think(&text),
+                false => answered.say(&text),
             }
         }
         if candidate.finish_reason.is_some() {

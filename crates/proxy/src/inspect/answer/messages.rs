@@ -109,7 +109,7 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
             if let Some(delta) = event.delta {
                 answered.say(&delta.text.unwrap_or_default());
                 answered.ask_for(&delta.partial_json.unwrap_or_default());
-                answered.said += delta.thinking.map_or(0, |thought| thought.len() as u64);
+                answered.think(&delta.thinking.unwrap_or_default());
             }
         }
         "message_delta" => {

@@ -91,11 +91,16 @@ fn is_call(kind: &str) -> bool {
 }
 
 pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
-    let Ok(event) = serde_json::from_slice::<Event<'_>>(event.data) else { return };
+    let data = event.data;
+    let Ok(event) = serde_json::from_slice::<Event<'_>>(data) else { return };
     answered.place.sequence = event.sequence_number;
     let item = || event.item.and_then(|raw| serde_json::from_str::<Item<'_>>(raw.get()).ok());
     match &*event.kind {
         "response.output_text.delta" => answered.say(&event.delta.unwrap_or_default()),
+        "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
+            answered.think(&event.delta.unwrap_or_default());
+        }
+        "error" => answered.failure = Some(Failure::read(200, data)),
         "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
             answered.ask_for(&event.delta.unwrap_or_default());
         }
@@ -129,7 +134,7 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
     }
 }
 
-/// An `error` event has its message beside its type, a plain body is a response as a whole.
+/// A plain body is a response as a whole.
 pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
     if let Ok(raw) = serde_json::from_slice::<&RawValue>(body) {
         read_response(Some(raw), answered, true);

@@ -155,6 +155,13 @@ fn an_error_in_the_middle_of_a_stream_is_a_failure() {
     let stream = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let failure = read(Api::Messages, &[stream.as_bytes()]).failure.unwrap();
     assert_eq!((failure.kind.as_str(), failure.message.as_str()), ("overloaded_error", "Overloaded"));
+    for error in [
+        r#"{"type":"error","code":"server_error","message":"Sorry","param":null,"sequence_number":1}"#,
+        r#"{"type":"error","error":{"type":"server_error","message":"Sorry"}}"#,
+    ] {
+        let failure = read(Api::Responses, &[format!("event: error\ndata: {error}\n\n").as_bytes()]).failure.unwrap();
+        assert_eq!((failure.kind.as_str(), failure.message.as_str()), ("server_error", "Sorry"));
+    }
     let stream = "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"error\":{\"code\":\"invalid_prompt\",\"message\":\"No\"}}}\n\n";
     let answered = read(Api::Responses, &[stream.as_bytes()]);
     assert_eq!((answered.failure.unwrap().kind.as_str(), answered.complete), ("invalid_prompt", true));
@@ -194,6 +201,45 @@ fn chanting_is_found_while_it_streams() {
         assert!(fed < 1000, "nobody notices");
     }
     assert!(reader.may_end_here());
+}
+
+#[test]
+fn a_thought_that_runs_in_circles_is_found_and_ended_in_every_api() {
+    let thoughts = [
+        (Api::Chat, r#"{"choices":[{"delta":{"reasoning_content":"TEXT","reasoning":"TEXT"}}]}"#),
+        (Api::Chat, r#"{"choices":[{"delta":{"content":null,"reasoning":"TEXT","reasoning_content":null}}]}"#),
+        (Api::Responses, r#"{"type":"response.reasoning_summary_text.delta","delta":"TEXT"}"#),
+        (Api::Responses, r#"{"type":"response.reasoning_text.delta","delta":"TEXT"}"#),
+        (
+            Api::Messages,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"TEXT"}}"#,
+        ),
+        (Api::Generate, r#"{"candidates":[{"content":{"parts":[{"text":"TEXT","thought":true}]}}]}"#),
+    ];
+    for (api, event) in thoughts {
+        let event = format!("data: {event}\n\n").replace("TEXT", "Wait, let me check the port again. ");
+        let mut reader = Reader::new(api, 200, "text/event-stream", None, Some(ChantRules::default()), charge());
+        let mut stream = Vec::new();
+        while reader.chanting().is_none() {
+            reader.feed(event.as_bytes());
+            stream.extend_from_slice(event.as_bytes());
+            assert!(reader.so_far().said < 100_000, "nobody notices: {event}");
+        }
+        assert_eq!(reader.so_far().text, "", "a thought is no answer: {event}");
+        stream.extend(reader.ending("[cut]", 0).expect("an ending"));
+        let answered = read(api, &[&stream]);
+        assert_eq!((answered.complete, answered.text.as_str()), (true, "[cut]"), "{event}");
+    }
+    let odd = r#"{"choices":[{"delta":{"content":"Hi","reasoning":{"effort":"low"}}}]}"#;
+    assert_eq!(read(Api::Chat, &[format!("data: {odd}\n\n").as_bytes()]).text, "Hi");
+}
+
+#[test]
+fn what_the_upstream_tells_of_its_output_counts_while_it_streams() {
+    let event = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]}}],"usageMetadata":{"promptTokenCount":9,"thoughtsTokenCount":5000}}"#;
+    let mut reader = Reader::new(Api::Generate, 200, "text/event-stream", None, None, charge());
+    reader.feed(format!("data: {event}\n\n").as_bytes());
+    assert_eq!(reader.so_far().output_tokens(), 5000, "thoughts nobody sees are paid for");
 }
 
 #[test]

@@ -10,11 +10,15 @@ const WORTH_WATCHING: usize = 600;
 /// for good reasons. What only runs out of control goes on until the model's own limit, far beyond that.
 const IN_A_CALL: u32 = 16;
 
-/// Watches text and the input of calls, each by itself.
+/// And how many times more in a thought: it may weigh the same words again, but for no reader.
+const IN_A_THOUGHT: u32 = 1;
+
+/// Watches text, thoughts and the input of calls, each by itself.
 #[derive(Debug)]
 pub(super) struct Watch {
     rules: Option<ChantRules>,
     text: Ear,
+    thought: Ear,
     input: Ear,
     finding: Option<ChantFinding>,
 }
@@ -29,7 +33,7 @@ struct Ear {
 impl Watch {
     /// Without rules nobody watches.
     pub(super) fn new(rules: Option<ChantRules>) -> Self {
-        Self { rules, text: Ear::default(), input: Ear::default(), finding: None }
+        Self { rules, text: Ear::default(), thought: Ear::default(), input: Ear::default(), finding: None }
     }
 
     /// Takes what has come.
@@ -37,10 +41,13 @@ impl Watch {
         if let Some(rules) = &self.rules
             && self.finding.is_none()
         {
-            self.finding =
-                self.text.hear(&fresh.text, || *rules).or_else(|| self.input.hear(&fresh.input, || lax(rules)));
+            let text = self.text.hear(&fresh.text, || *rules);
+            let thought = self.thought.hear(&fresh.thought, || lax(rules, IN_A_THOUGHT));
+            let input = self.input.hear(&fresh.input, || lax(rules, IN_A_CALL));
+            self.finding = text.or(thought).or(input);
         }
         fresh.text.clear();
+        fresh.thought.clear();
         fresh.input.clear();
     }
 
@@ -72,15 +79,15 @@ impl Ear {
     }
 }
 
-/// Rules for the input of calls: only strict repetition, and much of it.
-fn lax(rules: &ChantRules) -> ChantRules {
-    let more = rules.structured_factor.saturating_mul(IN_A_CALL);
+/// Rules for what may repeat itself: only strict repetition, and as many times more of it as of data.
+fn lax(rules: &ChantRules, times: u32) -> ChantRules {
+    let more = rules.structured_factor.saturating_mul(times);
     ChantRules {
         bytes: rules.bytes.saturating_mul(more),
         rounds: rules.rounds.saturating_mul(more),
         structured_factor: 1,
         circle_words: 0,
-        wordless_bytes: rules.wordless_bytes.saturating_mul(IN_A_CALL),
+        wordless_bytes: rules.wordless_bytes.saturating_mul(times),
         ..*rules
     }
 }

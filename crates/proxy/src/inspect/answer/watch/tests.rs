@@ -9,7 +9,7 @@ fn noticed(pieces: impl Iterator<Item = Fresh>) -> Option<usize> {
     let mut watch = Watch::new(Some(ChantRules::default()));
     let mut said = 0;
     for mut fresh in pieces {
-        said += fresh.text.len() + fresh.input.len();
+        said += fresh.text.len() + fresh.thought.len() + fresh.input.len();
         watch.look(&mut fresh);
         assert_eq!(fresh, Fresh::default(), "what was looked at is not kept");
         if watch.finding().is_some() {
@@ -20,11 +20,15 @@ fn noticed(pieces: impl Iterator<Item = Fresh>) -> Option<usize> {
 }
 
 fn text(piece: impl Into<String>) -> Fresh {
-    Fresh { text: piece.into(), input: String::new() }
+    Fresh { text: piece.into(), ..Fresh::default() }
 }
 
 fn input(piece: impl Into<String>) -> Fresh {
-    Fresh { text: String::new(), input: piece.into() }
+    Fresh { input: piece.into(), ..Fresh::default() }
+}
+
+fn thought(piece: impl Into<String>) -> Fresh {
+    Fresh { thought: piece.into(), ..Fresh::default() }
 }
 
 #[test]
@@ -44,6 +48,15 @@ fn chanting_in_the_input_of_a_call_is_noticed() {
     let call = [r#"{"command":""#.to_owned()].into_iter().chain((0..100_000).map(|_| "echo hello && ".to_owned()));
     let at = noticed(call.map(input)).expect("noticed");
     assert!((50_000..100_000).contains(&at), "{at}");
+}
+
+#[test]
+fn a_thought_may_weigh_the_same_words_again_but_not_for_ever() {
+    let weighs = (0..12).map(|n| format!("Wait, is it the port? {n}: no, the port is free. Let me look again. "));
+    assert_eq!(noticed(weighs.map(thought)), None);
+    let circles = (0..10_000).map(|_| "Wait, let me check the port again. ".to_owned());
+    let at = noticed(circles.map(thought)).expect("noticed");
+    assert!((3_000..8_000).contains(&at), "{at}");
 }
 
 #[test]
