@@ -38,6 +38,7 @@ pub mod proxy;
 mod purses;
 mod readers;
 pub mod resident;
+mod runs;
 pub mod socket;
 mod standings;
 pub mod stop;

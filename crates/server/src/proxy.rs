@@ -131,12 +131,8 @@ pub(crate) fn run(shared: &Shared, ask: &BeginRun) -> Result<RunView, Refusal> {
     let relay = shared.relay.get().and_then(Weak::upgrade);
     let relay = relay.ok_or_else(|| Refusal::new(Code::Busy, "the resident process is about to leave"))?;
     if ask.begins {
-        let upstreams: Vec<UpstreamConfig> = ask
-            .upstreams
-            .iter()
-            .map(|(name, url)| UpstreamConfig { plaintext: true, ..UpstreamConfig::new(name, url) })
-            .collect();
-        relay.begin_run(&ask.run, &upstreams).map_err(|bad| Refusal::new(Code::Refused, bad.to_string()))?;
+        let begun = shared.runs.begin(&relay, &ask.run, &ask.upstreams);
+        begun.map_err(|bad| Refusal::new(Code::Refused, bad.to_string()))?;
         if let Some(session) = &ask.session {
             relay.learn(&ask.run, session);
         }

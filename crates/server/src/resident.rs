@@ -25,6 +25,7 @@ use crate::protocol::{HealthView, PROTOCOL, ServeStatus, counters};
 use crate::proxy::Referee;
 use crate::purses::{Purses, Touched};
 use crate::readers::Readers;
+use crate::runs::KeptRuns;
 use crate::socket::{Pool, Socket};
 use crate::standings::Standings;
 use crate::stop::Stop;
@@ -91,6 +92,8 @@ pub(crate) struct Shared {
     pub(crate) doors: Doors,
     /// What runs were promised.
     pub(crate) promises: Promises,
+    /// Where their users wanted them to go.
+    pub(crate) runs: KeptRuns,
     /// The relay, for those who begin runs. It knows us, so it is not ours to keep alive.
     pub(crate) relay: OnceLock<Weak<Relay>>,
     /// Milliseconds after `started` of the last request.
@@ -245,6 +248,7 @@ impl Resident {
             socket: socket_path,
             doors,
             promises: Promises::default(),
+            runs: KeptRuns::load(places.state().join("runs.json")),
             relay: OnceLock::new(),
             active: AtomicI64::new(0),
         });
@@ -259,6 +263,7 @@ impl Resident {
         let pages = Arc::new(http::Pages::new(Arc::clone(&shared)));
         let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(Referee(Arc::clone(&shared))))?);
         let _ = shared.relay.set(Arc::downgrade(&relay));
+        shared.runs.recall(&relay);
         let pool = Pool::start(socket, Arc::clone(&shared))?;
         instance.introduce(&Holder { pid: std::process::id(), version: crate::VERSION.to_owned(), url: url.clone() });
         let plan = Plan::new(&config);

@@ -4,8 +4,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use crate::resident::{Serve, heard};
-use crate::world::{PATIENCE, World};
+use belay_server::protocol::BeginRun;
+
+use crate::resident::{Serve, client, heard};
+use crate::world::{PATIENCE, World, within};
 
 const SECRETS: [&str; 3] = ["sk-client-7f3a9c51d2e84b60", "own-5b1e7a90c3d24f68", "cookie-0c9d8e7f6a5b4c3d"];
 
@@ -149,6 +151,23 @@ fn keys_reach_their_upstream_and_neither_store_nor_log() {
     assert_eq!(relaying.world.run(&["stop"]).code, Some(0));
     assert!(relaying.world.state().join("belay.db").exists());
     assert_eq!(leaks(&relaying.world.state()), Vec::<String>::new());
+}
+
+#[test]
+fn a_runs_key_goes_where_its_user_wanted_even_before_a_new_process_hears_of_the_run() {
+    let Relaying { world, serve, upstream } = Relaying::start();
+    let own = TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstreams = [("openai".to_owned(), format!("http://{}", own.local_addr().unwrap()))].into();
+    let run = "codex:0190aaaa-0000-7000-8000-000000000000".to_owned();
+    let begin = BeginRun { run, begins: true, upstreams, ..BeginRun::default() };
+    client(&world).run(&begin).unwrap();
+    serve.kill();
+    let again = Relaying { serve: Serve::start(&world), world, upstream };
+    again
+        .client()
+        .send(&format!("GET /s/{}/openai/v1/models HTTP/1.1\r\nHost: h\r\nX-Api-Key: own\r\n\r\n", begin.run));
+    let mut asked = Wire::new(within("a request where it was to go", move || own.accept().unwrap().0));
+    assert!(asked.read_to("\r\n\r\n").contains("X-Api-Key: own"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use belay_core::SessionKey;
 use crate::upstream::Upstream;
 
 /// How many runs are remembered.
-const KEPT: usize = 256;
+const KEPT: usize = 4096;
 
 /// The runs, newest first.
 #[derive(Debug, Default)]
