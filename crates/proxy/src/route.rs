@@ -7,7 +7,7 @@ use std::sync::Arc;
 use belay_core::SessionKey;
 
 use crate::head::RequestHead;
-use crate::upstream::{BadUpstream, Own, Upstream, UpstreamConfig};
+use crate::upstream::{BadUpstream, Base, Own, Upstream, UpstreamConfig};
 use runs::Runs;
 
 /// All upstreams, and the rules that choose one.
@@ -39,7 +39,9 @@ pub(crate) enum Route<'t> {
 
 /// Paths that are ours, whatever else may be configured.
 const OURS: &[&str] = &["/healthz", "/readyz", "/metrics"];
-const OURS_BELOW: &[&str] = &["/api/", "/v1/watchdog/"];
+const OURS_BELOW: &[&str] = &["/api", "/v1/watchdog"];
+/// Beginnings of paths that mean something without an upstream's name in front of them.
+const TAKEN: &[&str] = &["api", "s", "healthz", "readyz", "metrics", "v1", "v1beta", "v1alpha", "upload", "codex"];
 
 /// Paths by which the APIs of the known providers are told apart.
 const BY_PATH: &[(&str, &str)] = &[
@@ -70,6 +72,7 @@ const SUBSCRIPTION: &str = "chatgpt-account-id";
 impl Routes {
     pub(crate) fn new(configs: &[UpstreamConfig]) -> Result<Self, BadUpstream> {
         let own = Own::default();
+        configs.iter().try_for_each(check_name)?;
         let upstreams = configs.iter().map(|config| Upstream::new(config, &own).map(Arc::new));
         Ok(Self { upstreams: upstreams.collect::<Result<_, _>>()?, runs: Runs::default(), own })
     }
@@ -97,7 +100,7 @@ impl Routes {
     pub(crate) fn choose<'t>(&self, head: &RequestHead<'t, '_>) -> Route<'t> {
         let target = head.target;
         let path = without_query(target);
-        if path == "/" || OURS.contains(&path) || OURS_BELOW.iter().any(|below| path.starts_with(below)) {
+        if path == "/" || OURS.contains(&path) || OURS_BELOW.iter().any(|below| is_below(path, below)) {
             return Route::Ours;
         }
         let (run, target) = match target.strip_prefix("/s/") {
@@ -151,6 +154,20 @@ impl Routes {
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.upstreams.iter().map(|upstream| upstream.name.as_str())
     }
+}
+
+/// Refuses a name that cannot stand in a path, or would take requests away from others.
+fn check_name(config: &UpstreamConfig) -> Result<(), BadUpstream> {
+    let UpstreamConfig { name, url, .. } = config;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let problem = if TAKEN.contains(&name.as_str()) {
+        format!("an upstream cannot be named `{name}`: paths that begin so have a meaning of their own")
+    } else if name.is_empty() || !name.bytes().all(fits) {
+        format!("an upstream cannot be named `{name}`: its name stands in paths; use letters, digits, `-`, `_` and `.`")
+    } else {
+        return Ok(());
+    };
+    Err(BadUpstream::new(Base::parse(url)?.url(), problem))
 }
 
 fn without_query(target: &str) -> &str {

@@ -114,6 +114,7 @@ impl Upstream {
     pub(crate) fn new(config: &UpstreamConfig, own: &Own) -> Result<Self, BadUpstream> {
         let base = Base::parse(&config.url)?;
         guard::check_base(&base, config.plaintext)?;
+        guard::check_auth(&base, &config.auth)?;
         Ok(Self {
             name: config.name.clone(),
             // Many local servers close idle connections after five seconds and say so to nobody;

@@ -22,7 +22,7 @@ pub struct BadUpstream {
 }
 
 impl BadUpstream {
-    pub(super) fn new(url: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub(crate) fn new(url: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { url: url.into(), problem: problem.into() }
     }
 }

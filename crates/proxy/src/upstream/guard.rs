@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::Auth;
 use super::base::{BadUpstream, Base};
 
 /// Refuses a base URL that would send keys in clear over a network, or to where no model API is.
@@ -26,11 +27,29 @@ pub(super) fn check_base(base: &Base, plaintext: bool) -> Result<(), BadUpstream
     Ok(())
 }
 
+/// Refuses a credential that would break the head it is put into.
+pub(super) fn check_auth(base: &Base, auth: &Auth) -> Result<(), BadUpstream> {
+    let Auth::Header { name, value } = auth else { return Ok(()) };
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err(BadUpstream::new(base.url(), format!("`{name}` is no name of a header")));
+    }
+    if value.trim().is_empty() || value.bytes().any(|byte| byte.is_ascii_control()) {
+        return Err(BadUpstream::new(base.url(), "the key is empty or has a line end in it"));
+    }
+    Ok(())
+}
+
 /// Whether connecting there could only be a trick: cloud metadata services and other link-local
 /// addresses, multicast, "this host".
 pub(super) fn forbidden(address: IpAddr) -> bool {
+    const AZURE: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+    const ALIBABA: Ipv4Addr = Ipv4Addr::new(100, 100, 100, 200);
     match address.to_canonical() {
-        IpAddr::V4(v4) => v4.is_link_local() || v4.is_multicast() || v4.is_broadcast() || v4 == Ipv4Addr::UNSPECIFIED,
+        IpAddr::V4(v4) => {
+            let is_metadata = v4.is_link_local() || v4 == AZURE || v4 == ALIBABA;
+            is_metadata || v4.is_multicast() || v4.is_broadcast() || v4 == Ipv4Addr::UNSPECIFIED
+        }
         IpAddr::V6(v6) => {
             const EC2_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
             v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || v6 == EC2_METADATA

@@ -40,7 +40,8 @@ async fn the_upstream_follows_from_prefix_path_or_header() {
 
 #[tokio::test]
 async fn our_own_paths_are_ours() {
-    for path in ["/", "/healthz", "/readyz", "/metrics", "/api/sessions", "/v1/watchdog/events"] {
+    for path in ["/", "/healthz", "/readyz", "/metrics", "/api", "/api/sessions", "/v1/watchdog", "/v1/watchdog/events"]
+    {
         let bench = bench().await;
         let mut client = bench.client().await;
         client.send(post(path, "{}")).await;
@@ -86,14 +87,38 @@ async fn a_configured_key_goes_to_its_own_upstream_only() {
     assert!(head.contains("X-Api-Key: sk-client") && !head.contains("sk-ours"), "{head}");
 }
 
+/// Why an upstream is refused, if it is.
+fn refusal(upstream: UpstreamConfig) -> Option<String> {
+    let config = Config { upstreams: vec![upstream], ..Config::default() };
+    let relay = Relay::new(&config, std::sync::Arc::new(Nobody), std::sync::Arc::new(Unjudged));
+    relay.err().map(|error| error.to_string())
+}
+
+#[test]
+fn names_and_keys_that_could_not_work_are_refused_with_a_reason() {
+    for (name, fits) in
+        [("lab", true), ("my-gateway.2", true), ("v1", false), ("api", false), ("a/b", false), ("", false)]
+    {
+        let refused = refusal(UpstreamConfig::new(name, "https://x.example"));
+        assert_eq!(refused.is_none(), fits, "{name}: {refused:?}");
+    }
+    for (name, value, fits) in [
+        ("x-api-key", "sk-secret", true),
+        ("x api key", "sk-secret", false),
+        ("", "sk-secret", false),
+        ("x-api-key", "sk-secret\r\nx-more: 1", false),
+        ("x-api-key", " ", false),
+    ] {
+        let auth = Auth::Header { name: name.to_owned(), value: value.to_owned() };
+        let refused = refusal(UpstreamConfig { auth, ..UpstreamConfig::new("lab", "https://x.example") });
+        assert_eq!(refused.is_none(), fits, "{name}: {refused:?}");
+        assert!(!refused.unwrap_or_default().contains("secret"), "the key is repeated");
+    }
+}
+
 #[test]
 fn upstreams_that_would_leak_keys_are_refused_with_a_reason() {
-    let refusal = |url: &str| {
-        let config = Config { upstreams: vec![UpstreamConfig::new("x", url)], ..Config::default() };
-        Relay::new(&config, std::sync::Arc::new(Nobody), std::sync::Arc::new(Unjudged))
-            .err()
-            .map(|error| error.to_string())
-    };
+    let refusal = |url: &str| refusal(UpstreamConfig::new("x", url));
     for (url, reason) in [
         ("http://models.example.com/v1", "in clear"),
         ("http://192.168.1.7:11434", "in clear"),
@@ -101,6 +126,8 @@ fn upstreams_that_would_leak_keys_are_refused_with_a_reason() {
         ("https://[fd00:ec2::254]/", "no model API lives"),
         ("https://[::ffff:169.254.169.254]/", "no model API lives"),
         ("https://0.0.0.0/", "no model API lives"),
+        ("https://168.63.129.16/", "no model API lives"),
+        ("https://100.100.100.200/", "no model API lives"),
         ("https://user:secret@example.com", "do not belong in the address"),
         ("ftp://example.com", "begins with https:// or http://"),
         ("https://", "host is missing"),
