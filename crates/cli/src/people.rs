@@ -45,6 +45,11 @@ pub(crate) fn clock(at: Time) -> String {
 
 pub(crate) use belay_core::detect::tokens as count;
 
+/// So many of something: one call, two calls.
+pub(crate) fn several(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// Dollars and cents; a dash where the price is not known.
 pub(crate) fn money(micros: u64) -> String {
     match micros {
@@ -61,4 +66,14 @@ pub(crate) fn folder(path: Option<&str>) -> String {
     let keep = parts.len().saturating_sub(2);
     parts.drain(..keep);
     parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::several;
+
+    #[test]
+    fn one_of_a_kind_is_told_as_one() {
+        assert_eq!([0, 1, 2].map(|number| several(number, "call")), ["0 calls", "1 call", "2 calls"]);
+    }
 }

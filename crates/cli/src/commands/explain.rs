@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::one_line;
-use crate::people::{clock, count, money};
+use crate::people::{clock, money, several};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -76,7 +76,12 @@ fn lines(finding: &Finding, session: &str, done: &str) -> Vec<String> {
     fact("unchanged", &finding.unchanged);
     fact("progress", &finding.progress_would_be);
     let spent = &finding.spent;
-    let cost = format!("{} calls, {} tokens, {}", spent.calls, count(spent.usage.total()), money(spent.cost_micros));
+    let cost = format!(
+        "{}, {}, {}",
+        several(spent.calls, "call"),
+        several(spent.usage.total(), "token"),
+        money(spent.cost_micros)
+    );
     fact("cost so far", &cost);
     if !finding.evidence.is_empty() {
         lines.push(String::new());

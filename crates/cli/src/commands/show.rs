@@ -10,7 +10,7 @@ use super::Ended;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::one_line;
-use crate::people::{ago, ahead, clock, count, money, now};
+use crate::people::{ago, ahead, clock, money, now, several};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -77,28 +77,24 @@ fn facts(view: &SessionView, now: Time) -> Vec<(&'static str, String)> {
     facts.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     facts.push(("started", format!("{} ({})", clock(view.started_at), ago(view.started_at, now))));
     facts.push(("last event", format!("{} ({})", clock(view.last_at), ago(view.last_at, now))));
-    let (calls, errors, edits, turns) = (view.calls, view.errors, view.edits, view.human_turns);
-    facts.push((
-        "activity",
-        format!("{calls} calls, {errors} errors, {edits} file changes, {turns} prompts by a person"),
-    ));
-    facts.push(("spent", format!("{} tokens, {}", count(view.tokens), money(view.cost_micros))));
-    let budget =
-        [view.budget.tokens.map(|tokens| format!("{} tokens", count(tokens))), view.budget.cost_micros.map(money)];
+    let (calls, errors) = (several(view.calls, "call"), several(view.errors, "error"));
+    let (edits, turns) = (several(view.edits, "file change"), several(view.human_turns, "prompt"));
+    facts.push(("activity", format!("{calls}, {errors}, {edits}, {turns} by a person")));
+    facts.push(("spent", format!("{}, {}", several(view.tokens, "token"), money(view.cost_micros))));
+    let budget = [view.budget.tokens.map(|tokens| several(tokens, "token")), view.budget.cost_micros.map(money)];
     let budget: Vec<String> = budget.into_iter().flatten().collect();
     if !budget.is_empty() {
         facts.push(("budget", budget.join(", ")));
     }
     if view.sub_agents.tokens + view.sub_agents.calls > 0 {
         let sub = &view.sub_agents;
-        let text = format!("{} calls, {} tokens, {}", sub.calls, count(sub.tokens), money(sub.cost_micros));
+        let text =
+            format!("{}, {}, {}", several(sub.calls, "call"), several(sub.tokens, "token"), money(sub.cost_micros));
         facts.push(("sub-agents", text));
     }
     let since = &view.since_progress;
-    facts.push((
-        "progress",
-        format!("{}; {} calls and {} tokens since", ago(since.at, now), since.sum.calls, count(since.sum.tokens)),
-    ));
+    let (calls, tokens) = (several(since.sum.calls, "call"), several(since.sum.tokens, "token"));
+    facts.push(("progress", format!("{}; {calls} and {tokens} since", ago(since.at, now))));
     if let Some(wait) = &view.waiting {
         facts.push(("waits", format!("for {} since {}", wait.what, ago(wait.since, now))));
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Ended;
 use crate::exit::Exit;
-use crate::people::{count, money};
+use crate::people::{money, several};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatuslineArgs {
@@ -80,10 +80,10 @@ fn words(row: &SessionRow, short: &str) -> String {
         _ => {}
     }
     let counters = &row.card.counters;
-    let mut parts = vec![format!("belay: {} calls", count(counters.calls))];
+    let mut parts = vec![format!("belay: {}", several(counters.calls, "call"))];
     let tokens = row.card.spent.usage.total();
     if tokens > 0 {
-        parts.push(format!("{} tokens", count(tokens)));
+        parts.push(several(tokens, "token"));
     }
     if row.card.spent.cost_micros > 0 {
         parts.push(money(row.card.spent.cost_micros));

@@ -123,7 +123,7 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     last event [time] ([ago])
     activity  4 calls, 0 errors, 0 file changes, 0 prompts by a person
     spent  0 tokens, -
-    progress  [ago]; 1 calls and 0 tokens since
+    progress  [ago]; 1 call and 0 tokens since
 
     Incidents
       inc-[id]  open  [ago]  A person killed this session: enough.

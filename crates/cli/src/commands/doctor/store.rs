@@ -4,7 +4,7 @@ use belay_store::Store;
 
 use super::Row;
 use crate::context::Context;
-use crate::people::count;
+use crate::people::several;
 
 pub(super) fn store(context: &Context) -> Vec<Row> {
     const CHECK: &str = "store";
@@ -35,8 +35,8 @@ pub(super) fn store(context: &Context) -> Vec<Row> {
             Ok(totals) => {
                 let sessions: u64 = totals.sessions.values().sum();
                 let size = totals.bytes.div_ceil(1 << 20);
-                let (sessions, events) = (count(sessions), count(totals.events));
-                Row::good(CHECK, format!("{}: {sessions} sessions, {events} events, {size} MiB", path.display()))
+                let (sessions, events) = (several(sessions, "session"), several(totals.events, "event"));
+                Row::good(CHECK, format!("{}: {sessions}, {events}, {size} MiB", path.display()))
             }
             Err(error) => Row::broken(CHECK, error.to_string()).mend(error.hint()),
         });
