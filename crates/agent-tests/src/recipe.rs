@@ -3,6 +3,13 @@
 //! Texts may hold `{url}` (base URL of the model, without a path), `{prompt}`, `{session}`, `{home}` and `{work}`.
 //! Configuration files never hold the URL: they are written once per home and stay as Belay's installer finds them.
 
+/// Signed by nobody: `ada@example.com` has a plan until the year 2100.
+macro_rules! jwt {
+    () => {
+        "eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImFkYUBleGFtcGxlLmNvbSIsImV4cCI6NDEwMjQ0NDgwMCwiaHR0cHM6Ly9hcGkub3BlbmFpLmNvbS9hdXRoIjp7ImNoYXRncHRfcGxhbl90eXBlIjoicHJvIiwiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjb3VudC0xIn19.c2ln"
+    };
+}
+
 /// How to run one CLI headless.
 #[derive(Debug)]
 pub struct Recipe {
@@ -103,6 +110,30 @@ pub static CODEX_BUILT_IN: Recipe = Recipe {
     ..CODEX
 };
 
+/// Codex with a ChatGPT login (nobody's), which sends requests elsewhere and packs them.
+pub static CODEX_SUBSCRIPTION: Recipe = Recipe {
+    files: &[
+        (
+            ".codex/config.toml",
+            "model = \"gpt-5.5\"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n",
+        ),
+        (
+            ".codex/auth.json",
+            concat!(
+                r#"{"auth_mode":"chatgpt","OPENAI_API_KEY":null,"last_refresh":"2026-11-01T00:00:00Z","tokens":{"id_token":""#,
+                jwt!(),
+                r#"","access_token":""#,
+                jwt!(),
+                r#"","refresh_token":"refresh","account_id":"account-1"}}"#
+            ),
+        ),
+    ],
+    env: &[],
+    start: &["exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "{prompt}"],
+    resume: &["exec", "resume", "--json", "--dangerously-bypass-approvals-and-sandbox", "{session}", "{prompt}"],
+    ..CODEX
+};
+
 /// Over Anthropic Messages.
 pub static CLAUDE_CODE: Recipe = Recipe {
     name: "claude-code",
@@ -131,6 +162,21 @@ pub static CLAUDE_CODE: Recipe = Recipe {
     writes_at_once: true,
     tells_refused_prompts: true,
     unpacks_into: None,
+};
+
+/// Claude Code with a login at claude.ai (nobody's).
+pub static CLAUDE_CODE_SUBSCRIPTION: Recipe = Recipe {
+    files: &[(
+        ".claude/.credentials.json",
+        r#"{"claudeAiOauth":{"accessToken":"sk-ant-oat01-test","refreshToken":"sk-ant-ort01-test","expiresAt":4102444800000,"scopes":["user:inference","user:profile"],"subscriptionType":"max"}}"#,
+    )],
+    env: &[
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        // Lets it run as root, as containers do.
+        ("IS_SANDBOX", "1"),
+    ],
+    ..CLAUDE_CODE
 };
 
 /// Over generateContent. Its own loop detection, which stops after five equal calls, is off: the script decides.

@@ -8,6 +8,7 @@ mod healthy;
 mod looping;
 mod rope;
 mod spending;
+mod subscriptions;
 mod together;
 mod wiretap;
 

@@ -14,12 +14,18 @@ pub(crate) struct Rope<'a> {
 
 impl<'a> Rope<'a> {
     pub(crate) fn tie(agent: &Agent, bench: &'a Workbench) -> Self {
+        Self::tie_with(agent, bench, "")
+    }
+
+    /// As [`Rope::tie`], with more in Belay's configuration.
+    pub(crate) fn tie_with(agent: &Agent, bench: &'a Workbench, more: &str) -> Self {
         bench.configure(agent).expect("a configuration");
         let belay = belay_program().expect("belay");
         // Tests run side by side: any port will do. A held request is refused at once, nobody is there to decide.
         let config = bench.home().join(".config/belay/config.toml");
         std::fs::create_dir_all(config.parent().expect("a folder")).expect("a folder");
-        std::fs::write(config, "[serve]\nlisten = \"127.0.0.1:0\"\n[proxy]\nhold = \"0s\"\n").expect("a file");
+        let text = format!("[serve]\nlisten = \"127.0.0.1:0\"\n[proxy]\nhold = \"0s\"\n{more}");
+        std::fs::write(config, text).expect("a file");
         Self { bench, belay }
     }
 
@@ -40,11 +46,15 @@ impl<'a> Rope<'a> {
         assert!(output.status.success(), "{output:?}");
         let status = self.belay(&["status"]);
         let url = status["resident"]["url"].as_str().unwrap_or_else(|| panic!("no door: {status}"));
-        let reset = self.belay(&["sessions", "--all"]);
-        for session in reset["sessions"].as_array().expect("a list") {
+        self.forget();
+        url.trim_start_matches("http://").trim_end_matches('/').parse().expect("an address")
+    }
+
+    /// Begins anew: what there is is archived.
+    pub(crate) fn forget(&self) {
+        for session in self.belay(&["sessions", "--all"])["sessions"].as_array().expect("a list") {
             self.belay(&["archive", session["session"].as_str().expect("a name")]);
         }
-        url.trim_start_matches("http://").trim_end_matches('/').parse().expect("an address")
     }
 
     /// Everything that was told about the one session there is.

@@ -41,6 +41,12 @@ impl Sent {
         let headers = headers.into_iter().filter(|(name, _)| !OF_A_HOP.contains(&name.to_ascii_lowercase().as_str()));
         Self { method, path, headers: headers.collect(), body }
     }
+
+    /// The value of a header; empty if there is none.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let line = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        line.map_or("", |(_, value)| value)
+    }
 }
 
 impl Wiretap {
