@@ -5,6 +5,7 @@
 //! the run. Where the user has pointed the agent at a model API of their own, the recipe says so, and
 //! the proxy relays to that one: a key never goes anywhere but where it would have gone.
 
+mod dotenv;
 mod way;
 
 use std::ffi::{OsStr, OsString};
@@ -130,6 +131,11 @@ impl Setting<'_> {
     pub(crate) fn named_session(&self, flags: &[&str]) -> Option<&str> {
         let is_id = |id: &&str| id.len() == 36 && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
         flags.iter().find_map(|flag| self.flag_value(flag).filter(is_id))
+    }
+
+    /// The work tree the agent works in, or the folder itself.
+    pub(crate) fn project(&self) -> &Path {
+        self.folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(self.folder)
     }
 
     /// What the run goes by: in base URLs, and in the environment its hooks inherit.

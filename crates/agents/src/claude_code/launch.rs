@@ -114,6 +114,7 @@ fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Value> {
     let home = setting.var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.user.home.join(".claude"), Into::into);
     let here = setting.folder.join(".claude");
     let files = [
+        ("local", setting.project().join(".claude/settings.local.json")),
         ("local", here.join("settings.local.json")),
         ("project", here.join("settings.json")),
         ("user", home.join("settings.json")),

@@ -2,6 +2,7 @@
 //! in it are trusted by the hash of what they run.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -86,11 +87,20 @@ fn point(setting: &Setting<'_>, launch: &mut Launch, args: &mut Vec<OsString>) {
     }
 }
 
-/// The user's configuration, as far as it can be read.
+/// The user's configuration, as far as it can be read: of a profile first, where one is chosen.
 fn config(setting: &Setting<'_>) -> Config {
-    let home = setting.var("CODEX_HOME").map_or_else(|| setting.user.home.join(".codex"), Into::into);
-    let text = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
-    toml::from_str(&text).unwrap_or_default()
+    let home: PathBuf = setting.var("CODEX_HOME").map_or_else(|| setting.user.home.join(".codex"), Into::into);
+    let read = |file: &str| -> Config {
+        toml::from_str(&std::fs::read_to_string(home.join(file)).unwrap_or_default()).unwrap_or_default()
+    };
+    let mut config = read("config.toml");
+    if let Some(profile) = setting.flag_value("--profile").or_else(|| setting.flag_value("-p")) {
+        let profile = read(&format!("{profile}.config.toml"));
+        config.model_provider = profile.model_provider.or(config.model_provider);
+        config.openai_base_url = profile.openai_base_url.or(config.openai_base_url);
+        config.model_providers.extend(profile.model_providers);
+    }
+    config
 }
 
 /// Takes an override out of what was typed.

@@ -40,7 +40,7 @@ impl Recipe for Start {
             launch.arg(id);
         }
         launch.session = Some(SessionKey::new(ID, id));
-        launch.point(setting, "GOOGLE_GEMINI_BASE_URL", "gemini", "");
+        launch.point_with_file(setting, ".gemini", ("GOOGLE_GEMINI_BASE_URL", "gemini", ""));
         if setting.proxy.is_some() && setting.var("GEMINI_API_KEY").is_none() && signs_in(setting) {
             launch.notes.push(
                 "you are signed in with Google: requests do not pass the proxy, hooks do the watching".to_owned(),

@@ -77,6 +77,9 @@ fn a_gateway_in_claudes_settings_stays_the_one_that_is_asked() {
         assert!(shown.contains(&format!("upstream anthropic {asked}\n")) || shown.ends_with(asked), "{asked}: {shown}");
         assert!(shown.contains(r#""ANTHROPIC_BASE_URL":"http://127.0.0.1:8787/s/"#), "{shown}");
     }
+    let root = user("https://root.corp");
+    let above = shown("claude-code", &[(".git/HEAD", ""), (".claude/settings.local.json", &root), own], nothing, &[]);
+    assert!(above.contains("upstream anthropic https://root.corp"), "the work tree's, wherever in it one is: {above}");
     let bedrock = (".claude/settings.json", r#"{"env":{"CLAUDE_CODE_USE_BEDROCK":"1"}}"#);
     assert!(shown("claude-code", &[bedrock], nothing, &[]).contains("note CLAUDE_CODE_USE_BEDROCK is set"));
 }
@@ -162,6 +165,25 @@ fn codex_with_a_provider_of_the_users_own() {
 }
 
 #[test]
+fn codex_with_a_profile_asks_whom_the_profile_names() {
+    let config = "openai_base_url = \"https://usual.corp/v1\"\n";
+    let provider = "model_provider = \"corp\"\n[model_providers.corp]\nbase_url = \"https://llm.corp/v1\"\n";
+    let files = [
+        (".codex/config.toml", config),
+        (".codex/work.config.toml", provider),
+        (".codex/play.config.toml", "openai_base_url = \"https://play.corp/v1\"\n"),
+    ];
+    for (args, asked) in [
+        (&["exec"][..], "upstream openai https://usual.corp/v1"),
+        (&["exec", "-p", "work"], "upstream corp https://llm.corp/v1"),
+        (&["--profile=play", "exec"], "upstream openai https://play.corp/v1"),
+    ] {
+        let shown = shown("codex", &files, nothing, args);
+        assert!(shown.contains(asked), "{args:?}: {shown}");
+    }
+}
+
+#[test]
 fn codex_with_a_provider_given_on_the_command_line() {
     let args = ["exec", "-c", "model_provider=x", "-c", "model_providers.x.base_url=\"http://127.0.0.1:1/v1\""];
     let shown = shown("codex", &[], nothing, &args);
@@ -196,6 +218,43 @@ fn opencode() {
         lookup,
         &["run", "Fix it"]
     ));
+}
+
+#[test]
+fn a_gateway_in_opencodes_files_stays_the_one_that_is_asked() {
+    let config = |url: &str| {
+        format!(
+            "{{\n  // Ours.\n  \"provider\": {{ \"anthropic\": {{ \"options\": {{ \"baseURL\": \"{url}\" }} }} }},\n}}"
+        )
+    };
+    let (root, here) = (config("https://root.corp/v1"), config("https://here.corp/v1"));
+    let (git, root) = ((".git/HEAD", ""), ("opencode.jsonc", root.as_str()));
+    let above = shown("opencode", &[git, root], nothing, &[]);
+    assert!(above.contains("upstream anthropic https://root.corp/v1"), "{above}");
+    let nearest = shown("opencode", &[git, root, ("project/opencode.jsonc", &here)], nothing, &[]);
+    assert!(nearest.contains("upstream anthropic https://here.corp/v1"), "{nearest}");
+}
+
+#[test]
+fn a_gateway_in_a_file_of_variables_stays_the_one_that_is_asked() {
+    for (agent, folder, variable, name) in
+        [("gemini", ".gemini", "GOOGLE_GEMINI_BASE_URL", "gemini"), ("qwen", ".qwen", "OPENAI_BASE_URL", "openai")]
+    {
+        let own = format!("# Ours.\nKEY=x\nexport {variable} = \"https://llm.corp/v1\" # the gateway\n");
+        let (file, project) = (format!("{folder}/.env"), "project/.env");
+        let users = shown(agent, &[(&file, &own)], nothing, &[]);
+        assert!(users.contains(&format!("upstream {name} https://llm.corp/v1")), "{users}");
+        assert!(
+            users.contains(&format!("env {variable}=http://127.0.0.1:8787/s/{agent}:0190-run/{name}\n")),
+            "{users}"
+        );
+        // Whether the agent trusts the project, and so the file, is for the agent to say.
+        let projects = shown(agent, &[(&file, &own), (project, &own)], nothing, &[]);
+        assert!(!projects.contains("upstream") && !projects.contains(&format!("env {variable}")), "{projects}");
+        assert!(projects.contains("requests do not pass the proxy"), "{projects}");
+        let other = shown(agent, &[(project, "PORT=8080\n")], nothing, &[]);
+        assert!(other.contains(&format!("env {variable}=http://127.0.0.1:8787/s/")), "{other}");
+    }
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! Starting opencode: a configuration in the environment is laid over the user's files, and a folder of
 //! this run holds the plugin that calls our hooks.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value, json};
 
 use super::ID;
 use super::install::plugin;
+use crate::install::json::Document;
 use crate::launch::{Launch, Recipe, Setting};
 
 /// The recipe.
@@ -76,11 +79,16 @@ fn providers(setting: &Setting<'_>, launch: &mut Launch) -> Value {
 /// The user's configuration files, least important first.
 fn files(setting: &Setting<'_>) -> Vec<Value> {
     let config = setting.var("XDG_CONFIG_HOME").map_or_else(|| setting.user.home.join(".config"), Into::into);
-    let here = setting.folder;
-    let folders = [config.join("opencode"), here.to_path_buf(), here.join(".opencode")];
-    let files = folders.iter().flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
+    // From the root of the project down to here: the nearest one wins.
+    let project = setting.project();
+    let inside = setting.folder.ancestors().take_while(|folder| folder.starts_with(project)).collect::<Vec<_>>();
+    let inside = inside.iter().rev().flat_map(|folder| [folder.to_path_buf(), folder.join(".opencode")]);
+    let folders = std::iter::once(config.join("opencode")).chain(inside);
+    let files = folders.flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
     let own = setting.var("OPENCODE_CONFIG").map(Into::into);
-    files.chain(own).filter_map(|file| serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()).collect()
+    // With comments and all.
+    let read = |file: PathBuf| Document::new(&std::fs::read_to_string(file).ok()?).ok()?.get(&[]);
+    files.chain(own).filter_map(read).collect()
 }
 
 /// `{env:NAME}` as opencode reads it.

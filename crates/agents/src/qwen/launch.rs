@@ -18,7 +18,7 @@ impl Recipe for Start {
 
     fn launch(&self, setting: &Setting<'_>) -> Launch {
         let mut launch = Launch { args: setting.args.to_vec(), session: Some(setting.key()), ..Launch::default() };
-        launch.point(setting, "OPENAI_BASE_URL", "openai", "/v1");
+        launch.point_with_file(setting, ".qwen", ("OPENAI_BASE_URL", "openai", "/v1"));
         if let Some(command) = setting.hook(ID) {
             launch.with_system_settings(setting, &SETTINGS, claude_hooks(EVENTS, &command, 10_000));
         }

@@ -1,0 +1,63 @@
+//! Variables that an agent reads from a `.env` file, as Gemini CLI and Qwen Code do.
+//!
+//! The environment wins over such a file. So whoever has named a model API there would have it overridden by ours, and
+//! the key that belongs to it sent somewhere else, if nobody looked.
+
+use std::path::{Path, PathBuf};
+
+use super::{Launch, Setting};
+
+/// The one file that is read, and whose it is.
+struct EnvFile {
+    path: PathBuf,
+    /// The user's own; else the project's, which the agent may or may not trust.
+    is_users: bool,
+}
+
+impl Launch {
+    /// Points a variable at an upstream; one that the user has set names the upstream, in the environment or in a file.
+    /// `folder` is the agent's own, such as `.gemini`.
+    pub(crate) fn point_with_file(
+        &mut self,
+        setting: &Setting<'_>,
+        folder: &str,
+        (variable, upstream, below): (&str, &str, &str),
+    ) {
+        let Some(base) = setting.base(upstream) else { return };
+        let file = EnvFile::find(setting, folder).filter(|_| setting.var(variable).is_none());
+        let named = file.and_then(|file| Some((value(&file.path, variable)?, file)));
+        let Some((url, file)) = named else { return self.point(setting, variable, upstream, below) };
+        if file.is_users {
+            self.upstream(upstream, &url);
+            return self.set(variable, base);
+        }
+        self.notes.push(format!(
+            "{} sets {variable}: requests do not pass the proxy, hooks do the watching",
+            file.path.display()
+        ));
+    }
+}
+
+impl EnvFile {
+    /// The first there is, from the project upwards.
+    fn find(setting: &Setting<'_>, folder: &str) -> Option<Self> {
+        let home = setting.user.home.as_path();
+        let places = setting.folder.ancestors().chain([home]);
+        let files =
+            places.flat_map(|place| [place.join(folder).join(".env"), place.join(".env")].map(|path| (place, path)));
+        let found = files.into_iter().find(|(_, path)| path.exists());
+        found.map(|(place, path)| Self { path, is_users: place == home })
+    }
+}
+
+/// What a file sets a variable to.
+fn value(file: &Path, variable: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let pairs = text.lines().filter_map(|line| line.trim().trim_start_matches("export ").split_once('='));
+    let (_, value) = pairs.filter(|(name, _)| name.trim() == variable).last()?;
+    let value = value.trim();
+    let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.split_once(*quote));
+    let bare = || value.split(" #").next().unwrap_or_default().trim();
+    let value = quoted.map_or_else(bare, |(value, _)| value);
+    (!value.is_empty()).then(|| value.to_owned())
+}
