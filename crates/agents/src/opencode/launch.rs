@@ -48,6 +48,11 @@ fn hooks(setting: &Setting<'_>, belay: &str, launch: &mut Launch) {
     }
     let folder = setting.scratch.join("opencode");
     launch.files.push((folder.join("plugin/belay.js"), plugin(belay)));
+    // opencode gets a package from the network for every folder that has none, before it loads a plugin: at every run
+    // anew, and offline that takes minutes. Ours needs none, so this one has it already.
+    let installed = json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } });
+    launch.files.push((folder.join("package-lock.json"), installed.to_string()));
+    launch.files.push((folder.join("node_modules/.package-lock.json"), "{}".to_owned()));
     launch.set(VARIABLE, folder.display().to_string());
 }
 
