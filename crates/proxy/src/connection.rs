@@ -154,7 +154,10 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>) -> Plan {
     let (framing, eager) = (head.framing(), head.expects_continue());
     // What is known of the run's session counts for requests that name none.
     let known = run.and_then(|run| relay.routes.session_of(run)).map(|session| session.to_string());
-    let turn = relay.inspector.follow(head.method, &Seen { head, path }, known.as_deref().or(run));
+    // A site that a person visits may ask with whatever key it has, but speaks for no session.
+    let seen = Seen { head, path };
+    let follow = || relay.inspector.follow(head.method, &seen, known.as_deref().or(run));
+    let turn = if head.is_of_a_site() { None } else { follow() };
     // A sub-agent is not the run's session, it is part of it.
     if let (Some(run), Some(session)) = (run, turn.as_ref().and_then(Turn::main_session)) {
         relay.routes.learn(run, session);

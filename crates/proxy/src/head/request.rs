@@ -96,6 +96,16 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         origin.is_some_and(foreign) || self.header("host").is_some_and(foreign)
     }
 
+    /// Whether a site elsewhere has its visitor's browser send it. Desktop programs have origins of other schemes.
+    pub(crate) fn is_of_a_site(&self) -> bool {
+        let Some(origin) = self.header("origin") else { return false };
+        match origin.split_once("://") {
+            Some(("http" | "https", authority)) => !is_loopback(authority),
+            Some(_) => false,
+            None => true,
+        }
+    }
+
     /// The value of the first line of this name that is text.
     pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
         let named = self.lines.iter().filter(|line| is(line.name, name));

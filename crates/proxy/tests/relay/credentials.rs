@@ -64,6 +64,36 @@ async fn no_page_in_a_browser_asks_with_a_configured_key() {
 }
 
 #[tokio::test]
+async fn no_page_in_a_browser_speaks_for_a_session() {
+    let bench = bench().await;
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"metadata":{"session_id":"s"}}"#;
+    let origins = [
+        ("https://evil.example", false),
+        ("http://evil.example:8787", false),
+        ("http://localhost.evil.example", false),
+        ("null", false),
+        ("http://localhost:3000", true),
+        ("http://127.0.0.1:8787", true),
+        ("vscode-webview://1a2b", true),
+    ];
+    for (index, (origin, _)) in origins.iter().enumerate() {
+        let mut client = bench.client().await;
+        let lines = format!("Origin: {origin}\r\nX-Loop-Session: s{index}\r\nContent-Length");
+        client.send(post("/openai/v1/chat/completions", body).replace("Content-Length", &lines)).await;
+        let mut upstream = bench.accept().await;
+        assert!(upstream.read_to(body).await.contains(origin), "it passes with whatever it brings");
+        upstream.send(ok("{}").replacen("\r\n", "\r\nContent-Type: application/json\r\n", 1)).await;
+        client.read_to("{}").await;
+    }
+    let heard = origins.iter().enumerate().filter(|(_, (_, heard))| *heard);
+    let sessions: Vec<String> = heard.map(|(index, _)| format!("s{index}")).collect();
+    let asked = |event: &&belay_core::Event| matches!(event.body, belay_core::Body::ModelAsked(_));
+    let events = bench.judge.heard(|events| events.iter().filter(asked).count() >= sessions.len()).await;
+    let known: Vec<&str> = events.iter().filter(asked).map(|event| event.session.id.as_str()).collect();
+    assert_eq!(known, sessions);
+}
+
+#[tokio::test]
 async fn a_key_of_one_provider_is_not_given_to_another() {
     let anthropic = UpstreamConfig::new("anthropic", "https://api.anthropic.com");
     let bench = bench_with(|config| config.upstreams = vec![anthropic]).await;
