@@ -54,8 +54,12 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         if hop.chunked && minor == 0 {
             return Err(BadHead::Ambiguous("HTTP/1.0 knows no Transfer-Encoding"));
         }
-        if lines.iter().filter(|line| is(line.name, "host")).count() > 1 {
+        let twice = |name: &str| lines.iter().filter(|line| is(line.name, name)).count() > 1;
+        if twice("host") {
             return Err(BadHead::Ambiguous("it has two Host lines"));
+        }
+        if twice("content-length") {
+            return Err(BadHead::Ambiguous("it has two Content-Length lines"));
         }
         Ok(Some(Self { raw, method, target, minor, lines, hop }))
     }
