@@ -98,6 +98,12 @@ impl Purses {
         self.count.store(sessions.len(), Ordering::Release);
     }
 
+    /// Whether it is known what is left to a session; where there is no limit, it need not be.
+    pub(crate) fn knows(&self, session: &SessionKey) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+            && self.sessions.read().unwrap_or_else(PoisonError::into_inner).contains_key(session)
+    }
+
     pub(crate) fn of(&self, session: &SessionKey, model: Option<&str>) -> Allowance {
         let unknown = Allowance { outdated: self.is_sharing(), ..Allowance::default() };
         if self.count.load(Ordering::Acquire) == 0 {

@@ -119,6 +119,8 @@ impl Shared {
                 Body::Operator(_) => Touched::default(),
                 // Who asks is told what the others have spent.
                 Body::ModelAsked(ask) if sharing && !ask.auxiliary => Touched { paid: false, told: Some(known) },
+                // Its first answer, or its first since we began, may use up what is left.
+                Body::ModelAsked(_) if !self.purses.knows(&event.session) => Touched::default(),
                 _ => continue,
             };
             match touched.get_mut(&event.session) {

@@ -220,6 +220,46 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
     assert_eq!(count(&after, "model_answered"), 1);
 }
 
+/// The beginning of a stream that says eight thousand bytes at once.
+fn much() -> String {
+    let words: String = (0..1000).map(|n| format!("{n:07} ")).collect();
+    let event = format!("data: {{\"id\":\"c-2\",\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked";
+    format!("{head}\r\n\r\n{:x}\r\n{event}\r\n", event.len())
+}
+
+#[test]
+fn a_budget_holds_from_the_first_answer_on_and_for_the_first_one_after_a_restart() {
+    let Relaying { world, serve, upstream } = Relaying::start();
+    serve.kill();
+    let args = ["--listen", "127.0.0.1:0", "--set", "detect.budget.session_tokens=1000"];
+    let relaying = Relaying { serve: Serve::start_with(&world, &args), world, upstream };
+    let cut = |relaying: &Relaying, session: &str, asked: usize| {
+        let mut client = relaying.client();
+        client.send(&ask("/v1/chat/completions", session, ""));
+        let mut upstream = relaying.accept();
+        upstream.read_to(END);
+        // Who answers at once may be faster than anybody can know of the question.
+        heard(&relaying.world, "opencode", session, &["model_asked"], asked);
+        upstream.send(&much());
+        assert!(client.read_to("0\r\n\r\n").contains("the budget is used up"));
+    };
+    cut(&relaying, "ses_1", 1);
+    // Another has spent a little, and its budget is its own.
+    let mut client = relaying.client();
+    client.send(&ask("/v1/chat/completions", "ses_2", ""));
+    let mut upstream = relaying.accept();
+    upstream.read_to(END);
+    upstream.send(&answer("c-1"));
+    client.read_to("}}");
+    heard(&relaying.world, "opencode", "ses_2", &["model_answered"], 1);
+    assert_eq!(relaying.world.run(&["budget", "ses_2", "1012tokens"]).code, Some(0));
+    let Relaying { world, serve, upstream } = relaying;
+    serve.kill();
+    let relaying = Relaying { serve: Serve::start(&world), world, upstream };
+    cut(&relaying, "ses_2", 2);
+}
+
 #[test]
 fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     let relaying = Relaying::start();
@@ -231,10 +271,7 @@ fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     upstream = relaying.next(upstream);
     upstream.read_to(END);
-    let words: String = (0..1000).map(|n| format!("{n:07} ")).collect();
-    let event = format!("data: {{\"id\":\"c-2\",\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");
-    upstream.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-    upstream.send(&format!("{:x}\r\n{event}\r\n", event.len()));
+    upstream.send(&much());
     client.read_to("0\r\n\r\n");
 
     heard(world, "opencode", "ses_1", &["note"], 1);

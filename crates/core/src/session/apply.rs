@@ -121,6 +121,7 @@ impl Session {
                 Some(false) => counters.failed_checks += 1,
                 None => {}
             },
+            Body::ModelAsked(_) => self.know_limits(rules),
             Body::ModelAnswered(answer) => {
                 counters.answers += u64::from(!answer.auxiliary);
                 self.spend(event, answer.model.as_deref(), answer.usage.as_ref(), answer.cost_micros, rules);

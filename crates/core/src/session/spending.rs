@@ -39,8 +39,13 @@ impl Session {
         if event.at.is_known() && self.clock.at.is_known() {
             self.clock.since.millis = u64::try_from(event.at.since(self.clock.at).as_millis()).unwrap_or(u64::MAX);
         }
-        self.limits = limits(&self.budget, rules);
+        self.know_limits(rules);
         self.examine(occasion(Trigger::Spent, self.newest(), event), rules, effects);
+    }
+
+    /// Something is about to be spent: what limits it is to be known before.
+    pub(super) fn know_limits(&mut self, rules: &Rules) {
+        self.limits = limits(&self.budget, rules);
     }
 
     /// A person says what this session may cost. It counts at once, for the next answer.
