@@ -59,8 +59,9 @@ pub fn start(places: &Places, env: &Env, home: Option<&Path>, belay: &Path, idle
             command.env(name, value);
         }
     }
-    if let Some(home) = home {
-        command.arg("--home").arg(home);
+    // It works in another folder, where a relative one would be elsewhere.
+    if home.is_some() || env.get("BELAY_HOME").is_some() {
+        command.arg("--home").arg(places.state());
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     close_on_exec();

@@ -54,7 +54,7 @@ impl EnvFile {
 fn value(file: &Path, variable: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let pairs = text.lines().filter_map(|line| line.trim().trim_start_matches("export ").split_once('='));
-    let (_, value) = pairs.filter(|(name, _)| name.trim() == variable).last()?;
+    let (_, value) = pairs.filter(|(name, _)| name.trim() == variable).next_back()?;
     let value = value.trim();
     let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.split_once(*quote));
     let bare = || value.split(" #").next().unwrap_or_default().trim();

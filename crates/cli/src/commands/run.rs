@@ -28,6 +28,7 @@ use super::Ended;
 use super::budget::Amount;
 use super::decide::user;
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use plan::Plan;
 use resident::Starter;
@@ -56,6 +57,12 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
+    if !context.global.set.is_empty() {
+        return Err(CommandError::usage(
+            "--set does not reach a run: the resident process decides, by its own settings",
+        )
+        .hint("--budget limits this run; `belay config set KEY VALUE` sets a value for all"));
+    }
     let run = Uuid::now_v7().to_string();
     let scratch = context.places.state().join("runs").join(&run);
     let mut plan = Plan::new(context, args, &run, &scratch)?;

@@ -142,6 +142,28 @@ fn a_wrong_configuration_is_told_at_once() {
 }
 
 #[test]
+fn a_home_of_its_own_is_that_of_the_agents_hooks_too() {
+    let (world, _) = with_program("thing", r#"cd / && "$BELAY" status --json"#);
+    let world = world.var("BELAY", env!("CARGO_BIN_EXE_belay"));
+    let by_flag = world.run(&["run", "--quiet", "--home", "elsewhere", "thing"]);
+    let elsewhere = world.path("home/code/app/elsewhere").canonicalize().unwrap();
+    assert_eq!(by_flag.json()["state"], elsewhere.to_str().unwrap(), "{by_flag:?}");
+    let world = world.var("BELAY_HOME", "elsewhere");
+    let _leaves = Leaves(&world);
+    let by_variable = world.run(&["run", "--quiet", "thing"]);
+    assert_eq!(by_variable.json()["resident"]["pid"], by_flag.json()["resident"]["pid"]);
+    world.run(&["stop"]);
+    assert_eq!(world.run(&["run", "--quiet", "thing"]).json()["running"], true);
+}
+
+#[test]
+fn a_value_that_would_change_nothing_is_refused() {
+    let (world, _) = with_program("thing", "true");
+    let refused = world.run(&["run", "--set", "detect.budget.session_usd=1", "thing"]);
+    assert!(refused.code == Some(2) && refused.err.contains("--budget"), "{refused:?}");
+}
+
+#[test]
 fn programs_are_found_without_a_path() {
     let world = World::new().var("BELAY_LISTEN", "127.0.0.1:0");
     let _leaves = Leaves(&world);

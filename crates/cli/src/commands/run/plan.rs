@@ -33,6 +33,8 @@ pub(super) struct Plan {
     user: UserDirs,
     pub(super) proxy: Option<String>,
     belay: Option<PathBuf>,
+    /// Belay's own, if it is not the usual one.
+    home: Option<String>,
     /// Where the agent works.
     pub(super) folder: PathBuf,
 }
@@ -62,6 +64,7 @@ impl Plan {
                 .cause(error)
                 .hint("it may be gone: cd to another")
         })?;
+        let has_home = context.global.home.is_some() || context.env.get("BELAY_HOME").is_some();
         let installed = known.is_some_and(|agent| has_hooks(context, &user, agent.id, &folder));
         Ok(Self {
             agent: known.map_or_else(|| plain(&named), |agent| agent.id.to_owned()),
@@ -73,6 +76,7 @@ impl Plan {
             user,
             proxy: None,
             belay: (!args.no_hooks && !installed).then(std::env::current_exe).transpose()?,
+            home: has_home.then(|| context.places.state().display().to_string()),
             folder,
         })
     }
@@ -112,6 +116,10 @@ impl Plan {
         let mut launch = belay_agents::launch::launch(&setting);
         // Hooks of agents that name no session on the wire find it here.
         launch.env.push(("BELAY_SESSION".to_owned(), self.key()));
+        // Hooks, and whatever else the agent calls of Belay's, tell it where the run is told.
+        if let Some(home) = &self.home {
+            launch.env.push(("BELAY_HOME".to_owned(), home.clone()));
+        }
         launch
     }
 
