@@ -80,11 +80,11 @@ pub(crate) async fn admit(
     }
 }
 
-/// Waits until the session is no longer held. `false` when the time is up.
+/// Waits until the session is no longer held, or is stopped for good. `false` when the time is up.
 async fn wait(client: &mut Client, turn: &mut Turn, deadline: Instant) -> Result<bool, Gone> {
     loop {
         let changed = turn.changed();
-        if !turn.is_held(None) {
+        if !turn.is_held(None) || turn.is_stopped() {
             return Ok(true);
         }
         tokio::select! {

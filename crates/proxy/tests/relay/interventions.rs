@@ -106,6 +106,17 @@ async fn a_held_request_is_refused_when_the_time_is_up_and_the_next_one_at_once(
 }
 
 #[tokio::test]
+async fn a_held_request_is_refused_at_once_when_a_person_stops_its_session() {
+    let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
+    let mut client = held(&bench).await;
+    let stop = Verdict::Stop { incident: "inc-2".to_owned(), reason: "Enough.".to_owned() };
+    bench.judge.rule("opencode:ses_1", stop);
+    let (status, error) = client.complaint().await;
+    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 402 Payment Required", &"belay_killed".into()), "{error}");
+    assert_eq!(error["message"], "Enough.");
+}
+
+#[tokio::test]
 async fn an_agent_that_leaves_while_it_is_held_is_let_go() {
     let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
     drop(held(&bench).await);
