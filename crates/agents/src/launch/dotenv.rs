@@ -53,8 +53,8 @@ impl EnvFile {
 /// What a file sets a variable to.
 fn value(file: &Path, variable: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
-    let pairs = text.lines().filter_map(|line| line.trim().trim_start_matches("export ").split_once('='));
-    let (_, value) = pairs.filter(|(name, _)| name.trim() == variable).next_back()?;
+    let mut pairs = text.lines().filter_map(|line| line.trim().trim_start_matches("export ").split_once('='));
+    let (_, value) = pairs.rfind(|(name, _)| name.trim() == variable)?;
     let value = value.trim();
     let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.split_once(*quote));
     let bare = || value.split(" #").next().unwrap_or_default().trim();
