@@ -26,7 +26,7 @@ pub(crate) struct Global {
     /// Print JSON for programs instead of tables for people.
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
-    /// Set a configuration value for this run.
+    /// Set a configuration value for this command.
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", help_heading = "Global options")]
     pub(crate) set: Vec<String>,
     /// Say less: only data and errors.
