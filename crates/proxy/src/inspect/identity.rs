@@ -8,6 +8,7 @@
 //! 5. The beginning of the conversation: it stays the same while the history grows.
 
 use belay_agents::wire::{self, Dialect, Head, Sender};
+use belay_core::key::MAX_ID_BYTES;
 use belay_core::{Digest, SessionKey};
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::Xxh3;
@@ -87,7 +88,8 @@ impl Who {
         let session = if sender.auxiliary && sender.session.is_none() {
             None
         } else {
-            watchdog.or(sender.session.clone()).or(run)
+            let mut named = [watchdog, sender.session.clone(), run].into_iter().flatten();
+            named.find(|key| is_id(&key.id) && is_id(&key.agent))
         };
         let told = Told {
             project: text("x-loop-repo"),
@@ -190,12 +192,16 @@ fn said(body: &[u8], agent: &str, stranger: bool) -> Option<SessionKey> {
         }
     }
     let of_metadata = |key: &str| metadata.and_then(|object| scan::field_of(object, key)).and_then(scan::text);
-    let names = |id: &String| !id.is_empty() && id.len() <= 256;
     let watchdog = ["session_id", "loop_watchdog_session", "loop_session"].into_iter().find_map(of_metadata);
-    let named = |agent: &str, id: Option<String>| id.filter(names).map(|id| SessionKey::new(agent, id));
+    let named = |agent: &str, id: Option<String>| id.filter(|id| is_id(id)).map(|id| SessionKey::new(agent, id));
     named(if stranger { LEGACY } else { agent }, watchdog)
         .or_else(|| named(agent, cache_key))
         .or_else(|| named(LEGACY, user))
+}
+
+/// Whether events of a session by this name could be kept, and shown to a person.
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
 }
 
 /// A changed plan that the body names.

@@ -89,6 +89,19 @@ fn an_anonymous_conversation_stays_together_as_it_grows() {
 }
 
 #[test]
+fn an_id_that_can_neither_be_kept_nor_shown_is_none() {
+    assert_eq!(who(&[], Some("codex:%1b[2Jrun")).session, None);
+    assert_eq!(who(&[], Some("codex:a%20run")).session.unwrap().id, "a run");
+    let long: &'static str = Box::leak("x".repeat(600).into_boxed_str());
+    let named = who(&[("x-loop-session", long), ("x-belay-session", "codex:run")], None);
+    assert_eq!(named.session.map(|session| session.to_string()).as_deref(), Some("codex:run"));
+    assert_eq!(who(&[("x-belay-session", long)], None).session, None);
+    assert_eq!(who(&[], Some(long)).session, None);
+    let opencode = [("user-agent", "opencode/1.18.33"), ("x-session-id", long)];
+    assert_eq!(who(&opencode, None).session, None);
+}
+
+#[test]
 fn the_account_gives_nothing_away() {
     let digest = |name, value| who(&[(name, value)], None).account.unwrap();
     assert_eq!(digest("authorization", "Bearer sk-1"), digest("authorization", "Bearer sk-1"));
