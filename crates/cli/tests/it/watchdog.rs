@@ -144,6 +144,7 @@ fn every_path_that_reads_answers_in_its_shape() {
 fn events_are_taken_in_both_forms_and_refused_with_a_reason() {
     let watchdog = Watchdog::start(&[]);
     let json = "content-type: application/json\r\n";
+    let long = json!({ "session_id": "x".repeat(600), "kind": "test_pass" }).to_string();
     let rows: &[(&str, &str, u16, &str)] = &[
         (json, r#"{"session_id":"a","kind":"file_edit","files":["x.rs"]}"#, 202, ""),
         (json, r#"{"identity":{"watchdog_session_id":"a","branch":"main"},"kind":"test_pass"}"#, 202, ""),
@@ -165,6 +166,8 @@ fn events_are_taken_in_both_forms_and_refused_with_a_reason() {
         (json, r#"{"session_id":"a","kind":"no_such_kind"}"#, 422, "no_such_kind"),
         (json, r#"{"kind":"test_pass"}"#, 422, "session_id"),
         (json, r#"{"session_id":"","kind":"test_pass"}"#, 422, "session_id"),
+        (json, r#"{"session_id":"\u001b[2J","kind":"test_pass"}"#, 422, "control characters"),
+        (json, &long, 422, "600 bytes long"),
         (json, r#"["not","an","object"]"#, 422, "object"),
         (json, "{not json", 400, "JSON"),
         ("content-type: text/plain\r\n", r#"{"session_id":"a","kind":"test_pass"}"#, 422, "content-type"),
@@ -209,6 +212,7 @@ fn decisions_need_the_token_and_do_what_they_did() {
     }
     assert_eq!(watchdog.decide(&path("resume"), &json!({ "cooldown_seconds": 86_401 })).0, 422);
     assert_eq!(watchdog.decide(&path("dance"), &json!({})).0, 404);
+    assert_eq!(watchdog.decide("/v1/watchdog/sessions/%1b[2J/kill", &json!({})).0, 422);
     let (status, seen) = watchdog.decide(&path("acknowledge"), &json!({ "note": "on it" }));
     assert_eq!((status, &seen["paused"]), (200, &json!(true)));
     assert!(seen["acknowledged_at"].is_string() && seen["acknowledged_note"] == "on it", "{seen}");

@@ -21,6 +21,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use belay_core::event::OperatorDecision;
 use belay_core::event::lwep::LwepEvent;
+use belay_core::key::MAX_ID_BYTES;
 use belay_core::{Body, Event, SessionKey, Source};
 use belay_store::{Store, StoreError};
 use serde::Deserialize;
@@ -150,13 +151,13 @@ async fn post_event(
         .map_err(|error| detail(StatusCode::BAD_REQUEST, format!("Invalid JSON: {error}")))?;
     let event =
         LwepEvent::from_value(&value).map_err(|error| detail(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+    check_id("session", &event.identity.watchdog_session_id)?;
+    check_id("event", event.id.as_deref().unwrap_or_default())?;
     let status = blocking(&shared, move |shared| {
         let key = SessionKey::new(LEGACY, &event.identity.watchdog_session_id);
         let known = shared.readers.get()?.session(&key)?.is_some();
-        let folder = Some(event.identity.workspace.clone()).filter(|folder| !folder.is_empty());
         let started = (!known).then(|| Body::SessionStarted(event.started()));
-        let started = started.map(|body| Event { cwd: folder, ..told(&key, body) });
-        let mut events: Vec<Event> = started.into_iter().collect();
+        let mut events: Vec<Event> = started.map(|body| told(&key, body)).into_iter().collect();
         events.extend(event.into_events(&new_id(), now()));
         for event in &mut events {
             event.session.clone_from(&key);
@@ -212,6 +213,7 @@ async fn decide(
         return Err(not_found().await);
     }
     let Command { note, clear_recent_events, cooldown_seconds, changed_plan } = command(&shared, &headers, body)?;
+    check_id("session", &id)?;
     let wants_plan = !changed_plan.trim().is_empty();
     let decision = match action.as_str() {
         "acknowledge" => OperatorDecision::Acknowledge,
@@ -259,6 +261,18 @@ async fn guided_trial(State(shared): State<Arc<Shared>>) -> Answer {
         Ok(json!({ "session_id": key.id, "status": status, "message": message }))
     });
     Ok((StatusCode::CREATED, Json(told.await.map_err(trouble)?)).into_response())
+}
+
+/// Refuses a name that could not be kept or shown: whatever it names may be made by this.
+fn check_id(what: &str, id: &str) -> Result<(), Refused> {
+    let problem = if id.len() > MAX_ID_BYTES {
+        format!("the {what} id is {} bytes long; at most {MAX_ID_BYTES} are kept", id.len())
+    } else if id.chars().any(char::is_control) {
+        format!("the {what} id has control characters in it")
+    } else {
+        return Ok(());
+    };
+    Err(detail(StatusCode::UNPROCESSABLE_ENTITY, problem))
 }
 
 /// The session a client means: one of Loop Watchdog's own, else one of ours by its whole name.
