@@ -200,6 +200,20 @@ fn a_long_frame_of_zstandard_is_read_but_not_ended() {
 }
 
 #[test]
+fn a_failed_try_is_not_repeated_at_every_byte() {
+    let [first, second, _] = CHECKED.map(bytes);
+    let mut decoded = shown("zstd", &first[..58]);
+    let mut end_after = |more: &[u8]| {
+        assert!(decoded.feed(more, &mut |_| {}));
+        decoded.catch_up(&mut |_| {});
+        decoded.ending("the end", 0)
+    };
+    assert_eq!(end_after(&[]), None, "in the middle of a block");
+    assert_eq!(end_after(&first[58..]), None, "too soon");
+    assert!(end_after(&second).is_some());
+}
+
+#[test]
 fn what_is_kept_only_for_an_end_can_be_given_up() {
     let raw = CHECKED.map(bytes).concat();
     let mut decoded = shown("zstd", &raw);

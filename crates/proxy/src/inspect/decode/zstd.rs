@@ -186,7 +186,7 @@ impl Zstd {
             self.unpack(&mut out, each)
         });
         if good && self.came >= self.next_look.max(HEADER) {
-            self.catch_up(each);
+            self.look(each);
         }
         good
     }
@@ -213,8 +213,14 @@ impl Zstd {
         }
     }
 
-    /// Looks at everything that has come.
+    /// Looks at everything that has come, if an end is worth a try: each look unpacks everything.
     pub(super) fn catch_up(&mut self, each: &mut dyn FnMut(&[u8])) {
+        if self.came >= self.next_try {
+            self.look(each);
+        }
+    }
+
+    fn look(&mut self, each: &mut dyn FnMut(&[u8])) {
         let Some(raw) = self.raw.as_ref().filter(|raw| raw.len() > self.looked) else { return };
         self.next_look = raw.len() + (raw.len() / 4).max(WORTH_A_LOOK);
         if let Some(text) = so_far(raw, EARLY_UNPACKED) {
@@ -231,7 +237,6 @@ impl Zstd {
         }
         let found = self.find_ending(text, at_least);
         if found.is_none() {
-            // Each try unpacks everything.
             self.next_try = self.came + self.came / 4;
         }
         found
