@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use belay_core::SessionKey;
 use serde_json::{Value, json};
 
+use crate::install::json::Document;
 use crate::table::UserDirs;
 
 /// What a run is given.
@@ -210,6 +211,11 @@ pub(crate) struct SystemSettings {
 pub(crate) fn claude_hooks(events: &[&str], command: &str, timeout: u64) -> Value {
     let hook = json!([{ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }]);
     Value::Object(events.iter().map(|event| ((*event).to_owned(), hook.clone())).collect())
+}
+
+/// A file of settings, with comments and all.
+pub(crate) fn read_json(file: &Path) -> Option<Value> {
+    Document::new(&std::fs::read_to_string(file).ok()?).ok()?.get(&[])
 }
 
 /// Adds hooks in Claude's shape to those that settings hold already.

@@ -9,7 +9,7 @@ use belay_core::SessionKey;
 use serde_json::{Value, json};
 
 use super::ID;
-use crate::launch::{Launch, Recipe, Setting, add_hooks, claude_hooks};
+use crate::launch::{Launch, Recipe, Setting, add_hooks, claude_hooks, read_json};
 
 /// The recipe.
 pub(crate) struct Start;
@@ -63,7 +63,7 @@ impl Recipe for Start {
         let layers = layers(setting, &settings);
         let elsewhere = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
         let variable = |name: &str| variable(setting, &layers, name);
-        let managed = read(Path::new(MANAGED)).unwrap_or_default();
+        let managed = read_json(Path::new(MANAGED)).unwrap_or_default();
         if let Some(name) = elsewhere.iter().find(|name| variable(name).is_some()) {
             launch.notes.push(format!("{name} is set: requests do not pass the proxy, hooks do the watching"));
         } else if managed.pointer(&format!("/env/{BASE_URL}")).is_some() {
@@ -99,7 +99,7 @@ fn typed_settings(setting: &Setting<'_>, args: &mut Vec<OsString>) -> Value {
     }
     let found = typed.last().and_then(|(_, last)| match last.trim_start().starts_with('{') {
         true => serde_json::from_str(last).ok(),
-        false => read(&setting.folder.join(last)),
+        false => read_json(&setting.folder.join(last)),
     });
     // What cannot be read is left to Claude Code, who will say so and start nothing.
     let Some(found) = found.filter(Value::is_object) else { return json!({}) };
@@ -121,7 +121,7 @@ fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Value> {
     ];
     let wanted = setting.flag_value("--setting-sources");
     let is_read = |source: &str| wanted.is_none_or(|wanted| wanted.split(',').any(|one| one.trim() == source));
-    let read = files.iter().filter(|(source, _)| is_read(source)).filter_map(|(_, file)| read(file));
+    let read = files.iter().filter(|(source, _)| is_read(source)).filter_map(|(_, file)| read_json(file));
     std::iter::once(typed.clone()).chain(read).collect()
 }
 
@@ -129,8 +129,4 @@ fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Value> {
 fn variable(setting: &Setting<'_>, layers: &[Value], name: &str) -> Option<String> {
     let set = layers.iter().find_map(|layer| layer.get("env")?.get(name)?.as_str());
     set.map_or_else(|| setting.var(name), |set| Some(set.to_owned()).filter(|set| !set.is_empty()))
-}
-
-fn read(file: &Path) -> Option<Value> {
-    serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()
 }

@@ -258,6 +258,22 @@ fn a_gateway_in_a_file_of_variables_stays_the_one_that_is_asked() {
 }
 
 #[test]
+fn qwen_gets_its_session_from_us_and_asks_whom_its_settings_name() {
+    let auth = r#"{ /* Ours. */ "security": { "auth": { "baseUrl": "https://llm.corp/v1" } } }"#;
+    let env = r#"{"env":{"OPENAI_BASE_URL":"https://llm.corp/v1"}}"#;
+    for settings in [auth, env] {
+        let users = shown("qwen", &[(".qwen/settings.json", settings)], nothing, &["-p", "x"]);
+        assert!(users.starts_with("arg --session-id\narg 0190-run\narg -p"), "{users}");
+        assert!(users.contains("session qwen:0190-run\nupstream openai https://llm.corp/v1"), "{users}");
+        assert!(users.contains("env OPENAI_BASE_URL=http://127.0.0.1:8787/s/qwen:0190-run/openai\n"), "{users}");
+        let projects = shown("qwen", &[("project/.qwen/settings.json", settings)], nothing, &[]);
+        assert!(!projects.contains("env OPENAI_BASE_URL") && projects.contains("do not pass the proxy"), "{projects}");
+    }
+    let resumed = shown("qwen", &[], nothing, &["--continue"]);
+    assert!(!resumed.contains("--session-id"), "{resumed}");
+}
+
+#[test]
 fn any_other_command_gets_the_usual_variables() {
     insta::assert_snapshot!(shown("aider", &[], nothing, &["--message", "Fix it"]));
 }

@@ -1,14 +1,11 @@
 //! Starting opencode: a configuration in the environment is laid over the user's files, and a folder of
 //! this run holds the plugin that calls our hooks.
 
-use std::path::PathBuf;
-
 use serde_json::{Map, Value, json};
 
 use super::ID;
 use super::install::plugin;
-use crate::install::json::Document;
-use crate::launch::{Launch, Recipe, Setting};
+use crate::launch::{Launch, Recipe, Setting, read_json};
 
 /// The recipe.
 pub(crate) struct Start;
@@ -90,10 +87,8 @@ fn files(setting: &Setting<'_>) -> Vec<Value> {
     let inside = inside.iter().rev().flat_map(|folder| [folder.to_path_buf(), folder.join(".opencode")]);
     let folders = std::iter::once(config.join("opencode")).chain(inside);
     let files = folders.flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
-    let own = setting.var("OPENCODE_CONFIG").map(Into::into);
-    // With comments and all.
-    let read = |file: PathBuf| Document::new(&std::fs::read_to_string(file).ok()?).ok()?.get(&[]);
-    files.chain(own).filter_map(read).collect()
+    let own = setting.var("OPENCODE_CONFIG").map(std::path::PathBuf::from);
+    files.chain(own).filter_map(|file| read_json(&file)).collect()
 }
 
 /// `{env:NAME}` as opencode reads it.

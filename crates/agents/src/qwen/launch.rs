@@ -1,11 +1,16 @@
-//! Starting Qwen Code: the variables of any OpenAI-compatible program.
+//! Starting Qwen Code: the variables of any OpenAI-compatible program, and a session that has its id from us.
+
+use belay_core::SessionKey;
+use serde_json::Value;
 
 use super::ID;
 use crate::claude_code::install::EVENTS;
-use crate::launch::{Launch, Recipe, Setting, SystemSettings, claude_hooks};
+use crate::launch::{Launch, Recipe, Setting, SystemSettings, claude_hooks, read_json};
 
 /// The recipe.
 pub(crate) struct Start;
+
+const BASE_URL: &str = "OPENAI_BASE_URL";
 
 /// Settings for all users.
 const SETTINGS: SystemSettings =
@@ -17,11 +22,73 @@ impl Recipe for Start {
     }
 
     fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let mut launch = Launch { args: setting.args.to_vec(), session: Some(setting.key()), ..Launch::default() };
-        launch.point_with_file(setting, ".qwen", ("OPENAI_BASE_URL", "openai", "/v1"));
+        let mut launch = Launch::default();
+        let named = setting.named_session(&["--session-id", "--resume", "-r"]);
+        let id = named.map_or_else(|| acceptable(setting.run), str::to_owned);
+        if named.is_none() && !setting.has_flag(&["--resume", "-r", "--continue", "-c"]) {
+            launch.arg("--session-id");
+            launch.arg(&id);
+        }
+        launch.session = Some(SessionKey::new(ID, id));
+        if setting.proxy.is_some() {
+            point(setting, &mut launch);
+        }
         if let Some(command) = setting.hook(ID) {
             launch.with_system_settings(setting, &SETTINGS, claude_hooks(EVENTS, &command, 10_000));
         }
+        launch.args.extend_from_slice(setting.args);
         launch
+    }
+}
+
+/// The id of the run as Qwen Code takes it: it knows UUIDs up to version 5 only.
+fn acceptable(run: &str) -> String {
+    match (run.get(..14), run.get(15..)) {
+        (Some(before), Some(after)) => format!("{before}4{after}"),
+        _ => run.to_owned(),
+    }
+}
+
+/// Points Qwen Code at the proxy, unless it would not listen. The environment wins over what settings say.
+fn point(setting: &Setting<'_>, launch: &mut Launch) {
+    let settings = |folder: &std::path::Path| read_json(&folder.join(".qwen/settings.json")).unwrap_or_default();
+    let (user, project) = (settings(&setting.user.home), settings(setting.folder));
+    let own = named(&user).filter(|_| setting.var(BASE_URL).is_none());
+    let instead = if setting.has_flag(&["--openai-base-url"]) {
+        Some("--openai-base-url is given")
+    } else if setting.var(BASE_URL).is_none() && setting.folder != setting.user.home && named(&project).is_some() {
+        // Whether the project is trusted, and so what it says, is for the agent to say.
+        Some("the project's settings name the model API")
+    } else {
+        None
+    };
+    match (instead, own, setting.base("openai")) {
+        (Some(why), ..) => launch.notes.push(format!("{why}: requests do not pass the proxy, hooks do the watching")),
+        (None, Some(own), Some(base)) => {
+            launch.upstream("openai", &own);
+            launch.set(BASE_URL, base);
+        }
+        _ => launch.point_with_file(setting, ".qwen", (BASE_URL, "openai", "/v1")),
+    }
+    if [&user, &project].iter().any(|settings| settings.get("modelProviders").is_some()) {
+        let note = "requests to models of `modelProviders` do not pass the proxy, hooks do the watching";
+        launch.notes.push(note.to_owned());
+    }
+}
+
+/// The model API that settings name.
+fn named(settings: &Value) -> Option<String> {
+    let variable = settings.get("env").and_then(|env| env.get(BASE_URL));
+    let url = variable.or_else(|| settings.pointer("/security/auth/baseUrl"))?.as_str()?;
+    (!url.is_empty()).then(|| url.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_of_a_version_that_qwen_code_knows() {
+        assert_eq!(acceptable("01a1e3cd-6a00-7651-ac71-3374b5972cbc"), "01a1e3cd-6a00-4651-ac71-3374b5972cbc");
     }
 }
