@@ -5,6 +5,7 @@
 mod api;
 mod border;
 mod guard;
+mod metrics;
 mod page;
 mod watchdog;
 
@@ -41,6 +42,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/style.css", get(page::style))
         .route("/healthz", get(api::healthz))
         .route("/readyz", get(api::readyz))
+        .route("/metrics", get(metrics::metrics))
         .route("/api/v1/status", get(api::status))
         .route("/api/v1/sessions", get(api::sessions))
         .route("/api/v1/sessions/{id}", get(api::session))

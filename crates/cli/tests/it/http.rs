@@ -57,6 +57,11 @@ fn the_api_reads_what_the_commands_read() {
     assert_eq!(status(&serve.get("/api/v1/incidents/inc-0")), "404");
     assert_eq!(body(&serve.get("/api/v1/status"))["pid"], serve.pid());
     assert!(body(&serve.get("/api/v1/status")).get("token").is_none(), "reading never tells the token");
+    let metrics = serve.get("/metrics");
+    assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
+    for line in ["belay_sessions{state=\"active\"} 2", "belay_stored_events 2", "belay_events_total 2"] {
+        assert!(metrics.lines().any(|told| told == line), "{line} is missing in {metrics}");
+    }
     assert_eq!(status(&serve.get("/nothing")), "404");
     assert_eq!(status(&serve.http(&post("/healthz", "", ""))), "405");
 }

@@ -1,0 +1,131 @@
+//! `/metrics`, in the text format that Prometheus and everything like it reads.
+
+use std::fmt::{Display, Write as _};
+use std::sync::{Arc, Weak};
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use belay_engine::Metrics;
+use belay_proxy::Relay;
+use belay_store::Totals;
+
+use super::blocking;
+use super::border::ApiError;
+use crate::resident::Shared;
+
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
+    let text = blocking(&shared, |shared| Ok(read(shared)?.text())).await?;
+    Ok(([(CONTENT_TYPE, FORMAT)], text).into_response())
+}
+
+/// What there is to tell.
+#[derive(Debug, Default)]
+struct Read {
+    totals: Totals,
+    engine: Metrics,
+    started: i64,
+    healthy: bool,
+    spooled: usize,
+    dropped: u64,
+    connections: usize,
+    queued: usize,
+    buffered: usize,
+}
+
+fn read(shared: &Shared) -> belay_store::Result<Read> {
+    let status = shared.status(false);
+    Ok(Read {
+        totals: shared.readers.get()?.totals(None)?,
+        engine: shared.writer.with_engine(|engine| engine.metrics()),
+        started: status.started_at.millis() / 1000,
+        healthy: status.health.ok,
+        spooled: status.health.spooled,
+        dropped: status.health.dropped,
+        connections: status.connections,
+        queued: status.queued,
+        buffered: shared.relay.get().and_then(Weak::upgrade).map_or(0, |relay: Arc<Relay>| relay.buffered()),
+    })
+}
+
+impl Read {
+    fn text(&self) -> String {
+        let Self { totals, engine, .. } = self;
+        let mut page = Page(String::new());
+        page.head("belay_info", "gauge", "The version that runs.");
+        page.labelled("belay_info", ("version", crate::VERSION), 1);
+        page.gauge("process_start_time_seconds", "When it started.", self.started);
+        page.gauge("belay_healthy", "Whether everything that is answered is also kept.", u8::from(self.healthy));
+        page.head("belay_sessions", "gauge", "Sessions in the store, by state.");
+        for (state, count) in &totals.sessions {
+            page.labelled("belay_sessions", ("state", state), count);
+        }
+        page.gauge("belay_open_incidents", "Incidents that nobody has closed.", totals.open_incidents);
+        page.gauge("belay_stored_events", "Events in the store.", totals.events);
+        page.gauge("belay_stored_calls", "Tool calls of the sessions in the store.", totals.calls);
+        page.gauge("belay_stored_tokens", "Tokens that the sessions in the store have used.", totals.tokens);
+        let dollars = totals.cost_micros as f64 / 1e6;
+        page.gauge("belay_stored_cost_dollars", "What they have cost, as far as it is known.", dollars);
+        page.gauge("belay_store_bytes", "Size of the store.", totals.bytes);
+        page.gauge("belay_outbox_messages", "Messages that wait to be sent.", totals.outbox);
+        page.gauge("belay_spooled_events", "Events that wait in memory for a store that failed.", self.spooled);
+        page.gauge("belay_socket_connections", "Open connections to the socket.", self.connections);
+        page.gauge("belay_queued_requests", "Requests that wait for their turn.", self.queued);
+        page.gauge("belay_relay_buffered_bytes", "Bytes held for model requests in flight.", self.buffered);
+        page.counter("belay_events_total", "Events taken since the start.", engine.events);
+        page.counter("belay_duplicate_events_total", "Events that had been taken before.", engine.duplicates);
+        page.counter("belay_commits_total", "Transactions.", engine.commits);
+        page.counter("belay_store_faults_total", "Times the store failed.", engine.faults);
+        page.counter("belay_lost_events_total", "Events decided on that are lost to the log.", self.dropped);
+        page.0
+    }
+}
+
+/// The text as it grows.
+struct Page(String);
+
+impl Page {
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.head(name, "gauge", help);
+        let _ = writeln!(self.0, "{name} {value}");
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, "counter", help);
+        let _ = writeln!(self.0, "{name} {value}");
+    }
+
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    /// Labels are words of ours: nothing in them needs to be escaped.
+    fn labelled(&mut self, name: &str, (label, of): (&str, &str), value: impl Display) {
+        let _ = writeln!(self.0, "{name}{{{label}=\"{of}\"}} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_told_with_its_kind_and_what_it_means() {
+        let sessions = [("active".to_owned(), 3), ("paused".to_owned(), 1)].into();
+        let totals = Totals { sessions, cost_micros: 1_500_000, ..Totals::default() };
+        let text = Read { totals, healthy: true, ..Read::default() }.text();
+        let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+            let name = name.split('{').next().unwrap_or_default();
+            let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+            assert!(kinds.contains(&format!("{name} {kind}").as_str()), "{line}");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+        }
+        for line in ["belay_sessions{state=\"paused\"} 1", "belay_stored_cost_dollars 1.5", "belay_healthy 1"] {
+            assert!(text.lines().any(|told| told == line), "{line} is missing in {text}");
+        }
+    }
+}
