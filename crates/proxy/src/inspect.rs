@@ -273,12 +273,16 @@ impl Turn {
         let offers_tools = fields.as_ref().is_none_or(|fields| fields.tools);
         let auxiliary = self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools());
         let plan = self.who.plan.clone();
-        let plan = if held { plan.or_else(|| body.and_then(identity::plan_in_body)) } else { plan };
+        let in_body = || self.with_body(body?, |_, body| identity::plan_in_body(body));
+        let plan = if held { plan.or_else(in_body) } else { plan };
         let mut told = self.who.told.clone();
         if session.agent == identity::LEGACY
             && let Some(body) = body
         {
-            told.complete(body);
+            self.with_body(body, |_, body| {
+                told.complete(body);
+                Some(())
+            });
         }
         let asked = Arc::new(Asked {
             session,

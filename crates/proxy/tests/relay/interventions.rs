@@ -70,6 +70,25 @@ async fn loop_watchdogs_clients_hear_what_they_expect() {
     }
 }
 
+#[tokio::test]
+async fn what_loop_watchdogs_clients_say_in_a_packed_body_is_heard() {
+    let bench = bench().await;
+    bench.judge.rule("legacy:s", hold("Held."));
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1],"metadata":{"changed_plan":"Mock it","branch":"main"}}"#;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(body.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    let mut client = bench.client().await;
+    let lines = format!("X-Loop-Session: s\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n", packed.len());
+    client.send(format!("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n{lines}\r\n")).await;
+    client.send(&packed).await;
+    client.complaint().await;
+    let plan = |event: &Event| matches!(&event.body, Body::ModelAsked(asked) if asked.plan.as_str() == "Mock it");
+    let branch =
+        |event: &Event| matches!(&event.body, Body::SessionStarted(begun) if begun.branch.as_deref() == Some("main"));
+    bench.judge.heard(|events| events.iter().any(plan) && events.iter().any(branch)).await;
+}
+
 /// An agent whose request is held.
 async fn held(bench: &Bench) -> Peer {
     bench.judge.rule("opencode:ses_1", hold("Held."));
