@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
 use serde_json::{Value, json};
@@ -64,13 +64,20 @@ impl Recipe for Start {
         let elsewhere = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
         let variable = |name: &str| variable(setting, &layers, name);
         let managed = read_json(Path::new(MANAGED)).unwrap_or_default();
-        if let Some(name) = elsewhere.iter().find(|name| variable(name).is_some()) {
-            launch.notes.push(format!("{name} is set: requests do not pass the proxy, hooks do the watching"));
+        let instead = if let Some(name) = elsewhere.iter().find(|name| variable(name).is_some()) {
+            Some(format!("{name} is set"))
         } else if managed.pointer(&format!("/env/{BASE_URL}")).is_some() {
-            let note = format!("{MANAGED} sets {BASE_URL}: requests do not pass the proxy, hooks do the watching");
-            launch.notes.push(note);
+            Some(format!("{MANAGED} sets {BASE_URL}"))
+        } else {
+            // Whether the project is trusted, and so what it says, is for the agent to ask: before that no key may go there.
+            let projects =
+                |(_, file): (String, Option<&Path>)| file.map(|file| format!("{} sets {BASE_URL}", file.display()));
+            variable(BASE_URL).and_then(projects)
+        };
+        if let Some(why) = instead {
+            launch.notes.push(format!("{why}: requests do not pass the proxy, hooks do the watching"));
         } else if let Some(base) = setting.base("anthropic") {
-            if let Some(own) = variable(BASE_URL).and_then(|own| setting.beyond(own)) {
+            if let Some(own) = variable(BASE_URL).and_then(|(own, _)| setting.beyond(own)) {
                 launch.upstream("anthropic", &own);
             }
             // A settings file may set the variable as well; the command line's settings win over it.
@@ -109,9 +116,12 @@ fn typed_settings(setting: &Setting<'_>, args: &mut Vec<OsString>) -> Value {
     found
 }
 
-/// What the user has set, most important first, as far as it is to be read.
-fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Value> {
-    let home = setting.var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.user.home.join(".claude"), Into::into);
+/// Settings, and the project's file they stand in if they are not the user's.
+type Layer = (Value, Option<PathBuf>);
+
+/// What is set, most important first, as far as it is to be read.
+fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Layer> {
+    let home: PathBuf = setting.var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.user.home.join(".claude"), Into::into);
     let here = setting.folder.join(".claude");
     let files = [
         ("local", setting.project().join(".claude/settings.local.json")),
@@ -121,12 +131,18 @@ fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Value> {
     ];
     let wanted = setting.flag_value("--setting-sources");
     let is_read = |source: &str| wanted.is_none_or(|wanted| wanted.split(',').any(|one| one.trim() == source));
-    let read = files.iter().filter(|(source, _)| is_read(source)).filter_map(|(_, file)| read_json(file));
-    std::iter::once(typed.clone()).chain(read).collect()
+    let read = files.into_iter().filter(|(source, _)| is_read(source)).filter_map(|(source, file)| {
+        let settings = read_json(&file)?;
+        Some((settings, (source != "user" && !file.starts_with(&home)).then_some(file)))
+    });
+    std::iter::once((typed.clone(), None)).chain(read).collect()
 }
 
-/// A variable as Claude Code will see it: what settings say wins over the environment.
-fn variable(setting: &Setting<'_>, layers: &[Value], name: &str) -> Option<String> {
-    let set = layers.iter().find_map(|layer| layer.get("env")?.get(name)?.as_str());
-    set.map_or_else(|| setting.var(name), |set| Some(set.to_owned()).filter(|set| !set.is_empty()))
+/// A variable as Claude Code will see it (what settings say wins over the environment), and the project's file that sets it.
+fn variable<'l>(setting: &Setting<'_>, layers: &'l [Layer], name: &str) -> Option<(String, Option<&'l Path>)> {
+    let set = layers.iter().find_map(|(layer, file)| Some((layer.get("env")?.get(name)?.as_str()?, file.as_deref())));
+    match set {
+        Some((set, file)) => (!set.is_empty()).then(|| (set.to_owned(), file)),
+        None => setting.var(name).map(|set| (set, None)),
+    }
 }
