@@ -10,6 +10,7 @@
     expect(clippy::expect_used, clippy::unwrap_used, reason = "a bench that cannot run should say so and stop")
 )]
 
+mod bars;
 mod client;
 mod hyper_pass;
 mod load;

@@ -61,8 +61,8 @@ fn at_rest(spent: &dyn Fn() -> Duration) -> Duration {
     }
 }
 
-/// Requests per second at 32 connections.
-pub(crate) fn throughput(targets: &[Target], direct: SocketAddr, scratch: &Path) {
+/// Requests per second at 32 connections; those of `belay`.
+pub(crate) fn throughput(targets: &[Target], direct: SocketAddr, scratch: &Path) -> Option<f64> {
     const CLIENTS: usize = 32;
     println!("\nclosed loop, {CLIENTS} connections, 1 KB, the better of two rounds of {} s each", LOOP.as_secs());
     println!("{:<8} {:>10} {:>10} {:>10} {:>10}", "", "req/s", "p50", "p99", "CPU");
@@ -90,6 +90,7 @@ pub(crate) fn throughput(targets: &[Target], direct: SocketAddr, scratch: &Path)
             }
         }
     }
+    let mut own = None;
     for (index, found) in best.into_iter().enumerate() {
         let Some((flood, cost)) = found else { continue };
         let name = index.checked_sub(1).map_or("direct", |at| targets[at].name);
@@ -97,11 +98,16 @@ pub(crate) fn throughput(targets: &[Target], direct: SocketAddr, scratch: &Path)
         let each = micros(cost) / flood.requests.max(1) as f64;
         let [middle, late] = [50, 99].map(|percent| micros(percentile(flood.timings.iter().copied(), percent)));
         println!("{name:<8} {per_second:>10.0} {middle:>10.0} {late:>10.0} {each:>10.0}");
+        if name == "belay" {
+            own = Some(per_second);
+        }
     }
+    own
 }
 
-/// Memory while 256 requests of a megabyte are under way, and afterwards.
-pub(crate) fn burst(targets: &[Target], idle: &[u64]) {
+/// Memory before 256 requests of a megabyte are under way, meanwhile and afterwards; that of `belay`, in megabytes.
+pub(crate) fn burst(targets: &[Target], idle: &[u64]) -> Option<[f64; 3]> {
+    let mut own = None;
     const CLIENTS: usize = 256;
     println!("\n{CLIENTS} requests of 1 MB at once; resident memory in MB");
     println!("{:<8} {:>10} {:>10} {:>10}", "", "idle", "peak", "afterwards");
@@ -125,8 +131,13 @@ pub(crate) fn burst(targets: &[Target], idle: &[u64]) {
         // What was noted meanwhile is written down, and idle buffers go back.
         std::thread::sleep(Duration::from_secs(3));
         let mb = |bytes: u64| bytes as f64 / 1e6;
-        println!("{:<8} {:>10.1} {:>10.1} {:>10.1}", target.name, mb(*idle), mb(highest), mb(memory(pid)));
+        let [idle, highest, after] = [*idle, highest, memory(pid)].map(mb);
+        println!("{:<8} {idle:>10.1} {highest:>10.1} {after:>10.1}", target.name);
+        if target.name == "belay" {
+            own = Some([idle, highest, after]);
+        }
     }
+    own
 }
 
 /// What a request costs when the store is full of sessions.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::bars::{Bars, Row};
 use crate::client::{Client, Timing};
 use crate::load::Conversation;
 use crate::paced;
@@ -25,25 +26,27 @@ pub(crate) fn print(names: &[&str]) {
         }
     }
     let idle: Vec<u64> = targets.iter().map(|target| memory(target.process.id())).collect();
+    let mut bars = Bars::default();
     for streaming in [false, true] {
         for (label, size) in SIZES {
-            sequential(label, *size, streaming, address, &targets);
+            bars.rows.extend(sequential(label, *size, streaming, address, &targets));
         }
     }
     paced::print(address, &targets);
     println!("\nLoop Watchdog (0.1.0, as measured on two idle cores): plain +28,800 p50, +39,600 p99, CPU 29,600;");
     println!("streaming, first byte +23,000; 31 req/s at 32 connections; +66,700 with 1,000 sessions stored");
-    strain::throughput(&targets, address, &scratch);
-    strain::burst(&targets, &idle);
+    bars.per_second = strain::throughput(&targets, address, &scratch);
+    bars.memory = strain::burst(&targets, &idle);
     if let Some(belay) = targets.iter().find(|target| target.name == "belay") {
         strain::growth(belay, &scratch);
     }
+    bars.print();
     drop(targets);
     let _ = std::fs::remove_dir_all(scratch);
 }
 
 /// One request at a time, to every target in turn.
-fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, targets: &[Target]) {
+fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketAddr, targets: &[Target]) -> Vec<Row> {
     let rounds: usize = match size {
         0..=10_000 => 3000,
         10_001..=200_000 => 1500,
@@ -93,7 +96,7 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
     let average = sent as f64 / (rounds + warm_up) as f64 / 1024.0;
     println!("\n{what}, {label} ({average:.1} KB on average), {rounds} requests each; microseconds");
     println!("{:<8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "first", "p50", "added", "p99", "CPU", "to keep");
-    let mut floor = 0.0;
+    let (mut floor, mut rows) = (0.0, Vec::new());
     for (index, timings) in timings.iter_mut().enumerate() {
         if timings.is_empty() {
             continue;
@@ -109,16 +112,11 @@ fn sequential(label: &str, size: usize, streaming: bool, direct: SocketAddr, tar
         let [cpu, kept] = spent[index - 1].map(|spent| micros(spent) / timings.len().max(1) as f64);
         // What the recorder takes: to turn what passed into events, judge and store them.
         let kept = if kept > 0.0 { format!("{kept:>8.0}") } else { String::new() };
-        println!(
-            "{:<8} {:>8.0} {:>8.0} {:>+8.0} {:>8.0} {:>8.0} {kept}",
-            targets[index - 1].name,
-            micros(first),
-            micros(p50),
-            micros(p50) - floor,
-            micros(p99),
-            cpu
-        );
+        let (name, first, added) = (targets[index - 1].name, micros(first), micros(p50) - floor);
+        println!("{name:<8} {first:>8.0} {:>8.0} {added:>+8.0} {:>8.0} {cpu:>8.0} {kept}", micros(p50), micros(p99));
+        rows.push(Row { size: label, streaming, name, first, added, cpu });
     }
+    rows
 }
 
 /// The order of a round, another one each time: whoever comes first finds other cores awake than whoever comes next, and
