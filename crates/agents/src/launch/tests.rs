@@ -92,7 +92,7 @@ fn no_key_goes_where_a_project_of_claudes_says() {
         assert!(!shown.contains("127.0.0.1:8787") && shown.contains("do not pass the proxy"), "{shown}");
         assert!(shown.contains("belay hook"), "hooks watch all the same: {shown}");
     }
-    // Whose home is a work tree has set it there himself.
+    // A home that is a work tree is the user's own all the same.
     let home = shown("claude-code", &[(".git/HEAD", ""), (".claude/settings.local.json", names)], nothing, &[]);
     assert!(home.contains("upstream anthropic https://evil.example"), "{home}");
 }

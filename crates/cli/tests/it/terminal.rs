@@ -135,6 +135,13 @@ trap 'kill $!; echo "$heard in all"; exit 0' TERM
 echo ready
 while wait $!; [ $? -gt 128 ]; do :; done"#;
 
+/// Ends a program that counts what it hears; it has heard so many.
+fn has_heard(terminal: &mut Terminal, child: Child, count: usize) {
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(terminal.shows("in all\r\n"), format!("{count} in all\r\n"));
+    assert_eq!(end(child).code(), Some(0));
+}
+
 #[test]
 fn ctrl_c_comes_once_though_the_input_is_no_terminal() {
     let (world, _) = with_program("thing", COUNTS);
@@ -146,10 +153,7 @@ fn ctrl_c_comes_once_though_the_input_is_no_terminal() {
     terminal.shows("heard INT\r\n");
     terminal.types("\x1c");
     terminal.shows("heard QUIT\r\n");
-    // Time to count.
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(terminal.shows("in all\r\n"), "2 in all\r\n");
-    assert_eq!(end(child).code(), Some(0));
+    has_heard(&mut terminal, child, 2);
 }
 
 /// Where the system does not tell who sent a signal, it is taken for the terminal's.
@@ -165,9 +169,7 @@ fn what_another_process_sends_to_us_alone_comes_once_too() {
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(terminal.shows("\r\n"), heard);
     }
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(terminal.shows("in all\r\n"), "2 in all\r\n");
-    assert_eq!(end(child).code(), Some(0));
+    has_heard(&mut terminal, child, 2);
 }
 
 #[cfg(target_os = "linux")]
