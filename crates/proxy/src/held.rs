@@ -7,13 +7,13 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use belay_core::Verdict;
+use belay_core::{Time, Verdict};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::answer::Answer;
 use crate::client::{Client, Gone};
 use crate::exchange::Upload;
-use crate::inspect::Turn;
+use crate::inspect::{Turn, now};
 use crate::relay::Relay;
 use crate::words;
 
@@ -44,7 +44,8 @@ pub(crate) async fn admit(
     if !matches!(collect.await, Ok(Ok(()))) {
         return Err(Gone);
     }
-    let deadline = Instant::now() + relay.hold;
+    let mut asked = Instant::now();
+    let deadline = asked + relay.hold;
     let mut question = turn.ask(upload.payload().as_deref());
     loop {
         // Whoever judges has gone or the request is nobody's: then nobody holds it either.
@@ -52,7 +53,7 @@ pub(crate) async fn admit(
             Some(question) => question.await.unwrap_or_default(),
             None => Verdict::Go,
         };
-        let waits = match &verdict {
+        let (waits, until) = match &verdict {
             Verdict::Go | Verdict::Nudge { .. } => {
                 if let Verdict::Nudge { finding, message } = &verdict
                     && relay.nudge
@@ -68,28 +69,41 @@ pub(crate) async fn admit(
                     Admission::Answer(words::too_large_to_keep())
                 });
             }
-            Verdict::Hold { .. } => !turn.is_legacy() && turn.may_wait(),
-            Verdict::Stop { .. } => false,
+            Verdict::Hold { until, .. } => (!turn.is_legacy() && turn.may_wait(), *until),
+            Verdict::Stop { .. } => (false, None),
         };
-        if !waits || !wait(client, turn, deadline).await? {
+        if !waits || asked >= deadline {
             turn.refused();
             let status = turn.legacy_status().await;
             return Ok(Admission::Answer(words::held(turn, &verdict, &status)));
         }
+        wait(client, turn, lifts(until).map_or(deadline, |lifts| lifts.min(deadline))).await?;
+        // Also when the time is up: a person may have changed what the session waits for.
+        asked = Instant::now();
         question = turn.ask_again();
     }
 }
 
-/// Waits until the session is no longer held, or is stopped for good. `false` when the time is up.
-async fn wait(client: &mut Client, turn: &mut Turn, deadline: Instant) -> Result<bool, Gone> {
+/// When a cooldown that lasts will be over.
+fn lifts(until: Option<Time>) -> Option<Instant> {
+    // A moment more: its last millisecond still counts. And if the clock of whoever judges is late, it is asked at leisure.
+    let left = match until?.since(now()) {
+        Duration::ZERO => Duration::from_secs(1),
+        left => left + Duration::from_millis(1),
+    };
+    Some(Instant::now() + left)
+}
+
+/// Waits until the session is no longer held, is stopped for good, or the time is up.
+async fn wait(client: &mut Client, turn: &mut Turn, up: Instant) -> Result<(), Gone> {
     loop {
         let changed = turn.changed();
         if !turn.is_held(None) || turn.is_stopped() {
-            return Ok(true);
+            return Ok(());
         }
         tokio::select! {
             () = changed => {}
-            () = sleep_until(deadline) => return Ok(false),
+            () = sleep_until(up) => return Ok(()),
             gone = poll_fn(|cx| client.poll_gone(cx)) => return Err(gone),
         }
     }

@@ -124,6 +124,43 @@ async fn a_held_request_is_refused_when_the_time_is_up_and_the_next_one_at_once(
     assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required", "another hour would be too long");
 }
 
+/// What a session waits for may change while a request of it is held, without its standing.
+#[tokio::test]
+async fn a_request_that_was_held_hears_what_its_session_waits_for_now() {
+    let hold_for = Duration::from_secs(3600);
+    let bench = bench_with(|config| config.hold = hold_for).await;
+    let mut client = held(&bench).await;
+    let now = Verdict::Hold {
+        incident: "inc-1".to_owned(),
+        reason: "Name a changed plan.".to_owned(),
+        until: None,
+        plan_required: true,
+    };
+    bench.judge.rule("opencode:ses_1", now);
+    tokio::time::pause();
+    tokio::time::advance(hold_for).await;
+    tokio::time::resume();
+    assert_eq!(client.complaint().await.1["message"], "Name a changed plan.");
+}
+
+#[tokio::test]
+async fn a_request_that_is_held_for_a_cooldown_is_asked_about_again_when_it_is_over() {
+    let bench = bench_with(|config| config.hold = Duration::from_secs(3600)).await;
+    let soon = Time::from_millis(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap() + 100);
+    let cooling = Verdict::Hold {
+        incident: "inc-1".to_owned(),
+        reason: "Cooling.".to_owned(),
+        until: Some(soon),
+        plan_required: false,
+    };
+    bench.judge.rule("opencode:ses_1", cooling);
+    let mut client = bench.client().await;
+    client.send(request(OPENCODE)).await;
+    let questions = |events: &[Event]| events.iter().filter(|event| matches!(event.body, Body::ModelAsked(_))).count();
+    let events = bench.judge.heard(|events| questions(events) == 2).await;
+    assert!(events.last().is_some_and(|again| again.at >= soon), "{events:?}");
+}
+
 #[tokio::test]
 async fn a_held_request_is_refused_at_once_when_a_person_stops_its_session() {
     let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
