@@ -30,14 +30,13 @@ use std::time::Duration;
 
 use belay_agents::wire::{Dialect, Head};
 use belay_core::chant::ChantRules;
-use belay_core::event::Usage;
 use belay_core::{SessionKey, Verdict};
 use tokio::sync::oneshot;
 
 use crate::buffer::Charge;
 use crate::judge::{Allowance, Judge, Later, Standing};
 use crate::words;
-use answer::Reader;
+use answer::{Question, Reader, question_tokens};
 use api::{Api, Asks};
 use facts::Asked;
 use identity::Who;
@@ -88,6 +87,7 @@ impl Inspector {
             session: who.session.clone(),
             who,
             asked: None,
+            question: Question::default(),
             reader: None,
             cleared: false,
             allowance: Allowance::default(),
@@ -106,6 +106,8 @@ pub(crate) struct Turn {
     encoding: Option<String>,
     session: Option<SessionKey>,
     asked: Option<Arc<Asked>>,
+    /// What the question costs, as far as its body can tell.
+    question: Question,
     reader: Option<Box<Reader>>,
     /// A verdict let this very request go.
     cleared: bool,
@@ -268,8 +270,12 @@ impl Turn {
             memory.refused.retain(|refused| refused != session);
         }
         let Some(session) = self.session.clone() else { return };
-        let news = body.and_then(|body| self.with_body(body, |turn, body| Some(turn.read(&session, body))));
-        let (fields, news) = news.flatten().unzip();
+        let read = body.and_then(|body| {
+            self.with_body(body, |turn, body| Some((question_tokens(body), turn.read(&session, body))))
+        });
+        let (tokens, news) = read.unwrap_or_default();
+        self.question.tokens = tokens;
+        let (fields, news) = news.unzip();
         let offers_tools = fields.as_ref().is_none_or(|fields| fields.tools);
         let auxiliary = self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools());
         let plan = self.who.plan.clone();
@@ -370,11 +376,11 @@ impl Turn {
     /// The answer is over: completely, or broken off.
     pub(crate) fn answer_ends(&mut self, whole: bool) {
         let (Some(asked), Some(reader)) = (self.asked.take(), self.reader.take()) else { return };
-        let (mut answered, chant) = reader.finish(whole);
+        let (mut answered, chant) = reader.finish(whole && self.cut.is_none());
+        let told = answered.usage.filter(|_| !asked.auxiliary);
+        self.question.before = self.inspector.lock().usage(&asked.session, told);
+        answered.estimate(self.question);
         if let Some(cut) = &self.cut {
-            // The upstream never told what it cost; a guess is better than nothing.
-            let output = answered.output_tokens();
-            answered.usage.get_or_insert_with(Usage::default).output = output;
             answered.stop = Some(cut.word().to_owned());
         }
         let chanting = chant.is_some();

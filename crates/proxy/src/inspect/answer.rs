@@ -2,6 +2,7 @@
 
 mod chat;
 mod ending;
+mod estimate;
 mod failure;
 mod generate;
 mod input;
@@ -12,6 +13,7 @@ mod watch;
 use belay_core::chant::{ChantFinding, ChantRules};
 use belay_core::event::Usage;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::api::Api;
 use super::decode::Decoded;
@@ -19,6 +21,7 @@ use crate::buffer::Charge;
 use crate::sse::{Decoder, SseEvent};
 
 use ending::ending;
+pub(crate) use estimate::{Question, question_tokens};
 pub(crate) use failure::Failure;
 use input::Input;
 use watch::Watch;
@@ -27,8 +30,6 @@ use watch::Watch;
 const KEPT_TEXT: usize = 32 * 1024;
 /// Longest plain answer that is looked at.
 const KEPT_BODY: usize = 8 * 1024 * 1024;
-/// What a token of output is in bytes, near enough.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// What was answered, as far as it has come.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -216,7 +217,8 @@ impl Reader {
                 self.chant.look(&mut self.answered.fresh);
             }
         }
-        self.answered.complete |= whole;
+        // Who stopped reading on the way has not seen the end.
+        self.answered.complete |= whole && !matches!(self.form, Form::Blind);
         (self.answered, self.chant.into_finding())
     }
 }
@@ -267,9 +269,10 @@ impl Answered {
         self.fresh.thought.push_str(piece);
     }
 
-    /// Tokens of the output so far: as many as were told, or as can be guessed from what was said.
-    pub(crate) fn output_tokens(&self) -> u64 {
-        self.usage.map_or(0, |usage| usage.output).max(self.said / BYTES_PER_TOKEN)
+    /// Adds a call that came in one piece: it can be counted, and is too late to be watched.
+    fn ask_at_once(&mut self, input: Option<&RawValue>) {
+        self.tool_calls += 1;
+        self.said += input.map_or(0, |input| input.get().len() as u64);
     }
 
     /// Keeps the first value that is told.

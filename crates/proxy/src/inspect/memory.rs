@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use belay_core::SessionKey;
+use belay_core::event::Usage;
 
 use super::api::Api;
 use super::conversation::Conversation;
@@ -13,7 +14,7 @@ const CONVERSATIONS: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct Memory {
-    conversations: HashMap<SessionKey, (u64, Conversation)>,
+    conversations: HashMap<SessionKey, Known>,
     uses: u64,
     pub(super) beginnings: Beginnings,
     /// Shapes we could not read, noted once each.
@@ -22,20 +23,36 @@ pub(super) struct Memory {
     pub(super) refused: VecDeque<SessionKey>,
 }
 
+/// What is known of one session.
+#[derive(Default)]
+struct Known {
+    used: u64,
+    conversation: Conversation,
+    /// What the last answer told that told anything of its question.
+    usage: Option<Usage>,
+}
+
 impl Memory {
     pub(super) fn conversation(&mut self, session: &SessionKey) -> &mut Conversation {
         self.uses += 1;
         let now = self.uses;
         if self.conversations.len() >= CONVERSATIONS && !self.conversations.contains_key(session) {
             // An eighth at once, so that a full memory does not search for the oldest at every request.
-            let mut uses: Vec<u64> = self.conversations.values().map(|(used, _)| *used).collect();
+            let mut uses: Vec<u64> = self.conversations.values().map(|known| known.used).collect();
             let (_, oldest, _) = uses.select_nth_unstable(CONVERSATIONS / 8);
             let oldest = *oldest;
-            self.conversations.retain(|_, (used, _)| *used > oldest);
+            self.conversations.retain(|_, known| known.used > oldest);
         }
-        let (used, conversation) = self.conversations.entry(session.clone()).or_default();
-        *used = now;
-        conversation
+        let known = self.conversations.entry(session.clone()).or_default();
+        known.used = now;
+        &mut known.conversation
+    }
+
+    /// What the newest answer to a turn of this session told about its cost, be it this one.
+    pub(super) fn usage(&mut self, session: &SessionKey, told: Option<Usage>) -> Option<Usage> {
+        let known = self.conversations.get_mut(session)?;
+        known.usage = told.filter(|told| told.context() > 0).or(known.usage);
+        known.usage
     }
 
     pub(super) fn note_refused(&mut self, session: &SessionKey) {

@@ -150,6 +150,66 @@ async fn an_answer_the_agent_did_not_wait_for_is_recorded_as_far_as_it_came() {
     let events = bench.judge.heard(|events| answers(events) == 1).await;
     let Some(Body::ModelAnswered(answer)) = events.last().map(|event| &event.body) else { panic!() };
     assert_eq!((answer.response.as_deref(), answer.text.as_str()), (Some("c-1"), "Half"));
+    let length = opencode(&[], TOOLS).rsplit("\r\n\r\n").next().unwrap().len() as u64;
+    assert_eq!(tokens(&events), Some((length / 4, 0, 1)), "and so is what it cost, near enough");
+}
+
+/// The tokens of the only answer: of the question, of it from the cache, and of what was said.
+fn tokens(events: &[Event]) -> Option<(u64, u64, u64)> {
+    let answer = events.iter().rev().find_map(|event| match &event.body {
+        Body::ModelAnswered(answer) => Some(answer),
+        _ => None,
+    });
+    answer?.usage.map(|usage| (usage.input, usage.cache_read, usage.output))
+}
+
+fn stream(events: &str) -> String {
+    ok(events).replacen("\r\n", "\r\nContent-Type: text/event-stream\r\n", 1)
+}
+
+const UNTOLD: &str = "data: {\"id\":\"c-2\",\"choices\":[{\"delta\":{\"content\":\"Sixteen letters.\"}}]}\n\n\
+data: {\"id\":\"c-2\",\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+#[tokio::test]
+async fn a_stream_that_tells_no_usage_is_booked_by_an_estimate() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    let request = opencode(&[], TOOLS);
+    let length = request.rsplit("\r\n\r\n").next().unwrap().len() as u64;
+    turn(&bench, &mut client, &mut None, &request, &stream(UNTOLD)).await;
+    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    assert_eq!(tokens(&events), Some((length / 4, 0, 4)));
+}
+
+#[tokio::test]
+async fn an_estimate_takes_as_much_from_the_cache_as_the_answer_before() {
+    let bench = bench().await;
+    let (mut client, mut upstream) = (bench.client().await, None);
+    let told =
+        ANSWER.replace("\"prompt_tokens\":10", "\"prompt_tokens\":10,\"prompt_tokens_details\":{\"cached_tokens\":5}");
+    turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(&told)).await;
+    // A title is asked for in between, without a cache.
+    turn(&bench, &mut client, &mut upstream, &opencode(&[], ""), &json(&ANSWER.replace("-1", "-t"))).await;
+    let request = opencode(&[CALL, RESULT], TOOLS);
+    let length = request.rsplit("\r\n\r\n").next().unwrap().len() as u64;
+    turn(&bench, &mut client, &mut upstream, &request, &stream(UNTOLD)).await;
+    let events = bench.judge.heard(|events| answers(events) == 3).await;
+    let (all, cached) = (length / 4, length / 4 / 2);
+    assert_eq!(tokens(&events), Some((all - cached, cached, 4)));
+}
+
+#[tokio::test]
+async fn what_says_nothing_and_what_fails_is_no_spending() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    let empty = "data: {\"id\":\"c-3\",\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    turn(&bench, &mut client, &mut None, &opencode(&[], TOOLS), &stream(empty)).await;
+    let failed = json(r#"{"error":{"message":"Who are you?"}}"#).replacen("200 OK", "401 Unauthorized", 1);
+    let mut other = bench.client().await;
+    turn(&bench, &mut other, &mut None, &opencode(&[CALL, RESULT], TOOLS), &failed).await;
+    let told = |event: &Event| matches!(event.body, Body::ModelFailed(_));
+    let events = bench.judge.heard(|events| answers(events) == 1 && events.iter().any(told)).await;
+    assert_eq!(tokens(&events), None, "{events:?}");
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use belay_core::event::Usage;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::{Answered, Failure};
@@ -48,8 +47,8 @@ struct Part<'a> {
     /// A thought is no part of the answer.
     #[serde(default)]
     thought: bool,
-    #[serde(default)]
-    function_call: Option<IgnoredAny>,
+    #[serde(borrow, default)]
+    function_call: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -91,7 +90,9 @@ fn read_one(body: &[u8], answered: &mut Answered) {
     }
     if let Some(candidate) = response.candidates.into_iter().next() {
         for part in candidate.content.map(|content| content.parts).unwrap_or_default() {
-            answered.tool_calls += u32::from(part.function_call.is_some());
+            if let Some(call) = part.function_call {
+                answered.ask_at_once(Some(call));
+            }
             let text = part.text.unwrap_or_default();
             match part.thought {
                 true => answered.think(&text),

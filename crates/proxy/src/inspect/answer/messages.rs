@@ -47,6 +47,10 @@ struct Block<'a> {
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
     text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -141,7 +145,10 @@ fn read_message(message: Message<'_>, answered: &mut Answered) {
         tokens.into(answered);
     }
     for block in message.content {
-        answered.tool_calls += u32::from(block.kind == "tool_use");
+        if block.kind == "tool_use" {
+            answered.ask_at_once(block.input);
+        }
         answered.say(&block.text.unwrap_or_default());
+        answered.think(&block.thinking.unwrap_or_default());
     }
 }

@@ -33,6 +33,11 @@ struct Item<'a> {
     id: Cow<'a, str>,
     #[serde(borrow, default)]
     content: Option<Vec<Part<'a>>>,
+    /// What a tool is asked with, by either of its names.
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -161,7 +166,9 @@ fn read_response(raw: Option<&RawValue>, answered: &mut Answered, with_output: b
     Answered::set(&mut answered.stop, response.incomplete_details.and_then(|details| details.reason).or(finished));
     if with_output {
         for item in response.output {
-            answered.tool_calls += u32::from(is_call(&item.kind));
+            if is_call(&item.kind) {
+                answered.ask_at_once(item.arguments.or(item.input));
+            }
             item.content.unwrap_or_default().iter().for_each(|part| answered.say(&part.text));
         }
     }
