@@ -383,7 +383,7 @@ impl Turn {
         if let Some(cut) = &self.cut {
             answered.stop = Some(cut.word().to_owned());
         }
-        let chanting = chant.is_some();
+        let chanting = chant.is_some() || matches!(self.cut, Some(Cut::Chant { .. }));
         let (at, saved) = (now(), self.cut.take().map(|cut| words::cut(&cut)));
         let answered = Box::new(answered);
         self.inspector.recorder.note(Note::Answered { asked, answered, chanting, saved, at });

@@ -8,7 +8,10 @@ mod generate;
 mod input;
 mod messages;
 mod responses;
+mod voices;
 mod watch;
+
+use std::borrow::Cow;
 
 use belay_core::chant::{ChantFinding, ChantRules};
 use belay_core::event::Usage;
@@ -24,6 +27,7 @@ use ending::ending;
 pub(crate) use estimate::{Question, question_tokens};
 pub(crate) use failure::Failure;
 use input::Input;
+use voices::Voices;
 use watch::Watch;
 
 /// Most text of an answer that is kept, to compare it with others.
@@ -40,6 +44,7 @@ pub(crate) struct Answered {
     /// Cost in millionths of a dollar, where the upstream tells.
     pub(crate) cost_micros: Option<u64>,
     pub(crate) stop: Option<String>,
+    /// Of alternatives the first one counts, here and in the text.
     pub(crate) tool_calls: u32,
     pub(crate) text: String,
     pub(crate) failure: Option<Failure>,
@@ -47,18 +52,9 @@ pub(crate) struct Answered {
     pub(crate) complete: bool,
     /// Bytes of text, thoughts and arguments so far: what the output costs can be guessed from it.
     pub(crate) said: u64,
-    /// What nobody has watched yet.
-    fresh: Fresh,
+    voices: Voices,
     /// What the stream is in the middle of.
     pub(crate) place: Place,
-}
-
-/// What has come since somebody looked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Fresh {
-    text: String,
-    input: String,
-    thought: String,
 }
 
 /// What a stream is in the middle of, for whoever has to end it properly.
@@ -74,11 +70,6 @@ pub(crate) struct Place {
     pub(crate) sequence: u64,
     /// Finished items, as they were sent.
     pub(crate) finished: Vec<String>,
-    /// All calls, where nothing but their input tells when they are complete.
-    calls: Vec<chat::CallSoFar>,
-    /// Some call may be half, and nothing can tell or spoil it: its tool takes words, any beginning of which could be the
-    /// whole, or there are more calls than are told apart.
-    unsure: bool,
 }
 
 /// What an open block or item is.
@@ -171,7 +162,7 @@ impl Reader {
             (self.form, self.decoded) = (Form::Blind, Decoded::Plain);
             self.charge.set(0);
         }
-        self.chant.look(&mut self.answered.fresh);
+        self.chant.look(&mut self.answered.voices);
     }
 
     /// What has come so far.
@@ -179,9 +170,9 @@ impl Reader {
         &self.answered
     }
 
-    /// The output degenerated.
+    /// The output degenerated: all of it that still comes.
     pub(crate) fn chanting(&self) -> Option<&ChantFinding> {
-        self.chant.finding()
+        self.chant.finding(self.answered.voices.open())
     }
 
     /// Whether another event could be added to the stream right here. Packed, it may turn out not to be possible.
@@ -191,7 +182,9 @@ impl Reader {
 
     /// Whether this is a stream that could be ended by an event of ours.
     pub(crate) fn is_open_stream(&self) -> bool {
-        matches!(&self.form, Form::Stream(_)) && self.decoded.may_end() && !self.answered.complete
+        let answered = &self.answered;
+        let is_open = !answered.complete && !answered.voices.is_crowded();
+        matches!(&self.form, Form::Stream(_)) && self.decoded.may_end() && is_open
     }
 
     /// The bytes that end the stream right here, with events that say `note`: at least so many of them.
@@ -214,12 +207,13 @@ impl Reader {
                 self.answered.failure = Some(Failure::read(self.status, body));
             } else if whole {
                 read_plain(self.api, body, &mut self.answered);
-                self.chant.look(&mut self.answered.fresh);
+                self.chant.look(&mut self.answered.voices);
             }
         }
         // Who stopped reading on the way has not seen the end.
         self.answered.complete |= whole && !matches!(self.form, Form::Blind);
-        (self.answered, self.chant.into_finding())
+        let chant = self.chant.finding(self.answered.voices.all()).cloned();
+        (self.answered, chant)
     }
 }
 
@@ -252,31 +246,50 @@ impl Answered {
     /// Adds a piece of the text.
     fn say(&mut self, piece: &str) {
         self.said += piece.len() as u64;
-        self.fresh.text.push_str(piece);
-        let room = KEPT_TEXT.saturating_sub(self.text.len());
-        self.text.push_str(&piece[..piece.floor_char_boundary(room.min(piece.len()))]);
+        if let Some(voice) = self.voices.speaking() {
+            voice.fresh.text.push_str(piece);
+        }
+        if self.voices.is_first() {
+            let room = KEPT_TEXT.saturating_sub(self.text.len());
+            self.text.push_str(&piece[..piece.floor_char_boundary(room.min(piece.len()))]);
+        }
     }
 
     /// Adds a piece of a call's input.
     fn ask_for(&mut self, piece: &str) {
         self.said += piece.len() as u64;
-        self.fresh.input.push_str(piece);
+        if let Some(voice) = self.voices.speaking() {
+            voice.fresh.input.push_str(piece);
+        }
     }
 
     /// Adds a piece of a thought: it costs as much as any other output, and can run in circles, too.
     fn think(&mut self, piece: &str) {
         self.said += piece.len() as u64;
-        self.fresh.thought.push_str(piece);
+        if let Some(voice) = self.voices.speaking() {
+            voice.fresh.thought.push_str(piece);
+        }
     }
 
     /// Adds a call that came in one piece: it can be counted, and is too late to be watched.
     fn ask_at_once(&mut self, input: Option<&RawValue>) {
-        self.tool_calls += 1;
+        self.tool_calls += u32::from(self.voices.is_first());
         self.said += input.map_or(0, |input| input.get().len() as u64);
     }
 
+    /// Whoever speaks has come to an end, for this reason.
+    fn finish(&mut self, reason: Option<Cow<'_, str>>) {
+        if self.voices.is_first() {
+            Self::set(&mut self.stop, reason);
+        }
+        if let Some(voice) = self.voices.speaking() {
+            // Whatever was asked for, now it is all there.
+            (voice.done, voice.unsure) = (true, false);
+        }
+    }
+
     /// Keeps the first value that is told.
-    fn set(slot: &mut Option<String>, value: Option<std::borrow::Cow<'_, str>>) {
+    fn set(slot: &mut Option<String>, value: Option<Cow<'_, str>>) {
         if slot.is_none()
             && let Some(value) = value.filter(|value| !value.is_empty() && value.len() <= 512)
         {

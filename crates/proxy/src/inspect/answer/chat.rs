@@ -31,6 +31,8 @@ struct Chunk<'a> {
 
 #[derive(Deserialize)]
 struct Choice<'a> {
+    #[serde(default, deserialize_with = "or_default")]
+    index: u64,
     #[serde(borrow, default, alias = "message")]
     delta: Option<Delta<'a>>,
     #[serde(borrow, default)]
@@ -122,18 +124,22 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
         answered.cost_micros =
             tokens.cost.filter(|cost| (0.0..1e9).contains(cost)).map(|cost| (cost * 1e6).round() as u64);
     }
-    // Further choices are alternatives, not more of the conversation.
-    if let Some(choice) = chunk.choices.into_iter().next() {
-        if let Some(delta) = choice.delta {
-            let thought = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
-            let mut thought = thought.filter_map(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
-            answered.think(&thought.next().unwrap_or_default());
-            answered.say(&delta.content.unwrap_or_default());
-            delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| read_call(call, answered));
-        }
-        // Whatever was asked for, now it is all there.
-        answered.place.unsure &= choice.finish_reason.is_none();
-        Answered::set(&mut answered.stop, choice.finish_reason);
+    chunk.choices.into_iter().for_each(|choice| read_choice(choice, answered));
+}
+
+fn read_choice(choice: Choice<'_>, answered: &mut Answered) {
+    answered.voices.turn_to(choice.index);
+    if let Some(delta) = choice.delta {
+        let thought = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
+        let mut thought = thought.filter_map(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
+        answered.think(&thought.next().unwrap_or_default());
+        answered.say(&delta.content.unwrap_or_default());
+        delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| read_call(call, answered));
+    }
+    // Some servers say that nothing ends here.
+    let finished = choice.finish_reason.filter(|reason| !reason.is_empty());
+    if finished.is_some() {
+        answered.finish(finished);
     }
 }
 
@@ -184,18 +190,19 @@ fn read_call(call: Call<'_>, answered: &mut Answered) {
     let piece = piece.unwrap_or_default();
     answered.ask_for(&piece);
     let id = call.id.filter(|id| id.len() <= MAX_ID).unwrap_or_default();
-    let place = &mut answered.place;
-    let at = place_of(&place.calls, call.index, &id).unwrap_or_else(|| {
-        answered.tool_calls += 1;
-        place.calls.push(CallSoFar { index: call.index, id: id.into_owned(), input: (!words).then(Input::default) });
-        place.calls.len() - 1
+    let is_first = answered.voices.is_first();
+    let Some(voice) = answered.voices.speaking() else { return };
+    let at = place_of(&voice.calls, call.index, &id).unwrap_or_else(|| {
+        answered.tool_calls += u32::from(is_first);
+        voice.calls.push(CallSoFar { index: call.index, id: id.into_owned(), input: (!words).then(Input::default) });
+        voice.calls.len() - 1
     });
-    match &mut place.calls[at].input {
+    match &mut voice.calls[at].input {
         Some(input) => input.push(&piece),
-        None => place.unsure = true,
+        None => voice.unsure = true,
     }
-    if place.calls.len() > MAX_CALLS {
-        place.calls.truncate(MAX_CALLS);
-        place.unsure = true;
+    if voice.calls.len() > MAX_CALLS {
+        voice.calls.truncate(MAX_CALLS);
+        voice.unsure = true;
     }
 }

@@ -11,9 +11,12 @@
 //! Nothing spoils words. Where a tool of Chat Completions takes them, only an error keeps its client from
 //! running half of them: the lesser evil, and who asks again meets a session that is paused or soon will be.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::input::SPOILT;
+use super::voices::Voice;
 use super::{Answered, Open};
 use crate::inspect::api::Api;
 
@@ -31,31 +34,44 @@ fn data(event: &Value) -> String {
     format!("data: {event}\n\n")
 }
 
+/// Those who are to be ended; the first one where nobody has spoken.
+fn voices(answered: &Answered) -> Vec<Cow<'_, Voice>> {
+    let known: Vec<_> = answered.voices.to_end().into_iter().map(Cow::Borrowed).collect();
+    if known.is_empty() { vec![Cow::Owned(Voice::default())] } else { known }
+}
+
 fn chat(answered: &Answered, note: &str) -> String {
-    let chunk = |delta: Value, finish: Value| {
-        data(&json!({
-            "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
-            "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
-        }))
-    };
-    if answered.place.unsure {
+    if answered.voices.is_unsure() {
         return broken(answered, note);
     }
-    let half = answered.place.calls.iter().filter(|call| call.is_half());
-    let spoilt: String = half.map(|call| chunk(json!({ "tool_calls": [call.piece(SPOILT)] }), Value::Null)).collect();
-    let text = chunk(json!({ "content": note }), Value::Null);
-    // Calls stay in the conversation, so each of them needs an answer, be it that it was invalid.
-    let stop = chunk(json!({}), json!(if answered.tool_calls > 0 { "tool_calls" } else { "stop" }));
-    format!("{spoilt}{text}{stop}data: [DONE]\n\n")
+    let end = |voice: Cow<'_, Voice>| {
+        let chunk = |delta: Value, finish: Value| {
+            data(&json!({
+                "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
+                "choices": [{ "index": voice.index, "delta": delta, "finish_reason": finish }],
+            }))
+        };
+        let half = voice.calls.iter().filter(|call| call.is_half());
+        let spoilt: String =
+            half.map(|call| chunk(json!({ "tool_calls": [call.piece(SPOILT)] }), Value::Null)).collect();
+        let text = chunk(json!({ "content": note }), Value::Null);
+        // Calls stay in the conversation, so each of them needs an answer, be it that it was invalid.
+        let stop = chunk(json!({}), json!(if voice.calls.is_empty() { "stop" } else { "tool_calls" }));
+        format!("{spoilt}{text}{stop}")
+    };
+    let ends: String = voices(answered).into_iter().map(end).collect();
+    format!("{ends}data: [DONE]\n\n")
 }
 
 /// An error as servers report it in the middle of a stream. Nothing follows it: `[DONE]` would make a whole of it.
 fn broken(answered: &Answered, note: &str) -> String {
     let error = json!({ "message": note.trim(), "type": "server_error", "code": "belay_cut" });
+    let broken = |voice: Cow<'_, Voice>| json!({ "index": voice.index, "delta": {}, "finish_reason": "error" });
+    let choices: Vec<Value> = voices(answered).into_iter().map(broken).collect();
     data(&json!({
         "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
         "error": error,
-        "choices": [{ "index": 0, "delta": {}, "finish_reason": "error" }],
+        "choices": choices,
     }))
 }
 
@@ -141,10 +157,11 @@ fn responses(answered: &Answered, note: &str) -> String {
 fn generate(answered: &Answered, note: &str) -> String {
     let usage = answered.usage.unwrap_or_default();
     let spent = answered.output_tokens();
-    let candidate =
-        json!({ "index": 0, "content": { "role": "model", "parts": [{ "text": note }] }, "finishReason": "STOP" });
+    let content = json!({ "role": "model", "parts": [{ "text": note }] });
+    let end = |voice: Cow<'_, Voice>| json!({ "index": voice.index, "content": content, "finishReason": "STOP" });
+    let candidates: Vec<Value> = voices(answered).into_iter().map(end).collect();
     data(&json!({
-        "candidates": [candidate],
+        "candidates": candidates,
         "usageMetadata": {
             "promptTokenCount": usage.context(),
             "candidatesTokenCount": spent,

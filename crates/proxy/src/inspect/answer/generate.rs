@@ -27,6 +27,8 @@ struct Response<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
+    #[serde(default)]
+    index: u64,
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
     #[serde(borrow, default)]
@@ -88,7 +90,8 @@ fn read_one(body: &[u8], answered: &mut Answered) {
             cache_write: 0,
         });
     }
-    if let Some(candidate) = response.candidates.into_iter().next() {
+    for candidate in response.candidates {
+        answered.voices.turn_to(candidate.index);
         for part in candidate.content.map(|content| content.parts).unwrap_or_default() {
             if let Some(call) = part.function_call {
                 answered.ask_at_once(Some(call));
@@ -100,8 +103,8 @@ fn read_one(body: &[u8], answered: &mut Answered) {
             }
         }
         if candidate.finish_reason.is_some() {
-            answered.complete = true;
+            answered.finish(candidate.finish_reason);
+            answered.complete = answered.voices.are_done();
         }
-        Answered::set(&mut answered.stop, candidate.finish_reason);
     }
 }

@@ -2,7 +2,7 @@
 
 use belay_core::chant::{Chant, ChantFinding, ChantRules};
 
-use super::Fresh;
+use super::voices::{Fresh, Voices};
 
 /// Shorter answers are no chants, and most answers are short.
 const WORTH_WATCHING: usize = 600;
@@ -13,17 +13,23 @@ const IN_A_CALL: u32 = 16;
 /// And how many times more in a thought: it may weigh the same words again, but for no reader.
 const IN_A_THOUGHT: u32 = 1;
 
-/// Watches text, thoughts and the input of calls, each by itself.
+/// Watches every voice of an answer by itself.
 #[derive(Debug)]
 pub(super) struct Watch {
     rules: Option<ChantRules>,
+    listeners: Vec<Listener>,
+}
+
+/// Listens to the text, the thoughts and the calls of one voice, each by itself.
+#[derive(Debug, Default)]
+struct Listener {
     text: Ear,
     thought: Ear,
     input: Ear,
     finding: Option<ChantFinding>,
 }
 
-/// Listens to one strand. The listener is large, so it is made when there is enough to listen to.
+/// Listens to one strand. What it needs is large, so it is made when there is enough to listen to.
 #[derive(Debug, Default)]
 struct Ear {
     waiting: String,
@@ -33,30 +39,40 @@ struct Ear {
 impl Watch {
     /// Without rules nobody watches.
     pub(super) fn new(rules: Option<ChantRules>) -> Self {
-        Self { rules, text: Ear::default(), thought: Ear::default(), input: Ear::default(), finding: None }
+        Self { rules, listeners: Vec::new() }
     }
 
     /// Takes what has come.
-    pub(super) fn look(&mut self, fresh: &mut Fresh) {
-        if let Some(rules) = &self.rules
-            && self.finding.is_none()
-        {
+    pub(super) fn look(&mut self, voices: &mut Voices) {
+        for (at, fresh) in voices.fresh().enumerate() {
+            if let Some(rules) = &self.rules {
+                if at == self.listeners.len() {
+                    self.listeners.push(Listener::default());
+                }
+                self.listeners[at].hear(fresh, rules);
+            }
+            fresh.text.clear();
+            fresh.thought.clear();
+            fresh.input.clear();
+        }
+    }
+
+    /// What was found, if it was in each of these voices: one that is sound is worth waiting for.
+    pub(super) fn finding(&self, mut voices: impl Iterator<Item = usize>) -> Option<&ChantFinding> {
+        let of = |at: usize| self.listeners.get(at)?.finding.as_ref();
+        let first = of(voices.next()?)?;
+        voices.all(|at| of(at).is_some()).then_some(first)
+    }
+}
+
+impl Listener {
+    fn hear(&mut self, fresh: &Fresh, rules: &ChantRules) {
+        if self.finding.is_none() {
             let text = self.text.hear(&fresh.text, || *rules);
             let thought = self.thought.hear(&fresh.thought, || lax(rules, IN_A_THOUGHT));
             let input = self.input.hear(&fresh.input, || lax(rules, IN_A_CALL));
             self.finding = text.or(thought).or(input);
         }
-        fresh.text.clear();
-        fresh.thought.clear();
-        fresh.input.clear();
-    }
-
-    pub(super) fn finding(&self) -> Option<&ChantFinding> {
-        self.finding.as_ref()
-    }
-
-    pub(super) fn into_finding(self) -> Option<ChantFinding> {
-        self.finding
     }
 }
 

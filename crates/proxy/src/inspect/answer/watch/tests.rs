@@ -8,11 +8,13 @@ use super::*;
 fn noticed(pieces: impl Iterator<Item = Fresh>) -> Option<usize> {
     let mut watch = Watch::new(Some(ChantRules::default()));
     let mut said = 0;
-    for mut fresh in pieces {
+    let mut voices = Voices::default();
+    for fresh in pieces {
         said += fresh.text.len() + fresh.thought.len() + fresh.input.len();
-        watch.look(&mut fresh);
-        assert_eq!(fresh, Fresh::default(), "what was looked at is not kept");
-        if watch.finding().is_some() {
+        voices.speaking().unwrap().fresh = fresh;
+        watch.look(&mut voices);
+        assert_eq!(voices.fresh().next(), Some(&mut Fresh::default()), "what was looked at is not kept");
+        if watch.finding(voices.open()).is_some() {
             return Some(said);
         }
     }
@@ -72,8 +74,10 @@ fn files_that_repeat_for_good_reasons_are_left_alone() {
 #[test]
 fn without_rules_nobody_watches() {
     let mut watch = Watch::new(None);
+    let mut voices = Voices::default();
     for _ in 0..10_000 {
-        watch.look(&mut text("again and again "));
+        voices.speaking().unwrap().fresh = text("again and again ");
+        watch.look(&mut voices);
     }
-    assert_eq!(watch.into_finding(), None);
+    assert_eq!(watch.finding(voices.all()), None);
 }
