@@ -141,18 +141,19 @@ impl DerefMut for Memory {
 pub(crate) struct Copied(Memory);
 
 impl Copied {
-    pub(crate) fn of(bytes: &[u8], pieces: &[Range<usize>]) -> Self {
-        let size = pieces.iter().map(Range::len).sum();
+    pub(crate) fn of(bytes: &[u8], pieces: impl Iterator<Item = Range<usize>> + Clone) -> Self {
+        let size = pieces.clone().map(|piece| piece.len()).sum();
         if size < MAPPED {
             let mut heap = Vec::with_capacity(size);
-            pieces.iter().for_each(|piece| heap.extend_from_slice(&bytes[piece.clone()]));
+            pieces.for_each(|piece| heap.extend_from_slice(&bytes[piece]));
             return Self(Memory::Heap(heap.into_boxed_slice()));
         }
         let mut memory = Memory::new(size);
         let mut at = 0;
         for piece in pieces {
-            memory[at..at + piece.len()].copy_from_slice(&bytes[piece.clone()]);
-            at += piece.len();
+            let len = piece.len();
+            memory[at..at + len].copy_from_slice(&bytes[piece]);
+            at += len;
         }
         Self(memory)
     }
@@ -313,7 +314,7 @@ mod tests {
         let bytes: Vec<u8> = (0..200_000).map(|n| (n % 251) as u8).collect();
         for pieces in [vec![], vec![3..5, 10..11], vec![0..70_000, 100_000..200_000]] {
             let expected: Vec<u8> = pieces.iter().flat_map(|piece| bytes[piece.clone()].to_vec()).collect();
-            assert_eq!(*Copied::of(&bytes, &pieces), expected);
+            assert_eq!(*Copied::of(&bytes, pieces.into_iter()), expected);
         }
     }
 

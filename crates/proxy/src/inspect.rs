@@ -319,7 +319,7 @@ impl Turn {
             memory.note_strange(self.api, self.who.dialect.agent());
             return None;
         };
-        let news = News::copy(body, &found.messages, found.first, found.afresh);
+        let news = News::copy(body, found.messages, found.afresh);
         Some((found.fields, news))
     }
 

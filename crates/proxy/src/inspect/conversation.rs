@@ -10,6 +10,11 @@
 //! longer or shorter moves everything behind it. Hashed are the fields before the messages, which are
 //! not read again either, the last message with a few thousand bytes before it, and samples of what
 //! lies between. A last message that is asked anew with another word in it is new, too.
+//!
+//! Where the history did change, everything behind the change is walked again, and most of it was told
+//! before: a hash of each of the last messages tells.
+
+mod heard;
 
 use std::ops::Range;
 
@@ -17,9 +22,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::api::Api;
 use super::scan::Scan;
+use heard::Heard;
 
-/// How many checkpoints are kept: half of them at the last messages.
-const CHECKPOINTS: usize = 8;
+/// How many checkpoints are kept at most.
+const CHECKPOINTS: usize = 12;
+/// So many of them are at the last messages.
+const AT_THE_END: usize = 4;
 /// How many messages at most count as new when nothing is known of a conversation: it may have gone
 /// on for days before we saw it, and only its recent past says how it is doing now.
 const RECENT: usize = 64;
@@ -55,6 +63,7 @@ pub(crate) struct Conversation {
     before: Fields,
     /// Where the messages begin.
     begin: usize,
+    heard: Heard,
 }
 
 /// What a request says beside its messages.
@@ -70,12 +79,18 @@ pub(crate) struct Fields {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct News {
     pub(crate) fields: Fields,
-    /// Where the new messages stand in the body.
-    pub(crate) messages: Vec<Range<usize>>,
-    /// Which message of the conversation the first of them is.
-    pub(crate) first: usize,
+    pub(crate) messages: Vec<Fresh>,
     /// Nothing was known of the conversation, or its history has changed altogether.
     pub(crate) afresh: bool,
+}
+
+/// A new message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fresh {
+    /// Which message of the conversation it is.
+    pub(crate) place: usize,
+    /// Where it stands in the body.
+    pub(crate) range: Range<usize>,
 }
 
 impl Conversation {
@@ -118,7 +133,10 @@ impl Conversation {
         let afresh = known.offset == 0;
         let first = known.messages + messages.len().saturating_sub(if afresh { RECENT } else { usize::MAX });
         messages.drain(..first - known.messages);
-        Some(News { fields, messages, first, afresh })
+        let unheard = self.heard.hear(first, messages.iter().map(|range| &body[range.clone()]));
+        let fresh = messages.into_iter().zip(first..).map(|(range, place)| Fresh { place, range });
+        let messages = fresh.zip(unheard).filter_map(|(fresh, unheard)| unheard.then_some(fresh)).collect();
+        Some(News { fields, messages, afresh })
     }
 
     /// The last checkpoint that still holds.
@@ -176,13 +194,13 @@ impl<'b> Samples<'b> {
 }
 
 /// Whether a checkpoint at this message is worth keeping when there are `total`: the last few are, and
-/// before them one at every power of two back, on a raster so that they do not move with each turn.
+/// before them one or two at every power of two back, on a raster so that they do not move with each turn.
 fn is_kept(messages: usize, total: usize) -> bool {
     let back = total - messages;
-    if back < CHECKPOINTS / 2 {
+    if back < AT_THE_END {
         return true;
     }
-    let step = (back + 1).next_power_of_two();
+    let step = (back + 1).next_power_of_two() / 2;
     messages.is_multiple_of(step)
 }
 

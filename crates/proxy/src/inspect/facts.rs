@@ -52,16 +52,19 @@ impl Asked {
         self.event(format!("{}-start", self.request), self.at, Body::SessionStarted(started))
     }
 
-    /// What the new messages tell. `first` is the place of the first of them in the conversation:
-    /// a prompt that is met again, because the history around it changed, is the same event. Where no
-    /// tools are used, a sketch of what was said has to do.
-    pub(crate) fn news(&self, messages: &[&[u8]], first: usize, events: &mut Vec<Event>) -> Option<TextSketch> {
+    /// What the new messages tell, each with its place in the conversation: a prompt that is met again, because the
+    /// history around it changed, is the same event. Where no tools are used, a sketch of what was said has to do.
+    pub(crate) fn news<'a>(
+        &self,
+        messages: impl Iterator<Item = (usize, &'a [u8])>,
+        events: &mut Vec<Event>,
+    ) -> Option<TextSketch> {
         let before = events.len();
-        for (index, message) in messages.iter().enumerate() {
+        for (place, message) in messages {
             let mut part = 0;
             items::read(self.api, message, &mut |item| {
                 part += 1;
-                let place = format!("{}.{part}", first + index);
+                let place = format!("{place}.{part}");
                 events.extend(self.told_by(item, &place));
             });
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::answer::Reader;
 use super::api::Api;
-use super::conversation::Conversation;
+use super::conversation::{Conversation, News};
 use super::{identity, items, nudge};
 use crate::buffer::Buffers;
 
@@ -28,8 +28,10 @@ pub(crate) fn fuzz_conversation(bytes: &[u8], check: impl Fn(&[u8], &[Range<usiz
             assert_eq!(known.is_some(), afresh.is_some());
             if let (Some(known), Some(afresh)) = (known, afresh) {
                 assert_eq!(known.fields, afresh.fields);
-                check(body, &known.messages, &afresh.messages);
-                for range in known.messages {
+                let ranges = |news: News| news.messages.into_iter().map(|message| message.range).collect::<Vec<_>>();
+                let (known, afresh) = (ranges(known), ranges(afresh));
+                check(body, &known, &afresh);
+                for range in known {
                     items::read(api, &body[range], &mut |_| {});
                 }
             }

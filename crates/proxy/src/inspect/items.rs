@@ -54,35 +54,31 @@ pub(crate) fn read<'a>(api: Api, message: &'a [u8], each: &mut dyn FnMut(Item<'a
     }
 }
 
-/// Text, or a list of parts some of which have text.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    #[serde(borrow)]
-    Text(Cow<'a, str>),
-    Parts(Vec<Part<'a>>),
-    Other(serde::de::IgnoredAny),
-}
+/// Text, or a list of parts some of which have text. It stays as it is written until somebody wants it: to try one
+/// shape after the other, serde would first copy all of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+struct Content<'a>(#[serde(borrow)] Option<&'a RawValue>);
 
-impl Default for Content<'_> {
-    fn default() -> Self {
-        Self::Text(Cow::Borrowed(""))
-    }
-}
+/// One text, borrowed where nothing in it is escaped.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Debug, Deserialize)]
 struct Part<'a> {
     #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
+    text: Option<Text<'a>>,
 }
 
 impl<'a> Content<'a> {
     /// Each piece of text.
     fn texts(self, each: &mut dyn FnMut(Cow<'a, str>)) {
-        match self {
-            Self::Text(text) => each(text),
-            Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).for_each(each),
-            Self::Other(_) => {}
+        let Some(written) = self.0.map(RawValue::get) else { return };
+        if let Ok(Text(text)) = serde_json::from_str(written) {
+            each(text);
+        } else if let Ok(parts) = serde_json::from_str::<Vec<Part<'a>>>(written) {
+            parts.into_iter().filter_map(|part| part.text).for_each(|Text(text)| each(text));
         }
     }
 

@@ -4,7 +4,6 @@
 //! hands them over, many at a time. Whoever waits for a verdict makes it hurry.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,6 +14,7 @@ use belay_core::{Event, SessionKey, Time, Verdict};
 use tokio::sync::{Notify, oneshot};
 
 use super::answer::Answered;
+use super::conversation::Fresh;
 use super::facts::Asked;
 use crate::buffer::Copied;
 use crate::judge::Judge;
@@ -51,23 +51,26 @@ pub(crate) enum Note {
 #[derive(Debug)]
 pub(crate) struct News {
     bytes: Copied,
-    ends: Vec<usize>,
-    first: usize,
+    /// Where each message stands now, and which one of the conversation it is.
+    messages: Vec<Fresh>,
     afresh: bool,
 }
 
 impl News {
-    pub(crate) fn copy(body: &[u8], messages: &[Range<usize>], first: usize, afresh: bool) -> Self {
-        let end = |end: &mut usize, message: &Range<usize>| {
-            *end += message.len();
-            Some(*end)
-        };
-        Self { bytes: Copied::of(body, messages), ends: messages.iter().scan(0, end).collect(), first, afresh }
+    pub(crate) fn copy(body: &[u8], mut messages: Vec<Fresh>, afresh: bool) -> Self {
+        let bytes = Copied::of(body, messages.iter().map(|message| message.range.clone()));
+        let mut start = 0;
+        for message in &mut messages {
+            let end = start + message.range.len();
+            message.range = start..end;
+            start = end;
+        }
+        Self { bytes, messages, afresh }
     }
 
-    fn messages(&self) -> Vec<&[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]).collect()
+    /// Place and text of each message.
+    fn messages(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.messages.iter().map(|message| (message.place, &self.bytes[message.range.clone()]))
     }
 }
 
@@ -263,7 +266,7 @@ impl Batch {
                     self.events.push(asked.started());
                 }
                 let mut told = Vec::new();
-                let tail = news.and_then(|news| asked.news(&news.messages(), news.first, &mut told));
+                let tail = news.and_then(|news| asked.news(news.messages(), &mut told));
                 let question = asked.question(tail);
                 match verdict {
                     // What the request tells counts for the verdict on it.

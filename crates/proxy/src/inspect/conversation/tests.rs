@@ -11,49 +11,66 @@ fn message(text: &str) -> String {
     serde_json::json!({ "role": "user", "content": text }).to_string()
 }
 
-/// The new messages as text.
-fn news(conversation: &mut Conversation, messages: &[String]) -> (usize, Vec<String>) {
+/// The places of the new messages.
+fn news(conversation: &mut Conversation, messages: &[String]) -> Vec<usize> {
     let body = body(messages);
     let news = conversation.read(Api::Chat, &body).unwrap();
     assert_eq!(news.fields, Fields { model: Some("m".to_owned()), stream: true, tools: true });
-    let text = |range: &Range<usize>| String::from_utf8(body[range.clone()].to_vec()).unwrap();
-    (news.first, news.messages.iter().map(text).collect())
+    for Fresh { place, range } in &news.messages {
+        assert_eq!(body[range.clone()], *messages[*place].as_bytes());
+    }
+    news.messages.iter().map(|message| message.place).collect()
+}
+
+fn all(places: Range<usize>) -> Vec<usize> {
+    places.collect()
 }
 
 #[test]
 fn only_what_was_added_is_new() {
     let mut conversation = Conversation::default();
     let mut messages: Vec<String> = (0..3).map(|n| message(&format!("{n} \"quoted\" \\ {{[,]}}"))).collect();
-    assert_eq!(news(&mut conversation, &messages), (0, messages.clone()));
-    assert_eq!(news(&mut conversation, &messages), (3, Vec::new()));
+    assert_eq!(news(&mut conversation, &messages), [0, 1, 2]);
+    assert!(news(&mut conversation, &messages).is_empty());
     messages.push(message("new"));
     messages.push(message("newer"));
-    assert_eq!(news(&mut conversation, &messages), (3, messages[3..].to_vec()));
+    assert_eq!(news(&mut conversation, &messages), [3, 4]);
 }
 
 #[test]
-fn a_change_in_the_last_messages_brings_only_those_back() {
+fn a_change_brings_nothing_back_but_itself() {
     let mut conversation = Conversation::default();
     let mut messages: Vec<String> = (0..20).map(|n| message(&n.to_string())).collect();
     news(&mut conversation, &messages);
     // A cache mark moves from one message to another.
     messages[18] = message("18, changed");
     messages.push(message("20"));
-    assert_eq!(news(&mut conversation, &messages), (18, messages[18..].to_vec()));
+    assert_eq!(news(&mut conversation, &messages), [18, 20]);
+    messages[5] = message("an old result was dropped");
+    assert_eq!(news(&mut conversation, &messages), [5]);
 }
 
 #[test]
-fn a_change_far_back_brings_back_what_follows_it() {
+fn messages_that_moved_up_are_new_in_their_places() {
     let mut conversation = Conversation::default();
-    let mut messages: Vec<String> = Vec::new();
-    for n in 0..60 {
-        messages.push(message(&n.to_string()));
-        news(&mut conversation, &messages);
+    let mut messages: Vec<String> = (0..20).map(|n| message(&n.to_string())).collect();
+    news(&mut conversation, &messages);
+    messages.remove(15);
+    assert_eq!(news(&mut conversation, &messages), all(15..19));
+}
+
+#[test]
+fn a_history_that_goes_back_to_its_beginning_tells_only_what_comes_next() {
+    let mut conversation = Conversation::default();
+    let mut messages = long(60);
+    news(&mut conversation, &messages);
+    for n in 0..40 {
+        messages.extend([message(&format!("call {n}")), message(&format!("result {n}"))]);
+        assert_eq!(news(&mut conversation, &messages).len(), 2);
     }
-    messages[45] = message("an old result was dropped");
-    let (first, fresh) = news(&mut conversation, &messages);
-    assert!((30..=45).contains(&first), "{first}");
-    assert_eq!(fresh, messages[first..]);
+    messages.truncate(60);
+    messages.push(message("next"));
+    assert_eq!(news(&mut conversation, &messages), [60]);
 }
 
 /// A conversation too long to be hashed from end to end.
@@ -62,8 +79,8 @@ fn long(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_long_history_that_moved_is_read_again_from_there() {
-    for (at, text) in [(5, "an old result was dropped"), (60, "longer than before, by a little"), (117, "")] {
+fn in_a_long_history_that_moved_only_the_change_is_new() {
+    for (at, text) in [(65, "an old result was dropped"), (60, "longer than before, by a little"), (117, "")] {
         let mut conversation = Conversation::default();
         let mut messages: Vec<String> = Vec::new();
         for next in long(120) {
@@ -71,10 +88,8 @@ fn a_long_history_that_moved_is_read_again_from_there() {
             news(&mut conversation, &messages);
         }
         messages[at] = message(text);
-        let (first, fresh) = news(&mut conversation, &messages);
-        assert!(first <= at.max(120 - RECENT), "{first} {at}");
-        assert_eq!(fresh, messages[first..]);
-        assert_eq!(news(&mut conversation, &messages).1.len(), 0);
+        assert_eq!(news(&mut conversation, &messages), [at]);
+        assert!(news(&mut conversation, &messages).is_empty());
     }
 }
 
@@ -86,7 +101,7 @@ fn an_old_message_that_changed_in_its_place_brings_nothing_new() {
     let (before, after) = messages[40].split_at(500);
     messages[40] = format!("{before}{}", after.replacen("word", "term", 10));
     messages.push(message("new"));
-    assert_eq!(news(&mut conversation, &messages), (120, messages[120..].to_vec()));
+    assert_eq!(news(&mut conversation, &messages), [120]);
 }
 
 #[test]
@@ -95,8 +110,7 @@ fn a_long_last_message_with_another_word_in_it_is_new() {
     for attempt in ["attempt 1", "attempt 2"] {
         let text = format!("{}{attempt}{}", "before ".repeat(70), "after ".repeat(3000));
         let messages = [long(5), vec![message(&text)]].concat();
-        let (_, fresh) = news(&mut conversation, &messages);
-        assert_eq!(fresh.last(), messages.last(), "{attempt}");
+        assert_eq!(news(&mut conversation, &messages).last(), Some(&5), "{attempt}");
     }
 }
 
@@ -119,16 +133,15 @@ fn a_request_that_breaks_off_changes_nothing_of_what_is_known() {
     news(&mut conversation, &messages);
     let broken = String::from_utf8(body(&messages)).expect("text").replace("\"m\"", "\"x\"");
     assert!(conversation.read(Api::Chat, &broken.as_bytes()[..broken.len() / 2]).is_none());
-    assert_eq!(news(&mut conversation, &messages), (3, Vec::new()));
+    assert!(news(&mut conversation, &messages).is_empty());
 }
 
 #[test]
 fn a_long_conversation_met_for_the_first_time_tells_its_recent_past() {
     let mut conversation = Conversation::default();
     let messages: Vec<String> = (0..500).map(|n| message(&n.to_string())).collect();
-    let (first, fresh) = news(&mut conversation, &messages);
-    assert_eq!((first, fresh.len()), (436, 64));
-    assert_eq!(news(&mut conversation, &messages).1.len(), 0);
+    assert_eq!(news(&mut conversation, &messages), all(436..500));
+    assert!(news(&mut conversation, &messages).is_empty());
 }
 
 #[test]
@@ -148,38 +161,51 @@ fn strange_shapes_are_told_apart_from_short_ones() {
         assert!(Conversation::default().read(Api::Chat, strange.as_bytes()).is_none(), "{strange}");
     }
     let text = Conversation::default().read(Api::Responses, br#"{"input":"Fix it","model":"m"}"#).unwrap();
-    assert_eq!(text.messages, vec![9..17; 1]);
+    assert_eq!(text.messages, [Fresh { place: 0, range: 9..17 }]);
 }
 
 proptest! {
-    /// However a conversation grows and changes, what is new begins at or before the first difference,
-    /// and never skips anything.
+    /// However a conversation grows and changes, nothing new is missed in its last messages, and nothing is told twice in
+    /// its place.
     #[test]
-    fn nothing_new_is_missed(
-        steps in prop::collection::vec((0usize..6, any::<prop::sample::Index>(), any::<bool>()), 1..30),
+    fn all_that_is_new_is_told_once(
+        steps in prop::collection::vec((0usize..6, any::<prop::sample::Index>(), 0..4), 1..60),
         words in prop_oneof![Just(0usize), 1usize..400],
     ) {
         let mut conversation = Conversation::default();
         let mut messages = vec![message("start")];
         let mut before: Vec<String> = Vec::new();
+        let mut told: Vec<Option<String>> = Vec::new();
         for (step, (more, at, change)) in steps.into_iter().enumerate() {
             for n in 0..more {
                 messages.push(message(&format!("{step}.{n} {}", "word ".repeat(words))));
             }
-            if change {
-                let at = at.index(messages.len());
-                let mut changed = message(&format!("changed in {step}"));
-                // What keeps its place may change unseen.
-                if changed.len() == messages[at].len() {
-                    changed = message(&format!("changed again in {step}"));
+            let at = at.index(messages.len());
+            match change {
+                0 => {
+                    let mut changed = message(&format!("changed in {step}"));
+                    // What keeps its place may change unseen.
+                    if changed.len() == messages[at].len() {
+                        changed = message(&format!("changed again in {step}"));
+                    }
+                    messages[at] = changed;
                 }
-                messages[at] = changed;
+                1 if messages.len() > 1 => drop(messages.remove(at)),
+                2 => messages.truncate(at + 1),
+                _ => {}
             }
-            let (first, fresh) = news(&mut conversation, &messages);
-            let same = before.iter().zip(&messages).take_while(|(a, b)| a == b).count();
-            let recent = messages.len().saturating_sub(64);
-            prop_assert!(first <= same.max(recent), "{first} {same}");
-            prop_assert_eq!(&fresh, &messages[first..]);
+            let fresh = news(&mut conversation, &messages);
+            for place in messages.len().saturating_sub(RECENT)..messages.len() {
+                if before.get(place) != messages.get(place) && told.get(place).and_then(Option::as_ref) != messages.get(place) {
+                    prop_assert!(fresh.contains(&place), "{place} in {step}");
+                }
+            }
+            told.truncate(messages.len());
+            told.resize(messages.len(), None);
+            for place in fresh {
+                prop_assert_ne!(told[place].as_ref(), Some(&messages[place]), "{} in {}", place, step);
+                told[place] = Some(messages[place].clone());
+            }
             prop_assert!(conversation.checkpoints.len() <= CHECKPOINTS);
             before.clone_from(&messages);
         }
@@ -196,6 +222,5 @@ fn a_message_that_grew_is_another_one() {
     let mut conversation = Conversation::default();
     conversation.read(Api::Messages, br#"{"messages":[2]}"#).expect("a conversation");
     let news = conversation.read(Api::Messages, br#"{"messages":[22]}"#).expect("a conversation");
-    let whole = 13..15;
-    assert_eq!((news.messages.first(), news.messages.len()), (Some(&whole), 1));
+    assert_eq!(news.messages, [Fresh { place: 0, range: 13..15 }]);
 }

@@ -11,7 +11,7 @@ struct Message<'a> {
     #[serde(borrow)]
     role: Cow<'a, str>,
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Content<'a>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCall<'a>>>,
     #[serde(borrow, default)]
@@ -38,12 +38,11 @@ struct Function<'a> {
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
     let Ok(message) = serde_json::from_slice::<Message<'a>>(message) else { return false };
-    let content = message.content.unwrap_or_default();
     match &*message.role {
-        "user" => content.texts(&mut |text| each(Item::Prompt { text })),
+        "user" => message.content.texts(&mut |text| each(Item::Prompt { text })),
         "tool" | "function" => {
             let call = message.tool_call_id.unwrap_or_default();
-            each(Item::Result { call, text: content.joined(), failed: false });
+            each(Item::Result { call, text: message.content.joined(), failed: false });
         }
         "assistant" => {
             for call in message.tool_calls.unwrap_or_default() {

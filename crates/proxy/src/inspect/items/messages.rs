@@ -30,7 +30,7 @@ struct Block<'a> {
     #[serde(borrow, default)]
     tool_use_id: Cow<'a, str>,
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Content<'a>,
     #[serde(default)]
     is_error: bool,
 }
@@ -55,7 +55,7 @@ pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> boo
                 each(Item::Call { id: block.id, name: block.name, input });
             }
             "tool_result" => {
-                let text = block.content.unwrap_or_default().joined();
+                let text = block.content.joined();
                 each(Item::Result { call: block.tool_use_id, text, failed: block.is_error });
             }
             _ => {}

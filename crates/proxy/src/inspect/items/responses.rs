@@ -14,7 +14,7 @@ struct Entry<'a> {
     #[serde(borrow, default)]
     role: Cow<'a, str>,
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Content<'a>,
     #[serde(borrow, default)]
     call_id: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -26,7 +26,7 @@ struct Entry<'a> {
     #[serde(borrow, default)]
     action: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    output: Option<Content<'a>>,
+    output: Content<'a>,
 }
 
 pub(super) fn read<'a>(entry: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
@@ -39,7 +39,7 @@ pub(super) fn read<'a>(entry: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool 
     let Ok(entry) = serde_json::from_slice::<Entry<'a>>(entry) else { return false };
     match &*entry.kind {
         "" | "message" if entry.role == "user" => {
-            entry.content.unwrap_or_default().texts(&mut |text| each(Item::Prompt { text }));
+            entry.content.texts(&mut |text| each(Item::Prompt { text }));
         }
         "function_call" => {
             each(Item::Call { id: entry.call_id, name: entry.name, input: Input::Text(entry.arguments) });
@@ -52,7 +52,7 @@ pub(super) fn read<'a>(entry: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool 
             each(Item::Call { id: entry.call_id, name: Cow::Borrowed("local_shell"), input });
         }
         kind if kind.ends_with("_call_output") => {
-            let text = entry.output.unwrap_or_default().joined();
+            let text = entry.output.joined();
             each(Item::Result { call: entry.call_id, text, failed: false });
         }
         _ => {}

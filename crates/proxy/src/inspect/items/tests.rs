@@ -28,6 +28,9 @@ fn chat() {
     assert_eq!(told(Api::Chat, result), [r#"result call_1 false "running\n<shellId: 0 completed with exit code 3>""#]);
     let parts = r#"{"role":"user","content":[{"type":"text","text":"one"},{"type":"image_url","image_url":{}},{"type":"text","text":"two"}]}"#;
     assert_eq!(told(Api::Chat, parts), [r#"prompt "one""#, r#"prompt "two""#]);
+    for nothing in ["null", "7", "true", r#"{"text":"one"}"#, r#"["one"]"#, r#"[{"text":null}]"#, r#"[{"type":"x"}]"#] {
+        assert!(told(Api::Chat, &format!(r#"{{"role":"user","content":{nothing}}}"#)).is_empty(), "{nothing}");
+    }
     assert!(told(Api::Chat, r#"{"role":"system","content":"You are"}"#).is_empty());
 }
 

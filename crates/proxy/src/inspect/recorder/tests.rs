@@ -122,7 +122,7 @@ fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
             plan: None,
         });
         let body = format!(r#"{{"role":"user","content":"{said}"}}"#);
-        let news = News::copy(body.as_bytes(), std::slice::from_ref(&(0..body.len())), 0, false);
+        let news = News::copy(body.as_bytes(), vec![Fresh { place: 0, range: 0..body.len() }], false);
         recorder.note(Note::Asked { asked, news: Some(news), verdict: None });
     }
     recorder.settle(Duration::from_secs(30));

@@ -1,0 +1,41 @@
+//! What the last messages of a conversation said, each in its place.
+
+use std::collections::VecDeque;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// How many messages are remembered: a kilobyte for each conversation.
+const KEPT: usize = 256;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard {
+    /// Place of the first one that is remembered.
+    first: usize,
+    /// Half a hash is enough to tell what one message said from what it says now.
+    hashes: VecDeque<u32>,
+}
+
+impl Heard {
+    /// Hears the messages from the place `first` on, up to the end of the conversation, and tells of each whether it is
+    /// another one than was heard before in its place.
+    pub(super) fn hear<'b>(&mut self, first: usize, messages: impl Iterator<Item = &'b [u8]>) -> Vec<bool> {
+        let now: Vec<u32> = messages.map(|message| xxh3_64(message) as u32).collect();
+        let unheard = now.iter().zip(first..).map(|(hash, place)| self.at(place) != Some(*hash)).collect();
+        match first.checked_sub(self.first).filter(|before| *before <= self.hashes.len()) {
+            Some(before) => self.hashes.truncate(before),
+            None => {
+                self.hashes.clear();
+                self.first = first;
+            }
+        }
+        self.hashes.extend(now);
+        let surplus = self.hashes.len().saturating_sub(KEPT);
+        self.hashes.drain(..surplus);
+        self.first += surplus;
+        unheard
+    }
+
+    fn at(&self, place: usize) -> Option<u32> {
+        self.hashes.get(place.checked_sub(self.first)?).copied()
+    }
+}
