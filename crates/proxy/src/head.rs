@@ -48,7 +48,9 @@ pub(crate) enum BadHead {
 #[derive(Clone, Copy, Debug, Default)]
 struct Hop {
     length: Option<u64>,
+    /// The body comes in chunks, whatever is in them.
     chunked: bool,
+    /// It is packed for this hop.
     other_coding: bool,
     close: bool,
     keep_alive: bool,
@@ -74,8 +76,11 @@ impl Hop {
                     if hop.chunked || hop.other_coding {
                         return Err(BadHead::Ambiguous("it has two Transfer-Encoding lines"));
                     }
-                    hop.chunked = line.value.eq_ignore_ascii_case(b"chunked");
-                    hop.other_coding = !hop.chunked;
+                    let is_chunked = |coding: &&[u8]| coding.eq_ignore_ascii_case(b"chunked");
+                    // Only the last coding says where the body ends; chunks in chunks are nothing.
+                    hop.chunked = tokens(line.value).last().is_some_and(|last| is_chunked(&last))
+                        && tokens(line.value).filter(is_chunked).count() == 1;
+                    hop.other_coding = !line.value.eq_ignore_ascii_case(b"chunked");
                 }
                 _ => {}
             }

@@ -335,7 +335,11 @@ impl Turn {
     pub(crate) fn answer_begins(&mut self, status: u16, kind: &str, encoding: Option<&str>, charge: Charge) {
         if let Some(asked) = &self.asked {
             let chant = self.inspector.chant;
-            self.reader = Some(Box::new(Reader::new(self.api, status, kind, encoding, chant, charge)));
+            let reader = Reader::new(self.api, status, kind, encoding, chant, charge);
+            if reader.is_blind() {
+                self.inspector.lock().note_unreadable(self.api, kind, encoding);
+            }
+            self.reader = Some(Box::new(reader));
             self.allowance = self.inspector.judge.allowance(&asked.session, asked.model.as_deref());
         }
     }

@@ -277,15 +277,16 @@ impl Download {
             }
         } else {
             let framing = head.framing(if self.headless { "HEAD" } else { "" });
-            self.closing |= framing == Framing::UntilClose;
-            self.reusable = head.keep_alive() && framing != Framing::UntilClose;
+            let goes_on = framing != Framing::UntilClose && head.has_a_plain_end();
+            self.closing |= !goes_on;
+            self.reusable = head.keep_alive() && goes_on;
             head.relay(self.closing, &mut self.head);
             let framer = Framer::new(framing);
             self.shown = framer;
             self.untold = Some(Told {
                 status: head.status,
                 kind: head.header("content-type").unwrap_or_default().to_owned(),
-                encoding: head.header("content-encoding").map(str::to_owned),
+                encoding: head.encoding(),
             });
             self.state = match head.status {
                 101 => State::Done(End::Upgraded),

@@ -1,6 +1,6 @@
 //! The head of an answer.
 
-use super::{BadHead, Framing, Hop, Keep, MAX_BYTES, Room, copy_lines, is};
+use super::{BadHead, Framing, Hop, Keep, MAX_BYTES, Room, copy_lines, is, tokens};
 
 /// An answer's head, borrowed from the bytes it was read from.
 #[derive(Debug)]
@@ -57,6 +57,23 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
     /// Whether the upstream takes another request on this connection.
     pub(crate) fn keep_alive(&self) -> bool {
         self.minor == 1 && !self.hop.close
+    }
+
+    /// Whether everybody finds the same end of the body. One that is packed for this hop has confused many.
+    pub(crate) fn has_a_plain_end(&self) -> bool {
+        !self.hop.other_coding
+    }
+
+    /// How the body is packed, for whoever asked or for this hop only: what was done last stands last.
+    pub(crate) fn encoding(&self) -> Option<String> {
+        let of = |name: &'static str| self.lines.iter().filter(move |line| is(line.name, name));
+        let codings = of("content-encoding").chain(of("transfer-encoding")).flat_map(|line| tokens(line.value));
+        let codings: Vec<_> = codings
+            .filter(|coding| !coding.eq_ignore_ascii_case(b"identity"))
+            .filter(|coding| !(self.hop.chunked && coding.eq_ignore_ascii_case(b"chunked")))
+            .map(String::from_utf8_lossy)
+            .collect();
+        (!codings.is_empty()).then(|| codings.join(", "))
     }
 
     /// The value of the first line of this name, if it is text.

@@ -120,6 +120,31 @@ fn the_end_of_an_answer_depends_on_question_and_status() {
 }
 
 #[test]
+fn only_the_last_coding_says_where_an_answer_ends_and_all_of_them_how_it_is_packed() {
+    let read = |lines: &str| {
+        let raw = format!("HTTP/1.1 200 OK\r\n{lines}\r\n");
+        let mut room = Room::new();
+        let head = ResponseHead::parse(raw.as_bytes(), &mut room).unwrap().unwrap();
+        (head.framing("POST"), head.encoding(), head.has_a_plain_end())
+    };
+    let packed = |encoding: &str| Some(encoding.to_owned());
+    for (lines, framing, encoding, plain) in [
+        ("Transfer-Encoding: Chunked\r\n", Framing::Chunked, None, true),
+        ("Transfer-Encoding: chunked\r\nContent-Encoding: br\r\n", Framing::Chunked, packed("br"), true),
+        ("Content-Encoding: identity\r\n", Framing::UntilClose, None, true),
+        ("Transfer-Encoding: gzip, chunked\r\n", Framing::Chunked, packed("gzip"), false),
+        ("Transfer-Encoding: gzip,chunked\r\nContent-Encoding: br\r\n", Framing::Chunked, packed("br, gzip"), false),
+        ("Content-Encoding: gzip\r\nContent-Encoding: br\r\n", Framing::UntilClose, packed("gzip, br"), true),
+        ("Transfer-Encoding: identity\r\n", Framing::UntilClose, None, false),
+        ("Transfer-Encoding: gzip\r\n", Framing::UntilClose, packed("gzip"), false),
+        ("Transfer-Encoding: chunked, gzip\r\n", Framing::UntilClose, packed("chunked, gzip"), false),
+        ("Transfer-Encoding: chunked, chunked\r\n", Framing::UntilClose, packed("chunked, chunked"), false),
+    ] {
+        assert_eq!(read(lines), (framing, encoding, plain), "{lines}");
+    }
+}
+
+#[test]
 fn the_last_answer_says_so() {
     assert_eq!(response("HTTP/1.0 200 OK\r\n\r\n", "GET", true).1, "HTTP/1.0 200 OK\r\nconnection: close\r\n\r\n");
 }

@@ -165,6 +165,11 @@ impl Reader {
         self.chant.look(&mut self.answered.voices);
     }
 
+    /// Whether nothing of the answer can be read.
+    pub(crate) fn is_blind(&self) -> bool {
+        matches!(self.form, Form::Blind)
+    }
+
     /// What has come so far.
     pub(crate) fn so_far(&self) -> &Answered {
         &self.answered
@@ -202,13 +207,18 @@ impl Reader {
     pub(crate) fn finish(mut self, whole: bool) -> (Answered, Option<ChantFinding>) {
         let Self { api, form, decoded, answered, .. } = &mut self;
         decoded.finish(&mut |bytes| form.take(*api, bytes, answered));
-        if let Form::Plain(body) = &self.form {
-            if self.status >= 400 {
-                self.answered.failure = Some(Failure::read(self.status, body));
-            } else if whole {
-                read_plain(self.api, body, &mut self.answered);
-                self.chant.look(&mut self.answered.voices);
-            }
+        if self.status >= 400 {
+            let failure = match &self.form {
+                Form::Plain(body) => Failure::read(self.status, body),
+                // That it failed is known, whatever it says.
+                Form::Stream(_) | Form::Blind => self.answered.failure.take().unwrap_or_default(),
+            };
+            self.answered.failure = Some(Failure { status: self.status, ..failure });
+        } else if let Form::Plain(body) = &self.form
+            && whole
+        {
+            read_plain(self.api, body, &mut self.answered);
+            self.chant.look(&mut self.answered.voices);
         }
         // Who stopped reading on the way has not seen the end.
         self.answered.complete |= whole && !matches!(self.form, Form::Blind);

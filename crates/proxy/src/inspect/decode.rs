@@ -55,7 +55,7 @@ impl std::fmt::Debug for Decoded {
 }
 
 impl Decoded {
-    /// For a `Content-Encoding`; `None` when we cannot read it.
+    /// For an encoding; `None` when we cannot read it.
     pub(crate) fn new(encoding: Option<&str>) -> Option<Self> {
         match encoding.map(|encoding| encoding.trim().to_ascii_lowercase()).as_deref() {
             None | Some("" | "identity") => Some(Self::Plain),

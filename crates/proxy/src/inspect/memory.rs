@@ -19,6 +19,8 @@ pub(super) struct Memory {
     pub(super) beginnings: Beginnings,
     /// Shapes we could not read, noted once each.
     strange: Vec<(Api, &'static str)>,
+    /// Kinds and encodings of answers we could not read, noted once each.
+    unreadable: Vec<(String, Option<String>)>,
     /// Sessions with a refused request since they last went on.
     pub(super) refused: VecDeque<SessionKey>,
 }
@@ -67,6 +69,21 @@ impl Memory {
         if !self.strange.contains(&(api, agent)) {
             self.strange.push((api, agent));
             tracing::warn!(?api, agent, "requests of a shape that is not known pass unread; this is said once");
+        }
+    }
+
+    pub(super) fn note_unreadable(&mut self, api: Api, kind: &str, encoding: Option<&str>) {
+        // Whoever makes up a new one with every answer is not worth the memory.
+        const KEPT: usize = 64;
+        let is_known = |known: &(String, Option<String>)| known.0 == kind && known.1.as_deref() == encoding;
+        if self.unreadable.len() < KEPT && !self.unreadable.iter().any(is_known) {
+            tracing::warn!(
+                ?api,
+                kind,
+                encoding,
+                "answers of this kind, packed like this, pass unread; this is said once"
+            );
+            self.unreadable.push((kind.to_owned(), encoding.map(str::to_owned)));
         }
     }
 }

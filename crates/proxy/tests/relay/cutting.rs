@@ -123,6 +123,39 @@ async fn payload(client: &mut Peer) -> Vec<u8> {
     }
 }
 
+/// By the book for those who offer it with `TE`, which nobody does here: only a confused server packs for one hop.
+#[tokio::test]
+async fn an_answer_that_is_packed_for_the_hop_is_read_and_passed_on_as_it_is() {
+    let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n";
+    let end = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let text = format!("{}{delta}{end}", CALL.replace("tool_use", "text"));
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let packed = Gzip(gzip).pack(&text);
+    let body = [format!("{:x}\r\n", packed.len()).as_bytes(), &packed, b"\r\n0\r\n\r\n"].concat();
+    for (codings, is_read) in [("gzip, chunked", true), ("GZip , Chunked", true), ("br, gzip, chunked", false)] {
+        let bench = bench().await;
+        let mut client = bench.client().await;
+        let head = EVENTS.replace("chunked", codings);
+        let mut upstream = streaming(&bench, &mut client, &head).await;
+        upstream.send(&body).await;
+        assert_eq!(client.read_exactly(body.len()).await, body, "{codings}");
+        // Both ends are told where it ends, however they read the codings.
+        client.closed().await;
+        upstream.closed().await;
+        drop(client);
+        let mut next = bench.client().await;
+        let mut upstream = streaming(&bench, &mut next, &EVENTS.replace("200 OK", "529 Overloaded")).await;
+        upstream.send("2\r\n{}\r\n0\r\n\r\n").await;
+        let failed = |event: &Event| matches!(event.body, Body::ModelFailed(_));
+        let events = bench.judge.heard(|events| events.iter().any(failed)).await;
+        let said = events.iter().find_map(|event| match &event.body {
+            Body::ModelAnswered(answer) => Some(answer.text.to_string()),
+            _ => None,
+        });
+        assert_eq!(said.as_deref(), is_read.then_some("Hi"), "{codings}");
+    }
+}
+
 #[tokio::test]
 async fn a_compressed_answer_is_cut_and_unpacks_to_a_proper_end() {
     let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

@@ -151,6 +151,19 @@ fn failures_are_read_in_every_shape() {
 }
 
 #[test]
+fn a_failure_is_one_however_it_is_written_and_packed() {
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let failure = |encoding| {
+        let mut reader = Reader::new(Api::Messages, 529, "text/event-stream", encoding, None, charge());
+        reader.feed(error.as_bytes());
+        let failure = reader.finish(true).0.failure.unwrap();
+        (failure.status, failure.message)
+    };
+    assert_eq!(failure(None), (529, "Overloaded".to_owned()));
+    assert_eq!(failure(Some("sdch")), (529, String::new()), "nobody can read why");
+}
+
+#[test]
 fn an_error_in_the_middle_of_a_stream_is_a_failure() {
     let stream = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let failure = read(Api::Messages, &[stream.as_bytes()]).failure.unwrap();
