@@ -25,7 +25,7 @@ use download::{Download, DownloadError, Downloaded, End};
 use upload::{UploadError, Uploaded};
 
 /// How long an upstream may answer at once. To look at a request before would be in the way of its answer: one from the
-/// same machine may be there before the looking is done. Then the request is looked at when its answer has gone on.
+/// same machine may be there before the looking is done. Then both are looked at when the answer has gone on.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// One request and its answer, while they are on their way.
@@ -36,12 +36,22 @@ pub(crate) struct Exchange<'a> {
     link: Link,
     up: Upload,
     down: Download,
-    /// Whoever looks on.
-    turn: Option<Turn>,
+    turn: Onlooker,
     /// The request is on its way and has not been looked at yet.
     unread: bool,
     /// The upstream takes no more of the request.
     deaf: bool,
+}
+
+/// Whoever looks on. An answer that nobody ended broke off.
+struct Onlooker(Option<Turn>);
+
+impl Drop for Onlooker {
+    fn drop(&mut self) {
+        if let Some(turn) = &mut self.0 {
+            turn.answer_ends(false);
+        }
+    }
 }
 
 /// What an exchange waits for beside its bytes. It is kept from one exchange of a connection to the next.
@@ -122,7 +132,7 @@ impl<'a> Exchange<'a> {
         asked: Asked,
     ) -> Self {
         let down = Download::new(asked, client.buffers());
-        Self { client, beside, upstream, link, up, down, turn, unread: false, deaf: false }
+        Self { client, beside, upstream, link, up, down, turn: Onlooker(turn), unread: false, deaf: false }
     }
 
     /// Moves both directions until the answer is complete. `reused` tells that the upstream may have
@@ -132,14 +142,14 @@ impl<'a> Exchange<'a> {
         loop {
             match poll_fn(|cx| self.poll(cx)).await {
                 Ok(Moved::Held) => {
-                    if let Some(mut turn) = self.turn.take() {
+                    if let Some(mut turn) = self.turn.0.take() {
                         // Who only has to be asked began when there was nothing to ask; to send a request again that
                         // can no longer be would be the worse.
                         if turn.is_held(self.up.payload().as_deref()) && (self.up.can_begin_again() || turn.is_barred())
                         {
                             return Err(Failure::Held(self.up, Box::new(turn)));
                         }
-                        self.turn = Some(turn);
+                        self.turn.0 = Some(turn);
                         self.unread = true;
                         self.beside.leisure.set(AT_ONCE);
                     }
@@ -154,7 +164,7 @@ impl<'a> Exchange<'a> {
                         Err(trouble) => return Err(Failure::Upstream(trouble, self.up)),
                     }
                 }
-                Err(Stop::Stopped) if self.down.end_if_due(&mut self.turn) => {}
+                Err(Stop::Stopped) if self.ends() => {}
                 Err(stop) => return Err(self.failure(stop)),
             }
         }
@@ -170,12 +180,9 @@ impl<'a> Exchange<'a> {
             }
         }
         loop {
-            match self.down.poll(cx, self.client, &mut self.link, &mut self.turn) {
-                Poll::Ready(Ok(Downloaded::Begun)) => {
-                    // Whoever looks at the answer has to know the question first.
-                    self.read();
-                    self.down.tell(&mut self.turn);
-                }
+            match self.down.poll(cx, self.client, &mut self.link, &mut self.turn.0) {
+                Poll::Ready(Ok(Downloaded::Begun)) => self.begin(),
+                Poll::Ready(Ok(Downloaded::Behind)) => self.read(),
                 Poll::Ready(Ok(Downloaded::Ended(end))) => return Poll::Ready(Ok(Moved::Answered(end))),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(Stop::Down(error))),
                 Poll::Pending => break,
@@ -187,7 +194,7 @@ impl<'a> Exchange<'a> {
         if (self.up.is_complete() || self.deaf) && self.client.poll_gone(cx).is_ready() {
             return Poll::Ready(Err(Stop::Up(UploadError::ClientGone)));
         }
-        while let Some(turn) = &self.turn {
+        while let Some(turn) = &self.turn.0 {
             let bell = self.beside.bell.get_or_insert_with(|| turn.changed());
             if bell.as_mut().poll(cx).is_pending() {
                 break;
@@ -203,17 +210,43 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// The answer has begun. Whoever looks at it has to know the question first; if nobody does and the question is short,
+    /// both can wait until the upstream takes its time, or all is over.
+    fn begin(&mut self) {
+        let may_wait = self.unread && self.up.is_short() && self.turn.0.as_ref().is_some_and(Turn::may_put_by);
+        if !may_wait {
+            self.read();
+        }
+        match (&mut self.turn.0, self.down.opening()) {
+            (Some(turn), Some((opening, charge))) if may_wait => turn.put_by(opening, charge),
+            (Some(turn), Some((opening, charge))) => turn.answer_begins(&opening, charge),
+            _ => {}
+        }
+    }
+
+    /// Whether an answer that has begun can be ended properly. Only whoever has looked at it can tell.
+    fn ends(&mut self) -> bool {
+        if self.down.has_begun() {
+            self.read();
+        }
+        self.down.end_if_due(&mut self.turn.0)
+    }
+
+    /// Looks at the request, and at what has come of its answer, if nobody has yet.
     fn read(&mut self) {
         if std::mem::take(&mut self.unread)
-            && let Some(turn) = &mut self.turn
+            && let Some(turn) = &mut self.turn.0
         {
             turn.observe(self.up.payload().as_deref());
+            turn.catch_up();
         }
     }
 
     fn finish(mut self, end: End) -> Next {
-        if let Some(turn) = &mut self.turn {
-            turn.answer_ends(true);
+        match self.turn.0.take() {
+            Some(turn) if self.unread => turn.hand_over(self.up.payload()),
+            Some(mut turn) => turn.answer_ends(true),
+            None => {}
         }
         match end {
             End::Upgraded => {
@@ -233,11 +266,11 @@ impl<'a> Exchange<'a> {
 
     fn failure(mut self, stop: Stop) -> Failure {
         // What was asked is worth knowing, whatever became of it.
-        if self.up.is_sent() {
+        if self.up.is_sent() || self.down.has_begun() {
             self.read();
         }
         if matches!(stop, Stop::Stopped) {
-            return match self.turn.take() {
+            return match self.turn.0.take() {
                 Some(mut turn) if !self.down.has_begun() => {
                     turn.revoke();
                     Failure::Held(self.up, Box::new(turn))

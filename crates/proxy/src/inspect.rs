@@ -2,7 +2,8 @@
 //!
 //! A [`Turn`] goes along with one request and its answer. Before the last piece of the request is
 //! let go, it only answers from memory whether the session is held. The request is looked at when its
-//! upstream takes its time over it, or else when the answer has gone on; answers are, as they pass.
+//! upstream takes its time over it, and from then on its answer as it passes. What is over before that
+//! is looked at by the recorder: then nothing of it is in the way of the next bytes.
 
 mod answer;
 mod api;
@@ -14,6 +15,7 @@ mod facts;
 mod fuzz;
 mod identity;
 mod items;
+mod look;
 mod memory;
 mod mint;
 mod nudge;
@@ -23,9 +25,11 @@ mod scan;
 pub(crate) use cut::Cut;
 #[cfg(fuzzing)]
 pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
+pub(crate) use look::Opening;
 pub(crate) use mint::now;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use belay_agents::wire::{Dialect, Head};
@@ -36,20 +40,17 @@ use tokio::sync::oneshot;
 use crate::buffer::Charge;
 use crate::judge::{Allowance, Judge, Later, Standing};
 use crate::words;
-use answer::{Question, Reader, question_tokens};
-use api::{Api, Asks};
+use api::Asks;
 use facts::Asked;
 use identity::Who;
-use memory::Memory;
+use look::{Eyes, Look, Passed, PutBy};
 use mint::new_id;
-use recorder::{News, Note, Recorder};
+use recorder::{Note, Recorder};
 
 /// Looks at all requests.
 pub(crate) struct Inspector {
-    judge: Arc<dyn Judge>,
+    eyes: Arc<Eyes>,
     recorder: Recorder,
-    memory: Mutex<Memory>,
-    chant: Option<ChantRules>,
 }
 
 impl std::fmt::Debug for Inspector {
@@ -61,7 +62,7 @@ impl std::fmt::Debug for Inspector {
 impl Inspector {
     pub(crate) fn new(judge: Arc<dyn Judge>, chant: Option<ChantRules>) -> std::io::Result<Self> {
         let recorder = Recorder::start(Arc::clone(&judge))?;
-        Ok(Self { judge, recorder, memory: Mutex::default(), chant })
+        Ok(Self { eyes: Arc::new(Eyes::new(judge, chant)), recorder })
     }
 
     /// Waits until all that was looked at is told, for so long at most.
@@ -77,22 +78,8 @@ impl Inspector {
     /// Goes along with a request, if it asks for a turn of a conversation.
     pub(crate) fn follow(self: &Arc<Self>, method: &str, head: &dyn Head, run: Option<&str>) -> Option<Turn> {
         let Asks::Turn(api) = Asks::of(method, head.path()) else { return None };
-        let who = Who::read(head, run);
-        let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
-        Some(Turn {
-            inspector: Arc::clone(self),
-            api,
-            model: api.model_in_path(head.path()).map(str::to_owned),
-            encoding: encoding.filter(|encoding| encoding != "identity"),
-            session: who.session.clone(),
-            who,
-            asked: None,
-            question: Question::default(),
-            reader: None,
-            cleared: false,
-            allowance: Allowance::default(),
-            cut: None,
-        })
+        let look = Look::new(&self.eyes, api, head, Who::read(head, run));
+        Some(Turn { inspector: Arc::clone(self), look, cleared: false, allowance: Allowance::default(), put_by: None })
     }
 }
 
@@ -100,49 +87,41 @@ impl Inspector {
 #[derive(Debug)]
 pub(crate) struct Turn {
     inspector: Arc<Inspector>,
-    api: Api,
-    who: Who,
-    model: Option<String>,
-    encoding: Option<String>,
-    session: Option<SessionKey>,
-    asked: Option<Arc<Asked>>,
-    /// What the question costs, as far as its body can tell.
-    question: Question,
-    reader: Option<Box<Reader>>,
+    look: Look,
     /// A verdict let this very request go.
     cleared: bool,
     /// What the answer may cost.
     allowance: Allowance,
-    /// Why the answer was cut off.
-    cut: Option<Cut>,
+    /// The answer so far, while nobody has looked at it.
+    put_by: Option<PutBy>,
 }
 
 impl Turn {
     pub(crate) fn dialect(&self) -> &'static dyn Dialect {
-        self.who.dialect
+        self.look.who.dialect
     }
 
     /// The session's own id, where it is known.
     pub(crate) fn session_id(&self) -> &str {
-        self.session.as_ref().map_or("", |session| &session.id)
+        self.look.session.as_ref().map_or("", |session| &session.id)
     }
 
     /// Whether Loop Watchdog's answers are expected.
     pub(crate) fn is_legacy(&self) -> bool {
-        self.who.legacy
+        self.look.who.legacy
     }
 
     /// How the session stands, for those who expect Loop Watchdog's answers.
     pub(crate) async fn legacy_status(&self) -> serde_json::Value {
-        match &self.session {
-            Some(session) if self.is_legacy() => self.inspector.judge.status(session).await,
+        match &self.look.session {
+            Some(session) if self.is_legacy() => self.inspector.eyes.judge.status(session).await,
             _ => serde_json::Value::Null,
         }
     }
 
     /// The session, where the head names it and it is nobody's sub-agent.
     pub(crate) fn main_session(&self) -> Option<&SessionKey> {
-        self.session.as_ref().filter(|_| self.who.sender.parent.is_none() && !self.who.sender.auxiliary)
+        self.look.session.as_ref().filter(|_| self.look.who.sender.parent.is_none() && !self.look.who.sender.auxiliary)
     }
 
     /// This request may go, whatever holds the session.
@@ -165,13 +144,8 @@ impl Turn {
         if self.cleared {
             return false;
         }
-        if self.session.is_none()
-            && let Some(body) = body
-        {
-            self.session = self.with_body(body, |turn, body| {
-                let mut memory = turn.inspector.lock();
-                turn.who.session(turn.api, body, &mut memory.beginnings)
-            });
+        if let Some(body) = body {
+            self.look.identify(body);
         }
         self.standing() != Standing::Free || self.is_unsettled()
     }
@@ -179,9 +153,9 @@ impl Turn {
     /// Whether an answer before, of this session or of one that shares its budget, may have used up the budget, and
     /// nobody has said so yet.
     fn is_unsettled(&self) -> bool {
-        let Some(session) = &self.session else { return false };
-        let Inspector { judge, recorder, .. } = &*self.inspector;
-        let allowance = judge.allowance(session, None);
+        let Some(session) = &self.look.session else { return false };
+        let Inspector { eyes, recorder } = &*self.inspector;
+        let allowance = eyes.judge.allowance(session, None);
         allowance.outdated
             || (allowance.shared && recorder.is_anything_unsettled())
             || (allowance.is_limited() && recorder.is_unsettled(session))
@@ -189,9 +163,9 @@ impl Turn {
 
     /// Whoever holds a session holds its sub-agents.
     fn standing(&self) -> Standing {
-        let of = |session: &SessionKey| self.inspector.judge.standing(session);
-        let own = self.session.as_ref().map_or(Standing::Free, of);
-        own.max(self.who.sender.parent.as_ref().map_or(Standing::Free, of))
+        let of = |session: &SessionKey| self.inspector.eyes.judge.standing(session);
+        let own = self.look.session.as_ref().map_or(Standing::Free, of);
+        own.max(self.look.who.sender.parent.as_ref().map_or(Standing::Free, of))
     }
 
     /// Whether the session was stopped for good.
@@ -201,38 +175,38 @@ impl Turn {
 
     /// Resolves when the session's standing may have changed.
     pub(crate) fn changed(&self) -> Later<()> {
-        self.inspector.judge.changed()
+        self.inspector.eyes.judge.changed()
     }
 
     /// Whether waiting for a person makes sense: the first time an incident holds a request back. Then
     /// the person has had their time, and whoever asks again should hear at once.
     pub(crate) fn may_wait(&self) -> bool {
-        let Some(session) = &self.session else { return false };
-        !self.inspector.lock().refused.contains(session)
+        let Some(session) = &self.look.session else { return false };
+        !self.inspector.eyes.lock().refused.contains(session)
     }
 
     /// The request was refused.
     pub(crate) fn refused(&mut self) {
-        if let Some(session) = &self.session {
-            self.inspector.lock().note_refused(session);
+        if let Some(session) = &self.look.session {
+            self.inspector.eyes.lock().note_refused(session);
         }
     }
 
     /// Looks at the body of a request that is on its way.
     pub(crate) fn observe(&mut self, body: Option<&[u8]>) {
-        if self.asked.is_none() {
+        if self.look.asked.is_none() {
             self.record(body, None);
         }
     }
 
     /// The body, unpacked, with a note for the agent in it, where that can be done.
     pub(crate) fn with_note(&self, body: &[u8], note: &str) -> Option<Vec<u8>> {
-        self.with_body(body, |turn, body| nudge::with_note(turn.api, body, note))
+        self.look.with_body(body, |look, body| nudge::with_note(look.api, body, note))
     }
 
     /// The note is on its way.
     pub(crate) fn delivered(&self, finding: &str) {
-        if let Some(asked) = &self.asked {
+        if let Some(asked) = &self.look.asked {
             let note = Note::Delivered { asked: Arc::clone(asked), finding: finding.to_owned(), at: now() };
             self.inspector.recorder.note(note);
         }
@@ -240,123 +214,81 @@ impl Turn {
 
     /// Looks at the body of a request that waits, and asks whether it may go. `None`: it is nobody's.
     pub(crate) fn ask(&mut self, body: Option<&[u8]>) -> Option<oneshot::Receiver<Verdict>> {
-        if self.asked.is_some() {
+        if self.look.asked.is_some() {
             return self.ask_again();
         }
         let (sender, receiver) = oneshot::channel();
         self.record(body, Some(sender));
-        self.asked.is_some().then_some(receiver)
+        self.look.asked.is_some().then_some(receiver)
     }
 
     /// The question once more: has a verdict changed meanwhile?
     pub(crate) fn ask_again(&mut self) -> Option<oneshot::Receiver<Verdict>> {
-        let asked = self.asked.as_ref()?;
+        let asked = self.look.asked.as_ref()?;
         let (sender, receiver) = oneshot::channel();
         // Asked under a new id: the same question twice would get the same answer twice.
         let mut again = Asked::clone(asked);
         again.request = new_id();
         again.at = now();
         let again = Arc::new(again);
-        self.asked = Some(Arc::clone(&again));
+        self.look.asked = Some(Arc::clone(&again));
         self.inspector.recorder.note(Note::Asked { asked: again, news: None, verdict: Some(sender) });
         Some(receiver)
     }
 
     fn record(&mut self, body: Option<&[u8]>, verdict: Option<oneshot::Sender<Verdict>>) {
-        let bytes = body.map_or(0, |body| body.len() as u64);
         let held = self.is_held(body);
-        if !held && let Some(session) = &self.session {
-            let mut memory = self.inspector.lock();
-            memory.refused.retain(|refused| refused != session);
-        }
-        let Some(session) = self.session.clone() else { return };
-        let read = body.and_then(|body| {
-            self.with_body(body, |turn, body| Some((question_tokens(body), turn.read(&session, body))))
-        });
-        let (tokens, news) = read.unwrap_or_default();
-        self.question.tokens = tokens;
-        let (fields, news) = news.unzip();
-        let offers_tools = fields.as_ref().is_none_or(|fields| fields.tools);
-        let auxiliary = self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools());
-        let plan = self.who.plan.clone();
-        let in_body = || self.with_body(body?, |_, body| identity::plan_in_body(body));
-        let plan = if held { plan.or_else(in_body) } else { plan };
-        let mut told = self.who.told.clone();
-        if session.agent == identity::LEGACY
-            && let Some(body) = body
-        {
-            self.with_body(body, |_, body| {
-                told.complete(body);
-                Some(())
-            });
-        }
-        let asked = Arc::new(Asked {
-            session,
-            parent: self.who.sender.parent.clone(),
-            dialect: self.who.dialect,
-            api: self.api,
-            request: new_id(),
-            at: now(),
-            auxiliary,
-            told,
-            version: self.who.sender.version.clone(),
-            model: fields.and_then(|fields| fields.model).or_else(|| self.model.clone()),
-            bytes,
-            account: self.who.account,
-            plan,
-        });
-        self.asked = Some(Arc::clone(&asked));
-        // A title or a summary carries a history of its own, which is no part of the conversation.
-        let news = news.filter(|_| !auxiliary);
-        self.inspector.recorder.note(Note::Asked { asked, news, verdict });
-    }
-
-    /// What is new in the body.
-    fn read(&self, session: &SessionKey, body: &[u8]) -> Option<(conversation::Fields, News)> {
-        let mut memory = self.inspector.lock();
-        let conversation = memory.conversation(session);
-        let Some(found) = conversation.read(self.api, body) else {
-            memory.note_strange(self.api, self.who.dialect.agent());
-            return None;
-        };
-        let news = News::copy(body, found.messages, found.afresh);
-        Some((found.fields, news))
-    }
-
-    /// Works on the body, unpacked if need be.
-    fn with_body<R>(&self, body: &[u8], work: impl FnOnce(&Self, &[u8]) -> Option<R>) -> Option<R> {
-        match &self.encoding {
-            None => work(self, body),
-            Some(encoding) => work(self, &decode::whole(encoding, body)?),
+        if let Some((asked, news)) = self.look.question(body, held, now()) {
+            self.inspector.recorder.note(Note::Asked { asked, news, verdict });
         }
     }
 
-    /// The answer begins.
-    pub(crate) fn answer_begins(&mut self, status: u16, kind: &str, encoding: Option<&str>, charge: Charge) {
-        if let Some(asked) = &self.asked {
-            let chant = self.inspector.chant;
-            let reader = Reader::new(self.api, status, kind, encoding, chant, charge);
-            if reader.is_blind() {
-                self.inspector.lock().note_unreadable(self.api, kind, encoding);
-            }
-            self.reader = Some(Box::new(reader));
-            self.allowance = self.inspector.judge.allowance(&asked.session, asked.model.as_deref());
+    /// The answer begins, and the request has been looked at.
+    pub(crate) fn answer_begins(&mut self, opening: &Opening, charge: Charge) {
+        self.look.begin(opening, charge);
+        if let Some(asked) = &self.look.asked {
+            self.allowance = self.inspector.eyes.judge.allowance(&asked.session, asked.model.as_deref());
+        }
+    }
+
+    /// Whether the answer may be put by: where there is a limit, each piece is weighed as it comes.
+    pub(crate) fn may_put_by(&self) -> bool {
+        let limited = |session| self.inspector.eyes.judge.allowance(session, None).is_limited();
+        !self.look.session.as_ref().is_some_and(limited)
+    }
+
+    /// The answer begins before anybody has looked at the request: it is put by.
+    pub(crate) fn put_by(&mut self, opening: Opening, charge: Charge) {
+        self.put_by = Some(PutBy::new(opening, charge));
+    }
+
+    /// Whether more was put by than should be.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.put_by.as_ref().is_some_and(PutBy::is_much)
+    }
+
+    /// Looks at what was put by of the answer, once the request has been looked at.
+    pub(crate) fn catch_up(&mut self) {
+        if let Some(PutBy { opening, bytes, charge, .. }) = self.put_by.take() {
+            self.answer_begins(&opening, charge);
+            self.look.feed(&bytes);
         }
     }
 
     /// The answer goes on.
     pub(crate) fn answer_goes_on(&mut self, bytes: &[u8]) {
-        if let Some(reader) = &mut self.reader {
-            reader.feed(bytes);
+        match &mut self.put_by {
+            Some(put_by) => put_by.add(bytes),
+            None => self.look.feed(bytes),
         }
     }
 
     /// The bytes that end the answer here, if it should end and can: at least so many of them. To be asked when
     /// everything that was shown has reached the agent, and to be followed by [`Turn::cut_off`] when they are used.
     pub(crate) fn ending(&mut self, at_least: usize) -> Option<(Vec<u8>, Cut)> {
-        let reader = self.reader.as_ref()?;
+        let reader = self.look.reader.as_ref()?;
         let so_far = reader.so_far();
-        if self.cut.is_some() || !reader.is_open_stream() || !reader.may_end_here() {
+        if self.look.cut.is_some() || !reader.is_open_stream() || !reader.may_end_here() {
             return None;
         }
         let why = if let Some(finding) = reader.chanting() {
@@ -368,41 +300,28 @@ impl Turn {
         } else {
             return None;
         };
-        let ending = self.reader.as_mut()?.ending(&words::cut(&why), at_least)?;
+        let ending = self.look.reader.as_mut()?.ending(&words::cut(&why), at_least)?;
         Some((ending, why))
     }
 
     /// The answer was ended by us.
     pub(crate) fn cut_off(&mut self, why: Cut) {
-        self.cut = Some(why);
+        self.look.cut = Some(why);
     }
 
     /// The answer is over: completely, or broken off.
     pub(crate) fn answer_ends(&mut self, whole: bool) {
-        let (Some(asked), Some(reader)) = (self.asked.take(), self.reader.take()) else { return };
-        let (mut answered, chant) = reader.finish(whole && self.cut.is_none());
-        let told = answered.usage.filter(|_| !asked.auxiliary);
-        self.question.before = self.inspector.lock().usage(&asked.session, told);
-        answered.estimate(self.question);
-        if let Some(cut) = &self.cut {
-            answered.stop = Some(cut.word().to_owned());
+        if let Some(note) = self.look.end(whole, now()) {
+            self.inspector.recorder.note(note);
         }
-        let chanting = chant.is_some() || matches!(self.cut, Some(Cut::Chant { .. }));
-        let (at, saved) = (now(), self.cut.take().map(|cut| words::cut(&cut)));
-        let answered = Box::new(answered);
-        self.inspector.recorder.note(Note::Answered { asked, answered, chanting, saved, at });
     }
-}
 
-/// An answer that nobody ended broke off.
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.answer_ends(false);
-    }
-}
-
-impl Inspector {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    /// All of it has passed, and nobody has looked at it yet: the recorder will.
+    pub(crate) fn hand_over(self, body: Option<Cow<'_, [u8]>>) {
+        let Self { inspector, look, put_by, .. } = self;
+        if let Some(answer) = put_by {
+            let passed = Passed { look, body: body.map(Cow::into_owned), answer, at: now() };
+            inspector.recorder.note(Note::Passed(Box::new(passed)));
+        }
     }
 }

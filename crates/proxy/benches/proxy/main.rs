@@ -12,6 +12,7 @@
 
 mod bars;
 mod client;
+mod copy;
 mod hyper_pass;
 mod load;
 mod others;
@@ -28,6 +29,7 @@ fn main() {
     match args.as_slice() {
         // The bench starts itself again for the targets it brings along.
         ["serve", "upstream"] => upstream::serve(),
+        ["serve", "copy", upstream] => copy::serve(upstream),
         ["serve", "hyper", upstream] => hyper_pass::serve(upstream),
         ["serve", "relay", upstream] => targets::serve_relay(upstream),
         ["keep", "busy"] => paced::keep_busy(),

@@ -11,7 +11,7 @@ use crate::process::{Process, cpu, memory};
 use crate::strain;
 use crate::targets::{Target, start};
 
-const ALL: &[&str] = &["belay", "relay", "nginx", "hyper", "portkey", "litellm"];
+const ALL: &[&str] = &["belay", "relay", "nginx", "hyper", "copy", "portkey", "litellm"];
 const SIZES: &[(&str, usize)] = &[("1 KB", 1 << 10), ("100 KB", 100 << 10), ("1 MB", 1 << 20)];
 
 pub(crate) fn print(names: &[&str]) {

@@ -40,6 +40,7 @@ pub(crate) fn start(name: &'static str, upstream: SocketAddr, scratch: &Path) ->
         }
         "relay" => Process::start_self(&["serve", "relay", &upstream.to_string()]),
         "hyper" => Process::start_self(&["serve", "hyper", &upstream.to_string()]),
+        "copy" => Process::start_self(&["serve", "copy", &upstream.to_string()]),
         "nginx" => nginx(upstream, scratch)?,
         other => return Err(format!("there is no target `{other}`")),
     };

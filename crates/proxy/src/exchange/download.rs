@@ -2,12 +2,12 @@
 
 use std::task::{Context, Poll, ready};
 
-use crate::buffer::{Buffer, Buffers, STREAM};
+use crate::buffer::{Buffer, Buffers, Charge, STREAM};
 use crate::client::{Client, Gone};
 use crate::exchange::Asked;
 use crate::framing::{Framer, Framing};
 use crate::head::{MAX_BYTES, ResponseHead, Room};
-use crate::inspect::Turn;
+use crate::inspect::{Opening, Turn};
 use crate::upstream::Link;
 
 /// Most bytes of a promise we fill up to end an answer early.
@@ -38,22 +38,16 @@ pub(crate) struct Download {
     /// Bytes that went through so far.
     moved: u64,
     /// What the head said, until the turn is told.
-    untold: Option<Told>,
-}
-
-/// What an answer's head says about its body.
-#[derive(Debug)]
-struct Told {
-    status: u16,
-    kind: String,
-    encoding: Option<String>,
+    untold: Option<Opening>,
 }
 
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Downloaded {
-    /// Its first bytes are on their way to the client: now the turn can be told, see [`Download::tell`].
+    /// Its first bytes are on their way to the client: now the turn can be told, see [`Download::opening`].
     Begun,
+    /// More of it was put by than should be.
+    Behind,
     Ended(End),
 }
 
@@ -146,6 +140,9 @@ impl Download {
                 return Poll::Ready(Ok(Downloaded::Begun));
             }
             self.show(turn);
+            if turn.as_ref().is_some_and(Turn::is_behind) {
+                return Poll::Ready(Ok(Downloaded::Behind));
+            }
             if self.end_if_due(turn) {
                 continue;
             }
@@ -171,11 +168,9 @@ impl Download {
         }
     }
 
-    /// Tells the turn what the answer's head said.
-    pub(crate) fn tell(&mut self, turn: &mut Option<Turn>) {
-        if let Some((told, turn)) = self.untold.take().zip(turn.as_mut()) {
-            turn.answer_begins(told.status, &told.kind, told.encoding.as_deref(), self.buffers.charge());
-        }
+    /// What the answer's head said, and an account for what is kept of its body.
+    pub(crate) fn opening(&mut self) -> Option<(Opening, Charge)> {
+        Some((self.untold.take()?, self.buffers.charge()))
     }
 
     /// Ends the answer here with events of our own, if the turn wants that and the framing allows it.
@@ -283,7 +278,7 @@ impl Download {
             head.relay(self.closing, &mut self.head);
             let framer = Framer::new(framing);
             self.shown = framer;
-            self.untold = Some(Told {
+            self.untold = Some(Opening {
                 status: head.status,
                 kind: head.header("content-type").unwrap_or_default().to_owned(),
                 encoding: head.encoding(),

@@ -19,6 +19,9 @@ use crate::upstream::Link;
 /// Room for a body that is not kept whole.
 const WINDOW: usize = 256 * 1024;
 
+/// Longest body that is called short.
+const SHORT: usize = 16 * 1024;
+
 /// One request on its way.
 #[derive(Debug)]
 pub(crate) struct Upload {
@@ -142,6 +145,11 @@ impl Upload {
         let mut payload = Vec::with_capacity(raw.len());
         Framer::new(Framing::Chunked).advance(raw, |piece| payload.extend_from_slice(piece)).ok()?;
         Some(Cow::Owned(payload))
+    }
+
+    /// Whether it is so short that a copy of it costs nothing to speak of.
+    pub(crate) fn is_short(&self) -> bool {
+        self.whole && self.body.as_ref().is_none_or(|body| body.len() <= SHORT)
     }
 
     /// Another body instead, one that is not packed. Only before anything was sent.

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use super::answer::Answered;
 use super::conversation::Fresh;
 use super::facts::Asked;
+use super::look::Passed;
 use crate::buffer::Copied;
 use crate::judge::Judge;
 
@@ -41,6 +42,8 @@ pub(crate) enum Note {
     Asked { asked: Arc<Asked>, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>> },
     /// An answer came, or none.
     Answered { asked: Arc<Asked>, answered: Box<Answered>, chanting: bool, saved: Option<String>, at: Time },
+    /// A request and its answer that nobody has looked at yet.
+    Passed(Box<Passed>),
     /// Somebody wants to know when all before this is handed over.
     Settle(Sender<()>),
     /// A nudge went along with a request.
@@ -133,7 +136,11 @@ impl Recorder {
 
     /// Whether an answer of this session waits to be handed over, or is just being.
     pub(crate) fn is_unsettled(&self, session: &SessionKey) -> bool {
-        let of_it = |note: &Note| matches!(note, Note::Answered { asked, .. } if asked.session == *session);
+        let of_it = |note: &Note| match note {
+            Note::Answered { asked, .. } => asked.session == *session,
+            Note::Passed(passed) => passed.is_of(session),
+            _ => false,
+        };
         let queue = self.0.lock();
         queue.in_hand.contains(session) || queue.notes.iter().any(of_it)
     }
@@ -141,7 +148,7 @@ impl Recorder {
     /// Whether an answer of any session does.
     pub(crate) fn is_anything_unsettled(&self) -> bool {
         let queue = self.0.lock();
-        !queue.in_hand.is_empty() || queue.notes.iter().any(|note| matches!(note, Note::Answered { .. }))
+        !queue.in_hand.is_empty() || queue.notes.iter().any(Note::is_answer)
     }
 
     /// Waits while more is noted than can be handed over, for a moment at most: the queue should not run over.
@@ -175,10 +182,15 @@ impl Drop for Recorder {
 }
 
 impl Note {
+    fn is_answer(&self) -> bool {
+        matches!(self, Self::Answered { .. } | Self::Passed(_))
+    }
+
     fn weight(&self) -> usize {
         512 + match self {
             Self::Asked { news, .. } => news.as_ref().map_or(0, |news| news.bytes.len()),
             Self::Answered { answered, .. } => answered.text.len(),
+            Self::Passed(passed) => passed.len(),
             Self::Delivered { .. } | Self::Settle(_) => 0,
         }
     }
@@ -244,6 +256,7 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
     }
     let answered = notes.iter().filter_map(|note| match note {
         Note::Answered { asked, .. } => Some(asked.session.clone()),
+        Note::Passed(passed) => passed.look.session.clone(),
         _ => None,
     });
     queue.in_hand = answered.collect();
@@ -286,6 +299,7 @@ impl Batch {
                 asked.answer(*answered, chanting, at, &mut self.events);
                 self.events.extend(saved.map(|saved| asked.remark(&saved, at)));
             }
+            Note::Passed(passed) => passed.read().for_each(|note| self.add(note)),
             Note::Settle(settled) => self.settled.push(settled),
             Note::Delivered { asked, finding, at } => self.events.push(asked.delivered(finding, at)),
         }

@@ -64,6 +64,43 @@ async fn a_question_is_known_while_its_upstream_thinks_and_when_nobody_waits_for
 }
 
 #[tokio::test]
+async fn an_answer_that_begins_at_once_and_then_takes_its_time_is_looked_at_meanwhile() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send(opencode(&[], TOOLS)).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(TOOLS).await;
+    let answer = json(ANSWER);
+    let (begins, ends) = answer.split_at(answer.len() - 10);
+    upstream.send(begins).await;
+    let events = bench.judge.heard(|events| kinds(events).contains(&"model_asked")).await;
+    assert_eq!(answers(&events), 0);
+    upstream.send(ends).await;
+    client.read_exactly(answer.len()).await;
+    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    let Some(Body::ModelAnswered(answer)) = events.last().map(|event| &event.body) else { panic!() };
+    assert_eq!(answer.text.as_str(), "Done.");
+}
+
+#[tokio::test]
+async fn an_answer_that_broke_off_at_once_is_told_with_its_question() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    client.send(opencode(&[], TOOLS)).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(TOOLS).await;
+    let said = "data: {\"id\":\"c-1\",\"choices\":[{\"delta\":{\"content\":\"Working\"}}]}\n\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    upstream.send(format!("{head}{:x}\r\n{said}\r\n", said.len())).await;
+    drop(upstream);
+    client.closed().await;
+    let events = bench.judge.heard(|events| answers(events) == 1).await;
+    assert_eq!(kinds(&events), ["session_started", "model_asked", "prompt", "model_answered"]);
+    let Some(Body::ModelAnswered(answer)) = events.last().map(|event| &event.body) else { panic!() };
+    assert_eq!((answer.text.as_str(), answer.stop.as_deref()), ("Working", None));
+}
+
+#[tokio::test]
 async fn a_growing_conversation_is_told_once() {
     let bench = bench().await;
     let mut client = bench.client().await;

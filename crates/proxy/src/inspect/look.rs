@@ -1,0 +1,258 @@
+//! Reading one request and its answer, wherever that is done: beside the bytes while they pass, or by the recorder when
+//! all of them have.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use belay_agents::wire::Head;
+use belay_core::chant::ChantRules;
+use belay_core::{SessionKey, Time};
+
+use super::answer::{Question, Reader, question_tokens};
+use super::api::Api;
+use super::conversation::Fields;
+use super::facts::Asked;
+use super::identity::{self, Who};
+use super::memory::Memory;
+use super::mint::{new_id, now};
+use super::recorder::{News, Note};
+use super::{Cut, decode};
+use crate::buffer::Charge;
+use crate::judge::Judge;
+use crate::words;
+
+/// What all looks share.
+pub(super) struct Eyes {
+    pub(super) judge: Arc<dyn Judge>,
+    memory: Mutex<Memory>,
+    chant: Option<ChantRules>,
+}
+
+impl std::fmt::Debug for Eyes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Eyes").finish_non_exhaustive()
+    }
+}
+
+impl Eyes {
+    pub(super) fn new(judge: Arc<dyn Judge>, chant: Option<ChantRules>) -> Self {
+        Self { judge, memory: Mutex::default(), chant }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One request and its answer, as far as they have been read.
+#[derive(Debug)]
+pub(super) struct Look {
+    eyes: Arc<Eyes>,
+    pub(super) api: Api,
+    pub(super) who: Who,
+    /// The model, where the path names it.
+    model: Option<String>,
+    encoding: Option<String>,
+    pub(super) session: Option<SessionKey>,
+    pub(super) asked: Option<Arc<Asked>>,
+    /// What the question costs, as far as its body can tell.
+    question: Question,
+    pub(super) reader: Option<Box<Reader>>,
+    /// Why the answer was cut off.
+    pub(super) cut: Option<Cut>,
+}
+
+impl Look {
+    pub(super) fn new(eyes: &Arc<Eyes>, api: Api, head: &dyn Head, who: Who) -> Self {
+        let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
+        Self {
+            eyes: Arc::clone(eyes),
+            api,
+            model: api.model_in_path(head.path()).map(str::to_owned),
+            encoding: encoding.filter(|encoding| encoding != "identity"),
+            session: who.session.clone(),
+            who,
+            asked: None,
+            question: Question::default(),
+            reader: None,
+            cut: None,
+        }
+    }
+
+    /// Finds out whose request it is, where only its body can tell.
+    pub(super) fn identify(&mut self, body: &[u8]) {
+        if self.session.is_none() {
+            self.session = self.with_body(body, |look, body| {
+                let mut memory = look.eyes.lock();
+                look.who.session(look.api, body, &mut memory.beginnings)
+            });
+        }
+    }
+
+    /// Reads the request; `None` when it is nobody's. One that is not held goes on.
+    pub(super) fn question(&mut self, body: Option<&[u8]>, held: bool, at: Time) -> Option<(Arc<Asked>, Option<News>)> {
+        let session = self.session.clone()?;
+        if !held {
+            self.eyes.lock().refused.retain(|refused| *refused != session);
+        }
+        let bytes = body.map_or(0, |body| body.len() as u64);
+        let read = body.and_then(|body| {
+            self.with_body(body, |look, body| Some((question_tokens(body), look.read(&session, body))))
+        });
+        let (tokens, news) = read.unwrap_or_default();
+        self.question.tokens = tokens;
+        let (fields, news) = news.unzip();
+        let offers_tools = fields.as_ref().is_none_or(|fields| fields.tools);
+        let auxiliary = self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools());
+        let plan = self.who.plan.clone();
+        let in_body = || self.with_body(body?, |_, body| identity::plan_in_body(body));
+        let plan = if held { plan.or_else(in_body) } else { plan };
+        let mut told = self.who.told.clone();
+        if session.agent == identity::LEGACY
+            && let Some(body) = body
+        {
+            self.with_body(body, |_, body| {
+                told.complete(body);
+                Some(())
+            });
+        }
+        let asked = Arc::new(Asked {
+            session,
+            parent: self.who.sender.parent.clone(),
+            dialect: self.who.dialect,
+            api: self.api,
+            request: new_id(),
+            at,
+            auxiliary,
+            told,
+            version: self.who.sender.version.clone(),
+            model: fields.and_then(|fields| fields.model).or_else(|| self.model.clone()),
+            bytes,
+            account: self.who.account,
+            plan,
+        });
+        self.asked = Some(Arc::clone(&asked));
+        // A title or a summary carries a history of its own, which is no part of the conversation.
+        Some((asked, news.filter(|_| !auxiliary)))
+    }
+
+    /// What is new in the body.
+    fn read(&self, session: &SessionKey, body: &[u8]) -> Option<(Fields, News)> {
+        let mut memory = self.eyes.lock();
+        let conversation = memory.conversation(session);
+        let Some(found) = conversation.read(self.api, body) else {
+            memory.note_strange(self.api, self.who.dialect.agent());
+            return None;
+        };
+        let news = News::copy(body, found.messages, found.afresh);
+        Some((found.fields, news))
+    }
+
+    /// Works on the body, unpacked if need be.
+    pub(super) fn with_body<R>(&self, body: &[u8], work: impl FnOnce(&Self, &[u8]) -> Option<R>) -> Option<R> {
+        match &self.encoding {
+            None => work(self, body),
+            Some(encoding) => work(self, &decode::whole(encoding, body)?),
+        }
+    }
+
+    /// The answer begins. One to a question that is nobody's is not read.
+    pub(super) fn begin(&mut self, opening: &Opening, charge: Charge) {
+        if self.asked.is_some() {
+            let Opening { status, kind, encoding } = opening;
+            let reader = Reader::new(self.api, *status, kind, encoding.as_deref(), self.eyes.chant, charge);
+            if reader.is_blind() {
+                self.eyes.lock().note_unreadable(self.api, kind, encoding.as_deref());
+            }
+            self.reader = Some(Box::new(reader));
+        }
+    }
+
+    /// The answer goes on.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        if let Some(reader) = &mut self.reader {
+            reader.feed(bytes);
+        }
+    }
+
+    /// The answer is over: completely, or broken off.
+    pub(super) fn end(&mut self, whole: bool, at: Time) -> Option<Note> {
+        let (asked, reader) = self.asked.take().zip(self.reader.take())?;
+        let (mut answered, chant) = reader.finish(whole && self.cut.is_none());
+        let told = answered.usage.filter(|_| !asked.auxiliary);
+        self.question.before = self.eyes.lock().usage(&asked.session, told);
+        answered.estimate(self.question);
+        if let Some(cut) = &self.cut {
+            answered.stop = Some(cut.word().to_owned());
+        }
+        let chanting = chant.is_some() || matches!(self.cut, Some(Cut::Chant { .. }));
+        let saved = self.cut.take().map(|cut| words::cut(&cut));
+        Some(Note::Answered { asked, answered: Box::new(answered), chanting, saved, at })
+    }
+}
+
+/// What an answer's head says about its body.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) status: u16,
+    pub(crate) kind: String,
+    pub(crate) encoding: Option<String>,
+}
+
+/// The beginning of an answer that came before anybody had looked at its request.
+#[derive(Debug)]
+pub(super) struct PutBy {
+    pub(super) opening: Opening,
+    pub(super) bytes: Vec<u8>,
+    pub(super) charge: Charge,
+    fits: bool,
+    begun: Time,
+}
+
+impl PutBy {
+    /// So much of an answer is put by. Whoever says more is heard at once: it may have to be cut off.
+    const MUCH: usize = 16 * 1024;
+
+    pub(super) fn new(opening: Opening, charge: Charge) -> Self {
+        Self { opening, bytes: Vec::new(), charge, fits: true, begun: now() }
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.fits = self.charge.set(self.bytes.len());
+    }
+
+    pub(super) fn is_much(&self) -> bool {
+        self.bytes.len() > Self::MUCH || !self.fits
+    }
+}
+
+/// A request and its answer that nobody has looked at, all of it there.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    pub(super) look: Look,
+    pub(super) body: Option<Vec<u8>>,
+    pub(super) answer: PutBy,
+    pub(super) at: Time,
+}
+
+impl Passed {
+    /// How many bytes it holds.
+    pub(super) fn len(&self) -> usize {
+        self.body.as_ref().map_or(0, Vec::len) + self.answer.bytes.len()
+    }
+
+    pub(super) fn is_of(&self, session: &SessionKey) -> bool {
+        self.look.session.as_ref() == Some(session)
+    }
+
+    /// Looks at it.
+    pub(super) fn read(self) -> impl Iterator<Item = Note> {
+        let Self { mut look, body, answer: PutBy { opening, bytes, charge, begun, .. }, at } = self;
+        let question = look.question(body.as_deref(), false, begun);
+        look.begin(&opening, charge);
+        look.feed(&bytes);
+        let answered = look.end(true, at);
+        let asked = question.map(|(asked, news)| Note::Asked { asked, news, verdict: None });
+        asked.into_iter().chain(answered)
+    }
+}
