@@ -132,13 +132,10 @@ impl Reader {
         } else {
             Form::Blind
         };
-        let (mut decoded, form) = match Decoded::new(encoding) {
+        let (decoded, form) = match Decoded::new(encoding) {
             Some(decoded) => (decoded, form),
             None => (Decoded::Plain, Form::Blind),
         };
-        if !matches!(form, Form::Stream(_)) {
-            decoded.forget();
-        }
         let chant = Watch::new(chant);
         Self { api, status, form, decoded, answered: Answered::default(), chant, charge }
     }
@@ -152,13 +149,7 @@ impl Reader {
             Form::Plain(body) => body.len(),
             Form::Blind => 0,
         };
-        let mut fits = self.charge.set(in_form + self.decoded.kept());
-        if !fits {
-            // Where memory is short it is more to read an answer than to be able to end it.
-            self.decoded.forget();
-            fits = self.charge.set(in_form + self.decoded.kept());
-        }
-        if !readable || !fits {
+        if !readable || !self.charge.set(in_form + self.decoded.kept()) {
             (self.form, self.decoded) = (Form::Blind, Decoded::Plain);
             self.charge.set(0);
         }
@@ -194,8 +185,6 @@ impl Reader {
 
     /// The bytes that end the stream right here, with events that say `note`: at least so many of them.
     pub(crate) fn ending(&mut self, note: &str, at_least: usize) -> Option<Vec<u8>> {
-        let Self { api, form, decoded, answered, .. } = self;
-        decoded.catch_up(&mut |bytes| form.take(*api, bytes, answered));
         if !self.may_end_here() || !self.is_open_stream() {
             return None;
         }
@@ -205,8 +194,6 @@ impl Reader {
 
     /// The body is complete, or will never be.
     pub(crate) fn finish(mut self, whole: bool) -> (Answered, Option<ChantFinding>) {
-        let Self { api, form, decoded, answered, .. } = &mut self;
-        decoded.finish(&mut |bytes| form.take(*api, bytes, answered));
         if self.status >= 400 {
             let failure = match &self.form {
                 Form::Plain(body) => Failure::read(self.status, body),

@@ -14,10 +14,7 @@
 //! |---|---|---|
 //! | gzip, deflate | a copy of the decoder, which tries the end | its window of 32 KiB, a checksum |
 //! | brotli | where the decoder stands; another one in its place tries the end | its window |
-//! | Zstandard | the beginning of the stream, unpacked anew with the end | the beginning, up to a limit |
-//!
-//! The decoder for Zstandard can neither be copied nor asked where it stands, and it shows nothing of its window before
-//! the frame ends. So its streams are read and ended early only up to that limit, see [`zstd`].
+//! | Zstandard | the outline of its blocks, each of which the decoder has read | its window, a checksum |
 
 mod brotli;
 mod inflate;
@@ -80,33 +77,12 @@ impl Decoded {
         }
     }
 
-    /// Shows all that can be read by now, where that was not worth it before.
-    pub(crate) fn catch_up(&mut self, each: &mut dyn FnMut(&[u8])) {
-        if let Self::Zstd(zstd) = self {
-            zstd.catch_up(each);
-        }
-    }
-
-    /// There is no more: shows what had to wait for that.
-    pub(crate) fn finish(&mut self, each: &mut dyn FnMut(&[u8])) {
-        if let Self::Zstd(zstd) = self {
-            zstd.finish(each);
-        }
-    }
-
     /// Bytes kept that may be many.
     pub(crate) fn kept(&self) -> usize {
         match self {
             Self::Plain | Self::Inflate(_) => 0,
             Self::Brotli(brotli) => brotli.kept(),
             Self::Zstd(zstd) => zstd.kept(),
-        }
-    }
-
-    /// Gives up what is only kept so that the stream could be ended.
-    pub(crate) fn forget(&mut self) {
-        if let Self::Zstd(zstd) = self {
-            zstd.forget();
         }
     }
 

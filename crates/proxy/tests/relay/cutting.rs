@@ -159,11 +159,12 @@ async fn an_answer_that_is_packed_for_the_hop_is_read_and_passed_on_as_it_is() {
 #[tokio::test]
 async fn a_compressed_answer_is_cut_and_unpacks_to_a_proper_end() {
     let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    let packers: [(&str, Box<dyn Packer>, u64, usize); 4] = [
+    let packers: [(&str, Box<dyn Packer>, u64, usize); 5] = [
         ("gzip", Box::new(Gzip(gzip)), 1000, 0),
         ("br", Box::new(Brotli(true)), 1000, 0),
         ("br", Box::new(Brotli(true)), 40_000, 2_000_000),
         ("zstd", Box::new(Zstd(vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58])), 1000, 0),
+        ("zstd", Box::new(Zstd(vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58])), 40_000, 2_000_000),
     ];
     for (encoding, mut packer, tokens, at_least) in packers {
         let bench = bench().await;

@@ -1,57 +1,52 @@
-//! Zstandard, piece by piece.
+//! Zstandard, block by block.
 //!
-//! The decoder works block by block, keeps its window to itself until the frame ends, and cannot be copied. So that an
-//! answer can be read while it comes, and ended, its beginning is also kept, given an end, and unpacked anew whenever it
-//! has grown by a quarter: some times the work of unpacking it once. That work stands in the way of other streams, so it
-//! ends at 256 KiB packed (a few megabytes of text). What comes later is read when it leaves the window or the frame ends,
-//! and such a stream is not ended early. A decoder that shows its window would need neither; it would have to be our own.
+//! A frame is read a block at a time, and what a block says is shown at once. The decoder is not made for that: it keeps
+//! its window to itself until the frame ends. But it takes our word for an end. A last block that is empty, put in before
+//! the first one, makes it show all it has from then on, and go on with further blocks all the same; and a writer that
+//! takes nothing leaves the window where it is. The window alone has to be bounded then: when it has grown too long, it is
+//! taken out and its end put back, in blocks that hold their bytes as they are. Neither such blocks nor an empty one touch
+//! anything else that later blocks refer to.
+//!
+//! Where a block has ended and none has begun, others may follow: so a stream can be ended there.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
-use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
-use xxhash_rust::xxh64::xxh64;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder, StreamingDecoder};
+use xxhash_rust::xxh64::Xxh64;
 
 use super::filled;
 
-/// Longest block there is, with its header and that of the frame.
-const LONGEST_BLOCK: usize = 128 * 1024 + 64;
-/// Longest header of a frame, and the length of the checksum at its end.
-const HEADER: usize = 18;
-const CHECKSUM: usize = 4;
-const PIECE: usize = 256;
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Longest block there is, and the length of its header.
+const LONGEST_BLOCK: usize = 128 * 1024;
+const BLOCK_HEADER: usize = 3;
+/// Length of the checksum at the end of a frame. The decoder reads one and leaves it at that.
+const CHECKSUM: [u8; 4] = [0; 4];
 /// The largest window there may be in HTTP: so much the decoder keeps.
 const LARGEST_WINDOW: usize = 8 * 1024 * 1024;
-/// How many times smaller a text gets by packing, at best and near enough.
-const USUAL_RATIO: usize = 64;
-/// How long an answer is kept and looked at before it is complete: packed, and unpacked.
-const EARLY: usize = 256 * 1024;
-const EARLY_UNPACKED: usize = 4 * 1024 * 1024;
-/// It is looked at again when it has grown by a quarter, but not for less than this.
-const WORTH_A_LOOK: usize = 256;
-const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Nothing worth reading packs so well, but for a few bytes; what does is made to keep us busy.
+const LARGEST_RATIO: usize = 8192;
+const FEW: usize = 4096;
 /// Longest block of ours that holds its bytes as they are: blocks are no longer than the window, which is at least this.
 const LONGEST_RAW: usize = 1024;
 /// A block that is the last and holds nothing.
 const LAST: [u8; 3] = [1, 0, 0];
 
-/// The outline of a frame, as far as it has come.
+/// What the header of a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Frame {
+struct Header {
+    /// How long the header is.
+    len: usize,
     /// A checksum follows the last block.
     checksum: bool,
-    /// Its header says how long it is.
+    /// It says how long the text is.
     sized: bool,
-    /// How far back it may refer.
+    /// How far back blocks may refer.
     window: usize,
-    /// Where the last complete block ends.
-    end: usize,
-    /// The last block has come.
-    closed: bool,
-    len: usize,
 }
 
-impl Frame {
-    /// Walks over a frame; `None` when it is none, or its header is not complete.
+impl Header {
+    /// Reads the header of a frame; `None` when it is none, or not complete.
     fn read(raw: &[u8]) -> Option<Self> {
         let described = *raw.get(4).filter(|_| raw.starts_with(&MAGIC))?;
         let (single, dictionary) = (described & 0b10_0000 != 0, usize::from(described & 0b11));
@@ -59,236 +54,250 @@ impl Frame {
             0 => usize::from(single),
             flag => 1 << flag,
         };
-        let start = 5 + usize::from(!single) + [0, 1, 2, 4][dictionary] + size;
-        let header = raw.get(..start)?;
+        let len = 5 + usize::from(!single) + [0, 1, 2, 4][dictionary] + size;
+        let header = raw.get(..len)?;
         let window = if single {
-            let bytes = header[start - size..].iter().rev();
+            let bytes = header[len - size..].iter().rev();
             bytes.fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)) + if size == 2 { 256 } else { 0 }
         } else {
             let base = 1_u64 << (10 + (header[5] >> 3));
             base + base / 8 * u64::from(header[5] & 0b111)
         };
-        let mut frame = Self {
-            checksum: described & 0b100 != 0,
-            sized: size > 0,
-            window: usize::try_from(window).unwrap_or(usize::MAX),
-            end: start,
-            closed: false,
-            len: raw.len(),
-        };
-        while let (false, Some(header)) = (frame.closed, raw.get(frame.end..frame.end + 3)) {
-            let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
-            let (kind, length) = ((header >> 1) & 0b11, (header >> 3) as usize);
-            // One byte stands for all of a run.
-            let end = frame.end + 3 + if kind == 1 { 1 } else { length };
-            if end > raw.len() {
-                break;
-            }
-            (frame.end, frame.closed) = (end, header & 1 == 1);
-        }
-        Some(frame)
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        Some(Self { len, checksum: described & 0b100 != 0, sized: size > 0, window })
     }
+}
 
-    /// Whether it stands between two blocks, and another may come.
-    fn is_open(&self) -> bool {
-        !self.closed && self.end == self.len
-    }
+/// The block at the beginning: how long it is with its header, as far as that can be told, and whether it is the last.
+fn block(raw: &[u8]) -> Option<(usize, bool)> {
+    let header = raw.get(..BLOCK_HEADER)?;
+    let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+    // One byte stands for all of a run.
+    let content = if (header >> 1) & 0b11 == 1 { 1 } else { (header >> 3) as usize };
+    Some((BLOCK_HEADER + content, header & 1 == 1))
 }
 
 /// A whole frame, unpacked, if that is no more than `most`. Its window may be no larger, either: the decoder fills it
 /// before it shows anything.
 pub(super) fn whole(raw: &[u8], most: usize) -> Option<Vec<u8>> {
-    Frame::read(raw).filter(|frame| frame.window <= most)?;
+    Header::read(raw).filter(|header| header.window <= most)?;
     let mut out = Vec::new();
     StreamingDecoder::new(raw).ok()?.take(most as u64 + 1).read_to_end(&mut out).ok()?;
     (out.len() <= most).then_some(out)
 }
 
-/// What all complete blocks of a frame unpack to.
-fn so_far(raw: &[u8], most: usize) -> Option<Vec<u8>> {
-    let frame = Frame::read(raw)?;
-    let last: &[u8] = if frame.closed { &[] } else { &LAST };
-    // The decoder reads a checksum and leaves it at that.
-    let checksum: &[u8] = if frame.checksum { &[0; CHECKSUM] } else { &[] };
-    let mut out = Vec::new();
-    let decoder = StreamingDecoder::new(raw[..frame.end].chain(last).chain(checksum)).ok()?;
-    decoder.take(most as u64 + 1).read_to_end(&mut out).ok()?;
-    (out.len() <= most).then_some(out)
+/// What follows in the packed stream.
+#[derive(Default)]
+enum Next {
+    /// The header of a frame: the first one, or of one that follows another.
+    #[default]
+    Header,
+    Block(Box<Frame>),
+    /// So many bytes of a checksum.
+    Checksum(usize),
 }
 
+#[derive(Default)]
 pub(crate) struct Zstd {
-    frame: FrameDecoder,
+    next: Next,
     /// Packed bytes that are less than a block.
     waiting: Vec<u8>,
-    /// How many packed bytes have come.
+    /// How many bytes have come, and how many they unpacked to.
     came: usize,
-    /// How far back the frame may refer; 0 until its header has come.
-    window: usize,
-    /// How much of the text has been shown, and how much of it came from the decoder.
-    shown: usize,
-    decoded: usize,
-    /// All that has come, while it is kept.
-    raw: Option<Vec<u8>>,
-    /// How much had come at the last look, and how much has to come for the next.
-    looked: usize,
-    next_look: usize,
-    /// No end is worth another try before so much has come.
-    next_try: usize,
-}
-
-impl Default for Zstd {
-    fn default() -> Self {
-        Self {
-            frame: FrameDecoder::default(),
-            waiting: Vec::new(),
-            came: 0,
-            window: 0,
-            shown: 0,
-            decoded: 0,
-            raw: Some(Vec::new()),
-            looked: 0,
-            next_look: 0,
-            next_try: 0,
-        }
-    }
+    unpacked: usize,
 }
 
 impl Zstd {
     /// Bytes kept.
     pub(super) fn kept(&self) -> usize {
-        let unpacked = self.came.saturating_mul(USUAL_RATIO).min(self.frame.blocks_decoded() * LONGEST_BLOCK);
-        self.waiting.len() + self.raw.as_ref().map_or(0, Vec::len) + unpacked.min(self.window)
+        let frame = match &self.next {
+            Next::Block(frame) => frame.room,
+            Next::Header | Next::Checksum(_) => 0,
+        };
+        self.waiting.len() + frame
     }
 
-    /// Whether the beginning is kept, so that an end can be found.
+    /// Whether the stream can become longer.
     pub(super) fn may_end(&self) -> bool {
-        self.raw.is_some()
-    }
-
-    /// Keeps the beginning no longer.
-    pub(super) fn forget(&mut self) {
-        self.raw = None;
+        !matches!(&self.next, Next::Block(frame) if frame.header.sized)
     }
 
     /// Takes the next bytes; `false` when they are no Zstandard, or too much of it.
     pub(super) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         self.came += bytes.len();
-        if self.came > EARLY {
-            self.forget();
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.extend_from_slice(bytes);
+        let mut rest = waiting.as_slice();
+        while let Some(taken) = self.step(rest, each) {
+            match rest.get(taken..) {
+                Some(more) if taken > 0 => rest = more,
+                // Something is missing.
+                _ => {
+                    let done = waiting.len() - rest.len();
+                    waiting.drain(..done);
+                    self.waiting = waiting;
+                    return true;
+                }
+            }
         }
-        if let Some(raw) = &mut self.raw {
-            raw.extend_from_slice(bytes);
-        }
-        let mut out = [0; 16 * 1024];
-        // In small pieces: the decoder unpacks all blocks of a piece at once, and a few bytes can make a long block.
-        let good = bytes.chunks(PIECE).all(|piece| {
-            self.waiting.extend_from_slice(piece);
-            self.unpack(&mut out, each)
-        });
-        if good && self.came >= self.next_look.max(HEADER) {
-            self.look(each);
-        }
-        good
+        false
     }
 
-    /// Unpacks what waits, as far as it is complete.
-    fn unpack(&mut self, out: &mut [u8], each: &mut dyn FnMut(&[u8])) -> bool {
-        loop {
-            // A header or a checksum that is cut short looks like an error; the rest of it is on its way.
-            if self.waiting.len() < if self.frame.blocks_decoded() == 0 { HEADER } else { CHECKSUM } {
-                return true;
+    /// Reads what comes next, if it is all there, and tells how long it was; `None` when it is not what it should be.
+    fn step(&mut self, raw: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
+        match &mut self.next {
+            Next::Header => {
+                if raw.len() < MAGIC.len() {
+                    return MAGIC.starts_with(raw).then_some(0);
+                }
+                let Some(header) = Header::read(raw) else { return raw.starts_with(&MAGIC).then_some(0) };
+                self.next = Next::Block(Box::new(Frame::begin(raw, header)?));
+                Some(header.len)
             }
-            if self.window == 0 {
-                self.window = Frame::read(&self.waiting).map_or(usize::MAX, |frame| frame.window.max(1));
+            Next::Block(frame) => {
+                let Some((len, last)) = block(raw) else { return Some(0) };
+                if len > BLOCK_HEADER + LONGEST_BLOCK {
+                    return None;
+                }
+                let Some(block) = raw.get(..len) else { return Some(0) };
+                let fresh = frame.take(block, each)?;
+                self.unpacked = self.unpacked.saturating_add(fresh);
+                if last {
+                    self.next = if frame.header.checksum { Next::Checksum(CHECKSUM.len()) } else { Next::Header };
+                }
+                (self.unpacked / LARGEST_RATIO <= self.came.max(FEW)).then_some(len)
             }
-            if self.window > LARGEST_WINDOW || self.waiting.len() > 2 * LONGEST_BLOCK {
-                return false;
+            Next::Checksum(left) => {
+                let taken = raw.len().min(*left);
+                *left -= taken;
+                if *left == 0 {
+                    self.next = Next::Header;
+                }
+                Some(taken)
             }
-            let Ok((read, shown)) = self.frame.decode_from_to(&self.waiting, out) else { return false };
-            self.waiting.drain(..read.min(self.waiting.len()));
-            self.show(&out[..shown], each);
-            if read == 0 && shown == 0 {
-                return true;
-            }
-        }
-    }
-
-    /// Looks at everything that has come, if an end is worth a try: each look unpacks everything.
-    pub(super) fn catch_up(&mut self, each: &mut dyn FnMut(&[u8])) {
-        if self.came >= self.next_try {
-            self.look(each);
-        }
-    }
-
-    fn look(&mut self, each: &mut dyn FnMut(&[u8])) {
-        let Some(raw) = self.raw.as_ref().filter(|raw| raw.len() > self.looked) else { return };
-        self.next_look = raw.len() + (raw.len() / 4).max(WORTH_A_LOOK);
-        if let Some(text) = so_far(raw, EARLY_UNPACKED) {
-            each(text.get(self.shown..).unwrap_or_default());
-            self.shown = self.shown.max(text.len());
-            self.looked = raw.len();
         }
     }
 
     /// The bytes that make `text` the end of this stream, see [`super::Decoded::ending`].
-    pub(super) fn ending(&mut self, text: &str, at_least: usize) -> Option<Vec<u8>> {
-        if self.came < self.next_try || self.looked != self.came {
+    pub(super) fn ending(&self, text: &str, at_least: usize) -> Option<Vec<u8>> {
+        let Next::Block(frame) = &self.next else { return None };
+        if frame.header.sized || !self.waiting.is_empty() {
             return None;
         }
-        let found = self.find_ending(text, at_least);
-        if found.is_none() {
-            self.next_try = self.came + self.came / 4;
-        }
-        found
-    }
-
-    fn find_ending(&self, text: &str, at_least: usize) -> Option<Vec<u8>> {
-        let raw = self.raw.as_ref()?;
-        let may_go_on = |frame: &Frame| frame.is_open() && !frame.sized && frame.window <= LARGEST_WINDOW;
-        let frame = Frame::read(raw).filter(may_go_on)?;
-        let before = so_far(raw, EARLY_UNPACKED)?;
         let pack = |text: &[u8]| {
-            let mut packed = raw_blocks(text);
-            if frame.checksum {
-                packed.extend_from_slice(&(xxh64(&[&before, text].concat(), 0) as u32).to_le_bytes());
+            let mut packed = last_blocks(text);
+            if frame.header.checksum {
+                let mut checksum = frame.checksum.clone();
+                checksum.update(text);
+                packed.extend_from_slice(&(checksum.digest() as u32).to_le_bytes());
             }
             packed
         };
-        let (text, packed) = filled(text, at_least, pack);
-        let (mut rest, mut again) = (raw.as_slice().chain(packed.as_slice()), Vec::new());
-        let mut decoder = StreamingDecoder::new(&mut rest).ok()?;
-        decoder.by_ref().take((before.len() + text.len()) as u64 + 1).read_to_end(&mut again).ok()?;
-        drop(decoder);
-        let is_read = rest.read(&mut [0]).is_ok_and(|left| left == 0);
-        (is_read && again.strip_prefix(before.as_slice()) == Some(&text)).then_some(packed)
-    }
-
-    /// The frame ended, or broke off: shows what is left.
-    pub(super) fn finish(&mut self, each: &mut dyn FnMut(&[u8])) {
-        let mut rest = Vec::new();
-        let last = std::mem::take(&mut self.waiting);
-        let decoded = last.is_empty() || self.frame.decode_from_to(&last, &mut []).is_ok();
-        if decoded && self.frame.is_finished() && self.frame.collect_to_writer(&mut rest).is_ok() {
-            self.show(&rest, each);
-        }
-    }
-
-    /// Shows what the decoder gives, but for what was shown before.
-    fn show(&mut self, text: &[u8], each: &mut dyn FnMut(&[u8])) {
-        let known = (self.shown - self.decoded).min(text.len());
-        self.decoded += text.len();
-        self.shown = self.shown.max(self.decoded);
-        each(&text[known..]);
+        Some(filled(text, at_least, pack).1)
     }
 }
 
-/// Raw blocks: in three bytes whether it is the last, its kind and its length.
-fn raw_blocks(text: &[u8]) -> Vec<u8> {
+/// A frame, as far as it has been read.
+struct Frame {
+    header: Header,
+    decoder: FrameDecoder,
+    /// How many bytes the decoder keeps; all of them have been shown.
+    buffered: usize,
+    /// How many it may keep, and how many it has room for.
+    most: usize,
+    room: usize,
+    /// Of all that was shown.
+    checksum: Xxh64,
+}
+
+impl Frame {
+    fn begin(raw: &[u8], header: Header) -> Option<Self> {
+        if header.window > LARGEST_WINDOW {
+            return None;
+        }
+        let mut decoder = FrameDecoder::new();
+        decoder.init(raw).ok()?;
+        decode(&mut decoder, LAST.as_slice())?;
+        // The decoder makes room by powers of two, which windows are, too: some less than twice the window fits in.
+        let most = header.window + header.window.max(FEW) / 4 * 3;
+        Some(Self { header, decoder, buffered: 0, most, room: 0, checksum: Xxh64::new(0) })
+    }
+
+    /// Takes a block, shows what it says and tells how much that is; `None` when it is none.
+    fn take(&mut self, block: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
+        let known = self.buffered;
+        decode(&mut self.decoder, block)?;
+        self.buffered = self.decoder.can_collect();
+        self.room = self.room.max((self.buffered + 1).next_power_of_two());
+        let fresh = self.buffered.checked_sub(known)?;
+        let checksum = self.header.checksum.then_some(&mut self.checksum);
+        let mut look = Look { known, seen: 0, checksum, each };
+        self.decoder.collect_to_writer(&mut look).ok()?;
+        // Of a window in two parts only the first would be shown; one that is always taken out whole has only one.
+        if look.seen != self.buffered {
+            return None;
+        }
+        if self.buffered > self.most {
+            self.shorten()?;
+        }
+        Some(fresh)
+    }
+
+    /// Keeps no more than blocks may refer to.
+    fn shorten(&mut self) -> Option<()> {
+        let text = self.decoder.collect()?;
+        let window = &text[text.len().saturating_sub(self.header.window)..];
+        for piece in window.chunks(LONGEST_BLOCK) {
+            decode(&mut self.decoder, raw_header(piece.len(), false).as_slice().chain(piece))?;
+        }
+        self.buffered = window.len();
+        Some(())
+    }
+}
+
+/// Decodes one block.
+fn decode(decoder: &mut FrameDecoder, block: impl Read) -> Option<()> {
+    decoder.decode_blocks(block.chain(&CHECKSUM[..]), BlockDecodingStrategy::UptoBlocks(1)).ok().map(drop)
+}
+
+/// Shows the end of a window and takes nothing of it.
+struct Look<'a> {
+    /// So much was shown before.
+    known: usize,
+    /// How much there is.
+    seen: usize,
+    checksum: Option<&'a mut Xxh64>,
+    each: &'a mut dyn FnMut(&[u8]),
+}
+
+impl Write for Look<'_> {
+    fn write(&mut self, window: &[u8]) -> std::io::Result<usize> {
+        self.seen = window.len();
+        let fresh = window.get(self.known..).unwrap_or_default();
+        if let Some(checksum) = &mut self.checksum {
+            checksum.update(fresh);
+        }
+        (self.each)(fresh);
+        Ok(0)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The header of a block that holds its bytes as they are: whether it is the last, its kind and its length.
+fn raw_header(len: usize, last: bool) -> [u8; BLOCK_HEADER] {
+    let [first, second, third, _] = ((len as u32) << 3 | u32::from(last)).to_le_bytes();
+    [first, second, third]
+}
+
+/// Text in blocks that hold it as it is, and end the frame.
+fn last_blocks(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 16);
     let mut blocks = text.chunks(LONGEST_RAW).peekable();
     while let Some(block) = blocks.next() {
-        let header = (block.len() as u32) << 3 | u32::from(blocks.peek().is_none());
-        out.extend_from_slice(&header.to_le_bytes()[..3]);
+        out.extend_from_slice(&raw_header(block.len(), blocks.peek().is_none()));
         out.extend_from_slice(block);
     }
     out
