@@ -3,9 +3,10 @@
 //! 1. `X-Loop-Session`: somebody configured it for just this purpose.
 //! 2. The agent's own session id, by its wire dialect: the same id that its hooks and its session
 //!    file have.
-//! 3. The key that `belay run` put into the base URL or into our own header.
-//! 4. What the body says: Loop Watchdog's metadata keys, a cache key, a user.
-//! 5. The beginning of the conversation: it stays the same while the history grows.
+//! 3. `X-Loop-Agent` and `X-Loop-Agent-Session`: the same id, named by somebody who knows it.
+//! 4. The key that `belay run` put into the base URL or into our own header.
+//! 5. What the body says: Loop Watchdog's metadata keys, a cache key, a user.
+//! 6. The beginning of the conversation: it stays the same while the history grows.
 
 use belay_agents::wire::{self, Dialect, Head, Sender};
 use belay_core::key::MAX_ID_BYTES;
@@ -76,19 +77,24 @@ impl Who {
             Some(key) => key,
             None => SessionKey::new(dialect.agent(), key),
         });
-        if sender.agent.is_empty()
-            && let Some(run) = &run
-        {
-            dialect = wire::dialect(&run.agent);
-            sender.agent = dialect.agent();
-        }
         let text = |name: &str| head.header(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let watchdog = text("x-loop-session").map(|id| SessionKey::new(LEGACY, id));
+        // Whoever names a session of Loop Watchdog's looks for it there.
+        let own = match watchdog {
+            None => own_session(sender.agent, text("x-loop-agent"), text("x-loop-agent-session")),
+            Some(_) => None,
+        };
+        if sender.agent.is_empty()
+            && let Some(named) = own.as_ref().or(run.as_ref())
+        {
+            dialect = wire::dialect(&named.agent);
+            sender.agent = dialect.agent();
+        }
         let legacy = watchdog.is_some() && sender.agent.is_empty();
         let session = if sender.auxiliary && sender.session.is_none() {
             None
         } else {
-            let mut named = [watchdog, sender.session.clone(), run].into_iter().flatten();
+            let mut named = [watchdog, sender.session.clone(), own, run].into_iter().flatten();
             named.find(|key| is_id(&key.id) && is_id(&key.agent))
         };
         let told = Told {
@@ -194,9 +200,27 @@ fn said(body: &[u8], agent: &str, stranger: bool) -> Option<SessionKey> {
     let of_metadata = |key: &str| metadata.and_then(|object| scan::field_of(object, key)).and_then(scan::text);
     let watchdog = ["session_id", "loop_watchdog_session", "loop_session"].into_iter().find_map(of_metadata);
     let named = |agent: &str, id: Option<String>| id.filter(|id| is_id(id)).map(|id| SessionKey::new(agent, id));
+    let own = || {
+        let id = of_metadata("agent_session_id").filter(|id| is_id(id));
+        own_session(if stranger { "" } else { agent }, of_metadata("agent").filter(|agent| is_id(agent)), id)
+    };
     named(if stranger { LEGACY } else { agent }, watchdog)
+        .or_else(own)
         .or_else(|| named(agent, cache_key))
         .or_else(|| named(LEGACY, user))
+}
+
+/// The agent's own session, as Loop Watchdog's clients name it. Where the wire tells of another agent, they mean somebody
+/// else.
+fn own_session(on_wire: &str, agent: Option<String>, id: Option<String>) -> Option<SessionKey> {
+    let named = agent.map(|name| belay_agents::agent(&name).map_or(name, |known| known.id.to_owned()));
+    let agent = match (named, on_wire) {
+        (Some(named), "") => named,
+        (Some(named), on_wire) if named != on_wire => return None,
+        (None, "") => wire::Stranger.agent().to_owned(),
+        (_, on_wire) => on_wire.to_owned(),
+    };
+    Some(SessionKey::new(agent, id?))
 }
 
 /// Whether events of a session by this name could be kept, and shown to a person.

@@ -36,6 +36,26 @@ fn the_most_certain_name_wins() {
 }
 
 #[test]
+fn the_agents_own_session_may_be_named_by_somebody_who_knows_it() {
+    let gemini = ("user-agent", "GeminiCLI/0.61.0/x");
+    let (agent, own) = (("x-loop-agent", "Gemini-CLI"), ("x-loop-agent-session", "4f2"));
+    assert_eq!(named(&[gemini, own], Some("gemini:run-1")).as_deref(), Some("gemini:4f2"), "as its hooks say");
+    assert_eq!(named(&[gemini, agent, own], None).as_deref(), Some("gemini:4f2"));
+    assert_eq!(named(&[agent, own], None).as_deref(), Some("gemini:4f2"));
+    assert_eq!(who(&[agent, own], None).dialect.agent(), "gemini");
+    assert_eq!(named(&[("x-loop-agent", "robot"), own], None).as_deref(), Some("robot:4f2"));
+    assert_eq!(named(&[own], None).as_deref(), Some("unknown:4f2"));
+    assert_eq!(named(&[agent], None), None, "an agent is no session");
+    // What the wire says counts for more.
+    let opencode = [("user-agent", "opencode/1.18.33"), ("x-session-id", "ses_1"), agent, own];
+    assert_eq!(named(&opencode, None).as_deref(), Some("opencode:ses_1"));
+    assert_eq!(named(&[gemini, ("x-loop-agent", "codex"), own], Some("gemini:run-1")).as_deref(), Some("gemini:run-1"));
+    // And Loop Watchdog's own name is where its clients look, and get its answers.
+    let watchdog = who(&[("x-loop-session", "repo:me"), agent, own], None);
+    assert_eq!((watchdog.session.unwrap().to_string().as_str(), watchdog.legacy), ("legacy:repo:me", true));
+}
+
+#[test]
 fn only_strangers_that_name_a_loop_session_get_loop_watchdogs_answers() {
     assert!(who(&[("x-loop-session", "s")], None).legacy);
     assert!(!who(&[("x-loop-session", "s"), ("user-agent", "codex_exec/0.166.0 (x)")], None).legacy);
@@ -59,6 +79,8 @@ fn the_body_may_name_the_session() {
     for (fields, id) in [
         (r#""metadata":{"session_id":"a"},"user":"u""#, "legacy:a"),
         (r#""metadata":{"loop_watchdog_session":"b"}"#, "legacy:b"),
+        (r#""metadata":{"agent":"codex_cli","agent_session_id":"n","session_id":"a"}"#, "legacy:a"),
+        (r#""metadata":{"agent":"codex","agent_session_id":"n"},"user":"u""#, "codex:n"),
         (r#""metadata":{"x":1},"prompt_cache_key":"c","user":"u""#, "unknown:c"),
         (r#""user":"d""#, "legacy:d"),
     ] {
