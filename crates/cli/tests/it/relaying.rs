@@ -288,3 +288,23 @@ fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     assert!(client.read_to("\r\n").starts_with("HTTP/1.1 402 "));
 }
+
+#[test]
+fn an_answer_that_does_not_tell_what_it_cost_uses_up_a_budget_too() {
+    let relaying = Relaying::start();
+    let mut client = relaying.client();
+    let mut upstream = relaying.turn(&mut client, "", "c-1");
+    heard(&relaying.world, "opencode", "ses_1", &["model_answered"], 1);
+    assert_eq!(relaying.world.run(&["budget", "ses_1", "50tokens"]).code, Some(0));
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    upstream = relaying.next(upstream);
+    upstream.read_to(END);
+    // Twelve tokens are spent, the question has some eighty, and the answer says one word.
+    let event = "data: {\"id\":\"c-2\",\"choices\":[{\"delta\":{\"content\":\"Done\"}}]}\n\ndata: [DONE]\n\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length";
+    upstream.send(&format!("{head}: {}\r\n\r\n{event}", event.len()));
+    client.read_to("[DONE]\n\n");
+    heard(&relaying.world, "opencode", "ses_1", &["model_answered"], 2);
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    assert!(client.read_to("\r\n").starts_with("HTTP/1.1 402 "));
+}
