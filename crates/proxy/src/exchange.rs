@@ -37,7 +37,7 @@ pub(crate) struct Exchange<'a> {
     up: Upload,
     down: Download,
     turn: Onlooker,
-    /// The request is on its way and has not been looked at yet.
+    /// Nobody has looked at the request yet.
     unread: bool,
     /// The upstream takes no more of the request.
     deaf: bool,
@@ -48,7 +48,7 @@ struct Onlooker(Option<Turn>);
 
 impl Drop for Onlooker {
     fn drop(&mut self) {
-        if let Some(turn) = &mut self.0 {
+        if let Some(turn) = self.0.take() {
             turn.answer_ends(false);
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Exchange<'a> {
         asked: Asked,
     ) -> Self {
         let down = Download::new(asked, client.buffers());
-        Self { client, beside, upstream, link, up, down, turn: Onlooker(turn), unread: false, deaf: false }
+        Self { client, beside, upstream, link, up, down, turn: Onlooker(turn), unread: true, deaf: false }
     }
 
     /// Moves both directions until the answer is complete. `reused` tells that the upstream may have
@@ -150,7 +150,6 @@ impl<'a> Exchange<'a> {
                             return Err(Failure::Held(self.up, Box::new(turn)));
                         }
                         self.turn.0 = Some(turn);
-                        self.unread = true;
                         self.beside.leisure.set(AT_ONCE);
                     }
                     self.up.release();
@@ -171,10 +170,12 @@ impl<'a> Exchange<'a> {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Moved, Stop>> {
-        if !self.deaf {
+        while !self.deaf {
             match self.up.poll(cx, self.client, &mut self.link) {
                 Poll::Ready(Ok(Uploaded::Held)) if !self.down.has_begun() => return Poll::Ready(Ok(Moved::Held)),
-                Poll::Ready(Ok(_)) | Poll::Pending => {}
+                // Whoever answers before it has heard all may still want the rest.
+                Poll::Ready(Ok(Uploaded::Held)) => self.up.release(),
+                Poll::Ready(Ok(Uploaded::Sent)) | Poll::Pending => break,
                 Poll::Ready(Err(UploadError::UpstreamClosed)) => self.deaf = true,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(Stop::Up(error))),
             }
@@ -213,12 +214,13 @@ impl<'a> Exchange<'a> {
     /// The answer has begun. Whoever looks at it has to know the question first; if nobody does and the question is short,
     /// both can wait until the upstream takes its time, or all is over.
     fn begin(&mut self) {
-        let may_wait = self.unread && self.up.is_short() && self.turn.0.as_ref().is_some_and(Turn::may_put_by);
+        let is_short = self.unread && self.up.is_sent() && self.up.is_short();
+        let may_wait = is_short && self.turn.0.as_ref().is_some_and(Turn::may_put_by);
         if !may_wait {
             self.read();
         }
         match (&mut self.turn.0, self.down.opening()) {
-            (Some(turn), Some((opening, charge))) if may_wait => turn.put_by(opening, charge),
+            (Some(turn), Some((opening, charge))) if may_wait => turn.put_by(self.up.payload(), opening, charge),
             (Some(turn), Some((opening, charge))) => turn.answer_begins(&opening, charge),
             _ => {}
         }
@@ -232,7 +234,7 @@ impl<'a> Exchange<'a> {
         self.down.end_if_due(&mut self.turn.0)
     }
 
-    /// Looks at the request, and at what has come of its answer, if nobody has yet.
+    /// Looks at the request, as far as it is here, and at what has come of its answer, if nobody has yet.
     fn read(&mut self) {
         if std::mem::take(&mut self.unread)
             && let Some(turn) = &mut self.turn.0
@@ -243,10 +245,8 @@ impl<'a> Exchange<'a> {
     }
 
     fn finish(mut self, end: End) -> Next {
-        match self.turn.0.take() {
-            Some(turn) if self.unread => turn.hand_over(self.up.payload()),
-            Some(mut turn) => turn.answer_ends(true),
-            None => {}
+        if let Some(turn) = self.turn.0.take() {
+            turn.answer_ends(true);
         }
         match end {
             End::Upgraded => {
@@ -256,7 +256,7 @@ impl<'a> Exchange<'a> {
             // An answer that came before the end of the question leaves both connections unclean.
             _ if !self.up.is_complete() || self.deaf => Next::Close,
             _ => {
-                if self.down.is_reusable() {
+                if self.down.is_reusable() && self.up.is_sent() {
                     self.upstream.keep(self.link);
                 }
                 if end == End::Close { Next::Close } else { Next::KeepAlive }
@@ -269,22 +269,20 @@ impl<'a> Exchange<'a> {
         if self.up.is_sent() || self.down.has_begun() {
             self.read();
         }
-        if matches!(stop, Stop::Stopped) {
-            return match self.turn.0.take() {
-                Some(mut turn) if !self.down.has_begun() => {
-                    turn.revoke();
-                    Failure::Held(self.up, Box::new(turn))
-                }
-                _ => Failure::ClientGone,
-            };
+        if matches!(stop, Stop::Stopped)
+            && !self.down.has_begun()
+            && let Some(mut turn) = self.turn.0.take()
+        {
+            turn.revoke();
+            return Failure::Held(self.up, Box::new(turn));
         }
         let host = self.upstream.base.authority.clone();
         let trouble = match stop {
             Stop::Up(UploadError::BadBody(bad)) => return Failure::BadBody(bad),
-            Stop::Up(_) | Stop::Down(DownloadError::ClientGone) => return Failure::ClientGone,
+            Stop::Up(_) | Stop::Down(DownloadError::ClientGone) | Stop::Stopped => return Failure::ClientGone,
             Stop::Down(DownloadError::NoWord | DownloadError::Truncated) => Trouble::Closed { host },
             Stop::Down(DownloadError::Garbage(problem)) => Trouble::Garbage { host, problem },
-            Stop::Quiet | Stop::Stopped => Trouble::Stalled { host, after: self.upstream.quiet },
+            Stop::Quiet => Trouble::Stalled { host, after: self.upstream.quiet },
         };
         if self.down.has_begun() { Failure::Broken(trouble) } else { Failure::Upstream(trouble, self.up) }
     }

@@ -92,7 +92,7 @@ pub(crate) struct Turn {
     cleared: bool,
     /// What the answer may cost.
     allowance: Allowance,
-    /// The answer so far, while nobody has looked at it.
+    /// The request and its answer so far, while nobody has looked at them.
     put_by: Option<PutBy>,
 }
 
@@ -251,15 +251,16 @@ impl Turn {
         }
     }
 
-    /// Whether the answer may be put by: where there is a limit, each piece is weighed as it comes.
+    /// Whether request and answer may be put by: where there is a limit, each piece is weighed as it comes, and a request
+    /// that was asked about has been looked at.
     pub(crate) fn may_put_by(&self) -> bool {
         let limited = |session| self.inspector.eyes.judge.allowance(session, None).is_limited();
-        !self.look.session.as_ref().is_some_and(limited)
+        self.look.asked.is_none() && !self.look.session.as_ref().is_some_and(limited)
     }
 
-    /// The answer begins before anybody has looked at the request: it is put by.
-    pub(crate) fn put_by(&mut self, opening: Opening, charge: Charge) {
-        self.put_by = Some(PutBy::new(opening, charge));
+    /// The answer begins before anybody has looked at the request: both are put by.
+    pub(crate) fn put_by(&mut self, body: Option<Cow<'_, [u8]>>, opening: Opening, charge: Charge) {
+        self.put_by = Some(PutBy::new(body.map(Cow::into_owned), opening, charge));
     }
 
     /// Whether more was put by than should be.
@@ -309,19 +310,15 @@ impl Turn {
         self.look.cut = Some(why);
     }
 
-    /// The answer is over: completely, or broken off.
-    pub(crate) fn answer_ends(&mut self, whole: bool) {
-        if let Some(note) = self.look.end(whole, now()) {
-            self.inspector.recorder.note(note);
-        }
-    }
-
-    /// All of it has passed, and nobody has looked at it yet: the recorder will.
-    pub(crate) fn hand_over(self, body: Option<Cow<'_, [u8]>>) {
-        let Self { inspector, look, put_by, .. } = self;
-        if let Some(answer) = put_by {
-            let passed = Passed { look, body: body.map(Cow::into_owned), answer, at: now() };
-            inspector.recorder.note(Note::Passed(Box::new(passed)));
+    /// The answer is over: completely, or broken off. What nobody has looked at yet, the recorder will.
+    pub(crate) fn answer_ends(self, whole: bool) {
+        let Self { inspector, mut look, put_by, .. } = self;
+        let note = match put_by {
+            Some(put_by) => Some(Note::Passed(Box::new(Passed { look, put_by, whole, at: now() }))),
+            None => look.end(whole, now()),
+        };
+        if let Some(note) = note {
+            inspector.recorder.note(note);
         }
     }
 }

@@ -198,9 +198,10 @@ pub(crate) struct Opening {
     pub(crate) encoding: Option<String>,
 }
 
-/// The beginning of an answer that came before anybody had looked at its request.
+/// A request, and the beginning of the answer that came before anybody had looked at it.
 #[derive(Debug)]
 pub(super) struct PutBy {
+    body: Option<Vec<u8>>,
     pub(super) opening: Opening,
     pub(super) bytes: Vec<u8>,
     pub(super) charge: Charge,
@@ -212,8 +213,8 @@ impl PutBy {
     /// So much of an answer is put by. Whoever says more is heard at once: it may have to be cut off.
     const MUCH: usize = 16 * 1024;
 
-    pub(super) fn new(opening: Opening, charge: Charge) -> Self {
-        Self { opening, bytes: Vec::new(), charge, fits: true, begun: now() }
+    pub(super) fn new(body: Option<Vec<u8>>, opening: Opening, charge: Charge) -> Self {
+        Self { body, opening, bytes: Vec::new(), charge, fits: true, begun: now() }
     }
 
     pub(super) fn add(&mut self, bytes: &[u8]) {
@@ -226,19 +227,20 @@ impl PutBy {
     }
 }
 
-/// A request and its answer that nobody has looked at, all of it there.
+/// A request and its answer that nobody has looked at, all of it that will ever be there.
 #[derive(Debug)]
 pub(crate) struct Passed {
     pub(super) look: Look,
-    pub(super) body: Option<Vec<u8>>,
-    pub(super) answer: PutBy,
+    pub(super) put_by: PutBy,
+    /// The answer came to its end.
+    pub(super) whole: bool,
     pub(super) at: Time,
 }
 
 impl Passed {
     /// How many bytes it holds.
     pub(super) fn len(&self) -> usize {
-        self.body.as_ref().map_or(0, Vec::len) + self.answer.bytes.len()
+        self.put_by.body.as_ref().map_or(0, Vec::len) + self.put_by.bytes.len()
     }
 
     pub(super) fn is_of(&self, session: &SessionKey) -> bool {
@@ -247,11 +249,11 @@ impl Passed {
 
     /// Looks at it.
     pub(super) fn read(self) -> impl Iterator<Item = Note> {
-        let Self { mut look, body, answer: PutBy { opening, bytes, charge, begun, .. }, at } = self;
+        let Self { mut look, put_by: PutBy { body, opening, bytes, charge, begun, .. }, whole, at } = self;
         let question = look.question(body.as_deref(), false, begun);
         look.begin(&opening, charge);
         look.feed(&bytes);
-        let answered = look.end(true, at);
+        let answered = look.end(whole, at);
         let asked = question.map(|(asked, news)| Note::Asked { asked, news, verdict: None });
         asked.into_iter().chain(answered)
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop there")]
 
+mod at_once;
 mod credentials;
 mod cutting;
 mod faults;
