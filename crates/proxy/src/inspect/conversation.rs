@@ -94,8 +94,9 @@ pub(crate) struct Fresh {
 }
 
 impl Conversation {
-    /// Reads what is new in a request; `None` when its shape is none we know.
-    pub(crate) fn read(&mut self, api: Api, body: &[u8]) -> Option<News> {
+    /// Reads what is new in a request; `None` when its shape is none we know. One that is no part of the conversation, by
+    /// what it says beside its messages, brings nothing new and changes nothing of what is known.
+    pub(crate) fn read(&mut self, api: Api, body: &[u8], is_part: impl FnOnce(&Fields) -> bool) -> Option<News> {
         let known = self.known(body);
         let mut messages = Vec::new();
         let (mut before, mut begin) = (None, self.begin);
@@ -128,6 +129,9 @@ impl Conversation {
             fields.read(name, &body[value]);
         }
         // Only now is it known to be a conversation.
+        if !is_part(&fields) {
+            return Some(News { fields, messages: Vec::new(), afresh: false });
+        }
         (self.before, self.begin) = (before.unwrap_or_else(|| std::mem::take(&mut self.before)), begin);
         self.remember(body, known.messages, if listed { &messages } else { &[] });
         let afresh = known.offset == 0;

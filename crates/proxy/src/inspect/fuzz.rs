@@ -20,11 +20,12 @@ pub(crate) fn fuzz_conversation(bytes: &[u8], check: impl Fn(&[u8], &[Range<usiz
             let with_note = nudge::with_note(api, body, "note");
             // The walk finds its way through JSON; through anything else it only must not fall.
             if !is_json(body) {
-                let _ = Conversation::default().read(api, body);
+                let _ = Conversation::default().read(api, body, |_| true);
                 continue;
             }
             assert!(with_note.is_none_or(|with| is_json(&with)), "the note broke the body");
-            let (known, afresh) = (growing.read(api, body), Conversation::default().read(api, body));
+            let (known, afresh) =
+                (growing.read(api, body, |_| true), Conversation::default().read(api, body, |_| true));
             assert_eq!(known.is_some(), afresh.is_some());
             if let (Some(known), Some(afresh)) = (known, afresh) {
                 assert_eq!(known.fields, afresh.fields);

@@ -101,8 +101,7 @@ impl Look {
         let (tokens, news) = read.unwrap_or_default();
         self.question.tokens = tokens;
         let (fields, news) = news.unzip();
-        let offers_tools = fields.as_ref().is_none_or(|fields| fields.tools);
-        let auxiliary = self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools());
+        let auxiliary = self.is_aside(fields.as_ref());
         let plan = self.who.plan.clone();
         let in_body = || self.with_body(body?, |_, body| identity::plan_in_body(body));
         let plan = if held { plan.or_else(in_body) } else { plan };
@@ -131,15 +130,20 @@ impl Look {
             plan,
         });
         self.asked = Some(Arc::clone(&asked));
-        // A title or a summary carries a history of its own, which is no part of the conversation.
         Some((asked, news.filter(|_| !auxiliary)))
+    }
+
+    /// Whether the request is beside the conversation: a title or a summary carries a history of its own.
+    fn is_aside(&self, fields: Option<&Fields>) -> bool {
+        let offers_tools = fields.is_none_or(|fields| fields.tools);
+        self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools())
     }
 
     /// What is new in the body.
     fn read(&self, session: &SessionKey, body: &[u8]) -> Option<(Fields, News)> {
         let mut memory = self.eyes.lock();
         let conversation = memory.conversation(session);
-        let Some(found) = conversation.read(self.api, body) else {
+        let Some(found) = conversation.read(self.api, body, |fields| !self.is_aside(Some(fields))) else {
             memory.note_strange(self.api, self.who.dialect.agent());
             return None;
         };

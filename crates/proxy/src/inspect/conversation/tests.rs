@@ -14,7 +14,7 @@ fn message(text: &str) -> String {
 /// The places of the new messages.
 fn news(conversation: &mut Conversation, messages: &[String]) -> Vec<usize> {
     let body = body(messages);
-    let news = conversation.read(Api::Chat, &body).unwrap();
+    let news = conversation.read(Api::Chat, &body, |_| true).unwrap();
     assert_eq!(news.fields, Fields { model: Some("m".to_owned()), stream: true, tools: true });
     for Fresh { place, range } in &news.messages {
         assert_eq!(body[range.clone()], *messages[*place].as_bytes());
@@ -121,7 +121,7 @@ fn another_model_before_a_long_history_is_noticed_though_its_name_is_as_long() {
     let system = "rules ".repeat(5000);
     for model in ["opus-1", "opus-5"] {
         let body = format!(r#"{{"system":"{system}","model":"{model}","messages":[{rest}]}}"#);
-        let news = conversation.read(Api::Messages, body.as_bytes()).expect("a conversation");
+        let news = conversation.read(Api::Messages, body.as_bytes(), |_| true).expect("a conversation");
         assert_eq!(news.fields.model.as_deref(), Some(model));
     }
 }
@@ -132,7 +132,7 @@ fn a_request_that_breaks_off_changes_nothing_of_what_is_known() {
     let messages = long(3);
     news(&mut conversation, &messages);
     let broken = String::from_utf8(body(&messages)).expect("text").replace("\"m\"", "\"x\"");
-    assert!(conversation.read(Api::Chat, &broken.as_bytes()[..broken.len() / 2]).is_none());
+    assert!(conversation.read(Api::Chat, &broken.as_bytes()[..broken.len() / 2], |_| true).is_none());
     assert!(news(&mut conversation, &messages).is_empty());
 }
 
@@ -149,7 +149,7 @@ fn a_model_before_the_messages_is_remembered_and_one_behind_them_is_read() {
     let mut conversation = Conversation::default();
     let ask = |tail: &str| format!(r#"{{"stream":false,"messages":[{}],"model":"{tail}"}}"#, message("x")).into_bytes();
     for model in ["a", "b"] {
-        let news = conversation.read(Api::Chat, &ask(model)).unwrap();
+        let news = conversation.read(Api::Chat, &ask(model), |_| true).unwrap();
         assert_eq!(news.fields.model.as_deref(), Some(model));
         assert!(!news.fields.tools);
     }
@@ -158,9 +158,9 @@ fn a_model_before_the_messages_is_remembered_and_one_behind_them_is_read() {
 #[test]
 fn strange_shapes_are_told_apart_from_short_ones() {
     for strange in ["", "[]", "{}", "{\"messages\":[", r#"{"messages":[{"a":1}"#, r#"{"model":"m"}"#, "nonsense"] {
-        assert!(Conversation::default().read(Api::Chat, strange.as_bytes()).is_none(), "{strange}");
+        assert!(Conversation::default().read(Api::Chat, strange.as_bytes(), |_| true).is_none(), "{strange}");
     }
-    let text = Conversation::default().read(Api::Responses, br#"{"input":"Fix it","model":"m"}"#).unwrap();
+    let text = Conversation::default().read(Api::Responses, br#"{"input":"Fix it","model":"m"}"#, |_| true).unwrap();
     assert_eq!(text.messages, [Fresh { place: 0, range: 9..17 }]);
 }
 
@@ -213,14 +213,14 @@ proptest! {
 
     #[test]
     fn garbage_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = Conversation::default().read(Api::Chat, &bytes);
+        let _ = Conversation::default().read(Api::Chat, &bytes, |_| true);
     }
 }
 
 #[test]
 fn a_message_that_grew_is_another_one() {
     let mut conversation = Conversation::default();
-    conversation.read(Api::Messages, br#"{"messages":[2]}"#).expect("a conversation");
-    let news = conversation.read(Api::Messages, br#"{"messages":[22]}"#).expect("a conversation");
+    conversation.read(Api::Messages, br#"{"messages":[2]}"#, |_| true).expect("a conversation");
+    let news = conversation.read(Api::Messages, br#"{"messages":[22]}"#, |_| true).expect("a conversation");
     assert_eq!(news.messages, [Fresh { place: 0, range: 13..15 }]);
 }
