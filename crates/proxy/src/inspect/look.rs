@@ -1,6 +1,7 @@
 //! Reading one request and its answer, wherever that is done: beside the bytes while they pass, or by the recorder when
 //! all of them have.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use belay_agents::wire::Head;
@@ -25,6 +26,8 @@ pub(super) struct Eyes {
     pub(super) judge: Arc<dyn Judge>,
     memory: Mutex<Memory>,
     chant: Option<ChantRules>,
+    /// How many requests have come.
+    requests: AtomicU64,
 }
 
 impl std::fmt::Debug for Eyes {
@@ -35,7 +38,7 @@ impl std::fmt::Debug for Eyes {
 
 impl Eyes {
     pub(super) fn new(judge: Arc<dyn Judge>, chant: Option<ChantRules>) -> Self {
-        Self { judge, memory: Mutex::default(), chant }
+        Self { judge, memory: Mutex::default(), chant, requests: AtomicU64::default() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -47,6 +50,8 @@ impl Eyes {
 #[derive(Debug)]
 pub(super) struct Look {
     eyes: Arc<Eyes>,
+    /// Which request it is, of all that have come: they are not read in order.
+    number: u64,
     pub(super) api: Api,
     pub(super) who: Who,
     /// The model, where the path names it.
@@ -66,6 +71,7 @@ impl Look {
         let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
         Self {
             eyes: Arc::clone(eyes),
+            number: eyes.requests.fetch_add(1, Ordering::Relaxed),
             api,
             model: api.model_in_path(head.path()).map(str::to_owned),
             encoding: encoding.filter(|encoding| encoding != "identity"),
@@ -142,11 +148,18 @@ impl Look {
     /// What is new in the body.
     fn read(&self, session: &SessionKey, body: &[u8]) -> Option<(Fields, News)> {
         let mut memory = self.eyes.lock();
-        let conversation = memory.conversation(session);
-        let Some(found) = conversation.read(self.api, body, |fields| !self.is_aside(Some(fields))) else {
+        let is_part = |fields: &Fields| !self.is_aside(Some(fields));
+        let known = memory.known(session);
+        // What came before a request that has been read must not set back what is known since.
+        let mut late = (self.number < known.newest).then(|| known.conversation.clone());
+        let conversation = late.as_mut().unwrap_or(&mut known.conversation);
+        let Some(found) = conversation.read(self.api, body, is_part) else {
             memory.note_strange(self.api, self.who.dialect.agent());
             return None;
         };
+        if is_part(&found.fields) {
+            known.newest = known.newest.max(self.number);
+        }
         let news = News::copy(body, found.messages, found.afresh);
         Some((found.fields, news))
     }

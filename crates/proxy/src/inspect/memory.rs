@@ -27,15 +27,17 @@ pub(super) struct Memory {
 
 /// What is known of one session.
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
     used: u64,
-    conversation: Conversation,
+    pub(super) conversation: Conversation,
+    /// Number of the newest request that was read.
+    pub(super) newest: u64,
     /// What the last answer told that told anything of its question.
     usage: Option<Usage>,
 }
 
 impl Memory {
-    pub(super) fn conversation(&mut self, session: &SessionKey) -> &mut Conversation {
+    pub(super) fn known(&mut self, session: &SessionKey) -> &mut Known {
         self.uses += 1;
         let now = self.uses;
         if self.conversations.len() >= CONVERSATIONS && !self.conversations.contains_key(session) {
@@ -47,7 +49,7 @@ impl Memory {
         }
         let known = self.conversations.entry(session.clone()).or_default();
         known.used = now;
-        &mut known.conversation
+        known
     }
 
     /// What the newest answer to a turn of this session told about its cost, be it this one.

@@ -1,8 +1,10 @@
 //! Answers that come at once, before anybody has looked at their requests.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use belay_core::{Body, Event, Verdict};
+use tokio::sync::oneshot;
 
 use crate::support::{Bench, Peer, bench, bench_with, ok};
 
@@ -154,19 +156,27 @@ async fn a_refusal_that_comes_before_the_end_of_its_question_is_told() {
 #[tokio::test]
 async fn requests_that_are_read_in_another_order_than_they_came_are_told_once() {
     let bench = bench().await;
-    let (mut client, long) =
-        (bench.client().await, format!(r#"{{"role":"user","content":"{}"}}"#, "long ".repeat(5000)));
-    let next = r#"{"role":"user","content":"next"}"#;
-    client.send(request("s", &[PROMPT])).await;
+    let mut client = bench.client().await;
+    let ((paused, is_paused), (word, awaited)) = (oneshot::channel(), mpsc::channel());
+    *bench.judge.pause.lock().unwrap() = Some((paused, awaited));
+    client.send(request("another", &[PROMPT])).await;
     let mut upstream = bench.accept().await;
     answered(&mut upstream, &mut client).await;
-    for messages in [&[PROMPT, &long][..], &[PROMPT, &long, next]] {
+    is_paused.await.unwrap();
+    // From here on the recorder waits, and reads nothing. A long request does not wait for it.
+    let long = format!(r#"{{"role":"user","content":"{}"}}"#, "long ".repeat(5000));
+    let next = r#"{"role":"user","content":"next"}"#;
+    for messages in [&[PROMPT][..], &[PROMPT, &long]] {
         client.send(request("s", messages)).await;
         answered(&mut upstream, &mut client).await;
     }
-    let events = bench.judge.heard(|events| answers(events) == 3).await;
-    let prompts = kinds(&events).iter().filter(|kind| **kind == "prompt").count();
-    assert_eq!(prompts, 3, "{:?}", kinds(&events));
+    drop(word);
+    bench.judge.heard(|events| answers(events) == 3).await;
+    client.send(request("s", &[PROMPT, &long, next])).await;
+    answered(&mut upstream, &mut client).await;
+    let events = bench.judge.heard(|events| answers(events) == 4).await;
+    let prompts = |event: &&Event| event.session.id == "s" && event.body.kind() == "prompt";
+    assert_eq!(events.iter().filter(prompts).count(), 3, "{:?}", kinds(&events));
 }
 
 const TITLE: &str = "a title";

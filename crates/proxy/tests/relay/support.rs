@@ -5,14 +5,14 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use belay_core::{Body, Event, SessionKey, Verdict};
 use belay_proxy::{Allowance, Config, Judge, Later, Ours, Relay, Rewound, Standing, UpstreamConfig};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// How long anything may take before a test calls it hung.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,6 +44,8 @@ pub(crate) struct Scripted {
     pub(crate) outdated: AtomicBool,
     changed: Arc<Notify>,
     heard: Notify,
+    /// Listens no more, says so, and waits for a word.
+    pub(crate) pause: Mutex<Option<(oneshot::Sender<()>, mpsc::Receiver<()>)>>,
 }
 
 impl Scripted {
@@ -93,6 +95,11 @@ impl Judge for Scripted {
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
+        if let Some((paused, word)) = self.pause.lock().unwrap().take() {
+            paused.send(()).unwrap();
+            // Whoever waits for it may have dropped it instead.
+            let _ = word.recv();
+        }
         let verdicts = self.verdicts.lock().unwrap().clone();
         let answer = |event: &Event| match event.body {
             Body::ModelAsked(_) => {

@@ -21,18 +21,22 @@ impl Heard {
     pub(super) fn hear<'b>(&mut self, first: usize, messages: impl Iterator<Item = &'b [u8]>) -> Vec<bool> {
         let now: Vec<u32> = messages.map(|message| xxh3_64(message) as u32).collect();
         let unheard = now.iter().zip(first..).map(|(hash, place)| self.at(place) != Some(*hash)).collect();
-        match first.checked_sub(self.first).filter(|before| *before <= self.hashes.len()) {
-            Some(before) => self.hashes.truncate(before),
-            None => {
-                self.hashes.clear();
-                self.first = first;
-            }
+        match first.checked_sub(self.first) {
+            Some(before) if before <= self.hashes.len() => self.hashes.truncate(before),
+            _ => self.hashes.clear(),
         }
-        self.hashes.extend(now);
-        let surplus = self.hashes.len().saturating_sub(KEPT);
+        let kept = &now[now.len().saturating_sub(KEPT)..];
+        let surplus = (self.hashes.len() + kept.len()).saturating_sub(KEPT);
         self.hashes.drain(..surplus);
-        self.first += surplus;
+        self.hashes.extend(kept);
+        self.first = first + now.len() - self.hashes.len();
         unheard
+    }
+
+    /// How many bytes are kept for it.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        self.hashes.capacity() * size_of::<u32>()
     }
 
     fn at(&self, place: usize) -> Option<u32> {

@@ -164,6 +164,19 @@ fn strange_shapes_are_told_apart_from_short_ones() {
     assert_eq!(text.messages, [Fresh { place: 0, range: 9..17 }]);
 }
 
+#[test]
+fn what_is_known_of_a_conversation_stays_small_however_many_messages_come_at_once() {
+    let mut conversation = Conversation::default();
+    let mut messages = vec![message("start")];
+    news(&mut conversation, &messages);
+    messages.extend((0..100_000).map(|n| n.to_string()));
+    assert_eq!(news(&mut conversation, &messages).len(), 100_000);
+    assert!(conversation.heard.size() <= 4096, "{} bytes", conversation.heard.size());
+    messages.push(message("next"));
+    messages[99_990] = message("changed");
+    assert_eq!(news(&mut conversation, &messages), [99_990, 100_001]);
+}
+
 proptest! {
     /// However a conversation grows and changes, nothing new is missed in its last messages, and nothing is told twice in
     /// its place.
