@@ -132,7 +132,8 @@ impl<'a> Exchange<'a> {
         asked: Asked,
     ) -> Self {
         let down = Download::new(asked, client.buffers());
-        Self { client, beside, upstream, link, up, down, turn: Onlooker(turn), unread: true, deaf: false }
+        let unread = turn.is_some();
+        Self { client, beside, upstream, link, up, down, turn: Onlooker(turn), unread, deaf: false }
     }
 
     /// Moves both directions until the answer is complete. `reused` tells that the upstream may have

@@ -99,6 +99,24 @@ impl Dialect for Faulty {
     }
 }
 
+fn asked(request: &str) -> Arc<Asked> {
+    Arc::new(Asked {
+        session: SessionKey::new("faulty", "1"),
+        parent: None,
+        dialect: &Faulty,
+        api: Api::Chat,
+        request: request.to_owned(),
+        at: now(),
+        auxiliary: false,
+        told: Told::default(),
+        version: None,
+        model: None,
+        bytes: 1,
+        account: None,
+        plan: None,
+    })
+}
+
 #[test]
 fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
     let (tell, told) = channel();
@@ -106,25 +124,42 @@ fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
     drop(tell);
     let recorder = Recorder::start(Arc::<Slow>::clone(&judge)).unwrap();
     for said in ["trouble", "no trouble"] {
-        let asked = Arc::new(Asked {
-            session: SessionKey::new("faulty", "1"),
-            parent: None,
-            dialect: &Faulty,
-            api: Api::Chat,
-            request: said.to_owned(),
-            at: now(),
-            auxiliary: false,
-            told: Told::default(),
-            version: None,
-            model: None,
-            bytes: 1,
-            account: None,
-            plan: None,
-        });
         let body = format!(r#"{{"role":"user","content":"{said}"}}"#);
         let news = News::copy(body.as_bytes(), vec![Fresh { place: 0, range: 0..body.len() }], false);
-        recorder.note(Note::Asked { asked, news: Some(news), verdict: None });
+        recorder.note(Note::Asked { asked: asked(said), news: Some(news), verdict: None });
     }
     recorder.settle(Duration::from_secs(30));
     assert_eq!(*judge.questions.lock().unwrap(), 1, "the other one is recorded");
+}
+
+/// Falls over the first thing it hears, and stops whoever asks later.
+#[derive(Default)]
+struct Stumbling(std::sync::atomic::AtomicBool);
+
+impl Judge for Stumbling {
+    fn standing(&self, _: &SessionKey) -> Standing {
+        Standing::Asks
+    }
+
+    fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
+        assert!(self.0.swap(true, std::sync::atomic::Ordering::Relaxed), "a fault of ours");
+        events.iter().map(|_| Verdict::Stop { incident: String::new(), reason: String::new() }).collect()
+    }
+
+    fn changed(&self) -> Later<()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_fault_of_whoever_judges_lets_go_who_waits_for_it_and_nobody_else() {
+    let recorder = Recorder::start(Arc::new(Stumbling::default())).unwrap();
+    let verdicts = ["first", "second"].map(|request| {
+        let (sender, receiver) = oneshot::channel();
+        recorder.note(Note::Asked { asked: asked(request), news: None, verdict: Some(sender) });
+        recorder.settle(Duration::from_secs(30));
+        receiver.blocking_recv()
+    });
+    assert!(matches!(&verdicts[0], Ok(Verdict::Go)), "{verdicts:?}");
+    assert!(matches!(&verdicts[1], Ok(Verdict::Stop { .. })), "{verdicts:?}");
 }
