@@ -2,8 +2,8 @@
 //!
 //! A [`Turn`] goes along with one request and its answer. Before the last piece of the request is
 //! let go, it only answers from memory whether the session is held. The request is looked at when its
-//! upstream takes its time over it, and from then on its answer as it passes. What is over before that
-//! is looked at by the recorder: then nothing of it is in the way of the next bytes.
+//! upstream takes its time over it, and from then on its answer as it passes. What is short, and over
+//! before that, is looked at by the recorder: then nothing of it is in the way of the next bytes.
 
 mod answer;
 mod api;

@@ -31,6 +31,8 @@ const AT_THE_END: usize = 4;
 /// How many messages at most count as new when nothing is known of a conversation: it may have gone
 /// on for days before we saw it, and only its recent past says how it is doing now.
 const RECENT: usize = 64;
+/// Most messages that are walked over at once, as each takes room. Nobody has had so much to say.
+const MOST: usize = 64 * 1024;
 
 /// How many bytes before a checkpoint are hashed without a gap, at least: the message before it is hashed whole, as long
 /// as it is no longer than it should be.
@@ -210,7 +212,7 @@ fn is_kept(messages: usize, total: usize) -> bool {
 
 /// Walks over the messages from the current place to the closing bracket.
 fn walk(scan: &mut Scan<'_>, messages: &mut Vec<Range<usize>>) -> Option<()> {
-    while scan.element() {
+    while messages.len() < MOST && scan.element() {
         messages.push(scan.skip()?);
     }
     scan.eat(b']').then_some(())

@@ -195,8 +195,10 @@ impl Look {
     pub(super) fn end(&mut self, whole: bool, at: Time) -> Option<Note> {
         let (asked, reader) = self.asked.take().zip(self.reader.take())?;
         let (mut answered, chant) = reader.finish(whole && self.cut.is_none());
-        let told = answered.usage.filter(|_| !asked.auxiliary);
-        self.question.before = self.eyes.lock().usage(&asked.session, told);
+        // What is asked beside the conversation repeats nothing of it.
+        if !asked.auxiliary {
+            self.question.before = self.eyes.lock().usage(&asked.session, answered.usage);
+        }
         answered.estimate(self.question);
         if let Some(cut) = &self.cut {
             answered.stop = Some(cut.word().to_owned());

@@ -188,7 +188,9 @@ impl Note {
 
     fn weight(&self) -> usize {
         512 + match self {
-            Self::Asked { news, .. } => news.as_ref().map_or(0, |news| news.bytes.len()),
+            Self::Asked { news, .. } => {
+                news.as_ref().map_or(0, |news| news.bytes.len() + size_of_val(news.messages.as_slice()))
+            }
             Self::Answered { answered, .. } => answered.text.len(),
             Self::Passed(passed) => passed.len(),
             Self::Delivered { .. } | Self::Settle(_) => 0,

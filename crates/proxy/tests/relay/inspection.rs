@@ -236,6 +236,20 @@ async fn an_estimate_takes_as_much_from_the_cache_as_the_answer_before() {
 }
 
 #[tokio::test]
+async fn an_estimate_of_a_title_takes_nothing_from_the_cache_of_the_conversation() {
+    let bench = bench().await;
+    let (mut client, mut upstream) = (bench.client().await, None);
+    let told =
+        ANSWER.replace("\"prompt_tokens\":10", "\"prompt_tokens\":10,\"prompt_tokens_details\":{\"cached_tokens\":5}");
+    turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(&told)).await;
+    let request = opencode(&[], "");
+    let length = request.rsplit("\r\n\r\n").next().unwrap().len() as u64;
+    turn(&bench, &mut client, &mut upstream, &request, &stream(UNTOLD)).await;
+    let events = bench.judge.heard(|events| answers(events) == 2).await;
+    assert_eq!(tokens(&events), Some((length / 4, 0, 4)));
+}
+
+#[tokio::test]
 async fn what_says_nothing_and_what_fails_is_no_spending() {
     let bench = bench().await;
     let mut client = bench.client().await;

@@ -169,12 +169,20 @@ fn what_is_known_of_a_conversation_stays_small_however_many_messages_come_at_onc
     let mut conversation = Conversation::default();
     let mut messages = vec![message("start")];
     news(&mut conversation, &messages);
-    messages.extend((0..100_000).map(|n| n.to_string()));
-    assert_eq!(news(&mut conversation, &messages).len(), 100_000);
+    messages.extend((0..60_000).map(|n| n.to_string()));
+    assert_eq!(news(&mut conversation, &messages).len(), 60_000);
     assert!(conversation.heard.size() <= 4096, "{} bytes", conversation.heard.size());
     messages.push(message("next"));
-    messages[99_990] = message("changed");
-    assert_eq!(news(&mut conversation, &messages), [99_990, 100_001]);
+    messages[59_990] = message("changed");
+    assert_eq!(news(&mut conversation, &messages), [59_990, 60_001]);
+}
+
+#[test]
+fn more_messages_than_anybody_has_to_say_pass_unread() {
+    let body = |count: usize| format!(r#"{{"messages":[{}1]}}"#, "1,".repeat(count - 1));
+    let read = |count| Conversation::default().read(Api::Chat, body(count).as_bytes(), |_| true);
+    assert_eq!(read(MOST).map(|news| news.messages.len()), Some(RECENT));
+    assert_eq!(read(MOST + 1), None);
 }
 
 proptest! {
