@@ -1,4 +1,4 @@
-//! Answers that come at once, before anybody has looked at their requests.
+//! Answers that come sooner than anybody has looked at their requests, or sooner than the requests themselves.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -24,9 +24,9 @@ fn head(session: &str, body: &str) -> String {
 
 const PROMPT: &str = r#"{"role":"user","content":"Fix"}"#;
 
-fn answer(id: &str) -> String {
-    let body = format!(r#"{{"id":"{id}","choices":[],"usage":{{"prompt_tokens":9,"completion_tokens":1}}}}"#);
-    ok(&body).replace("Content-Length", "Content-Type: application/json\r\nContent-Length")
+fn answer() -> String {
+    let body = r#"{"id":"c-1","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#;
+    ok(body).replace("Content-Length", "Content-Type: application/json\r\nContent-Length")
 }
 
 fn kinds(events: &[Event]) -> Vec<&'static str> {
@@ -44,8 +44,8 @@ async fn settled(bench: &Bench) -> Vec<Event> {
 /// Answers the request that comes next, and waits until its client has it.
 async fn answered(upstream: &mut Peer, client: &mut Peer) {
     upstream.read_to(END).await;
-    upstream.send(answer("c-1")).await;
-    client.read_exactly(answer("c-1").len()).await;
+    upstream.send(answer()).await;
+    client.read_exactly(answer().len()).await;
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn an_answer_that_is_stopped_where_it_cannot_be_ended_is_told_as_far_as_it
     upstream.read_to(END).await;
     let begun = format!("{STREAM}{}", chunk(&format!("{WORKING}data: {{")));
     upstream.send(&begun).await;
-    client.read_to(&chunk("{")[3..]).await;
+    client.read_to("data: {\r\n").await;
     bench.judge.rule("opencode:s", Verdict::Stop { incident: "i".to_owned(), reason: "Killed.".to_owned() });
     client.closed().await;
     assert_eq!(kinds(&settled(&bench).await), ["session_started", "model_asked", "prompt", "model_answered"]);
@@ -109,7 +109,7 @@ fn an_answer_that_is_dropped_on_its_way_is_told_as_far_as_it_came() {
         let mut upstream = bench.accept().await;
         upstream.read_to(END).await;
         upstream.send(format!("{STREAM}{}", chunk(WORKING))).await;
-        client.read_to(&chunk("\n\n")[3..]).await;
+        client.read_to("\n\n\r\n").await;
         (bench, client, upstream)
     });
     drop(runtime);
@@ -129,7 +129,7 @@ async fn an_answer_that_comes_before_the_end_of_its_question_keeps_nothing_of_it
     client.send(first).await;
     let mut upstream = bench.accept().await;
     upstream.read_to(r#","x":"xxx"#).await;
-    let answer = answer("c-1");
+    let answer = answer();
     let (begins, ends) = answer.split_at(answer.len() - 5);
     upstream.send(begins).await;
     client.read_exactly(begins.len()).await;
@@ -179,8 +179,6 @@ async fn requests_that_are_read_in_another_order_than_they_came_are_told_once() 
     assert_eq!(events.iter().filter(prompts).count(), 3, "{:?}", kinds(&events));
 }
 
-const TITLE: &str = "a title";
-
 #[tokio::test]
 async fn what_is_asked_beside_a_conversation_changes_nothing_of_what_is_known_of_it() {
     let bench = bench().await;
@@ -191,7 +189,7 @@ async fn what_is_asked_beside_a_conversation_changes_nothing_of_what_is_known_of
     let requests = [
         aside(PROMPT),
         request("s", &[PROMPT]),
-        aside(&format!(r#"{{"role":"user","content":"{TITLE}"}}"#)),
+        aside(r#"{"role":"user","content":"Give it a title"}"#),
         request("s", &[PROMPT, next]),
     ];
     for request in requests {
@@ -201,8 +199,8 @@ async fn what_is_asked_beside_a_conversation_changes_nothing_of_what_is_known_of
         }
         let upstream = upstream.as_mut().unwrap();
         upstream.read_to(request.rsplit("\r\n\r\n").next().unwrap()).await;
-        upstream.send(answer("c-1")).await;
-        client.read_exactly(answer("c-1").len()).await;
+        upstream.send(answer()).await;
+        client.read_exactly(answer().len()).await;
     }
     let events = bench.judge.heard(|events| answers(events) == 4).await;
     let told: Vec<_> = events

@@ -9,6 +9,7 @@ mod faults;
 mod inspection;
 mod interventions;
 mod large;
+mod mixed;
 mod routing;
 mod strain;
 mod strict;
