@@ -202,7 +202,8 @@ impl<'a> Exchange<'a> {
                 break;
             }
             self.beside.bell = None;
-            if turn.is_stopped() {
+            // An answer that only has to be written out is as good as over.
+            if turn.is_stopped() && !self.down.is_over() {
                 return Poll::Ready(Err(Stop::Stopped));
             }
         }

@@ -111,6 +111,11 @@ impl Download {
         !matches!(self.state, State::Head)
     }
 
+    /// Whether all of the answer is known, and at most has to be written out.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, State::Done(_))
+    }
+
     /// Whether the upstream's connection is clean and open.
     pub(crate) fn is_reusable(&self) -> bool {
         self.reusable && self.buf.as_ref().is_none_or(Buffer::is_empty)
