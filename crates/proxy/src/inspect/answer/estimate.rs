@@ -12,9 +12,11 @@ use super::Answered;
 
 /// What a token is in bytes, near enough.
 const BYTES_PER_TOKEN: u64 = 4;
-/// One sample of a question in so many bytes is looked at for pictures, and how long it is.
+/// One sample of a question in so many bytes, and how long it is: a look for pictures. Of a long question no more than so
+/// many are taken, since each of them has to come from far away.
 const STRIDE: usize = 4096;
 const SAMPLE: usize = 48;
+const SAMPLES: usize = 64;
 
 /// What is known of a question's cost before its answer tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub(crate) struct Question {
 /// count for; so it is left out.
 pub(crate) fn question_tokens(body: &[u8]) -> u64 {
     let (mut samples, mut packed) = (0, 0);
-    for sample in body.chunks_exact(STRIDE) {
+    for sample in body.chunks_exact(STRIDE.max(body.len() / SAMPLES)) {
         samples += 1;
         packed += u64::from(sample[..SAMPLE].iter().all(|byte| is_base64(*byte)));
     }
