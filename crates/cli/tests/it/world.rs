@@ -43,6 +43,14 @@ pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
     }
 }
 
+/// What is started from here hears hangups, though whoever runs the tests may not (`nohup`): programs inherit it when a
+/// signal is ignored, but not when it is caught.
+static HANGUPS: LazyLock<()> = LazyLock::new(|| {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    drop(tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).unwrap());
+});
+
 #[derive(Debug)]
 pub(crate) struct World {
     folder: tempfile::TempDir,
@@ -66,6 +74,7 @@ impl Said {
 
 impl World {
     pub(crate) fn new() -> Self {
+        LazyLock::force(&HANGUPS);
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("home/code/app")).unwrap();
         std::fs::create_dir_all(folder.path().join("run")).unwrap();
