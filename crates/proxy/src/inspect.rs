@@ -48,15 +48,10 @@ use mint::new_id;
 use recorder::{Note, Recorder};
 
 /// Looks at all requests.
+#[derive(Debug)]
 pub(crate) struct Inspector {
     eyes: Arc<Eyes>,
     recorder: Recorder,
-}
-
-impl std::fmt::Debug for Inspector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inspector").finish_non_exhaustive()
-    }
 }
 
 impl Inspector {

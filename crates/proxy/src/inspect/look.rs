@@ -136,7 +136,7 @@ impl Look {
             plan,
         });
         self.asked = Some(Arc::clone(&asked));
-        Some((asked, news.filter(|_| !auxiliary)))
+        Some((asked, news))
     }
 
     /// Whether the request is beside the conversation: a title or a summary carries a history of its own.
