@@ -148,10 +148,17 @@ fn digits(value: &[u8]) -> Option<u64> {
 
 /// Sets the `Content-Length` of a whole head, keeping its name and place.
 pub(crate) fn set_length(head: &mut Vec<u8>, length: usize) {
-    const NAME: &str = "content-length:";
-    if let Some(line) = find_line(head, NAME) {
-        head.splice(line.start + NAME.len()..line.end, format!(" {length}\r\n").into_bytes());
+    if let Some(before) = length_in(head) {
+        head.splice(before, length.to_string().into_bytes());
     }
+}
+
+/// Where the value of the `Content-Length` stands in a whole head.
+pub(crate) fn length_in(head: &[u8]) -> Option<Range<usize>> {
+    let line = find_line(head, "content-length:")?;
+    let is_digit = |at: &usize| head[*at].is_ascii_digit();
+    let start = line.clone().find(is_digit)?;
+    Some(start..(start..line.end).find(|at| !is_digit(at))?)
 }
 
 /// Takes the `Content-Encoding` out of a whole head: its body is readable now.

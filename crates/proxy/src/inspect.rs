@@ -15,6 +15,7 @@ mod facts;
 mod fuzz;
 mod identity;
 mod items;
+mod letterhead;
 mod look;
 mod memory;
 mod mint;
@@ -25,6 +26,7 @@ mod scan;
 pub(crate) use cut::Cut;
 #[cfg(fuzzing)]
 pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
+pub(crate) use letterhead::Letterhead;
 pub(crate) use look::Opening;
 pub(crate) use mint::now;
 
@@ -32,7 +34,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use belay_agents::wire::{Dialect, Head};
+use belay_agents::wire::Dialect;
 use belay_core::chant::ChantRules;
 use belay_core::{SessionKey, Verdict};
 use tokio::sync::oneshot;
@@ -40,9 +42,7 @@ use tokio::sync::oneshot;
 use crate::buffer::Charge;
 use crate::judge::{Allowance, Judge, Later, Standing};
 use crate::words;
-use api::Asks;
 use facts::Asked;
-use identity::Who;
 use look::{Eyes, Look, Passed, PutBy};
 use mint::new_id;
 use recorder::{Note, Recorder};
@@ -70,11 +70,10 @@ impl Inspector {
         self.recorder.keep_up().await;
     }
 
-    /// Goes along with a request, if it asks for a turn of a conversation.
-    pub(crate) fn follow(self: &Arc<Self>, method: &str, head: &dyn Head, run: Option<&str>) -> Option<Turn> {
-        let Asks::Turn(api) = Asks::of(method, head.path()) else { return None };
-        let look = Look::new(&self.eyes, api, head, Who::read(head, run));
-        Some(Turn { inspector: Arc::clone(self), look, cleared: false, allowance: Allowance::default(), put_by: None })
+    /// Goes along with a request.
+    pub(crate) fn follow(self: &Arc<Self>, letterhead: &Arc<Letterhead>) -> Turn {
+        let look = Look::new(&self.eyes, letterhead);
+        Turn { inspector: Arc::clone(self), look, cleared: false, allowance: Allowance::default(), put_by: None }
     }
 }
 
@@ -93,30 +92,25 @@ pub(crate) struct Turn {
 
 impl Turn {
     pub(crate) fn dialect(&self) -> &'static dyn Dialect {
-        self.look.who.dialect
+        self.look.letterhead.who.dialect
     }
 
     /// The session's own id, where it is known.
     pub(crate) fn session_id(&self) -> &str {
-        self.look.session.as_ref().map_or("", |session| &session.id)
+        self.look.session().map_or("", |session| &session.id)
     }
 
     /// Whether Loop Watchdog's answers are expected.
     pub(crate) fn is_legacy(&self) -> bool {
-        self.look.who.legacy
+        self.look.letterhead.who.legacy
     }
 
     /// How the session stands, for those who expect Loop Watchdog's answers.
     pub(crate) async fn legacy_status(&self) -> serde_json::Value {
-        match &self.look.session {
+        match self.look.session() {
             Some(session) if self.is_legacy() => self.inspector.eyes.judge.status(session).await,
             _ => serde_json::Value::Null,
         }
-    }
-
-    /// The session, where the head names it and it is nobody's sub-agent.
-    pub(crate) fn main_session(&self) -> Option<&SessionKey> {
-        self.look.session.as_ref().filter(|_| self.look.who.sender.parent.is_none() && !self.look.who.sender.auxiliary)
     }
 
     /// This request may go, whatever holds the session.
@@ -148,7 +142,7 @@ impl Turn {
     /// Whether an answer before, of this session or of one that shares its budget, may have used up the budget, and
     /// nobody has said so yet.
     fn is_unsettled(&self) -> bool {
-        let Some(session) = &self.look.session else { return false };
+        let Some(session) = self.look.session() else { return false };
         let Inspector { eyes, recorder } = &*self.inspector;
         let allowance = eyes.judge.allowance(session, None);
         allowance.outdated
@@ -159,8 +153,8 @@ impl Turn {
     /// Whoever holds a session holds its sub-agents.
     fn standing(&self) -> Standing {
         let of = |session: &SessionKey| self.inspector.eyes.judge.standing(session);
-        let own = self.look.session.as_ref().map_or(Standing::Free, of);
-        own.max(self.look.who.sender.parent.as_ref().map_or(Standing::Free, of))
+        let own = self.look.session().map_or(Standing::Free, of);
+        own.max(self.look.letterhead.who.sender.parent.as_ref().map_or(Standing::Free, of))
     }
 
     /// Whether the session was stopped for good.
@@ -176,13 +170,13 @@ impl Turn {
     /// Whether waiting for a person makes sense: the first time an incident holds a request back. Then
     /// the person has had their time, and whoever asks again should hear at once.
     pub(crate) fn may_wait(&self) -> bool {
-        let Some(session) = &self.look.session else { return false };
+        let Some(session) = self.look.session() else { return false };
         !self.inspector.eyes.lock().refused.contains(session)
     }
 
     /// The request was refused.
     pub(crate) fn refused(&mut self) {
-        if let Some(session) = &self.look.session {
+        if let Some(session) = self.look.session() {
             self.inspector.eyes.lock().note_refused(session);
         }
     }
@@ -196,7 +190,7 @@ impl Turn {
 
     /// The body, unpacked, with a note for the agent in it, where that can be done.
     pub(crate) fn with_note(&self, body: &[u8], note: &str) -> Option<Vec<u8>> {
-        self.look.with_body(body, |look, body| nudge::with_note(look.api, body, note))
+        self.look.with_body(body, |look, body| nudge::with_note(look.letterhead.api, body, note))
     }
 
     /// The note is on its way.
@@ -250,7 +244,7 @@ impl Turn {
     /// that was asked about has been looked at.
     pub(crate) fn may_put_by(&self) -> bool {
         let limited = |session| self.inspector.eyes.judge.allowance(session, None).is_limited();
-        self.look.asked.is_none() && !self.look.session.as_ref().is_some_and(limited)
+        self.look.asked.is_none() && !self.look.session().is_some_and(limited)
     }
 
     /// The answer begins before anybody has looked at the request: both are put by.

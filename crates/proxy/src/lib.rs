@@ -18,6 +18,7 @@
 //! | [`upstream`] | model APIs: base URLs, keys, guards, connections |
 //! | [`exchange`] | one request and its answer |
 //! | [`connection`] | one connection of an agent |
+//! | [`plan`] | what becomes of a request, by its head |
 //! | [`clock`] | waking up later, beside the runtime |
 //! | [`inspect`] | what passes, read on copies: who asks, what is new, what was answered |
 //! | [`sse`] | server-sent events, decoded as they pass |
@@ -41,6 +42,7 @@ mod held;
 mod inspect;
 mod judge;
 mod ours;
+mod plan;
 mod relay;
 mod route;
 pub mod sse;

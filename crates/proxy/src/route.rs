@@ -97,6 +97,11 @@ impl Routes {
         self.runs.session_of(run)
     }
 
+    /// Changes whenever the way of a request, or whose it is, may be another one than before.
+    pub(crate) fn edition(&self) -> u64 {
+        self.runs.edition()
+    }
+
     pub(crate) fn choose<'t>(&self, head: &RequestHead<'t, '_>) -> Route<'t> {
         let target = head.target;
         let path = without_query(target);

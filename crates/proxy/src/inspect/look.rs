@@ -4,15 +4,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use belay_agents::wire::Head;
 use belay_core::chant::ChantRules;
 use belay_core::{SessionKey, Time};
 
 use super::answer::{Question, Reader, question_tokens};
-use super::api::Api;
 use super::conversation::Fields;
 use super::facts::Asked;
-use super::identity::{self, Who};
+use super::identity;
+use super::letterhead::Letterhead;
 use super::memory::Memory;
 use super::mint::{new_id, now};
 use super::recorder::{News, Note};
@@ -52,12 +51,9 @@ pub(super) struct Look {
     eyes: Arc<Eyes>,
     /// Which request it is, of all that have come: they are not read in order.
     number: u64,
-    pub(super) api: Api,
-    pub(super) who: Who,
-    /// The model, where the path names it.
-    model: Option<String>,
-    encoding: Option<String>,
-    pub(super) session: Option<SessionKey>,
+    pub(super) letterhead: Arc<Letterhead>,
+    /// The session, where only the body could tell.
+    found: Option<SessionKey>,
     pub(super) asked: Option<Arc<Asked>>,
     /// What the question costs, as far as its body can tell.
     question: Question,
@@ -67,16 +63,12 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub(super) fn new(eyes: &Arc<Eyes>, api: Api, head: &dyn Head, who: Who) -> Self {
-        let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
+    pub(super) fn new(eyes: &Arc<Eyes>, letterhead: &Arc<Letterhead>) -> Self {
         Self {
             eyes: Arc::clone(eyes),
             number: eyes.requests.fetch_add(1, Ordering::Relaxed),
-            api,
-            model: api.model_in_path(head.path()).map(str::to_owned),
-            encoding: encoding.filter(|encoding| encoding != "identity"),
-            session: who.session.clone(),
-            who,
+            letterhead: Arc::clone(letterhead),
+            found: None,
             asked: None,
             question: Question::default(),
             reader: None,
@@ -84,19 +76,24 @@ impl Look {
         }
     }
 
+    /// Whose request it is, as far as is known.
+    pub(super) fn session(&self) -> Option<&SessionKey> {
+        self.letterhead.who.session.as_ref().or(self.found.as_ref())
+    }
+
     /// Finds out whose request it is, where only its body can tell.
     pub(super) fn identify(&mut self, body: &[u8]) {
-        if self.session.is_none() {
-            self.session = self.with_body(body, |look, body| {
+        if self.session().is_none() {
+            self.found = self.with_body(body, |look, body| {
                 let mut memory = look.eyes.lock();
-                look.who.session(look.api, body, &mut memory.beginnings)
+                look.letterhead.who.session(look.letterhead.api, body, &mut memory.beginnings)
             });
         }
     }
 
     /// Reads the request; `None` when it is nobody's. One that is not held goes on.
     pub(super) fn question(&mut self, body: Option<&[u8]>, held: bool, at: Time) -> Option<(Arc<Asked>, Option<News>)> {
-        let session = self.session.clone()?;
+        let session = self.session().cloned()?;
         if !held {
             self.eyes.lock().refused.retain(|refused| *refused != session);
         }
@@ -108,10 +105,11 @@ impl Look {
         self.question.tokens = tokens;
         let (fields, news) = news.unzip();
         let auxiliary = self.is_aside(fields.as_ref());
-        let plan = self.who.plan.clone();
+        let Letterhead { api, who, model, .. } = &*self.letterhead;
+        let plan = who.plan.clone();
         let in_body = || self.with_body(body?, |_, body| identity::plan_in_body(body));
         let plan = if held { plan.or_else(in_body) } else { plan };
-        let mut told = self.who.told.clone();
+        let mut told = who.told.clone();
         if session.agent == identity::LEGACY
             && let Some(body) = body
         {
@@ -122,17 +120,17 @@ impl Look {
         }
         let asked = Arc::new(Asked {
             session,
-            parent: self.who.sender.parent.clone(),
-            dialect: self.who.dialect,
-            api: self.api,
+            parent: who.sender.parent.clone(),
+            dialect: who.dialect,
+            api: *api,
             request: new_id(),
             at,
             auxiliary,
             told,
-            version: self.who.sender.version.clone(),
-            model: fields.and_then(|fields| fields.model).or_else(|| self.model.clone()),
+            version: who.sender.version.clone(),
+            model: fields.and_then(|fields| fields.model).or_else(|| model.clone()),
             bytes,
-            account: self.who.account,
+            account: who.account,
             plan,
         });
         self.asked = Some(Arc::clone(&asked));
@@ -141,8 +139,9 @@ impl Look {
 
     /// Whether the request is beside the conversation: a title or a summary carries a history of its own.
     fn is_aside(&self, fields: Option<&Fields>) -> bool {
+        let who = &self.letterhead.who;
         let offers_tools = fields.is_none_or(|fields| fields.tools);
-        self.who.sender.auxiliary || (!offers_tools && self.who.dialect.offers_tools())
+        who.sender.auxiliary || (!offers_tools && who.dialect.offers_tools())
     }
 
     /// What is new in the body.
@@ -153,8 +152,8 @@ impl Look {
         // What came before a request that has been read must not set back what is known since.
         let mut late = (self.number < known.newest).then(|| known.conversation.clone());
         let conversation = late.as_mut().unwrap_or(&mut known.conversation);
-        let Some(found) = conversation.read(self.api, body, is_part) else {
-            memory.note_strange(self.api, self.who.dialect.agent());
+        let Some(found) = conversation.read(self.letterhead.api, body, is_part) else {
+            memory.note_strange(self.letterhead.api, self.letterhead.who.dialect.agent());
             return None;
         };
         if is_part(&found.fields) {
@@ -166,7 +165,7 @@ impl Look {
 
     /// Works on the body, unpacked if need be.
     pub(super) fn with_body<R>(&self, body: &[u8], work: impl FnOnce(&Self, &[u8]) -> Option<R>) -> Option<R> {
-        match &self.encoding {
+        match &self.letterhead.encoding {
             None => work(self, body),
             Some(encoding) => work(self, &decode::whole(encoding, body)?),
         }
@@ -176,9 +175,9 @@ impl Look {
     pub(super) fn begin(&mut self, opening: &Opening, charge: Charge) {
         if self.asked.is_some() {
             let Opening { status, kind, encoding } = opening;
-            let reader = Reader::new(self.api, *status, kind, encoding.as_deref(), self.eyes.chant, charge);
+            let reader = Reader::new(self.letterhead.api, *status, kind, encoding.as_deref(), self.eyes.chant, charge);
             if reader.is_blind() {
-                self.eyes.lock().note_unreadable(self.api, kind, encoding.as_deref());
+                self.eyes.lock().note_unreadable(self.letterhead.api, kind, encoding.as_deref());
             }
             self.reader = Some(Box::new(reader));
         }
@@ -263,7 +262,7 @@ impl Passed {
     }
 
     pub(super) fn is_of(&self, session: &SessionKey) -> bool {
-        self.look.session.as_ref() == Some(session)
+        self.look.session() == Some(session)
     }
 
     /// Looks at it.

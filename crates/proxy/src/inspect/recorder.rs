@@ -258,7 +258,7 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
     }
     let answered = notes.iter().filter_map(|note| match note {
         Note::Answered { asked, .. } => Some(asked.session.clone()),
-        Note::Passed(passed) => passed.look.session.clone(),
+        Note::Passed(passed) => passed.look.session().cloned(),
         _ => None,
     });
     queue.in_hand = answered.collect();

@@ -2,6 +2,7 @@
 //! they turned out to be.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use belay_core::SessionKey;
@@ -13,7 +14,11 @@ const KEPT: usize = 4096;
 
 /// The runs, newest first.
 #[derive(Debug, Default)]
-pub(crate) struct Runs(RwLock<VecDeque<Run>>);
+pub(crate) struct Runs {
+    runs: RwLock<VecDeque<Run>>,
+    /// How often they have changed.
+    edition: AtomicU64,
+}
 
 #[derive(Debug)]
 struct Run {
@@ -24,15 +29,20 @@ struct Run {
 
 impl Runs {
     pub(crate) fn begin(&self, run: &str, upstreams: Vec<Arc<Upstream>>) {
-        let mut runs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
         runs.retain(|known| known.key != run);
         runs.truncate(KEPT - 1);
         runs.push_front(Run { key: run.to_owned(), upstreams, session: None });
+        self.edition.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn edition(&self) -> u64 {
+        self.edition.load(Ordering::Acquire)
     }
 
     /// The upstream of this name that a run's user had chosen.
     pub(crate) fn upstream(&self, run: &str, name: &str) -> Option<Arc<Upstream>> {
-        let runs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
         let run = runs.iter().find(|known| known.key == run)?;
         run.upstreams.iter().find(|upstream| upstream.name == name).cloned()
     }
@@ -43,14 +53,15 @@ impl Runs {
         if !is_its_agent || self.session_of(run).as_ref() == Some(session) {
             return;
         }
-        let mut runs = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = runs.iter_mut().find(|known| known.key == run) {
             known.session = Some(session.clone());
+            self.edition.fetch_add(1, Ordering::Release);
         }
     }
 
     pub(crate) fn session_of(&self, run: &str) -> Option<SessionKey> {
-        let runs = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
         runs.iter().find(|known| known.key == run)?.session.clone()
     }
 }

@@ -10,7 +10,7 @@ use belay_core::event::Author;
 use super::*;
 use crate::inspect::api::Api;
 use crate::inspect::identity::Told;
-use crate::inspect::{Inspector, now};
+use crate::inspect::{Inspector, Letterhead, now};
 use crate::judge::{Later, Standing};
 
 /// Takes nothing in before it is told to, and counts questions.
@@ -58,10 +58,11 @@ async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost(
     let (tell, told) = channel();
     let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default() });
     let inspector = Arc::new(Inspector::new(Arc::<Slow>::clone(&judge), None).unwrap());
+    let letterhead = Arc::new(Letterhead::read("POST", &Opencode, None).unwrap());
     let ask = |n: usize| {
         let text = format!("{n} ").repeat(512 * 1024);
         let body = serde_json::json!({ "messages": [{ "role": "user", "content": text }], "tools": [1] }).to_string();
-        inspector.follow("POST", &Opencode, None).unwrap().observe(Some(body.as_bytes()));
+        inspector.follow(&letterhead).observe(Some(body.as_bytes()));
     };
     ask(0);
     assert!(is_ready(&mut pin!(inspector.keep_up())).await, "a little may always wait");
