@@ -18,8 +18,10 @@ use crate::rulebook::{Known, Rulebook, RulesFor};
 use crate::shared::Due;
 use crate::{effects, family};
 
+/// A snapshot every so many events, but not more than one a second: it is many times as long as an event.
+const SNAPSHOT_EVERY: u64 = 64;
 /// A snapshot at least every so many events: what a load replays at most.
-pub(crate) const SNAPSHOT_EVERY: u64 = 64;
+const SNAPSHOT_AT_LEAST_EVERY: u64 = 512;
 
 /// The index that lists sessions by time is written once in so long at most: it is for sorting.
 const LISTED_EVERY: Duration = Duration::from_secs(1);
@@ -257,7 +259,8 @@ impl Desk<'_> {
         let card = Card::of(session);
         transaction.save(held.id, &Change { from: w.from, to: held.version, state, listed, card: &card })?;
         held.listed = listed.unwrap_or(held.listed);
-        if state.is_some() || held.version - held.snapshot >= SNAPSHOT_EVERY {
+        let enough = if listed.is_some() { SNAPSHOT_EVERY } else { SNAPSHOT_AT_LEAST_EVERY };
+        if state.is_some() || held.version - held.snapshot >= enough {
             let data = to_json(session)?;
             let rules = w.rules.unwrap_or_default();
             let snapshot = Snapshot { seq: held.version, format: SESSION_FORMAT, rules, data };

@@ -69,8 +69,8 @@ pub trait Store: Send {
     fn check(&self) -> Result<Vec<String>>;
 }
 
-/// A store may file the identities of events so many at a time.
-pub const UNFILED: u64 = 128;
+/// So many of a session's last events a store may not have filed by their identities.
+pub const UNFILED: u64 = 256;
 
 /// The write lock, and all that can be done under it. Dropped without [`Transaction::commit`], nothing happened.
 pub trait Transaction {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use belay_core::event::{OperatorDecision, Waiting};
 use belay_core::session::SESSION_FORMAT;
@@ -80,7 +81,9 @@ fn a_load_replays_a_short_tail() {
     let folder = Folder::new();
     let mut engine = folder.engine();
     for n in 0..100 {
-        engine.observe(call("s", n)).unwrap();
+        let mut call = call("s", n);
+        call.at = call.at + Duration::from_secs(n);
+        engine.observe(call).unwrap();
     }
     let stored = folder.store().load(&key("s"), SESSION_FORMAT).unwrap().unwrap();
     assert_eq!(stored.snapshot.unwrap().seq, 64);
@@ -89,6 +92,18 @@ fn a_load_replays_a_short_tail() {
     let stored = folder.store().load(&key("s"), SESSION_FORMAT).unwrap().unwrap();
     assert_eq!(stored.snapshot.unwrap().seq, 101, "a change of state is a reason");
     assert_eq!(folder.sqlite().query_row("SELECT count(*) FROM snapshots", [], |row| row.get(0)), Ok(2));
+}
+
+#[test]
+fn a_busy_moment_has_few_snapshots_and_its_tail_is_short_enough() {
+    let folder = Folder::new();
+    let mut engine = folder.engine();
+    for n in 0..300 {
+        engine.observe_batch(vec![call("s", n), result("s", n)]);
+    }
+    assert_eq!(engine.metrics().snapshots, 1);
+    let stored = folder.store().load(&key("s"), SESSION_FORMAT).unwrap().unwrap();
+    assert_eq!((stored.snapshot.unwrap().seq, stored.tail.len()), (512, 88));
 }
 
 #[test]
@@ -107,12 +122,31 @@ fn without_a_usable_snapshot_the_log_gives_the_session() {
 fn an_event_that_cannot_be_read_does_not_stop_the_others() {
     let folder = Folder::new();
     filled(&folder);
+    folder.engine().observe(prompt("s", "alone")).unwrap();
     let sqlite = folder.sqlite();
     sqlite.execute("DELETE FROM snapshots", []).unwrap();
-    sqlite.execute("UPDATE events SET json = '{' WHERE seq = 7", []).unwrap();
+    sqlite.execute("UPDATE events SET json = '{' WHERE seq = 201", []).unwrap();
     let session = folder.engine().session(&key("s")).unwrap().unwrap();
-    assert_eq!(session.counters.events, 199);
-    assert_eq!(folder.engine().observe(prompt("s", "next")).unwrap().seq, Some(201));
+    assert_eq!(session.counters.events, 200);
+    assert_eq!(folder.engine().observe(prompt("s", "next")).unwrap().seq, Some(202));
+}
+
+#[test]
+fn a_damaged_row_does_not_stop_its_session() {
+    let folder = Folder::new();
+    filled(&folder);
+    let sqlite = folder.sqlite();
+    sqlite.execute("DELETE FROM snapshots", []).unwrap();
+    let damaged = "UPDATE events SET earlier = substr(earlier, 1, 100) WHERE seq = 128";
+    assert_eq!(sqlite.execute(damaged, []).unwrap(), 1, "what is written together shares a row");
+    let mut engine = folder.engine();
+    let session = engine.session(&key("s")).unwrap().unwrap();
+    assert_eq!(session.counters.events, 73, "the last event of the row, and those of the other row");
+    // Up to where these are filed, and on.
+    for n in 0..130 {
+        assert_eq!(engine.observe(prompt("s", &format!("p{n}"))).unwrap().seq, Some(201 + n));
+    }
+    assert_eq!(engine.health().fault, None);
 }
 
 #[test]

@@ -63,6 +63,95 @@ pub fn both_ends_of_a_log_can_be_read(fixture: &impl Fixture) {
     assert_eq!(read(EventQuery { session: Some(key("nobody")), ..of_a() }), [] as [u64; 0]);
 }
 
+pub fn what_is_written_together_is_told_apart(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    // More than any backend should put together, of two sessions in turn, and then some one by one.
+    const EACH: u64 = 300;
+    let ids = write(&mut *store, |transaction| {
+        let heads = ["a", "b"].map(|id| transaction.create(&key(id), at(1)).unwrap());
+        for seq in 1..=EACH {
+            for head in &heads {
+                assert!(append(transaction, head, seq, &format!("{}-{seq}", head.id.0)));
+            }
+        }
+        heads.map(|head| {
+            transaction.save(head.id, &change(0, EACH, &State::Active, &card(1))).unwrap();
+            head.id
+        })
+    });
+    for seq in EACH + 1..=EACH + 10 {
+        write(&mut *store, |transaction| {
+            let head = transaction.head(&key("a")).unwrap().unwrap();
+            assert!(append(transaction, &head, seq, &format!("{}-{seq}", head.id.0)));
+            transaction.save(head.id, &change(seq - 1, seq, &State::Active, &card(1))).unwrap();
+        });
+    }
+    let all = store.events(&EventQuery { limit: 1000, ..EventQuery::default() }).unwrap();
+    assert_eq!(all.len() as u64, 2 * EACH + 10);
+    assert!(all.windows(2).all(|pair| pair[0].ord < pair[1].ord), "every event has a place of its own");
+    for (id, session, count) in [("a", ids[0], EACH + 10), ("b", ids[1], EACH)] {
+        let of = || EventQuery { session: Some(key(id)), limit: 1000, ..EventQuery::default() };
+        let rows = store.events(&of()).unwrap();
+        assert_eq!(numbers(&rows), (1..=count).collect::<Vec<_>>());
+        for row in &rows {
+            assert_eq!((row.at, row.rules), (at(1000 + i64::try_from(row.seq).unwrap()), Digest(7)));
+            assert_eq!(row.json, format!("{{\"id\":\"{}-{}\"}}", session.0, row.seq));
+        }
+        let in_store: Vec<_> = all.iter().filter(|row| row.session.id == id).cloned().collect();
+        assert_eq!(in_store, rows, "the same either way");
+        for after in [1, 7, 128, 255, 256, EACH - 1] {
+            let read = |query: EventQuery| numbers(&store.events(&query).unwrap());
+            assert_eq!(read(EventQuery { after: Some(after), limit: 2, ..of() })[0], after + 1);
+            let last = EventQuery { after: Some(after), order: Order::Last, limit: 2, ..of() };
+            assert_eq!(read(last).last(), Some(&count));
+            let kinds = EventQuery { after: Some(after), kinds: vec!["note".into()], limit: 2, ..of() };
+            assert_eq!(read(kinds)[0], (after + 2) / 2 * 2);
+            let tail = store.load(&key(id), 0).unwrap().unwrap().tail;
+            assert_eq!(numbers(&tail), (1..=count).collect::<Vec<_>>());
+        }
+    }
+    // To go on behind any event gives what comes behind it.
+    for place in [0, 5, 130, 299, 450, 605] {
+        let after = Some(u64::try_from(all[place].ord).unwrap());
+        let next = store.events(&EventQuery { after, limit: 3, ..EventQuery::default() }).unwrap();
+        assert_eq!(next, all[place + 1..place + 4]);
+    }
+}
+
+pub fn facts_of_long_ago_are_known_however_they_were_written(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let mut seq = 0;
+    // In batches of all sizes, and by another process in between.
+    for (round, size) in [1, 40, 128, 3, 200, 1, 1, 1, 1, 1, 1, 90, 7, 513, 1, 1].into_iter().enumerate() {
+        if round == 9 {
+            store = fixture.open();
+        }
+        write(&mut *store, |transaction| {
+            let head = match transaction.head(&key("a")).unwrap() {
+                Some(head) => head,
+                None => transaction.create(&key("a"), at(1)).unwrap(),
+            };
+            let from = seq;
+            for _ in 0..size {
+                seq += 1;
+                assert!(append(transaction, &head, seq, &format!("fact-{seq}")));
+                let old = seq.saturating_sub(UNFILED);
+                assert!(old == 0 || !append(transaction, &head, seq + 1, &format!("fact-{old}")), "{old} at {seq}");
+            }
+            transaction.save(head.id, &change(from, seq, &State::Active, &card(1))).unwrap();
+        });
+    }
+    for mut store in [store, fixture.open()] {
+        write(&mut *store, |transaction| {
+            let head = transaction.head(&key("a")).unwrap().unwrap();
+            for old in 1..=seq - UNFILED {
+                assert!(!append(transaction, &head, seq + 1, &format!("fact-{old}")), "{old} of {seq}");
+            }
+            assert!(append(transaction, &head, seq + 1, "news"));
+        });
+    }
+}
+
 pub fn the_whole_store_can_be_followed(fixture: &impl Fixture) {
     let mut store = fixture.open();
     fill(&mut *store, "a", 2);

@@ -1,120 +1,127 @@
 //! Events into the log.
 
-use belay_core::Digest;
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
+use super::identities;
+use super::pack::Pack;
+use super::tips::Tips;
 use super::transaction::SqliteTransaction;
-use crate::api::UNFILED;
 use crate::error::Result;
 use crate::records::NewEvent;
 use crate::session::SessionId;
 
-/// The last event that a session got in a transaction.
-#[derive(Clone, Copy)]
-pub(super) struct Written {
-    pub(super) seq: u64,
-    pub(super) ord: i64,
+/// What the log of a session gets in a transaction.
+pub(super) struct Growth {
+    session: SessionId,
+    /// The last row, if this process has written it: in this transaction, or in the last one of all.
+    tip: Option<i64>,
+    /// Number of the last event.
+    seq: u64,
     /// The first one followed the last that this process had written.
-    pub(super) follows: bool,
+    follows: bool,
+    /// What has still to be written.
+    pack: Pack,
+    /// Some of it has been.
+    written: bool,
+}
+
+impl Growth {
+    /// All of it is committed.
+    pub(super) fn remember(self, tips: &mut Tips) {
+        if let Some(tip) = self.tip.filter(|_| self.written) {
+            tips.set(self.session, self.seq, tip, self.follows);
+        }
+    }
 }
 
 impl SqliteTransaction<'_> {
-    /// The last event the session got here, if any.
-    pub(super) fn tip(&self, session: SessionId) -> Option<Written> {
-        self.tips.iter().rev().find(|(of, _)| *of == session).map(|(_, written)| *written)
+    fn place(&self, session: SessionId) -> Option<usize> {
+        self.growth.iter().rposition(|growth| growth.session == session)
     }
 
-    /// Whether the event can go in as it is, behind the one before it: then this is its place.
-    fn follows(&self, session: SessionId, event: &NewEvent<'_>) -> Result<Option<i64>> {
+    /// The session's last row, if it got one here.
+    pub(super) fn tip(&self, session: SessionId) -> Option<i64> {
+        self.place(session)
+            .map(|place| &self.growth[place])
+            .filter(|growth| growth.written)
+            .and_then(|growth| growth.tip)
+    }
+
+    /// Begins to let a session's log grow.
+    fn begin_growth(&mut self, session: SessionId, seq: u64) -> Result<usize> {
         let mut tips = self.store.tips.borrow_mut();
-        let before = match self.tip(session) {
-            Some(written) => Some(written.ord).filter(|_| written.follows),
-            None => tips.before(session, event.seq),
-        };
-        let Some(before) = before else { return Ok(None) };
-        if tips.wants_filter(session) {
-            let filed = self.run(known_identities(self.conn(), session, before, event.seq))?;
-            tips.learn(session, filed.into_iter());
+        let tip = tips.before(session, seq);
+        if let Some(tip) = tip
+            && tips.wants_filter(session)
+        {
+            let known = self.run(identities::all(self.conn(), session, tip, seq - 1))?;
+            tips.learn(session, &known);
         }
-        Ok(Some(before).filter(|_| tips.is_new(session, event.identity)))
-    }
-
-    /// Puts an event in: as it is, or only if its identity is not filed.
-    fn insert(&self, session: SessionId, before: Option<i64>, event: &NewEvent<'_>) -> rusqlite::Result<usize> {
-        let sql = match before {
-            Some(_) => {
-                "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-            }
-            None => {
-                "INSERT INTO events (session, seq, prev, identity, at, kind, rules, json)
-                 SELECT ?1, ?2, coalesce(?3, (SELECT tip FROM sessions WHERE id = ?1)), ?4, ?5, ?6, ?7, ?8
-                 WHERE NOT EXISTS (SELECT 1 FROM identities WHERE session = ?1 AND identity = ?4)"
-            }
-        };
-        self.conn().prepare_cached(sql)?.execute(params![
-            session.0,
-            event.seq,
-            before.or_else(|| self.tip(session).map(|written| written.ord)),
-            event.identity.0.cast_signed(),
-            event.at.millis(),
-            event.kind,
-            event.rules.0.cast_signed(),
-            event.json
-        ])
+        let (follows, pack) = (tip.is_some(), Pack::default());
+        self.growth.push(Growth { session, tip, seq: seq - 1, follows, pack, written: false });
+        Ok(self.growth.len() - 1)
     }
 
     /// Appends an event; `false` if the session has it already.
     pub(super) fn put_event(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
-        let before = self.follows(session, event)?;
-        let added = self.run(self.insert(session, before, event))?;
-        if added == 1 {
-            let ord = self.conn().last_insert_rowid();
-            let mut tips = self.store.tips.borrow_mut();
-            tips.add(session, event.identity);
-            match self.tips.iter_mut().rev().find(|(of, _)| *of == session) {
-                Some((_, written)) => (written.seq, written.ord) = (event.seq, ord),
-                None => {
-                    let follows = tips.before(session, event.seq).is_some();
-                    self.tips.push((session, Written { seq: event.seq, ord, follows }));
-                }
-            }
-            if event.seq.is_multiple_of(UNFILED) {
-                self.run(file_identities(self.conn(), session, ord, event.seq))?;
-            }
+        let place = match self.place(session) {
+            Some(place) => place,
+            None => self.begin_growth(session, event.seq)?,
+        };
+        let surely_new = self.growth[place].follows && self.store.tips.borrow().is_new(session, event.identity);
+        if !surely_new && self.run(identities::is_filed(self.conn(), session, event.identity))? {
+            return Ok(false);
         }
-        Ok(added == 1)
+        if self.growth[place].pack.is_full() || self.growth[place].seq + 1 != event.seq {
+            self.flush(place)?;
+        }
+        self.store.tips.borrow_mut().add(session, event.identity);
+        self.growth[place].pack.push(event);
+        self.growth[place].seq = event.seq;
+        Ok(true)
     }
-}
 
-/// The identities of the events up to the one at `?2`, those not yet filed at least: back to the number `?3`.
-macro_rules! chain {
-    ($then:literal) => {
-        concat!(
-            "WITH RECURSIVE chain (prev, identity) AS (
-                 SELECT prev, identity FROM events WHERE ord = ?2
-                 UNION ALL
-                 SELECT e.prev, e.identity FROM chain JOIN events e ON e.ord = chain.prev WHERE e.seq > ?3
-             ) ",
-            $then
-        )
-    };
-}
+    /// Writes what waits of a session.
+    pub(super) fn flush_session(&mut self, session: SessionId) -> Result<()> {
+        self.place(session).map_or(Ok(()), |place| self.flush(place))
+    }
 
-/// Files the identities of the last events up to the one at `tip`. Their places are all over the index, so each of them
-/// alone would cost a page of the write-ahead log; together they share some.
-fn file_identities(conn: &Connection, session: SessionId, tip: i64, seq: u64) -> rusqlite::Result<()> {
-    conn.prepare_cached(chain!("INSERT OR IGNORE INTO identities SELECT ?1, identity FROM chain ORDER BY identity"))?
-        .execute(params![session.0, tip, seq - UNFILED])
-        .map(drop)
-}
-
-/// All identities that are filed, or will be: those of the events up to the one at `tip`.
-fn known_identities(conn: &Connection, session: SessionId, tip: i64, seq: u64) -> rusqlite::Result<Vec<Digest>> {
-    let mut known = conn.prepare_cached(chain!(
-        "SELECT identity FROM identities WHERE session = ?1 UNION ALL SELECT identity FROM chain"
-    ))?;
-    let back_to = seq.saturating_sub(UNFILED);
-    let found = known.query_map(params![session.0, tip, back_to], |row| row.get::<_, i64>(0))?;
-    found.map(|identity| identity.map(|identity| Digest(identity.cast_unsigned()))).collect()
+    fn flush(&mut self, place: usize) -> Result<()> {
+        let conn = self.conn();
+        let growth = &self.growth[place];
+        let Some((last, earlier)) = growth.pack.row() else { return Ok(()) };
+        let (count, session, seq) = (growth.pack.count(), growth.session.0, growth.seq);
+        let write = || {
+            // The number of one event comes by itself; several need as many.
+            let ord: Option<i64> = match earlier {
+                None => None,
+                Some(_) => conn
+                    .prepare_cached("SELECT coalesce(max(ord), 0) + ?1 FROM events")?
+                    .query_row([count], |row| row.get(0))?,
+            };
+            conn.prepare_cached(
+                "INSERT INTO events (ord, session, seq, prev, identity, at, kind, rules, json, earlier)
+                 VALUES (?1, ?2, ?3, coalesce(?4, (SELECT tip FROM sessions WHERE id = ?2)), ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                ord,
+                session,
+                seq,
+                growth.tip,
+                last.identity.0.cast_signed(),
+                last.at.millis(),
+                last.kind,
+                last.rules.0.cast_signed(),
+                last.json,
+                earlier
+            ])?;
+            let tip = conn.last_insert_rowid();
+            identities::file(conn, growth.session, tip, seq - count, seq).map(|()| tip)
+        };
+        let tip = self.run(write())?;
+        let growth = &mut self.growth[place];
+        (growth.tip, growth.written) = (Some(tip), true);
+        growth.pack.clear();
+        Ok(())
+    }
 }

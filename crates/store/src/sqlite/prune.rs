@@ -3,6 +3,7 @@
 use belay_core::Time;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use super::pack::unpack;
 use super::{SqliteStore, records};
 use crate::error::Result;
 use crate::retention::{Pruned, Retention};
@@ -56,26 +57,29 @@ fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
     let Some((session, mut tip)): Option<(i64, Option<i64>)> = grave else { return Ok(None) };
     let mut events = 0;
     while let Some(ord) = tip.filter(|_| events < SLICE) {
-        tip = transaction
-            .prepare_cached("DELETE FROM events WHERE ord = ?1 RETURNING prev")?
-            .query_row([ord], |row| row.get(0))
-            .optional()?
-            .flatten();
-        events += 1;
+        let row = transaction
+            .prepare_cached("DELETE FROM events WHERE ord = ?1 RETURNING prev, earlier")?
+            .query_row([ord], |row| Ok((row.get(0)?, 1 + earlier(row.get_ref(1)?.as_blob_or_null()?))))
+            .optional()?;
+        let (prev, count) = row.unwrap_or_default();
+        tip = prev;
+        events += count;
     }
-    let identities = transaction
-        .prepare_cached(
-            "DELETE FROM identities WHERE session = ?1
-                 AND identity IN (SELECT identity FROM identities WHERE session = ?1 LIMIT ?2)",
-        )?
+    let filed = transaction
+        .prepare_cached("DELETE FROM filed WHERE id IN (SELECT id FROM filed WHERE session = ?1 LIMIT ?2)")?
         .execute(params![session, SLICE])? as u64;
-    if tip.is_none() && identities < SLICE {
+    if tip.is_none() && filed < SLICE {
         transaction.prepare_cached("DELETE FROM graves WHERE session = ?1")?.execute([session])?;
     } else {
         transaction.prepare_cached("UPDATE graves SET tip = ?2 WHERE session = ?1")?.execute(params![session, tip])?;
     }
     transaction.commit()?;
     Ok(Some(events))
+}
+
+/// How many events a row has before its last.
+fn earlier(packed: Option<&[u8]>) -> u64 {
+    unpack(packed.unwrap_or_default()).map_or(0, |events| events.len() as u64)
 }
 
 /// Messages that were sent or given up long ago, and tombstones that have expired.

@@ -14,10 +14,9 @@ use crate::session::SessionId;
 const MOST: usize = 1024;
 /// A filter is filled after so many transactions in a row: where processes take turns it would not last.
 const IN_A_ROW: u8 = 4;
-/// From so many events on a filter says little, and takes long to fill.
-const LONGEST: u64 = 20_000;
-/// Bits of a filter: 4 KiB a session.
-const BITS: u64 = 32 * 1024;
+/// Identities that a filter has room for at least, and bits for each of them: 4 KiB.
+const ROOM: usize = 2048;
+const BITS_EACH: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Tips(HashMap<SessionId, Tip>);
@@ -39,15 +38,15 @@ impl Tips {
 
     /// Whether it would pay to know all that was written of a session.
     pub(super) fn wants_filter(&self, session: SessionId) -> bool {
-        let pays = |tip: &Tip| tip.written.is_none() && tip.in_a_row >= IN_A_ROW && tip.seq < LONGEST;
+        let pays = |tip: &Tip| tip.written.is_none() && tip.in_a_row >= IN_A_ROW;
         self.0.get(&session).is_some_and(pays)
     }
 
     /// All identities of a session.
-    pub(super) fn learn(&mut self, session: SessionId, identities: impl Iterator<Item = Digest>) {
+    pub(super) fn learn(&mut self, session: SessionId, identities: &[Digest]) {
         if let Some(tip) = self.0.get_mut(&session) {
-            let mut filter = Filter::new();
-            identities.for_each(|identity| filter.add(identity));
+            let mut filter = Filter::new(identities.len());
+            identities.iter().for_each(|identity| filter.add(*identity));
             tip.written = Some(filter);
         }
     }
@@ -73,36 +72,46 @@ impl Tips {
         }
         let before = self.0.remove(&session).filter(|_| follows);
         let in_a_row = before.as_ref().map_or(0, |tip| tip.in_a_row.saturating_add(1));
-        let written = before.and_then(|tip| tip.written).filter(|_| seq < LONGEST);
+        let written = before.and_then(|tip| tip.written).filter(|filter| !filter.is_full());
         self.0.insert(session, Tip { seq, ord, in_a_row, written });
     }
 }
 
 /// A Bloom filter: what it does not have was never added.
 #[derive(Debug)]
-struct Filter(Box<[u64]>);
+struct Filter {
+    words: Box<[u64]>,
+    /// Identities it has room for until it says little.
+    room: usize,
+}
 
 impl Filter {
-    fn new() -> Self {
-        Self(vec![0; BITS as usize / 64].into_boxed_slice())
+    /// A filter for so many identities, and as many again.
+    fn new(count: usize) -> Self {
+        let room = (2 * count).max(ROOM).next_power_of_two();
+        Self { words: vec![0; room * BITS_EACH / 64].into_boxed_slice(), room }
     }
 
-    /// Identities are hashes: two parts of one are two hashes.
-    fn places(identity: Digest) -> [(usize, u64); 2] {
-        [identity.0, identity.0 >> 32].map(|hash| {
-            let bit = hash % BITS;
-            ((bit / 64) as usize, 1 << (bit % 64))
-        })
+    fn is_full(&self) -> bool {
+        self.room == 0
+    }
+
+    /// Identities are hashes: parts of one are as good as hashes of their own.
+    fn places(&self, identity: Digest) -> [(usize, u64); 4] {
+        let words = self.words.len() as u64;
+        let place = |hash: u64| ((hash / 64 % words) as usize, 1 << (hash % 64));
+        [0, 16, 32, 48].map(|part| place(identity.0.rotate_right(part)))
     }
 
     fn add(&mut self, identity: Digest) {
-        for (word, bit) in Self::places(identity) {
-            self.0[word] |= bit;
+        self.room = self.room.saturating_sub(1);
+        for (word, bit) in self.places(identity) {
+            self.words[word] |= bit;
         }
     }
 
     fn may_have(&self, identity: Digest) -> bool {
-        Self::places(identity).iter().all(|(word, bit)| self.0[*word] & bit != 0)
+        self.places(identity).iter().all(|(word, bit)| self.words[*word] & bit != 0)
     }
 }
 

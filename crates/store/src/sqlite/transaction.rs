@@ -7,7 +7,7 @@ use belay_core::event::Paid;
 use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::append::Written;
+use super::append::Growth;
 use super::sessions::{self, to_json};
 use super::{SqliteStore, card, outbox, records};
 use crate::api::{Durability, Transaction};
@@ -22,8 +22,8 @@ const MAX_DEPTH: usize = 32;
 pub(super) struct SqliteTransaction<'a> {
     pub(super) store: &'a SqliteStore,
     open: bool,
-    /// The last event of those that got one here.
-    pub(super) tips: Vec<(SessionId, Written)>,
+    /// The logs that grow here.
+    pub(super) growth: Vec<Growth>,
 }
 
 impl<'a> SqliteTransaction<'a> {
@@ -41,7 +41,7 @@ impl<'a> SqliteTransaction<'a> {
         }
         // The lock comes first: what is read afterwards cannot be overtaken.
         store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
-        Ok(Self { store, open: true, tips: Vec::new() })
+        Ok(Self { store, open: true, growth: Vec::new() })
     }
 
     pub(super) fn conn(&self) -> &'a Connection {
@@ -128,6 +128,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn save(&mut self, session: SessionId, change: &Change<'_>) -> Result<()> {
+        self.flush_session(session)?;
         let card = change.card;
         let saved = self.run((|| {
             // State and time are in indexes, and those would be written with every event.
@@ -152,7 +153,7 @@ impl Transaction for SqliteTransaction<'_> {
                     session.0,
                     change.from,
                     change.to,
-                    self.tip(session).map(|written| written.ord),
+                    self.tip(session),
                     card.facts.project,
                     clamp(card.counters.calls),
                     clamp(card.spent.usage.total()),
@@ -346,8 +347,8 @@ impl Transaction for SqliteTransaction<'_> {
         self.run(execute(self.conn(), "COMMIT"))?;
         self.open = false;
         let mut tips = self.store.tips.borrow_mut();
-        for (session, Written { seq, ord, follows }) in self.tips.drain(..) {
-            tips.set(session, seq, ord, follows);
+        for growth in self.growth.drain(..) {
+            growth.remember(&mut tips);
         }
         Ok(())
     }

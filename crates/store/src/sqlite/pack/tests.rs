@@ -1,0 +1,56 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn event<'a>(identity: u64, at: i64, kind: &'static str, json: &'a str) -> NewEvent<'a> {
+    let (identity, at, rules) = (Digest(identity), Time::from_millis(at), Digest(identity ^ 7));
+    NewEvent { seq: 1, identity, at, kind, rules, json }
+}
+
+proptest! {
+    #[test]
+    fn a_row_gives_back_what_went_into_it(
+        given in prop::collection::vec((any::<u64>(), any::<i64>(), prop::sample::select(vec!["tick", "note", "é"]), ".{0,40}"), 1..20)
+    ) {
+        let mut pack = Pack::default();
+        for round in 0..2 {
+            for (identity, at, kind, json) in &given {
+                pack.push(&event(*identity, *at, kind, json));
+            }
+            prop_assert_eq!(pack.count(), given.len() as u64);
+            let (last, earlier) = pack.row().unwrap();
+            let mut all = earlier.map_or_else(Vec::new, |earlier| unpack(earlier).unwrap());
+            all.push(last);
+            let told: Vec<_> = all.iter().map(|e| (e.identity.0, e.at.millis(), e.kind, e.json.to_owned())).collect();
+            prop_assert_eq!(&told, &given, "in round {}", round);
+            prop_assert!(all.iter().all(|e| e.rules.0 == e.identity.0 ^ 7));
+            pack.clear();
+            prop_assert!(pack.row().is_none());
+        }
+    }
+
+    #[test]
+    fn a_damaged_column_is_noticed_or_read_and_never_a_fault(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = unpack(&bytes);
+        let mut pack = Pack::default();
+        pack.push(&event(1, 2, "tick", "{}"));
+        pack.push(&event(3, 4, "tick", "{}"));
+        let whole = pack.row().unwrap().1.unwrap();
+        for cut in 1..whole.len() {
+            prop_assert_eq!(unpack(&whole[..cut]), None);
+        }
+    }
+}
+
+#[test]
+fn rows_stay_of_a_size_that_can_be_read_for_one_event() {
+    let fill = |json: &str| {
+        let mut pack = Pack::default();
+        while !pack.is_full() {
+            pack.push(&event(1, 2, "tick", json));
+        }
+        pack.count()
+    };
+    assert_eq!(fill("{}"), MOST);
+    assert_eq!(fill(&"x".repeat(ENOUGH)), 1, "a long one is alone");
+}
