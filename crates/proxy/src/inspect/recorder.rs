@@ -25,7 +25,7 @@ const LINGER: Duration = Duration::from_millis(10);
 /// How long while they come thick: a commit costs as much as ten notes.
 const LONG_LINGER: Duration = Duration::from_millis(50);
 /// So many notes at once are thick: more requests than an agent makes in the time, whatever it does.
-const THICK: usize = 16;
+const THICK: usize = 6;
 /// So many bytes of notes may wait before requests do, too.
 const MANY: usize = 8 * 1024 * 1024;
 /// How long a request waits for the notes of others.
