@@ -37,7 +37,7 @@ pub(crate) struct Exchange<'a> {
     up: Upload,
     down: Download,
     turn: Onlooker,
-    /// Nobody has looked at the request yet.
+    /// Nobody has looked at the request yet, or at all of what has come of its answer.
     unread: bool,
     /// The upstream takes no more of the request.
     deaf: bool,
@@ -213,16 +213,17 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The answer has begun. Whoever looks at it has to know the question first; if nobody does and the question is short,
-    /// both can wait until the upstream takes its time, or all is over.
+    /// The answer has begun. Whoever looks at it has to know the question first; if nobody had the time for it, both can
+    /// wait until the upstream takes its time, or all is over.
     fn begin(&mut self) {
-        let is_short = self.unread && self.up.is_sent() && self.up.is_short();
-        let may_wait = is_short && self.turn.0.as_ref().is_some_and(Turn::may_put_by);
+        let may_wait = self.unread && self.up.is_sent() && self.turn.0.as_ref().is_some_and(Turn::may_put_by);
         if !may_wait {
             self.read();
         }
         match (&mut self.turn.0, self.down.opening()) {
-            (Some(turn), Some((opening, charge))) if may_wait => turn.put_by(self.up.payload(), opening, charge),
+            (Some(turn), Some((opening, charge))) if may_wait => {
+                turn.put_by(self.up.payload(), self.up.is_short(), opening, charge);
+            }
             (Some(turn), Some((opening, charge))) => turn.answer_begins(&opening, charge),
             _ => {}
         }

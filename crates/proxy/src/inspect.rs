@@ -2,8 +2,9 @@
 //!
 //! A [`Turn`] goes along with one request and its answer. Before the last piece of the request is
 //! let go, it only answers from memory whether the session is held. The request is looked at when its
-//! upstream takes its time over it, and from then on its answer as it passes. What is short, and over
-//! before that, is looked at by the recorder: then nothing of it is in the way of the next bytes.
+//! upstream takes its time over it, and from then on its answer as it passes. What is over before that
+//! is looked at by the recorder: then nothing of it is in the way of the next bytes. Only a long
+//! request is looked at while its answer begins, since to copy it would cost more.
 
 mod answer;
 mod api;
@@ -86,7 +87,7 @@ pub(crate) struct Turn {
     cleared: bool,
     /// What the answer may cost.
     allowance: Allowance,
-    /// The request and its answer so far, while nobody has looked at them.
+    /// The answer so far, and the request, while nobody has looked at them.
     put_by: Option<PutBy>,
 }
 
@@ -240,16 +241,21 @@ impl Turn {
         }
     }
 
-    /// Whether request and answer may be put by: where there is a limit, each piece is weighed as it comes, and a request
-    /// that was asked about has been looked at.
+    /// Whether request and answer may be put by: where there is a limit, each piece is weighed as it comes.
     pub(crate) fn may_put_by(&self) -> bool {
         let limited = |session| self.inspector.eyes.judge.allowance(session, None).is_limited();
-        self.look.asked.is_none() && !self.look.session().is_some_and(limited)
+        !self.look.session().is_some_and(limited)
     }
 
-    /// The answer begins before anybody has looked at the request: both are put by.
-    pub(crate) fn put_by(&mut self, body: Option<Cow<'_, [u8]>>, opening: Opening, charge: Charge) {
-        self.put_by = Some(PutBy::new(body.map(Cow::into_owned), opening, charge));
+    /// The answer begins before anybody has taken the time to look: it is put by, and the request too if that is short.
+    pub(crate) fn put_by(&mut self, body: Option<Cow<'_, [u8]>>, is_short: bool, opening: Opening, charge: Charge) {
+        let body = if is_short && self.look.asked.is_none() {
+            body.map(Cow::into_owned)
+        } else {
+            self.observe(body.as_deref());
+            None
+        };
+        self.put_by = Some(PutBy::new(body, opening, charge));
     }
 
     /// Whether more was put by than should be.

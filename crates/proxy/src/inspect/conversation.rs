@@ -99,7 +99,8 @@ impl Conversation {
     /// Reads what is new in a request; `None` when its shape is none we know. One that is no part of the conversation, by
     /// what it says beside its messages, brings nothing new and changes nothing of what is known.
     pub(crate) fn read(&mut self, api: Api, body: &[u8], is_part: impl FnOnce(&Fields) -> bool) -> Option<News> {
-        let known = self.known(body);
+        let mut samples = Samples::of(body, self.begin);
+        let known = self.known(&mut samples);
         let mut messages = Vec::new();
         let (mut before, mut begin) = (None, self.begin);
         let mut listed = true;
@@ -118,6 +119,7 @@ impl Conversation {
             }
             listed = scan.eat(b'[');
             (before, begin) = (Some(fields), scan.at());
+            samples = Samples::of(body, begin);
         }
         if listed {
             walk(&mut scan, &mut messages)?;
@@ -135,7 +137,7 @@ impl Conversation {
             return Some(News { fields, messages: Vec::new(), afresh: false });
         }
         (self.before, self.begin) = (before.unwrap_or_else(|| std::mem::take(&mut self.before)), begin);
-        self.remember(body, known.messages, if listed { &messages } else { &[] });
+        self.remember(&mut samples, known.messages, if listed { &messages } else { &[] });
         let afresh = known.offset == 0;
         let first = known.messages + messages.len().saturating_sub(if afresh { RECENT } else { usize::MAX });
         messages.drain(..first - known.messages);
@@ -146,21 +148,19 @@ impl Conversation {
     }
 
     /// The last checkpoint that still holds.
-    fn known(&self, body: &[u8]) -> Checkpoint {
-        let samples = Samples::of(body, self.begin);
+    fn known(&self, samples: &mut Samples<'_>) -> Checkpoint {
         let holds = |checkpoint: &&Checkpoint| {
             // A message must also end where it ended: a number may have grown.
-            matches!(Scan::new(body, checkpoint.offset).peek(), Some(b',' | b']'))
+            matches!(Scan::new(samples.body, checkpoint.offset).peek(), Some(b',' | b']'))
                 && samples.hash(checkpoint.start..checkpoint.offset) == checkpoint.hash
         };
         self.checkpoints.iter().rev().find(holds).copied().unwrap_or(NOTHING)
     }
 
     /// Keeps the checkpoints that still hold and some of the new ones.
-    fn remember(&mut self, body: &[u8], known: usize, messages: &[Range<usize>]) {
+    fn remember(&mut self, samples: &mut Samples<'_>, known: usize, messages: &[Range<usize>]) {
         self.checkpoints.retain(|checkpoint| checkpoint.messages <= known);
         let total = known + messages.len();
-        let samples = Samples::of(body, self.begin);
         for (message, count) in messages.iter().zip(known + 1..) {
             if is_kept(count, total) {
                 let Range { start, end: offset } = *message;
@@ -181,21 +181,32 @@ struct Samples<'b> {
     begin: usize,
     /// Hash of the fields before them.
     fields: u64,
+    /// Where the next sample is taken, and a hash of the fields and of all samples before it: one message after the
+    /// other is asked about, and what lies before both need not be hashed twice.
+    next: usize,
+    so_far: u64,
 }
 
 impl<'b> Samples<'b> {
     fn of(body: &'b [u8], begin: usize) -> Self {
-        Self { body, begin, fields: xxh3_64(body.get(..begin).unwrap_or_default()) }
+        let fields = xxh3_64(body.get(..begin).unwrap_or_default());
+        Self { body, begin, fields, next: begin, so_far: fields }
     }
 
     /// Hash of everything that matters up to the end of a message.
-    fn hash(&self, message: Range<usize>) -> u64 {
-        let piece = |range: Range<usize>, seed| xxh3_64_with_seed(self.body.get(range).unwrap_or_default(), seed);
+    fn hash(&mut self, message: Range<usize>) -> u64 {
+        let body = self.body;
+        let piece = |range: Range<usize>, seed| xxh3_64_with_seed(body.get(range).unwrap_or_default(), seed);
         let Range { start, end } = message;
         let close = start.min(end.saturating_sub(CLOSE)).max(end.saturating_sub(LONGEST)).max(self.begin);
-        let samples = (self.begin..close).step_by(STRIDE).map(|at| at..close.min(at + SAMPLE));
-        let seed = self.fields.wrapping_add(end as u64);
-        piece(close..end, samples.fold(seed, |seed, sample| piece(sample, seed)))
+        if self.next >= close + STRIDE {
+            (self.next, self.so_far) = (self.begin, self.fields);
+        }
+        while self.next < close {
+            self.so_far = piece(self.next..self.next + SAMPLE, self.so_far);
+            self.next += STRIDE;
+        }
+        piece(close..end, self.so_far.wrapping_add(end as u64))
     }
 }
 

@@ -216,9 +216,10 @@ pub(crate) struct Opening {
     pub(crate) encoding: Option<String>,
 }
 
-/// A request, and the beginning of the answer that came before anybody had looked at it.
+/// The beginning of an answer that nobody has looked at.
 #[derive(Debug)]
 pub(super) struct PutBy {
+    /// Its request, if nobody has looked at that either.
     body: Option<Vec<u8>>,
     pub(super) opening: Opening,
     pub(super) bytes: Vec<u8>,
@@ -245,7 +246,7 @@ impl PutBy {
     }
 }
 
-/// A request and its answer that nobody has looked at, all of it that will ever be there.
+/// An answer that nobody has looked at, and maybe its request; all of it that will ever be there.
 #[derive(Debug)]
 pub(crate) struct Passed {
     pub(super) look: Look,
@@ -268,7 +269,10 @@ impl Passed {
     /// Looks at it.
     pub(super) fn read(self) -> impl Iterator<Item = Note> {
         let Self { mut look, put_by: PutBy { body, opening, bytes, charge, begun, .. }, whole, at } = self;
-        let question = look.question(body.as_deref(), false, begun);
+        let question = match look.asked {
+            None => look.question(body.as_deref(), false, begun),
+            Some(_) => None,
+        };
         look.begin(&opening, charge);
         look.feed(&bytes);
         let answered = look.end(whole, at);

@@ -98,6 +98,23 @@ async fn an_answer_that_is_stopped_where_it_cannot_be_ended_is_told_as_far_as_it
     assert_eq!(kinds(&settled(&bench).await), ["session_started", "model_asked", "prompt", "model_answered"]);
 }
 
+/// Of which nobody makes a copy.
+#[tokio::test]
+async fn a_long_request_and_its_answer_are_told_once_each_time() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    let long = format!(r#"{{"role":"user","content":"{}"}}"#, "Fix all of it. ".repeat(10_000));
+    client.send(request("s", &[&long])).await;
+    let mut upstream = bench.accept().await;
+    answered(&mut upstream, &mut client).await;
+    let more = r#"{"role":"user","content":"And this"}"#;
+    client.send(request("s", &[&long, more])).await;
+    answered(&mut upstream, &mut client).await;
+    let events = bench.judge.heard(|events| answers(events) == 2).await;
+    let once = ["model_asked", "prompt", "model_answered"];
+    assert_eq!(kinds(&events), [&["session_started"][..], &once, &once].concat());
+}
+
 /// The resident process leaves.
 #[test]
 fn an_answer_that_is_dropped_on_its_way_is_told_as_far_as_it_came() {
