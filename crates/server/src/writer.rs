@@ -210,7 +210,10 @@ impl Writer {
             }
             sizes.push(job.events.len());
             seats.push(job.seat);
-            events.extend(job.events);
+            match events.is_empty() {
+                true => events = job.events,
+                false => events.extend(job.events),
+            }
         }
         queue.events -= events.len();
         if queue.outside > 0 {

@@ -203,7 +203,12 @@ fn run(shared: &Shared, judge: &dyn Judge) {
     while let Some(notes) = collect(shared, linger) {
         linger = if notes.len() >= THICK { LONG_LINGER } else { LINGER };
         let mut batch = Batch::default();
-        for note in notes {
+        let mut notes = notes.into_iter();
+        while let Some(note) = notes.next() {
+            if batch.events.is_empty() {
+                // Most notes make a few events, which are large: room that grows by and by would have them copied again.
+                batch.events.reserve(BATCH.min(4 + 4 * notes.len()));
+            }
             // A fault of ours over one request must not be the end of all recording.
             if catch_unwind(AssertUnwindSafe(|| batch.add(note))).is_err() {
                 tracing::error!("what passed could not be read and is not recorded; please report this");
