@@ -1,5 +1,7 @@
 //! From what was read to events.
 
+use std::fmt::Arguments;
+
 use belay_agents::wire::Dialect;
 use belay_core::event::{
     Delivered, LimitHit, ModelAnswered, ModelAsked, ModelFailed, Prompt, SessionStarted, TextSketch, ToolCalled,
@@ -39,6 +41,11 @@ impl Asked {
         event
     }
 
+    /// Id of an event that goes with the request.
+    fn id(&self, what: &str) -> String {
+        [&self.request, what].concat()
+    }
+
     /// The first event of a conversation.
     pub(crate) fn started(&self) -> Event {
         let started = SessionStarted {
@@ -49,7 +56,7 @@ impl Asked {
             task: self.told.task.clone(),
             ..SessionStarted::default()
         };
-        self.event(format!("{}-start", self.request), self.at, Body::SessionStarted(started))
+        self.event(self.id("-start"), self.at, Body::SessionStarted(started))
     }
 
     /// What the new messages tell, each with its place in the conversation: a prompt that is met again, because the
@@ -64,8 +71,7 @@ impl Asked {
             let mut part = 0;
             items::read(self.api, message, &mut |item| {
                 part += 1;
-                let place = format!("{place}.{part}");
-                events.extend(self.told_by(item, &place));
+                events.extend(self.told_by(item, format_args!("{place}.{part}")));
             });
         }
         let mut said = String::new();
@@ -78,7 +84,7 @@ impl Asked {
         (!said.is_empty()).then(|| TextSketch::of(&said))
     }
 
-    fn told_by(&self, item: Item<'_>, place: &str) -> Option<Event> {
+    fn told_by(&self, item: Item<'_>, place: Arguments<'_>) -> Option<Event> {
         let named = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
         let (id, body) = match item {
             Item::Call { id, name, input } => {
@@ -117,19 +123,19 @@ impl Asked {
     /// A nudge went along with the request.
     pub(crate) fn delivered(&self, finding: String, at: Time) -> Event {
         let delivered = Body::Delivered(Delivered { finding, channel: Source::Proxy });
-        self.event(format!("{}-nudge", self.request), at, delivered)
+        self.event(self.id("-nudge"), at, delivered)
     }
 
     /// Something worth keeping about the answer.
     pub(crate) fn remark(&self, text: &str, at: Time) -> Event {
         let note = Body::Note(belay_core::event::Note { text: Excerpt::new(text.trim()) });
-        self.event(format!("{}-remark", self.request), at, note)
+        self.event(self.id("-remark"), at, note)
     }
 
     /// The answer, and why there is none.
     pub(crate) fn answer(&self, answered: Answered, chanting: bool, at: Time, events: &mut Vec<Event>) {
         if let Some(failure) = &answered.failure {
-            events.push(self.event(format!("{}-failure", self.request), at, failed(failure)));
+            events.push(self.event(self.id("-failure"), at, failed(failure)));
         }
         if answered.id.is_none() && answered.usage.is_none() && answered.text.is_empty() {
             return;
@@ -148,7 +154,7 @@ impl Asked {
             chanting,
             auxiliary: self.auxiliary,
         };
-        events.push(self.event(format!("{}-answer", self.request), at, Body::ModelAnswered(body)));
+        events.push(self.event(self.id("-answer"), at, Body::ModelAnswered(body)));
     }
 }
 

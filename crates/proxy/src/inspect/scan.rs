@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+
 /// A place in JSON text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<'a> {
@@ -114,6 +116,15 @@ impl<'a> Scan<'a> {
     pub(crate) fn element(&mut self) -> bool {
         self.eat(b',');
         self.peek().is_some_and(|byte| byte != b']')
+    }
+}
+
+/// Reads JSON. That it is UTF-8 is found out once, which is quicker than for each string in it; where it is not, what is
+/// read of it may still be.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<T> {
+    match str::from_utf8(json) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(json),
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Answered, Failure, Input, or_default};
+use crate::inspect::scan;
 use crate::sse::SseEvent;
 
 /// Most calls of one answer that are told apart; nobody asks for as many.
@@ -107,7 +108,7 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
 }
 
 pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
-    let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(body) else { return };
+    let Ok(chunk) = scan::parse::<Chunk<'_>>(body) else { return };
     Answered::set(&mut answered.id, chunk.id);
     Answered::set(&mut answered.model, chunk.model);
     if let Some(error) = chunk.error {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Answered, Failure};
+use crate::inspect::scan;
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -75,7 +76,7 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
 }
 
 fn read_one(body: &[u8], answered: &mut Answered) {
-    let Ok(response) = serde_json::from_slice::<Response<'_>>(body) else { return };
+    let Ok(response) = scan::parse::<Response<'_>>(body) else { return };
     Answered::set(&mut answered.id, response.response_id);
     Answered::set(&mut answered.model, response.model_version);
     if let Some(error) = response.error {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Answered, Failure, Open, or_default};
+use crate::inspect::scan;
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -90,7 +91,7 @@ impl Tokens {
 }
 
 pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
-    let Ok(event) = serde_json::from_slice::<Event<'_>>(event.data) else { return };
+    let Ok(event) = scan::parse::<Event<'_>>(event.data) else { return };
     match &*event.kind {
         "message_start" => {
             if let Some(message) = event.message {
@@ -132,7 +133,7 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
 }
 
 pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
-    if let Ok(message) = serde_json::from_slice(body) {
+    if let Ok(message) = scan::parse(body) {
         read_message(message, answered);
     }
 }

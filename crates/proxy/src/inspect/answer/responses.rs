@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Answered, Failure, Open, or_default};
+use crate::inspect::scan;
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -97,7 +98,7 @@ fn is_call(kind: &str) -> bool {
 
 pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
     let data = event.data;
-    let Ok(event) = serde_json::from_slice::<Event<'_>>(data) else { return };
+    let Ok(event) = scan::parse::<Event<'_>>(data) else { return };
     answered.place.sequence = event.sequence_number;
     let item = || event.item.and_then(|raw| serde_json::from_str::<Item<'_>>(raw.get()).ok());
     match &*event.kind {

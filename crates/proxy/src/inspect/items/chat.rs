@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::{Content, Input, Item};
+use crate::inspect::scan;
 
 #[derive(Deserialize)]
 struct Message<'a> {
@@ -37,7 +38,7 @@ struct Function<'a> {
 }
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
-    let Ok(message) = serde_json::from_slice::<Message<'a>>(message) else { return false };
+    let Ok(message) = scan::parse::<Message<'a>>(message) else { return false };
     match &*message.role {
         "user" => message.content.texts(&mut |text| each(Item::Prompt { text })),
         "tool" | "function" => {

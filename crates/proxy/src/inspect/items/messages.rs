@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Content, Input, Item};
+use crate::inspect::scan;
 
 #[derive(Deserialize)]
 struct Message<'a> {
@@ -36,7 +37,7 @@ struct Block<'a> {
 }
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
-    let Ok(message) = serde_json::from_slice::<Message<'a>>(message) else { return false };
+    let Ok(message) = scan::parse::<Message<'a>>(message) else { return false };
     let user = message.role == "user";
     let content = message.content.get();
     if content.starts_with('"') {

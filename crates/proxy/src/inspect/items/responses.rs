@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Content, Input, Item};
+use crate::inspect::scan;
 
 #[derive(Deserialize)]
 struct Entry<'a> {
@@ -36,7 +37,7 @@ pub(super) fn read<'a>(entry: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool 
         each(Item::Prompt { text: Cow::Owned(text) });
         return true;
     }
-    let Ok(entry) = serde_json::from_slice::<Entry<'a>>(entry) else { return false };
+    let Ok(entry) = scan::parse::<Entry<'a>>(entry) else { return false };
     match &*entry.kind {
         "" | "message" if entry.role == "user" => {
             entry.content.texts(&mut |text| each(Item::Prompt { text }));
