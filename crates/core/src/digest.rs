@@ -19,35 +19,19 @@ impl Digest {
 
     /// Digest of several parts; where one part ends and the next begins makes a difference.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = Xxh3::new();
+        let mut whole = Whole::default();
         for part in parts {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+            whole.add(&(part.len() as u64).to_le_bytes());
+            whole.add(part);
         }
-        Self(hasher.digest())
+        whole.digest()
     }
 
     /// Digest of pieces as if they stood in one text: equal to [`Digest::of`] of the whole.
     pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut hasher = Xxh3::new();
-        for piece in pieces {
-            hasher.update(piece.as_bytes());
-        }
-        Self(hasher.digest())
-    }
-
-    /// As [`Digest::of_pieces`] of two, which are short for the most part: then it is several times as quick.
-    pub fn of_two(first: &str, second: &str) -> Self {
-        let mut room = [0; 240];
-        let (len, both) = (first.len(), first.len() + second.len());
-        match room.get_mut(..both) {
-            Some(room) => {
-                room[..len].copy_from_slice(first.as_bytes());
-                room[len..].copy_from_slice(second.as_bytes());
-                Self::of(room)
-            }
-            None => Self::of_pieces([first, second]),
-        }
+        let mut whole = Whole::default();
+        pieces.into_iter().for_each(|piece| whole.add(piece.as_bytes()));
+        whole.digest()
     }
 
     /// The 16 hex digits.
@@ -61,6 +45,42 @@ impl Digest {
 
     pub fn parse(hex: &str) -> Option<Self> {
         (hex.len() == 16).then(|| u64::from_str_radix(hex, 16).ok().map(Self)).flatten()
+    }
+}
+
+/// Pieces on their way to one digest. What is short, as most is, is put together first: then it is several times as quick.
+struct Whole {
+    room: [u8; 240],
+    len: usize,
+    long: Option<Xxh3>,
+}
+
+impl Default for Whole {
+    fn default() -> Self {
+        Self { room: [0; 240], len: 0, long: None }
+    }
+}
+
+impl Whole {
+    fn add(&mut self, piece: &[u8]) {
+        let end = self.len + piece.len();
+        match (&mut self.long, self.room.get_mut(self.len..end)) {
+            (Some(long), _) => long.update(piece),
+            (None, Some(room)) => {
+                room.copy_from_slice(piece);
+                self.len = end;
+            }
+            (None, None) => {
+                let mut long = Xxh3::new();
+                long.update(&self.room[..self.len]);
+                long.update(piece);
+                self.long = Some(long);
+            }
+        }
+    }
+
+    fn digest(&self) -> Digest {
+        Digest(self.long.as_ref().map_or_else(|| xxh3_64(&self.room[..self.len]), Xxh3::digest))
     }
 }
 

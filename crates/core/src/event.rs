@@ -119,7 +119,7 @@ impl Event {
     /// The identity as a digest: what sessions and stores know events by.
     pub fn fingerprint(&self) -> Digest {
         let (kind, id) = self.identity_pieces();
-        Digest::of_two(kind, &id)
+        Digest::of_pieces([kind, &id])
     }
 
     fn identity_pieces(&self) -> (&'static str, Cow<'_, str>) {

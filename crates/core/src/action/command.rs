@@ -150,7 +150,8 @@ impl Facts {
         let mut first = true;
         for command in &commands {
             let Some(ran) = Ran::of(command) else { continue };
-            let does = ran.does(command);
+            let sub = ran.subcommand();
+            let does = ran.does(sub, command);
             facts.mutates |= matches!(does, Some(Does::Change | Does::Commit)) || writes_a_file(&ran, command);
             facts.commits |= does == Some(Does::Commit);
             only_looks &= does == Some(Does::Look) || matches!(ran.program, "tail" | "cat");
@@ -172,7 +173,7 @@ impl Facts {
                     "echo" | "set" | "export" | "source" | "." | "true" | "cd" | "printf" | "ulimit"
                 );
             if facts.program.is_empty() && !scene {
-                facts.program = ran.name();
+                facts.program = ran.name(sub);
                 facts.target = ran.target(command);
             }
             first &= scene;

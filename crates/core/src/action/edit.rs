@@ -25,7 +25,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &Input<'_>) -> (Action, Stri
     let sketch = match &sides {
         Some(sides) => {
             let before = sides.before.as_deref().unwrap_or_default();
-            sketch_of(&format!("{}\n{}", brief(before, SKETCHED / 2), brief(&sides.after, SKETCHED / 2)))
+            sketch_of(&[&brief(before, SKETCHED / 2), "\n", &brief(&sides.after, SKETCHED / 2)].concat())
         }
         None => sketch_of(&whole),
     };
@@ -133,8 +133,8 @@ impl Sides {
 
     fn show(&self, path: &str) -> String {
         match &self.before {
-            Some(before) if !before.is_empty() => format!("{path}\n--- {before}\n+++ {}", self.after),
-            _ => format!("{path}\n{}", self.after),
+            Some(before) if !before.is_empty() => [path, "\n--- ", before, "\n+++ ", &self.after].concat(),
+            _ => [path, "\n", &self.after].concat(),
         }
     }
 }

@@ -113,7 +113,7 @@ impl Call {
             id_mark: called.call.as_ref().map(Digest::of).into(),
             what: match kind {
                 ToolKind::Shell => few_words(called.input.as_str()),
-                _ => few_words(&format!("{} {}", called.tool.name, called.input.as_str())),
+                _ => few_words(&[&called.tool.name, " ", called.input.as_str()].concat()),
             },
             answer: None,
         }

@@ -16,8 +16,7 @@ pub struct Identities(VecDeque<Digest>);
 
 impl Identities {
     pub fn contains(&self, identity: Digest) -> bool {
-        // Newest first: a repeated fact usually follows soon.
-        self.0.iter().rev().any(|known| *known == identity)
+        holds(&self.0, identity)
     }
 
     /// Remembers an identity; `false` when it was known.
@@ -31,4 +30,11 @@ impl Identities {
         self.0.push_back(identity);
         true
     }
+}
+
+/// Whether a ring holds a digest. Most do not, so there is no way out between neighbours: they are compared together.
+pub(super) fn holds(ring: &VecDeque<Digest>, digest: Digest) -> bool {
+    let (older, newer) = ring.as_slices();
+    let any = |some: &[Digest]| some.iter().fold(false, |any, known| any | (*known == digest));
+    older.chunks(32).chain(newer.chunks(32)).any(any)
 }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::identities::holds;
 use crate::digest::Digest;
 
 /// How many marks are kept exactly.
@@ -32,8 +33,7 @@ pub struct Seen {
 
 impl Seen {
     pub fn contains(&self, mark: Digest) -> bool {
-        self.recent.iter().rev().any(|known| *known == mark)
-            || [&self.older, &self.oldest].into_iter().flatten().any(|bloom| bloom.contains(mark))
+        holds(&self.recent, mark) || [&self.older, &self.oldest].into_iter().flatten().any(|bloom| bloom.contains(mark))
     }
 
     /// Remembers a mark; `true` when it was new.

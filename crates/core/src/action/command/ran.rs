@@ -58,7 +58,7 @@ impl<'a> Ran<'a> {
     }
 
     /// First plain argument of programs that have subcommands.
-    fn subcommand(&self) -> Option<&'a str> {
+    pub(super) fn subcommand(&self) -> Option<&'a str> {
         if !programs::has_subcommands(self.program) {
             return None;
         }
@@ -78,14 +78,14 @@ impl<'a> Ran<'a> {
         None
     }
 
-    pub(super) fn name(&self) -> String {
-        match self.subcommand() {
+    pub(super) fn name(&self, sub: Option<&str>) -> String {
+        match sub {
             Some(sub) => format!("{} {sub}", self.program),
             None => self.program.to_owned(),
         }
     }
 
-    pub(super) fn does(&self, command: &Simple) -> Option<Does> {
+    pub(super) fn does(&self, sub: Option<&str>, command: &Simple) -> Option<Does> {
         let arg = |wanted: &[&str]| self.args.iter().any(|arg| wanted.contains(&arg.as_str()));
         let letters = |letter: char| {
             self.args.iter().any(|arg| arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter))
@@ -121,7 +121,6 @@ impl<'a> Ran<'a> {
             _ if is_versioned_python(self.program) => return self.interpreted(command),
             _ => {}
         }
-        let sub = self.subcommand();
         programs::does(self.program, sub)
             .or_else(|| sub.and_then(by_script_name))
             .or_else(|| by_script_name(self.program))

@@ -6,6 +6,7 @@ pub(super) fn read(text: &str) -> Option<Report> {
     let mut report = Report::default();
     let (mut passed, mut failed, mut seen) = (0, 0, false);
     let mut panicked = false;
+    let panics = text.contains("panicked at ");
     for line in text.lines() {
         let trimmed = line.trim_start();
         if std::mem::take(&mut panicked) {
@@ -23,7 +24,7 @@ pub(super) fn read(text: &str) -> Option<Report> {
             .and_then(|rest| rest.split_once("] "))
         {
             report.fail(name);
-        } else if trimmed.contains("panicked at ") {
+        } else if panics && trimmed.contains("panicked at ") {
             // Since 2023 the message stands on the next line.
             match trimmed.split_once("panicked at '") {
                 Some((_, message)) => report.say(message),
