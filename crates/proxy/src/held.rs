@@ -48,9 +48,9 @@ pub(crate) async fn admit(
     let deadline = asked + relay.hold;
     let mut question = turn.ask(upload.payload().as_deref());
     loop {
-        // Whoever judges has gone or the request is nobody's: then nobody holds it either.
         let verdict = match question {
-            Some(question) => question.await.unwrap_or_default(),
+            Some(question) => question.await.unwrap_or_else(|_| turn.verdict_as_it_stands()),
+            // The request is nobody's: then nobody holds it either.
             None => Verdict::Go,
         };
         let (waits, until) = match &verdict {

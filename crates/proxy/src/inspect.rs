@@ -158,6 +158,19 @@ impl Turn {
         own.max(self.look.letterhead.who.sender.parent.as_ref().map_or(Standing::Free, of))
     }
 
+    /// What is to be done where whoever judges has no answer, by a fault of ours. That stops nobody who was free to go, and
+    /// undoes nobody's decision.
+    pub(crate) fn verdict_as_it_stands(&self) -> Verdict {
+        let incident = String::new();
+        match self.standing() {
+            Standing::Free | Standing::Asks => Verdict::Go,
+            Standing::Held => {
+                Verdict::Hold { incident, reason: words::PAUSED.to_owned(), until: None, plan_required: false }
+            }
+            Standing::Stopped => Verdict::Stop { incident, reason: words::KILLED.to_owned() },
+        }
+    }
+
     /// Whether the session was stopped for good.
     pub(crate) fn is_stopped(&self) -> bool {
         self.standing() == Standing::Stopped

@@ -13,6 +13,9 @@ pub enum Standing {
     Free,
     /// It may not simply go on: whoever brings a request has to ask.
     Asks,
+    /// A pause holds it, which lasts until somebody lifts it: whether it may go on has to be asked, too, and if nobody
+    /// can say, it may not.
+    Held,
     /// It was stopped for good: what is under way ends, too.
     Stopped,
 }

@@ -64,6 +64,12 @@ pub(crate) fn no_upstream<'n>(target: &str, names: impl Iterator<Item = &'n str>
     error(404, "no_upstream", &message)
 }
 
+/// Of a session whose story cannot be told, since a fault of ours is in the way.
+pub(crate) const PAUSED: &str = "Belay has paused this session, and a fault of its own keeps it from saying why. \
+                                 `belay show` tells more, `belay resume` lets it go on.";
+pub(crate) const KILLED: &str = "This session was stopped for good, and a fault of Belay's keeps it from saying why. \
+                                 `belay show` tells more; a new session can go on.";
+
 /// What a held session hears, in the form its agent takes as final. `status` is for Loop Watchdog's clients.
 pub(crate) fn held(turn: &Turn, verdict: &Verdict, status: &Value) -> Answer {
     let (code, message) = match verdict {

@@ -57,7 +57,7 @@ impl Standings {
             match effect {
                 Effect::StateChanged { to, .. } => self.set(session, of_state(to)),
                 Effect::Intervened(step) if step.rung == Rung::Nudge && !step.dry_run => {
-                    self.set(session, Standing::Asks);
+                    self.set(session, Standing::Asks.max(self.of(session)));
                 }
                 _ => {}
             }
@@ -68,7 +68,7 @@ impl Standings {
                 match decision.verdict {
                     // A nudge is told once.
                     Verdict::Go | Verdict::Nudge { .. } => Standing::Free,
-                    Verdict::Hold { .. } => Standing::Asks,
+                    Verdict::Hold { .. } => Standing::Held,
                     Verdict::Stop { .. } => Standing::Stopped,
                 },
             );
@@ -102,7 +102,7 @@ fn of_state(state: &State) -> Standing {
     if state.is_killed() {
         Standing::Stopped
     } else if state.is_paused() {
-        Standing::Asks
+        Standing::Held
     } else {
         Standing::Free
     }

@@ -323,9 +323,11 @@ impl Batch {
             Vec::new()
         });
         for (index, waiting) in self.waiting.drain(..) {
-            let verdict = verdicts.get_mut(index).map(std::mem::take).unwrap_or_default();
-            // Whoever asked may have gone.
-            let _ = waiting.send(verdict);
+            // Without a verdict the question is dropped, and whoever asked goes by what they know.
+            if let Some(verdict) = verdicts.get_mut(index).map(std::mem::take) {
+                // They may have gone.
+                let _ = waiting.send(verdict);
+            }
         }
     }
 }

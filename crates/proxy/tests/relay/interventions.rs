@@ -43,6 +43,27 @@ async fn a_paused_session_gets_the_refusal_its_agent_takes_as_final() {
 }
 
 #[tokio::test]
+async fn a_fault_of_whoever_judges_lifts_no_pause_and_holds_nobody_else() {
+    let bench = bench().await;
+    bench.judge.rule("opencode:ses_1", hold("Held: the same test failed six times."));
+    let nudge = Verdict::Nudge { finding: "f".to_owned(), message: "Try something else.".to_owned() };
+    bench.judge.rule("opencode:ses_2", nudge);
+    let stop = Verdict::Stop { incident: "i".to_owned(), reason: "Stopped.".to_owned() };
+    bench.judge.rule("opencode:ses_3", stop);
+    bench.judge.faulty.store(true, Ordering::Relaxed);
+    let mut client = bench.client().await;
+    let of = |session: &str| request(&OPENCODE.replace("ses_1", session));
+    for (session, code) in [("ses_1", "belay_paused"), ("ses_3", "belay_killed")] {
+        client.send(of(session)).await;
+        let (status, error) = client.complaint().await;
+        assert_eq!((status.as_str(), error["code"].as_str()), ("HTTP/1.1 402 Payment Required", Some(code)));
+        assert!(error["message"].as_str().unwrap().contains("`belay show` tells more"), "{error}");
+    }
+    client.send(of("ses_2")).await;
+    bench.accept().await.read_to("}").await;
+}
+
+#[tokio::test]
 async fn loop_watchdogs_clients_hear_what_they_expect() {
     let bench = bench().await;
     let until = Some(Time::from_millis(1_794_765_370_000));

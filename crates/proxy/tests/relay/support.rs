@@ -42,6 +42,8 @@ pub(crate) struct Scripted {
     pub(crate) left: Mutex<Option<u64>>,
     /// A budget is shared, and others have spent from it.
     pub(crate) outdated: AtomicBool,
+    /// It falls over whatever it hears.
+    pub(crate) faulty: AtomicBool,
     changed: Arc<Notify>,
     heard: Notify,
     /// Listens no more, says so, and waits for a word.
@@ -85,7 +87,8 @@ impl Judge for Scripted {
         match self.verdicts.lock().unwrap().get(session) {
             None | Some(Verdict::Go) => Standing::Free,
             Some(Verdict::Stop { .. }) => Standing::Stopped,
-            Some(_) => Standing::Asks,
+            Some(Verdict::Nudge { .. }) => Standing::Asks,
+            Some(Verdict::Hold { .. }) => Standing::Held,
         }
     }
 
@@ -95,6 +98,7 @@ impl Judge for Scripted {
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
+        assert!(!self.faulty.load(Ordering::Relaxed), "a fault that belongs to the test");
         if let Some((paused, word)) = self.pause.lock().unwrap().take() {
             paused.send(()).unwrap();
             // Whoever waits for it may have dropped it instead.

@@ -20,7 +20,7 @@ fn a_pause_holds_until_the_state_changes_back() {
     let standings = Standings::default();
     assert_eq!(standings.of(&key()), Standing::Free);
     standings.note(&key(), false, &change(paused()));
-    assert_eq!(standings.of(&key()), Standing::Asks);
+    assert_eq!(standings.of(&key()), Standing::Held);
     assert_eq!(standings.of(&SessionKey::new("codex", "other")), Standing::Free);
     standings.note(&key(), false, &change(State::Active));
     assert_eq!(standings.of(&key()), Standing::Free);
@@ -30,7 +30,7 @@ fn a_pause_holds_until_the_state_changes_back() {
 fn an_archived_session_is_held_by_what_held_it_before() {
     let standings = Standings::default();
     standings.note(&key(), false, &change(State::Archived { at: Time::UNKNOWN, was: Box::new(paused()) }));
-    assert_eq!(standings.of(&key()), Standing::Asks);
+    assert_eq!(standings.of(&key()), Standing::Held);
 }
 
 #[test]
