@@ -80,9 +80,9 @@ impl Client {
     }
 
     /// Reads more ahead. Waits without holding memory while there is nothing.
-    pub(crate) async fn read_ahead(&mut self) -> Result<(), Gone> {
+    pub(crate) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Gone>> {
         if self.inbox.is_none() {
-            self.io.readable().await?;
+            ready!(self.io.poll_read_ready(cx))?;
         }
         let inbox = self.inbox.get_or_insert_with(|| match self.expected {
             HEAD => self.buffers.fixed(HEAD),
@@ -94,13 +94,11 @@ impl Client {
         if inbox.spare().is_empty() {
             *inbox = inbox.doubled().ok_or(Gone)?;
         }
-        match self.io.read(inbox.spare()).await? {
-            0 => Err(Gone),
-            n => {
-                inbox.filled(n);
-                Ok(())
-            }
-        }
+        let mut read = ReadBuf::new(inbox.spare());
+        ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
+        let n = read.filled().len();
+        inbox.filled(n);
+        Poll::Ready(if n > 0 { Ok(()) } else { Err(Gone) })
     }
 
     /// Reads into `room`, first of all what was read ahead; 0 means the client closed.

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -39,7 +40,7 @@ pub(crate) async fn serve(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
                 let upload = Upload::new(Vec::new(), framing, false, 0, &mut client);
                 say(&mut client, upload, &answer, asked).await
             }
-            Plan::Relay(outgoing) => relay_one(&relay, &mut client, &mut beside, *outgoing).await,
+            Plan::Relay(outgoing) => relay_one(&relay, &mut client, &mut beside, outgoing).await,
         };
         match next {
             Ok(Next::KeepAlive) => {}
@@ -66,18 +67,18 @@ async fn next_plan(
 ) -> Result<Plan, Gone> {
     if client.ahead().is_empty() {
         quiet.begin(IDLE);
-        tokio::select! {
-            biased;
-            read = client.read_ahead() => read?,
-            () = poll_fn(|cx| quiet.poll(cx, 0)) => return Err(Gone),
-        }
+        let read = |cx: &mut Context<'_>| match client.poll_ahead(cx) {
+            Poll::Pending => quiet.poll(cx, 0).map(|()| Err(Gone)),
+            read => read,
+        };
+        poll_fn(read).await?;
     }
     if let Some(plan) = understand(relay, client, known)? {
         return Ok(plan);
     }
     let rest = async {
         loop {
-            client.read_ahead().await?;
+            poll_fn(|cx| client.poll_ahead(cx)).await?;
             if let Some(plan) = understand(relay, client, known)? {
                 return Ok(plan);
             }
@@ -108,13 +109,12 @@ async fn relay_one(relay: &Relay, client: &mut Client, beside: &mut Beside, out:
         };
         let (link, reused) = match link {
             Ok(link) => link,
-            Err(trouble) => break Err(Failure::Upstream(trouble, upload)),
+            Err(trouble) => break Err(Failure::Upstream(trouble, Box::new(upload))),
         };
-        match Exchange::new(client, beside, &upstream, link, upload, turn, asked).run(reused).await {
-            Err(Failure::Held(held, known)) => {
-                upload = held;
-                turn = Some(*known);
-            }
+        let mut exchange = Exchange::new(client, beside, &upstream, link, upload, turn, asked);
+        let ended = exchange.run(reused).await;
+        match exchange.close(ended) {
+            Err(Failure::Held(held, known)) => (upload, turn) = (*held, Some(known)),
             result => break result,
         }
     };
@@ -127,7 +127,7 @@ async fn relay_one(relay: &Relay, client: &mut Client, beside: &mut Beside, out:
         }
         Err(Failure::Upstream(trouble, upload)) => {
             tracing::warn!(upstream = upstream.name, code = trouble.code(), "{trouble}");
-            say(client, upload, &words::trouble(&upstream.base.url(), &trouble), asked).await
+            say(client, *upload, &words::trouble(&upstream.base.url(), &trouble), asked).await
         }
         Err(Failure::BadBody(bad)) => {
             let answer = words::error(400, "bad_request", &format!("Belay could not understand this request: {bad}."));

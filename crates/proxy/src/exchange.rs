@@ -87,9 +87,9 @@ pub(crate) enum Failure {
     /// The answer broke off in the middle; all that is left is to break off too.
     Broken(Trouble),
     /// Nothing was answered yet: the request is handed back, for words of our own.
-    Upstream(Trouble, Upload),
+    Upstream(Trouble, Box<Upload>),
     /// The session is held back, and nothing of this request counts for the upstream.
-    Held(Upload, Box<Turn>),
+    Held(Box<Upload>, Turn),
     /// The request breaks its own framing.
     BadBody(BadFraming),
 }
@@ -102,9 +102,13 @@ enum Moved {
 }
 
 #[derive(Debug)]
-enum Stop {
+pub(crate) enum Stop {
+    /// The session is held back.
+    Held,
     Up(UploadError),
     Down(DownloadError),
+    /// The upstream was to be asked once more.
+    Upstream(Trouble),
     Quiet,
     /// The session was stopped for good.
     Stopped,
@@ -131,42 +135,46 @@ impl<'a> Exchange<'a> {
         turn: Option<Turn>,
         asked: Asked,
     ) -> Self {
-        let down = Download::new(asked, client.buffers());
+        let down = Download::new(asked);
         let unread = turn.is_some();
         Self { client, beside, upstream, link, up, down, turn: Onlooker(turn), unread, deaf: false }
     }
 
     /// Moves both directions until the answer is complete. `reused` tells that the upstream may have
     /// closed the connection before it saw the request: then it is asked once more on a fresh one.
-    pub(crate) async fn run(mut self, mut reused: bool) -> Result<Next, Failure> {
+    pub(crate) async fn run(&mut self, mut reused: bool) -> Result<End, Stop> {
         self.beside.quiet.begin(self.upstream.quiet);
+        // Whether all of it may go was asked before a connection was sought, and that took no time.
+        if reused && self.up.is_complete() {
+            self.let_go();
+        }
         loop {
             match poll_fn(|cx| self.poll(cx)).await {
-                Ok(Moved::Held) => {
-                    if let Some(mut turn) = self.turn.0.take() {
-                        // Who only has to be asked began when there was nothing to ask; to send a request again that
-                        // can no longer be would be the worse.
-                        if turn.is_held(self.up.payload().as_deref()) && (self.up.can_begin_again() || turn.is_barred())
-                        {
-                            return Err(Failure::Held(self.up, Box::new(turn)));
-                        }
-                        self.turn.0 = Some(turn);
-                        self.beside.leisure.set(AT_ONCE);
-                    }
-                    self.up.release();
-                }
-                Ok(Moved::Answered(end)) => return Ok(self.finish(end)),
+                Ok(Moved::Held) if self.is_held() => return Err(Stop::Held),
+                Ok(Moved::Held) => self.let_go(),
+                Ok(Moved::Answered(end)) => return Ok(end),
                 Err(Stop::Down(DownloadError::NoWord)) if reused && self.up.rewind() => {
                     reused = false;
                     self.deaf = false;
-                    match self.upstream.link(true).await {
-                        Ok((link, _)) => self.link = link,
-                        Err(trouble) => return Err(Failure::Upstream(trouble, self.up)),
-                    }
+                    self.link = self.upstream.link(true).await.map_err(Stop::Upstream)?.0;
                 }
                 Err(Stop::Stopped) if self.ends() => {}
-                Err(stop) => return Err(self.failure(stop)),
+                Err(stop) => return Err(stop),
             }
+        }
+    }
+
+    fn is_held(&mut self) -> bool {
+        let Some(turn) = &mut self.turn.0 else { return false };
+        // Who only has to be asked began when there was nothing to ask; to send a request again that can no longer be
+        // would be the worse.
+        turn.is_held(self.up.payload().as_deref()) && (self.up.can_begin_again() || turn.is_barred())
+    }
+
+    fn let_go(&mut self) {
+        self.up.release();
+        if self.unread {
+            self.beside.leisure.set(AT_ONCE);
         }
     }
 
@@ -221,10 +229,10 @@ impl<'a> Exchange<'a> {
             self.read();
         }
         match (&mut self.turn.0, self.down.opening()) {
-            (Some(turn), Some((opening, charge))) if may_wait => {
-                turn.put_by(self.up.payload(), self.up.is_short(), opening, charge);
+            (Some(turn), Some(opening)) if may_wait => {
+                turn.put_by(self.up.payload(), self.up.is_short(), opening, self.client.buffers().charge());
             }
-            (Some(turn), Some((opening, charge))) => turn.answer_begins(&opening, charge),
+            (Some(turn), Some(opening)) => turn.answer_begins(&opening, self.client.buffers().charge()),
             _ => {}
         }
     }
@@ -244,6 +252,14 @@ impl<'a> Exchange<'a> {
         {
             turn.observe(self.up.payload().as_deref());
             turn.catch_up();
+        }
+    }
+
+    /// What it came to.
+    pub(crate) fn close(self, ended: Result<End, Stop>) -> Result<Next, Failure> {
+        match ended {
+            Ok(end) => Ok(self.finish(end)),
+            Err(stop) => Err(self.failure(stop)),
         }
     }
 
@@ -272,21 +288,24 @@ impl<'a> Exchange<'a> {
         if self.up.is_sent() || self.down.has_begun() {
             self.read();
         }
-        if matches!(stop, Stop::Stopped)
+        if matches!(stop, Stop::Held | Stop::Stopped)
             && !self.down.has_begun()
             && let Some(mut turn) = self.turn.0.take()
         {
             turn.revoke();
-            return Failure::Held(self.up, Box::new(turn));
+            return Failure::Held(Box::new(self.up), turn);
         }
         let host = self.upstream.base.authority.clone();
         let trouble = match stop {
             Stop::Up(UploadError::BadBody(bad)) => return Failure::BadBody(bad),
-            Stop::Up(_) | Stop::Down(DownloadError::ClientGone) | Stop::Stopped => return Failure::ClientGone,
+            Stop::Up(_) | Stop::Down(DownloadError::ClientGone) | Stop::Held | Stop::Stopped => {
+                return Failure::ClientGone;
+            }
+            Stop::Upstream(trouble) => trouble,
             Stop::Down(DownloadError::NoWord | DownloadError::Truncated) => Trouble::Closed { host },
             Stop::Down(DownloadError::Garbage(problem)) => Trouble::Garbage { host, problem },
             Stop::Quiet => Trouble::Stalled { host, after: self.upstream.quiet },
         };
-        if self.down.has_begun() { Failure::Broken(trouble) } else { Failure::Upstream(trouble, self.up) }
+        if self.down.has_begun() { Failure::Broken(trouble) } else { Failure::Upstream(trouble, Box::new(self.up)) }
     }
 }

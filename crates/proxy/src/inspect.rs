@@ -44,7 +44,7 @@ use crate::buffer::Charge;
 use crate::judge::{Allowance, Judge, Later, Standing};
 use crate::words;
 use facts::Asked;
-use look::{Eyes, Look, Passed, PutBy};
+use look::{Eyes, Passage, PutBy};
 use mint::new_id;
 use recorder::{Note, Recorder};
 
@@ -73,8 +73,8 @@ impl Inspector {
 
     /// Goes along with a request.
     pub(crate) fn follow(self: &Arc<Self>, letterhead: &Arc<Letterhead>) -> Turn {
-        let look = Look::new(&self.eyes, letterhead);
-        Turn { inspector: Arc::clone(self), look, cleared: false, allowance: Allowance::default(), put_by: None }
+        let passage = Box::new(Passage::new(&self.eyes, letterhead));
+        Turn { inspector: Arc::clone(self), cleared: false, allowance: Allowance::default(), passage }
     }
 }
 
@@ -82,33 +82,31 @@ impl Inspector {
 #[derive(Debug)]
 pub(crate) struct Turn {
     inspector: Arc<Inspector>,
-    look: Look,
     /// A verdict let this very request go.
     cleared: bool,
     /// What the answer may cost.
     allowance: Allowance,
-    /// The answer so far, and the request, while nobody has looked at them.
-    put_by: Option<PutBy>,
+    passage: Box<Passage>,
 }
 
 impl Turn {
     pub(crate) fn dialect(&self) -> &'static dyn Dialect {
-        self.look.letterhead.who.dialect
+        self.passage.look.letterhead.who.dialect
     }
 
     /// The session's own id, where it is known.
     pub(crate) fn session_id(&self) -> &str {
-        self.look.session().map_or("", |session| &session.id)
+        self.passage.look.session().map_or("", |session| &session.id)
     }
 
     /// Whether Loop Watchdog's answers are expected.
     pub(crate) fn is_legacy(&self) -> bool {
-        self.look.letterhead.who.legacy
+        self.passage.look.letterhead.who.legacy
     }
 
     /// How the session stands, for those who expect Loop Watchdog's answers.
     pub(crate) async fn legacy_status(&self) -> serde_json::Value {
-        match self.look.session() {
+        match self.passage.look.session() {
             Some(session) if self.is_legacy() => self.inspector.eyes.judge.status(session).await,
             _ => serde_json::Value::Null,
         }
@@ -135,7 +133,7 @@ impl Turn {
             return false;
         }
         if let Some(body) = body {
-            self.look.identify(body);
+            self.passage.look.identify(body);
         }
         self.standing() != Standing::Free || self.is_unsettled()
     }
@@ -143,7 +141,7 @@ impl Turn {
     /// Whether an answer before, of this session or of one that shares its budget, may have used up the budget, and
     /// nobody has said so yet.
     fn is_unsettled(&self) -> bool {
-        let Some(session) = self.look.session() else { return false };
+        let Some(session) = self.passage.look.session() else { return false };
         let Inspector { eyes, recorder } = &*self.inspector;
         let allowance = eyes.judge.allowance(session, None);
         allowance.outdated
@@ -154,8 +152,8 @@ impl Turn {
     /// Whoever holds a session holds its sub-agents.
     fn standing(&self) -> Standing {
         let of = |session: &SessionKey| self.inspector.eyes.judge.standing(session);
-        let own = self.look.session().map_or(Standing::Free, of);
-        own.max(self.look.letterhead.who.sender.parent.as_ref().map_or(Standing::Free, of))
+        let own = self.passage.look.session().map_or(Standing::Free, of);
+        own.max(self.passage.look.letterhead.who.sender.parent.as_ref().map_or(Standing::Free, of))
     }
 
     /// What is to be done where whoever judges has no answer, by a fault of ours. That stops nobody who was free to go, and
@@ -184,32 +182,32 @@ impl Turn {
     /// Whether waiting for a person makes sense: the first time an incident holds a request back. Then
     /// the person has had their time, and whoever asks again should hear at once.
     pub(crate) fn may_wait(&self) -> bool {
-        let Some(session) = self.look.session() else { return false };
+        let Some(session) = self.passage.look.session() else { return false };
         !self.inspector.eyes.lock().refused.contains(session)
     }
 
     /// The request was refused.
     pub(crate) fn refused(&mut self) {
-        if let Some(session) = self.look.session() {
+        if let Some(session) = self.passage.look.session() {
             self.inspector.eyes.lock().note_refused(session);
         }
     }
 
     /// Looks at the body of a request that is on its way.
     pub(crate) fn observe(&mut self, body: Option<&[u8]>) {
-        if self.look.asked.is_none() {
+        if self.passage.look.asked.is_none() {
             self.record(body, None);
         }
     }
 
     /// The body, unpacked, with a note for the agent in it, where that can be done.
     pub(crate) fn with_note(&self, body: &[u8], note: &str) -> Option<Vec<u8>> {
-        self.look.with_body(body, |look, body| nudge::with_note(look.letterhead.api, body, note))
+        self.passage.look.with_body(body, |look, body| nudge::with_note(look.letterhead.api, body, note))
     }
 
     /// The note is on its way.
     pub(crate) fn delivered(&self, finding: &str) {
-        if let Some(asked) = &self.look.asked {
+        if let Some(asked) = &self.passage.look.asked {
             let note = Note::Delivered { asked: Arc::clone(asked), finding: finding.to_owned(), at: now() };
             self.inspector.recorder.note(note);
         }
@@ -217,39 +215,39 @@ impl Turn {
 
     /// Looks at the body of a request that waits, and asks whether it may go. `None`: it is nobody's.
     pub(crate) fn ask(&mut self, body: Option<&[u8]>) -> Option<oneshot::Receiver<Verdict>> {
-        if self.look.asked.is_some() {
+        if self.passage.look.asked.is_some() {
             return self.ask_again();
         }
         let (sender, receiver) = oneshot::channel();
         self.record(body, Some(sender));
-        self.look.asked.is_some().then_some(receiver)
+        self.passage.look.asked.is_some().then_some(receiver)
     }
 
     /// The question once more: has a verdict changed meanwhile?
     pub(crate) fn ask_again(&mut self) -> Option<oneshot::Receiver<Verdict>> {
-        let asked = self.look.asked.as_ref()?;
+        let asked = self.passage.look.asked.as_ref()?;
         let (sender, receiver) = oneshot::channel();
         // Asked under a new id: the same question twice would get the same answer twice.
         let mut again = Asked::clone(asked);
         again.request = new_id();
         again.at = now();
         let again = Arc::new(again);
-        self.look.asked = Some(Arc::clone(&again));
+        self.passage.look.asked = Some(Arc::clone(&again));
         self.inspector.recorder.note(Note::Asked { asked: again, news: None, verdict: Some(sender) });
         Some(receiver)
     }
 
     fn record(&mut self, body: Option<&[u8]>, verdict: Option<oneshot::Sender<Verdict>>) {
         let held = self.is_held(body);
-        if let Some((asked, news)) = self.look.question(body, held, now()) {
+        if let Some((asked, news)) = self.passage.look.question(body, held, now()) {
             self.inspector.recorder.note(Note::Asked { asked, news, verdict });
         }
     }
 
     /// The answer begins, and the request has been looked at.
     pub(crate) fn answer_begins(&mut self, opening: &Opening, charge: Charge) {
-        self.look.begin(opening, charge);
-        if let Some(asked) = &self.look.asked {
+        self.passage.look.begin(opening, charge);
+        if let Some(asked) = &self.passage.look.asked {
             self.allowance = self.inspector.eyes.judge.allowance(&asked.session, asked.model.as_deref());
         }
     }
@@ -257,47 +255,47 @@ impl Turn {
     /// Whether request and answer may be put by: where there is a limit, each piece is weighed as it comes.
     pub(crate) fn may_put_by(&self) -> bool {
         let limited = |session| self.inspector.eyes.judge.allowance(session, None).is_limited();
-        !self.look.session().is_some_and(limited)
+        !self.passage.look.session().is_some_and(limited)
     }
 
     /// The answer begins before anybody has taken the time to look: it is put by, and the request too if that is short.
     pub(crate) fn put_by(&mut self, body: Option<Cow<'_, [u8]>>, is_short: bool, opening: Opening, charge: Charge) {
-        let body = if is_short && self.look.asked.is_none() {
+        let body = if is_short && self.passage.look.asked.is_none() {
             body.map(Cow::into_owned)
         } else {
             self.observe(body.as_deref());
             None
         };
-        self.put_by = Some(PutBy::new(body, opening, charge));
+        self.passage.put_by = Some(PutBy::new(body, opening, charge));
     }
 
     /// Whether more was put by than should be.
     pub(crate) fn is_behind(&self) -> bool {
-        self.put_by.as_ref().is_some_and(PutBy::is_much)
+        self.passage.put_by.as_ref().is_some_and(PutBy::is_much)
     }
 
     /// Looks at what was put by of the answer, once the request has been looked at.
     pub(crate) fn catch_up(&mut self) {
-        if let Some(PutBy { opening, bytes, charge, .. }) = self.put_by.take() {
+        if let Some(PutBy { opening, bytes, charge, .. }) = self.passage.put_by.take() {
             self.answer_begins(&opening, charge);
-            self.look.feed(&bytes);
+            self.passage.look.feed(&bytes);
         }
     }
 
     /// The answer goes on.
     pub(crate) fn answer_goes_on(&mut self, bytes: &[u8]) {
-        match &mut self.put_by {
+        match &mut self.passage.put_by {
             Some(put_by) => put_by.add(bytes),
-            None => self.look.feed(bytes),
+            None => self.passage.look.feed(bytes),
         }
     }
 
     /// The bytes that end the answer here, if it should end and can: at least so many of them. To be asked when
     /// everything that was shown has reached the agent, and to be followed by [`Turn::cut_off`] when they are used.
     pub(crate) fn ending(&mut self, at_least: usize) -> Option<(Vec<u8>, Cut)> {
-        let reader = self.look.reader.as_ref()?;
+        let reader = self.passage.look.reader.as_ref()?;
         let so_far = reader.so_far();
-        if self.look.cut.is_some() || !reader.is_open_stream() || !reader.may_end_here() {
+        if self.passage.look.cut.is_some() || !reader.is_open_stream() || !reader.may_end_here() {
             return None;
         }
         let why = if let Some(finding) = reader.chanting() {
@@ -309,21 +307,23 @@ impl Turn {
         } else {
             return None;
         };
-        let ending = self.look.reader.as_mut()?.ending(&words::cut(&why), at_least)?;
+        let ending = self.passage.look.reader.as_mut()?.ending(&words::cut(&why), at_least)?;
         Some((ending, why))
     }
 
     /// The answer was ended by us.
     pub(crate) fn cut_off(&mut self, why: Cut) {
-        self.look.cut = Some(why);
+        self.passage.look.cut = Some(why);
     }
 
     /// The answer is over: completely, or broken off. What nobody has looked at yet, the recorder will.
     pub(crate) fn answer_ends(self, whole: bool) {
-        let Self { inspector, mut look, put_by, .. } = self;
-        let note = match put_by {
-            Some(put_by) => Some(Note::Passed(Box::new(Passed { look, put_by, whole, at: now() }))),
-            None => look.end(whole, now()),
+        let Self { inspector, mut passage, .. } = self;
+        let note = if passage.put_by.is_some() {
+            (passage.whole, passage.at) = (whole, now());
+            Some(Note::Passed(passage))
+        } else {
+            passage.look.end(whole, now())
         };
         if let Some(note) = note {
             inspector.recorder.note(note);

@@ -21,7 +21,7 @@ use crate::words;
 #[derive(Debug)]
 pub(crate) enum Plan {
     Ours,
-    Relay(Box<Outgoing>),
+    Relay(Outgoing),
     Refuse { answer: Answer, framing: Framing, asked: Asked },
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Way {
 impl Way {
     fn outgoing(&self, relay: &Relay, head: Vec<u8>, framing: Framing) -> Plan {
         let turn = self.letterhead.as_ref().map(|letterhead| relay.inspector.follow(letterhead));
-        Plan::Relay(Box::new(Outgoing { way: self.clone(), head, framing, turn }))
+        Plan::Relay(Outgoing { way: self.clone(), head, framing, turn })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, ready};
 
-use crate::buffer::{Buffer, Buffers, Charge, STREAM};
+use crate::buffer::{Buffer, STREAM};
 use crate::client::{Client, Gone};
 use crate::exchange::Asked;
 use crate::framing::{Framer, Framing};
@@ -23,7 +23,6 @@ pub(crate) struct Download {
     /// The client wants to go on in another protocol.
     upgrading: bool,
     buf: Option<Buffer>,
-    buffers: Buffers,
     state: State,
     /// The rewritten head, later perhaps an end of our own.
     head: Vec<u8>,
@@ -87,13 +86,12 @@ impl From<Gone> for DownloadError {
 }
 
 impl Download {
-    pub(crate) fn new(asked: Asked, buffers: &Buffers) -> Self {
+    pub(crate) fn new(asked: Asked) -> Self {
         Self {
             headless: asked.headless,
             closing: asked.closing,
             upgrading: asked.upgrading,
             buf: None,
-            buffers: buffers.clone(),
             state: State::Head,
             head: Vec::new(),
             head_sent: 0,
@@ -154,7 +152,7 @@ impl Download {
             if let State::Done(end) = self.state {
                 return Poll::Ready(Ok(Downloaded::Ended(end)));
             }
-            let buf = self.buf.get_or_insert_with(|| self.buffers.fixed(STREAM));
+            let buf = self.buf.get_or_insert_with(|| client.buffers().fixed(STREAM));
             if buf.spare().is_empty() {
                 *buf = buf.doubled().ok_or_else(|| DownloadError::Garbage("its head does not end".to_owned()))?;
             }
@@ -173,9 +171,9 @@ impl Download {
         }
     }
 
-    /// What the answer's head said, and an account for what is kept of its body.
-    pub(crate) fn opening(&mut self) -> Option<(Opening, Charge)> {
-        Some((self.untold.take()?, self.buffers.charge()))
+    /// What the answer's head said.
+    pub(crate) fn opening(&mut self) -> Option<Opening> {
+        self.untold.take()
     }
 
     /// Ends the answer here with events of our own, if the turn wants that and the framing allows it.

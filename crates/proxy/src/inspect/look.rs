@@ -63,7 +63,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub(super) fn new(eyes: &Arc<Eyes>, letterhead: &Arc<Letterhead>) -> Self {
+    fn new(eyes: &Arc<Eyes>, letterhead: &Arc<Letterhead>) -> Self {
         Self {
             eyes: Arc::clone(eyes),
             number: eyes.requests.fetch_add(1, Ordering::Relaxed),
@@ -246,37 +246,44 @@ impl PutBy {
     }
 }
 
-/// An answer that nobody has looked at, and maybe its request; all of it that will ever be there.
+/// A request and its answer, and what was put by of them.
 #[derive(Debug)]
-pub(crate) struct Passed {
+pub(crate) struct Passage {
     pub(super) look: Look,
-    pub(super) put_by: PutBy,
-    /// The answer came to its end.
+    pub(super) put_by: Option<PutBy>,
+    /// The answer came to its end, and when.
     pub(super) whole: bool,
     pub(super) at: Time,
 }
 
-impl Passed {
-    /// How many bytes it holds.
+impl Passage {
+    pub(super) fn new(eyes: &Arc<Eyes>, letterhead: &Arc<Letterhead>) -> Self {
+        Self { look: Look::new(eyes, letterhead), put_by: None, whole: false, at: Time::default() }
+    }
+
+    /// How many bytes were put by.
     pub(super) fn len(&self) -> usize {
-        self.put_by.body.as_ref().map_or(0, Vec::len) + self.put_by.bytes.len()
+        let len = |put_by: &PutBy| put_by.body.as_ref().map_or(0, Vec::len) + put_by.bytes.len();
+        self.put_by.as_ref().map_or(0, len)
     }
 
     pub(super) fn is_of(&self, session: &SessionKey) -> bool {
         self.look.session() == Some(session)
     }
 
-    /// Looks at it.
+    /// Looks at what was put by, once all is over.
     pub(super) fn read(self) -> impl Iterator<Item = Note> {
-        let Self { mut look, put_by: PutBy { body, opening, bytes, charge, begun, .. }, whole, at } = self;
-        let question = match look.asked {
-            None => look.question(body.as_deref(), false, begun),
-            Some(_) => None,
-        };
-        look.begin(&opening, charge);
-        look.feed(&bytes);
-        let answered = look.end(whole, at);
-        let asked = question.map(|(asked, news)| Note::Asked { asked, news, verdict: None });
-        asked.into_iter().chain(answered)
+        let Self { mut look, put_by, whole, at } = self;
+        let read = put_by.map(|PutBy { body, opening, bytes, charge, begun, .. }| {
+            let question = match look.asked {
+                None => look.question(body.as_deref(), false, begun),
+                Some(_) => None,
+            };
+            look.begin(&opening, charge);
+            look.feed(&bytes);
+            let asked = question.map(|(asked, news)| Note::Asked { asked, news, verdict: None });
+            asked.into_iter().chain(look.end(whole, at))
+        });
+        read.into_iter().flatten()
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use super::answer::Answered;
 use super::conversation::Fresh;
 use super::facts::Asked;
-use super::look::Passed;
+use super::look::Passage;
 use crate::buffer::Copied;
 use crate::judge::Judge;
 
@@ -42,8 +42,8 @@ pub(crate) enum Note {
     Asked { asked: Arc<Asked>, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>> },
     /// An answer came, or none.
     Answered { asked: Arc<Asked>, answered: Box<Answered>, chanting: bool, saved: Option<String>, at: Time },
-    /// A request and its answer that nobody has looked at yet.
-    Passed(Box<Passed>),
+    /// An answer that nobody has looked at yet, and maybe its request.
+    Passed(Box<Passage>),
     /// Somebody wants to know when all before this is handed over.
     Settle(Sender<()>),
     /// A nudge went along with a request.
