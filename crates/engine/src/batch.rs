@@ -1,6 +1,5 @@
 //! One transaction: some events into their sessions.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use belay_core::session::SESSION_FORMAT;
 use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Time, Verdict};
 use belay_store::session::{Card, Change};
 use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
+use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::cache::{Cache, Held};
@@ -91,6 +91,7 @@ impl Desk<'_> {
         durability: Durability,
     ) -> Result<Attempt> {
         let mut transaction = store.begin(durability)?;
+        self.rulebook.look_again();
         // Sessions leave the cache for the time being: if this fails, the changed copies are gone.
         let mut table = Table::default();
         let mut answers = Vec::with_capacity(events.len());
@@ -225,7 +226,7 @@ impl Desk<'_> {
         if w.held.session.has_seen(identity) {
             return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }
-        let Known { rules, digest } = self.rulebook.know(self.rules.rules_for(project(&w.held.session, event)));
+        let Known { rules, digest } = self.rulebook.of(project(&w.held.session, event), self.rules);
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(Answer { decision: Decision::default(), seq: None });
         }
@@ -235,7 +236,7 @@ impl Desk<'_> {
         if !transaction.append(w.held.id, &new)? {
             return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }
-        if !self.rulebook.stored.contains(&digest) && w.rules != Some(digest) {
+        if w.rules != Some(digest) && !self.rulebook.stored.contains(&digest) {
             transaction.put_rules(digest, &serde_json::to_string(&*rules).unwrap_or_default())?;
         }
         let orphan = w.held.session.parent.is_none();

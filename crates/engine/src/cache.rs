@@ -3,10 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-
 use belay_core::{Session, SessionKey, Time};
 use belay_store::SessionId;
+use foldhash::HashMap;
 
 /// A session as of some event.
 #[derive(Clone, Debug)]
@@ -29,7 +28,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { sessions: HashMap::new(), capacity: capacity.max(1), uses: 0 }
+        Self { sessions: HashMap::default(), capacity: capacity.max(1), uses: 0 }
     }
 
     /// Takes a session out; whoever changes it puts it back once the change is committed.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::key::MAX_ID_BYTES;
 use belay_core::session::Budget;
-use belay_core::{Body, Decision, Event, Excerpt, Rules, Session, SessionKey, Source};
+use belay_core::{Body, Decision, Event, Excerpt, Rules, Session, SessionKey, Source, Time};
 use belay_store::{Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
 
@@ -130,17 +130,18 @@ impl Engine {
 
     /// Takes one event in and answers what the agent may do.
     pub fn observe(&mut self, mut event: Event) -> Result<Observed, EngineError> {
-        self.admit(&mut event)?;
+        self.admit(&mut event, self.options.clock.now())?;
         let mut answers = self.take_in(vec![event]);
         Ok(answers.swap_remove(0))
     }
 
     /// Takes many events in under one commit. Each is answered; those that cannot be taken say why.
     pub fn observe_batch(&mut self, mut events: Vec<Event>) -> Vec<Result<Observed, EngineError>> {
+        let now = self.options.clock.now();
         let mut refused = Vec::with_capacity(events.len());
         // In place: events are large, and hardly ever is one refused.
         events.retain_mut(|event| {
-            refused.push(self.admit(event).err());
+            refused.push(self.admit(event, now).err());
             matches!(refused.last(), Some(None))
         });
         let mut answers = self.take_in(events).into_iter();
@@ -225,7 +226,7 @@ impl Engine {
     }
 
     /// Checks what sensors built in-process could get wrong, and sets the time right.
-    fn admit(&mut self, event: &mut Event) -> Result<(), EngineError> {
+    fn admit(&mut self, event: &mut Event, now: Time) -> Result<(), EngineError> {
         let fields = [("id", &event.id), ("session.agent", &event.session.agent), ("session.id", &event.session.id)];
         for (field, text) in fields {
             let problem = match text.len() {
@@ -235,7 +236,6 @@ impl Engine {
             };
             return Err(EngineError::Refused { field, problem });
         }
-        let now = self.options.clock.now();
         if !event.at.is_known() {
             event.at = now;
         } else if event.at > now + AHEAD {

@@ -35,6 +35,8 @@ pub(crate) struct Known {
 #[derive(Default)]
 pub(crate) struct Rulebook {
     known: Vec<Known>,
+    /// What applied to the latest event, and to which project: the next one is mostly of the same.
+    latest: Option<(Option<String>, Known)>,
     /// Digests that are in the store for sure.
     pub(crate) stored: HashSet<Digest>,
 }
@@ -42,7 +44,24 @@ pub(crate) struct Rulebook {
 impl Rulebook {
     const KEPT: usize = 64;
 
-    pub(crate) fn know(&mut self, rules: Arc<Rules>) -> Known {
+    /// Rules are asked for anew.
+    pub(crate) fn look_again(&mut self) {
+        self.latest = None;
+    }
+
+    /// The rules of a project, as they were when they were last looked at.
+    pub(crate) fn of(&mut self, project: Option<&str>, rules: &dyn RulesFor) -> Known {
+        match &self.latest {
+            Some((of, known)) if of.as_deref() == project => known.clone(),
+            _ => {
+                let known = self.know(rules.rules_for(project));
+                self.latest = Some((project.map(str::to_owned), known.clone()));
+                known
+            }
+        }
+    }
+
+    fn know(&mut self, rules: Arc<Rules>) -> Known {
         if let Some(known) = self.known.iter().find(|known| Arc::ptr_eq(&known.rules, &rules)) {
             return known.clone();
         }

@@ -19,7 +19,7 @@ pub(crate) struct Due {
 
 impl Desk<'_> {
     /// What has to be booked before an event is taken in. Everybody else is booked once, at the end.
-    pub(crate) fn due(&self, session: &Session, event: &Event) -> Due {
+    pub(crate) fn due(&mut self, session: &Session, event: &Event) -> Due {
         let Body::ModelAsked(ask) = &event.body else { return Due::default() };
         let facts = &session.facts;
         let project = project(session, event);
@@ -28,7 +28,7 @@ impl Desk<'_> {
             || project != facts.project.as_deref().or(facts.cwd.as_deref())
             || day(event.at) != day(facts.last_at);
         // Others may have used up what it is about to ask for, a moment ago at that; or what its ancestors share.
-        let shared = !ask.auxiliary && self.rules.rules_for(project).budget.is_shared();
+        let shared = !ask.auxiliary && self.rulebook.of(project, self.rules).rules.budget.is_shared();
         let has_ancestors = session.parent.is_some() || event.parent.is_some();
         Due { before: elsewhere || shared || has_ancestors, shared }
     }

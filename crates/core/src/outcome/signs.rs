@@ -26,17 +26,17 @@ pub(super) fn read(text: &str, failed: bool) -> Signs {
     let text = text.trim();
     let brief = text.len() <= BRIEF;
     let error = error_label(text).is_some() || (brief && starts(text, ERROR_STARTS));
-    let (opening, closing) = if brief && (failed || error) {
-        let all = PHRASES.scan(text);
-        (all, all)
-    } else {
-        (PHRASES.scan(opening(text)), PHRASES.scan(closing(text)))
+    let all = brief.then(|| PHRASES.scan(text));
+    let (opening, closing) = match all {
+        // Mostly there is nothing anywhere.
+        Some(all) if failed || error || all == 0 => (all, all),
+        _ => (PHRASES.scan(opening(text)), PHRASES.scan(closing(text))),
     };
     let first = |group: Group| opening & (1 << group as u8) != 0;
     let either = |group: Group| (opening | closing) & (1 << group as u8) != 0;
     let refused = brief && first(Group::Refused);
     Signs {
-        error: error || (brief && PHRASES.scan(text) & (1 << Group::ErrorField as u8) != 0),
+        error: error || all.is_some_and(|all| all & (1 << Group::ErrorField as u8) != 0),
         refused,
         timed_out: !refused && either(Group::TimedOut),
         outage: (either(Group::Outage)
@@ -94,9 +94,12 @@ enum Group {
 static PHRASES: LazyLock<Phrases> =
     LazyLock::new(|| Phrases::new([REFUSED, OUTAGE, EMPTY, ACKNOWLEDGED, ERROR_FIELDS, TIMED_OUT]));
 
+/// Whether a text begins with one of the needles, which are in lower case.
 fn starts(text: &str, needles: &[&str]) -> bool {
+    let first = text.as_bytes().first().map(u8::to_ascii_lowercase);
     let starts = |needle: &&str| {
-        text.as_bytes().get(..needle.len()).is_some_and(|head| head.eq_ignore_ascii_case(needle.as_bytes()))
+        needle.bytes().next() == first
+            && text.as_bytes().get(..needle.len()).is_some_and(|head| head.eq_ignore_ascii_case(needle.as_bytes()))
     };
     needles.iter().any(starts)
 }

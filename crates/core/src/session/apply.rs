@@ -248,7 +248,11 @@ impl Session {
 
     /// The verdict on an event that was just applied.
     pub fn verdict(&self, event: &Event) -> Verdict {
-        if event.asks() { self.answer_again(event.fingerprint()) } else { Verdict::Go }
+        match event.asks() {
+            true if self.answers.is_empty() => self.standing(),
+            true => self.answer_again(event.fingerprint()),
+            false => Verdict::Go,
+        }
     }
 }
 

@@ -100,10 +100,12 @@ mod hex {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    use super::Digest;
+
     pub(super) fn serialize<S: Serializer>(words: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(words.len() * 16);
         for word in words {
-            let _ = write!(text, "{word:016x}");
+            let _ = write!(text, "{}", Digest(*word));
         }
         serializer.serialize_str(&text)
     }

@@ -1,9 +1,10 @@
 //! What is remembered from one request to the next.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use belay_core::SessionKey;
 use belay_core::event::Usage;
+use foldhash::HashMap;
 
 use super::api::Api;
 use super::conversation::Conversation;

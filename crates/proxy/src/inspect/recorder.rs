@@ -261,12 +261,18 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
     if before > MANY && queue.bytes <= MANY {
         shared.room.notify_waiters();
     }
-    let answered = notes.iter().filter_map(|note| match note {
-        Note::Answered { asked, .. } => Some(asked.session.clone()),
-        Note::Passed(passed) => passed.look.session().cloned(),
-        _ => None,
-    });
-    queue.in_hand = answered.collect();
+    queue.in_hand.clear();
+    for note in &notes {
+        let session = match note {
+            Note::Answered { asked, .. } => Some(&asked.session),
+            Note::Passed(passed) => passed.look.session(),
+            _ => None,
+        };
+        // Those of one session come in rows.
+        if session.is_some() && queue.in_hand.last() != session {
+            queue.in_hand.extend(session.cloned());
+        }
+    }
     Some(notes)
 }
 

@@ -81,7 +81,7 @@ pub(super) fn is_scratch(path: &str) -> bool {
 
 /// The commands as one text. Redirections to nowhere, descriptors, `time` and `timeout N` are not spelled.
 pub(super) fn spell(commands: &[Simple]) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(64);
     for command in commands {
         let op = match command.op {
             Op::Start => "",
