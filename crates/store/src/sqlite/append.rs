@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::identities;
+use super::identities::{self, Loose};
 use super::pack::Pack;
 use super::tips::Tips;
 use super::transaction::SqliteTransaction;
@@ -21,6 +21,8 @@ pub(super) struct Growth {
     follows: bool,
     /// What has still to be written.
     pack: Pack,
+    /// What has still to be filed.
+    loose: Loose,
     /// Some of it has been.
     written: bool,
 }
@@ -29,7 +31,7 @@ impl Growth {
     /// All of it is committed.
     pub(super) fn remember(self, tips: &mut Tips) {
         if let Some(tip) = self.tip.filter(|_| self.written) {
-            tips.set(self.session, self.seq, tip, self.follows);
+            tips.set(self.session, self.seq, tip, self.follows, self.loose);
         }
     }
 }
@@ -54,11 +56,12 @@ impl SqliteTransaction<'_> {
         if let Some(tip) = tip
             && tips.wants_filter(session)
         {
-            let known = self.run(identities::all(self.conn(), session, tip, seq - 1))?;
-            tips.learn(session, &known);
+            let (filed, loose) = self.run(identities::all(self.conn(), session, tip, seq - 1))?;
+            tips.learn(session, &filed, loose);
         }
+        let loose = if seq == 1 { Some(Vec::new()) } else { tips.take_loose(session).filter(|_| tip.is_some()) };
         let (follows, pack) = (tip.is_some(), Pack::default());
-        self.growth.push(Growth { session, tip, seq: seq - 1, follows, pack, written: false });
+        self.growth.push(Growth { session, tip, seq: seq - 1, follows, pack, loose, written: false });
         Ok(self.growth.len() - 1)
     }
 
@@ -76,8 +79,10 @@ impl SqliteTransaction<'_> {
             self.flush(place)?;
         }
         self.store.tips.borrow_mut().add(session, event.identity);
-        self.growth[place].pack.push(event);
-        self.growth[place].seq = event.seq;
+        let growth = &mut self.growth[place];
+        growth.pack.push(event);
+        growth.loose.iter_mut().for_each(|loose| loose.push(event.identity));
+        growth.seq = event.seq;
         Ok(true)
     }
 
@@ -88,10 +93,10 @@ impl SqliteTransaction<'_> {
 
     fn flush(&mut self, place: usize) -> Result<()> {
         let conn = self.conn();
-        let growth = &self.growth[place];
+        let growth = &mut self.growth[place];
         let Some((last, earlier)) = growth.pack.row() else { return Ok(()) };
         let (count, session, seq) = (growth.pack.count(), growth.session.0, growth.seq);
-        let write = || {
+        let mut write = || {
             // The number of one event comes by itself; several need as many.
             let ord: Option<i64> = match earlier {
                 None => None,
@@ -116,10 +121,9 @@ impl SqliteTransaction<'_> {
                 earlier
             ])?;
             let tip = conn.last_insert_rowid();
-            identities::file(conn, growth.session, tip, seq - count, seq).map(|()| tip)
+            identities::file(conn, growth.session, tip, (seq - count, seq), &mut growth.loose).map(|()| tip)
         };
-        let tip = self.run(write())?;
-        let growth = &mut self.growth[place];
+        let tip = self.store.explain(write())?;
         (growth.tip, growth.written) = (Some(tip), true);
         growth.pack.clear();
         Ok(())

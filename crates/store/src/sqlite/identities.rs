@@ -17,19 +17,32 @@ const SHEET: u64 = 128;
 // What waits to be written and what waits to be filed is what the session has to remember.
 const _: () = assert!(pack::MOST + SHEET - 1 <= UNFILED);
 
+/// The identities since the last full sheet, as far as somebody has kept them.
+pub(super) type Loose = Option<Vec<Digest>>;
+
 /// Files the identities of events up to a full sheet, if the ones just written fill it: those with numbers after `before`
 /// and up to `now`, in the session's last row.
-pub(super) fn file(conn: &Connection, session: SessionId, tip: i64, before: u64, now: u64) -> rusqlite::Result<()> {
+pub(super) fn file(
+    conn: &Connection,
+    session: SessionId,
+    tip: i64,
+    (before, now): (u64, u64),
+    loose: &mut Loose,
+) -> rusqlite::Result<()> {
     let (filed, full) = (before / SHEET * SHEET, now / SHEET * SHEET);
     if filed == full {
         return Ok(());
     }
-    let mut sheet = Vec::with_capacity(8 * SHEET as usize);
-    walk_back(conn, tip, filed, |seq, identity| {
-        if seq <= full {
-            sheet.extend_from_slice(&identity.0.to_be_bytes());
+    let kept = loose.as_mut().filter(|kept| kept.len() as u64 == now - filed);
+    let identities: Vec<Digest> = match kept {
+        Some(kept) => kept.drain(..(full - filed) as usize).collect(),
+        None => {
+            let mut found = Vec::new();
+            walk_back(conn, tip, filed, |seq, identity| found.extend((seq <= full).then_some(identity)))?;
+            found
         }
-    })?;
+    };
+    let sheet: Vec<u8> = identities.iter().flat_map(|identity| identity.0.to_be_bytes()).collect();
     conn.prepare_cached("INSERT INTO filed (session, identities) VALUES (?1, ?2)")?
         .execute(params![session.0, sheet])
         .map(drop)
@@ -48,16 +61,24 @@ pub(super) fn is_filed(conn: &Connection, session: SessionId, identity: Digest) 
     Ok(false)
 }
 
-/// All identities of a session whose last row is `tip` and whose last event has that number.
-pub(super) fn all(conn: &Connection, session: SessionId, tip: i64, seq: u64) -> rusqlite::Result<Vec<Digest>> {
+/// All identities of a session whose last row is `tip` and whose last event has that number: those on sheets, and those
+/// since.
+pub(super) fn all(
+    conn: &Connection,
+    session: SessionId,
+    tip: i64,
+    seq: u64,
+) -> rusqlite::Result<(Vec<Digest>, Vec<Digest>)> {
     let mut all = Vec::new();
     let mut statement = conn.prepare_cached("SELECT identities FROM filed WHERE session = ?1")?;
     let mut rows = statement.query([session.0])?;
     while let Some(row) = rows.next()? {
         all.extend(identities(row.get_ref(0)?.as_blob()?).map(|bytes| Digest(u64::from_be_bytes(*bytes))));
     }
-    walk_back(conn, tip, seq / SHEET * SHEET, |_, identity| all.push(identity))?;
-    Ok(all)
+    let mut loose = Vec::new();
+    walk_back(conn, tip, seq / SHEET * SHEET, |_, identity| loose.push(identity))?;
+    loose.reverse();
+    Ok((all, loose))
 }
 
 fn identities(row: &[u8]) -> impl Iterator<Item = &[u8; 8]> {

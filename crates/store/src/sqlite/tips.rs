@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use belay_core::Digest;
 
+use super::identities::Loose;
 use crate::session::SessionId;
 
 /// Sessions that are known.
@@ -15,8 +16,8 @@ const MOST: usize = 1024;
 /// A filter is filled after so many transactions in a row: where processes take turns it would not last.
 const IN_A_ROW: u8 = 4;
 /// Identities that a filter has room for at least, and bits for each of them: 4 KiB.
-const ROOM: usize = 2048;
-const BITS_EACH: usize = 16;
+const ROOM: usize = 1024;
+const BITS_EACH: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Tips(HashMap<SessionId, Tip>);
@@ -28,6 +29,7 @@ struct Tip {
     /// Transactions of ours, one after the other.
     in_a_row: u8,
     written: Option<Filter>,
+    loose: Loose,
 }
 
 impl Tips {
@@ -42,13 +44,19 @@ impl Tips {
         self.0.get(&session).is_some_and(pays)
     }
 
-    /// All identities of a session.
-    pub(super) fn learn(&mut self, session: SessionId, identities: &[Digest]) {
+    /// All identities of a session: those that are filed, and those since.
+    pub(super) fn learn(&mut self, session: SessionId, filed: &[Digest], loose: Vec<Digest>) {
         if let Some(tip) = self.0.get_mut(&session) {
-            let mut filter = Filter::new(identities.len());
-            identities.iter().for_each(|identity| filter.add(*identity));
+            let mut filter = Filter::new(filed.len() + loose.len());
+            filed.iter().chain(&loose).for_each(|identity| filter.add(*identity));
+            tip.loose = Some(loose);
             tip.written = Some(filter);
         }
+    }
+
+    /// Those of its last events that have still to be filed. If the transaction comes to nothing, nobody knows them.
+    pub(super) fn take_loose(&mut self, session: SessionId) -> Loose {
+        self.0.get_mut(&session)?.loose.take()
     }
 
     /// Whether an identity was surely never written.
@@ -66,14 +74,14 @@ impl Tips {
 
     /// A transaction was committed whose last event of the session has this number and place; `follows` if it began
     /// where the last one had ended.
-    pub(super) fn set(&mut self, session: SessionId, seq: u64, ord: i64, follows: bool) {
+    pub(super) fn set(&mut self, session: SessionId, seq: u64, ord: i64, follows: bool, loose: Loose) {
         if self.0.len() >= MOST && !self.0.contains_key(&session) {
             self.0.clear();
         }
         let before = self.0.remove(&session).filter(|_| follows);
         let in_a_row = before.as_ref().map_or(0, |tip| tip.in_a_row.saturating_add(1));
         let written = before.and_then(|tip| tip.written).filter(|filter| !filter.is_full());
-        self.0.insert(session, Tip { seq, ord, in_a_row, written });
+        self.0.insert(session, Tip { seq, ord, in_a_row, written, loose });
     }
 }
 
@@ -96,22 +104,21 @@ impl Filter {
         self.room == 0
     }
 
-    /// Identities are hashes: parts of one are as good as hashes of their own.
-    fn places(&self, identity: Digest) -> [(usize, u64); 4] {
-        let words = self.words.len() as u64;
-        let place = |hash: u64| ((hash / 64 % words) as usize, 1 << (hash % 64));
-        [0, 16, 32, 48].map(|part| place(identity.0.rotate_right(part)))
+    /// Identities are hashes: some bits of one choose a word of the filter, others four bits in it.
+    fn place(&self, identity: Digest) -> (usize, u64) {
+        let bit = |shift: u32| 1 << ((identity.0 >> shift) & 63);
+        ((identity.0 as usize) % self.words.len(), bit(40) | bit(46) | bit(52) | bit(58))
     }
 
     fn add(&mut self, identity: Digest) {
+        let (word, bits) = self.place(identity);
+        self.words[word] |= bits;
         self.room = self.room.saturating_sub(1);
-        for (word, bit) in self.places(identity) {
-            self.words[word] |= bit;
-        }
     }
 
     fn may_have(&self, identity: Digest) -> bool {
-        self.places(identity).iter().all(|(word, bit)| self.words[*word] & bit != 0)
+        let (word, bits) = self.place(identity);
+        self.words[word] & bits == bits
     }
 }
 
