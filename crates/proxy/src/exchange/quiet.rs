@@ -18,10 +18,9 @@ impl Quiet {
         Self { alarm: clock.alarm(), limit: Duration::MAX, progress: 0 }
     }
 
-    /// Something else begins that may be quiet for so long.
+    /// Something else begins that may be quiet for so long, from when it is first polled.
     pub(crate) fn begin(&mut self, limit: Duration) {
-        (self.limit, self.progress) = (limit, 0);
-        self.alarm.set(limit);
+        (self.limit, self.progress) = (limit, u64::MAX);
     }
 
     /// Ready when nothing has moved for the whole limit; `progress` counts what has moved so far. To
@@ -56,6 +55,7 @@ mod tests {
             clock.advance(Duration::from_secs(1));
             // Something else begins.
             quiet.begin(limit);
+            assert!(!is_quiet(&mut quiet, 0));
             clock.advance(limit - Duration::from_millis(1));
             assert!(!is_quiet(&mut quiet, 0), "{limit:?}");
             clock.advance(Duration::from_millis(1));
