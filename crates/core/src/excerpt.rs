@@ -1,5 +1,6 @@
 //! Text from outside: bounded, and free of secrets whichever way it was made.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -25,12 +26,15 @@ impl Excerpt {
     /// As [`Excerpt::new`] with a tighter bound.
     pub fn bounded(text: &str, limit: usize) -> Self {
         let limit = limit.min(EXCERPT_BYTES);
+        if text.len() <= limit {
+            return Self(shorten(redact(text), limit));
+        }
         // What is cut off need not be searched for secrets, but for a little beyond the cuts: a secret
         // and the name before it are seen whole when the lines are. A private key has many lines.
         let (head, tail) = rooms(limit);
         let (head, tail) = (line_end(text, head), line_start(text, text.len().saturating_sub(tail)));
-        if text.len() <= limit || tail <= head || memchr::memmem::find(text.as_bytes(), b"PRIVATE KEY").is_some() {
-            return Self(shorten(&redact(text), limit));
+        if tail <= head || memchr::memmem::find(text.as_bytes(), b"PRIVATE KEY").is_some() {
+            return Self(shorten(redact(text), limit));
         }
         let (head, tail) = (redact(&text[..head]), redact(&text[tail..]));
         Self(join(&head, &tail, limit))
@@ -52,8 +56,8 @@ const CUT: &str = "\n[...]\n";
 const LONGEST_LINE: usize = 4096;
 
 /// Head and tail of a text that is longer than the limit.
-fn shorten(text: &str, limit: usize) -> String {
-    if text.len() <= limit { text.to_owned() } else { join(text, text, limit) }
+fn shorten(text: Cow<'_, str>, limit: usize) -> String {
+    if text.len() <= limit { text.into_owned() } else { join(&text, &text, limit) }
 }
 
 /// How much is kept of the beginning and of the end of a text: two thirds to one.
@@ -119,7 +123,7 @@ impl From<&str> for Excerpt {
 
 impl<'de> Deserialize<'de> for Excerpt {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
         Ok(Self::new(&text))
     }
 }

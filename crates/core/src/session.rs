@@ -16,6 +16,7 @@ mod meter;
 mod observed;
 mod operator;
 mod pace;
+mod recent;
 mod seen;
 mod sensors;
 mod spending;

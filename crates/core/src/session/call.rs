@@ -255,24 +255,25 @@ impl Answer {
 
 /// The beginning of a text on one line, short also once it is escaped in a snapshot.
 pub(crate) fn few_words(text: &str) -> Box<str> {
-    let mut line = String::with_capacity(WORDS_BYTES);
-    let mut room = WORDS_BYTES;
-    let mut blank = false;
+    const MORE: char = '…';
+    let mut line = [0; WORDS_BYTES];
+    let (mut len, mut room, mut blank) = (0, WORDS_BYTES, false);
     for c in text.trim().chars() {
         if c.is_whitespace() || c.is_control() {
-            blank = !line.is_empty();
+            blank = len > 0;
             continue;
         }
         let cost = c.len_utf8() + usize::from(matches!(c, '"' | '\\')) + usize::from(blank);
-        if cost + '…'.len_utf8() > room {
-            line.push('…');
+        if cost + MORE.len_utf8() > room {
+            len += MORE.encode_utf8(&mut line[len..]).len();
             break;
         }
         if std::mem::take(&mut blank) {
-            line.push(' ');
+            line[len] = b' ';
+            len += 1;
         }
-        line.push(c);
+        len += c.encode_utf8(&mut line[len..]).len();
         room -= cost;
     }
-    line.into_boxed_str()
+    Box::from(str::from_utf8(&line[..len]).unwrap_or_default())
 }

@@ -5,11 +5,9 @@
 //! is bounded, and what is forgotten at last (after some thousand marks) counts as new: when in
 //! doubt, the agent made progress.
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 
-use super::identities::holds;
+use super::recent::Recent;
 use crate::digest::Digest;
 
 /// How many marks are kept exactly.
@@ -24,7 +22,7 @@ const PROBES: u32 = 6;
 /// The memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    recent: VecDeque<Digest>,
+    recent: Recent,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     older: Option<Bloom>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +31,8 @@ pub struct Seen {
 
 impl Seen {
     pub fn contains(&self, mark: Digest) -> bool {
-        holds(&self.recent, mark) || [&self.older, &self.oldest].into_iter().flatten().any(|bloom| bloom.contains(mark))
+        self.recent.contains(mark)
+            || [&self.older, &self.oldest].into_iter().flatten().any(|bloom| bloom.contains(mark))
     }
 
     /// Remembers a mark; `true` when it was new.
@@ -41,12 +40,9 @@ impl Seen {
         if self.contains(mark) {
             return false;
         }
-        if self.recent.len() == EXACT
-            && let Some(evicted) = self.recent.pop_front()
-        {
+        if let Some(evicted) = self.recent.push(mark, EXACT) {
             self.put_away(evicted);
         }
-        self.recent.push_back(mark);
         true
     }
 
