@@ -247,11 +247,6 @@ impl Turn {
     /// The answer begins, and the request has been looked at.
     pub(crate) fn answer_begins(&mut self, opening: &Opening, charge: Charge) {
         self.passage.look.begin(opening, charge);
-        self.allow();
-    }
-
-    /// Finds out what the answer may cost.
-    fn allow(&mut self) {
         if let Some(asked) = &self.passage.look.asked {
             self.allowance = self.inspector.eyes.judge.allowance(&asked.session, asked.model.as_deref());
         }
@@ -265,11 +260,13 @@ impl Turn {
 
     /// The answer begins before anybody has taken the time to look: it is put by, and the request too if that is short.
     pub(crate) fn put_by(&mut self, body: Option<Cow<'_, [u8]>>, is_short: bool, opening: Opening, charge: Charge) {
-        let mut request = body.as_deref();
-        if !is_short || self.passage.look.asked.is_some() {
-            self.observe(request.take());
-        }
-        self.passage.put_by = Some(PutBy::new(request, opening, charge));
+        let body = if is_short && self.passage.look.asked.is_none() {
+            body.map(Cow::into_owned)
+        } else {
+            self.observe(body.as_deref());
+            None
+        };
+        self.passage.put_by = Some(PutBy::new(body, opening, charge));
     }
 
     /// Whether more was put by than should be.
@@ -279,9 +276,9 @@ impl Turn {
 
     /// Looks at what was put by of the answer, once the request has been looked at.
     pub(crate) fn catch_up(&mut self) {
-        if let Some(put_by) = self.passage.put_by.take() {
-            self.passage.look.answer(put_by);
-            self.allow();
+        if let Some(PutBy { opening, bytes, charge, .. }) = self.passage.put_by.take() {
+            self.answer_begins(&opening, charge);
+            self.passage.look.feed(&bytes);
         }
     }
 

@@ -152,9 +152,6 @@ impl Download {
             if let State::Done(end) = self.state {
                 return Poll::Ready(Ok(Downloaded::Ended(end)));
             }
-            if self.buf.is_none() {
-                ready!(link.poll_readable(cx));
-            }
             let buf = self.buf.get_or_insert_with(|| client.buffers().fixed(STREAM));
             if buf.spare().is_empty() {
                 *buf = buf.doubled().ok_or_else(|| DownloadError::Garbage("its head does not end".to_owned()))?;

@@ -18,9 +18,10 @@ impl Quiet {
         Self { alarm: clock.alarm(), limit: Duration::MAX, progress: 0 }
     }
 
-    /// Something else begins that may be quiet for so long, from when it is first polled.
+    /// Something else begins that may be quiet for so long.
     pub(crate) fn begin(&mut self, limit: Duration) {
-        (self.limit, self.progress) = (limit, u64::MAX);
+        (self.limit, self.progress) = (limit, 0);
+        self.alarm.set(limit);
     }
 
     /// Ready when nothing has moved for the whole limit; `progress` counts what has moved so far. To
@@ -55,7 +56,6 @@ mod tests {
             clock.advance(Duration::from_secs(1));
             // Something else begins.
             quiet.begin(limit);
-            assert!(!is_quiet(&mut quiet, 0));
             clock.advance(limit - Duration::from_millis(1));
             assert!(!is_quiet(&mut quiet, 0), "{limit:?}");
             clock.advance(Duration::from_millis(1));

@@ -183,13 +183,6 @@ impl Look {
         }
     }
 
-    /// The answer begins with what was put by of it.
-    pub(super) fn answer(&mut self, put_by: PutBy) {
-        let PutBy { bytes, request, opening, charge, .. } = put_by;
-        self.begin(&opening, charge);
-        self.feed(&bytes[request.unwrap_or(0)..]);
-    }
-
     /// The answer goes on.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         if let Some(reader) = &mut self.reader {
@@ -226,12 +219,11 @@ pub(crate) struct Opening {
 /// The beginning of an answer that nobody has looked at.
 #[derive(Debug)]
 pub(super) struct PutBy {
-    /// Its request, if nobody has looked at that either, and then the answer.
-    bytes: Vec<u8>,
-    /// How long the request is, if it is there.
-    request: Option<usize>,
-    opening: Opening,
-    charge: Charge,
+    /// Its request, if nobody has looked at that either.
+    body: Option<Vec<u8>>,
+    pub(super) opening: Opening,
+    pub(super) bytes: Vec<u8>,
+    pub(super) charge: Charge,
     fits: bool,
     begun: Time,
 }
@@ -240,26 +232,17 @@ impl PutBy {
     /// So much of an answer is put by. Whoever says more is heard at once: it may have to be cut off.
     const MUCH: usize = 16 * 1024;
 
-    /// Room for an answer of the usual length.
-    const ROOM: usize = 1024;
-
-    pub(super) fn new(request: Option<&[u8]>, opening: Opening, charge: Charge) -> Self {
-        let mut bytes = Vec::with_capacity(request.map_or(0, <[u8]>::len) + Self::ROOM);
-        bytes.extend_from_slice(request.unwrap_or_default());
-        Self { bytes, request: request.map(<[u8]>::len), opening, charge, fits: true, begun: now() }
+    pub(super) fn new(body: Option<Vec<u8>>, opening: Opening, charge: Charge) -> Self {
+        Self { body, opening, bytes: Vec::new(), charge, fits: true, begun: now() }
     }
 
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        self.fits = self.charge.set(self.answer().len());
-    }
-
-    fn answer(&self) -> &[u8] {
-        &self.bytes[self.request.unwrap_or(0)..]
+        self.fits = self.charge.set(self.bytes.len());
     }
 
     pub(super) fn is_much(&self) -> bool {
-        self.answer().len() > Self::MUCH || !self.fits
+        self.bytes.len() > Self::MUCH || !self.fits
     }
 }
 
@@ -280,18 +263,24 @@ impl Passage {
 
     /// How many bytes were put by.
     pub(super) fn len(&self) -> usize {
-        self.put_by.as_ref().map_or(0, |put_by| put_by.bytes.len())
+        let len = |put_by: &PutBy| put_by.body.as_ref().map_or(0, Vec::len) + put_by.bytes.len();
+        self.put_by.as_ref().map_or(0, len)
+    }
+
+    pub(super) fn is_of(&self, session: &SessionKey) -> bool {
+        self.look.session() == Some(session)
     }
 
     /// Looks at what was put by, once all is over.
     pub(super) fn read(self) -> impl Iterator<Item = Note> {
         let Self { mut look, put_by, whole, at } = self;
-        let read = put_by.map(|put_by| {
+        let read = put_by.map(|PutBy { body, opening, bytes, charge, begun, .. }| {
             let question = match look.asked {
-                None => look.question(put_by.request.map(|len| &put_by.bytes[..len]), false, put_by.begun),
+                None => look.question(body.as_deref(), false, begun),
                 Some(_) => None,
             };
-            look.answer(put_by);
+            look.begin(&opening, charge);
+            look.feed(&bytes);
             let asked = question.map(|(asked, news)| Note::Asked { asked, news, verdict: None });
             asked.into_iter().chain(look.end(whole, at))
         });

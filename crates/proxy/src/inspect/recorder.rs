@@ -136,8 +136,13 @@ impl Recorder {
 
     /// Whether an answer of this session waits to be handed over, or is just being.
     pub(crate) fn is_unsettled(&self, session: &SessionKey) -> bool {
+        let of_it = |note: &Note| match note {
+            Note::Answered { asked, .. } => asked.session == *session,
+            Note::Passed(passed) => passed.is_of(session),
+            _ => false,
+        };
         let queue = self.0.lock();
-        queue.in_hand.contains(session) || queue.notes.iter().any(|note| note.answered() == Some(session))
+        queue.in_hand.contains(session) || queue.notes.iter().any(of_it)
     }
 
     /// Whether an answer of any session does.
@@ -177,15 +182,6 @@ impl Drop for Recorder {
 }
 
 impl Note {
-    /// Whose answer it is, if it is one and anybody's.
-    fn answered(&self) -> Option<&SessionKey> {
-        match self {
-            Self::Answered { asked, .. } => Some(&asked.session),
-            Self::Passed(passage) => passage.look.session(),
-            _ => None,
-        }
-    }
-
     fn is_answer(&self) -> bool {
         matches!(self, Self::Answered { .. } | Self::Passed(_))
     }
@@ -266,10 +262,15 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
         shared.room.notify_waiters();
     }
     queue.in_hand.clear();
-    for session in notes.iter().filter_map(Note::answered) {
+    for note in &notes {
+        let session = match note {
+            Note::Answered { asked, .. } => Some(&asked.session),
+            Note::Passed(passed) => passed.look.session(),
+            _ => None,
+        };
         // Those of one session come in rows.
-        if queue.in_hand.last() != Some(session) {
-            queue.in_hand.push(session.clone());
+        if session.is_some() && queue.in_hand.last() != session {
+            queue.in_hand.extend(session.cloned());
         }
     }
     Some(notes)

@@ -27,15 +27,6 @@ impl Link {
         }
     }
 
-    /// Ready when there may be something to read, where that can be told without reading.
-    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
-        match self {
-            // Whoever reads meets the error again.
-            Self::Plain(tcp) => tcp.poll_read_ready(cx).map(|_| ()),
-            Self::Tls(_) | Self::Pipe(_) => Poll::Ready(()),
-        }
-    }
-
     /// Writes some of the parts, in order.
     pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, first: &[u8], second: &[u8]) -> Poll<io::Result<usize>> {
         let link = Pin::new(self);
