@@ -36,9 +36,9 @@ macro_rules! conformance {
                 archived_sessions_are_out_of_sight, costs_add_up_to_the_root, nobody_is_their_own_ancestor,
                 time_never_goes_back, what_did_not_change_stays;
             log: events_are_numbered_and_kept_as_written, an_identity_counts_once_per_session,
-                both_ends_of_a_log_can_be_read,
-                what_is_written_together_is_told_apart, facts_of_long_ago_are_known_however_they_were_written,
-                the_whole_store_can_be_followed, a_mark_changes_with_every_commit;
+                both_ends_of_a_log_can_be_read, what_is_written_together_is_told_apart,
+                facts_of_long_ago_are_known_however_they_were_written, the_whole_store_can_be_followed,
+                a_mark_changes_with_every_commit;
             transactions: a_dropped_transaction_leaves_no_trace, nobody_overwrites_what_they_have_not_seen,
                 readers_see_the_last_commit, a_load_is_snapshot_and_tail, snapshots_of_another_format_are_ignored,
                 rules_are_kept_once;

@@ -22,7 +22,7 @@ use crate::judge::Judge;
 
 /// How long notes are collected before they are handed over.
 const LINGER: Duration = Duration::from_millis(10);
-/// How long while they come thick: a commit costs as much as ten notes.
+/// How long while they come thick: a commit costs as much as several notes.
 const LONG_LINGER: Duration = Duration::from_millis(50);
 /// So many notes at once are thick: more requests than an agent makes in the time, whatever it does.
 const THICK: usize = 6;

@@ -21,10 +21,10 @@ pub(super) struct Growth {
     follows: bool,
     /// What has still to be written.
     pack: Pack,
+    /// Some of it has been written.
+    written: bool,
     /// What has still to be filed.
     loose: Loose,
-    /// Some of it has been.
-    written: bool,
 }
 
 impl Growth {

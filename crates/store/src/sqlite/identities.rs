@@ -33,10 +33,11 @@ pub(super) fn file(
     if filed == full {
         return Ok(());
     }
-    let kept = loose.as_mut().filter(|kept| kept.len() as u64 == now - filed);
-    let identities: Vec<Digest> = match kept {
-        Some(kept) => kept.drain(..(full - filed) as usize).collect(),
-        None => {
+    let identities: Vec<Digest> = match loose {
+        Some(kept) if kept.len() as u64 == now - filed => kept.drain(..(full - filed) as usize).collect(),
+        _ => {
+            // What was kept does not go with the log: it is of no use any more.
+            *loose = None;
             let mut found = Vec::new();
             walk_back(conn, tip, filed, |seq, identity| found.extend((seq <= full).then_some(identity)))?;
             found
