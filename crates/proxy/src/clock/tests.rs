@@ -8,19 +8,19 @@ use super::*;
 impl Clock {
     /// A clock that stands still until it is moved on.
     pub(crate) fn standing() -> Self {
-        let shared = Shared { pretended: Mutex::new(Some(Instant::now())), ..Shared::default() };
+        let shared = Shared { pretended: Mutex::new(Some(1)), ..Shared::new() };
         Self { shared: Arc::new(shared), thread: None }
     }
 
     pub(crate) fn advance(&self, by: Duration) {
         if let Some(now) = &mut *self.shared.pretended.lock().unwrap() {
-            *now += by;
+            *now += nanos(by);
         }
         self.shared.ring(&mut self.shared.lock());
     }
 
     fn waiting(&self) -> usize {
-        self.shared.lock().due.len()
+        self.shared.lock().entered.len()
     }
 }
 
@@ -64,7 +64,7 @@ fn an_alarm_wakes_whoever_waits_when_its_time_has_come_and_not_before() {
 }
 
 #[test]
-fn an_alarm_that_is_put_off_again_and_again_is_entered_only_when_its_first_time_has_come() {
+fn an_alarm_that_is_put_off_again_and_again_wakes_nobody_before_its_last_time_has_come() {
     let (clock, sleeper) = (Clock::standing(), Arc::default());
     let mut alarm = clock.alarm();
     for _ in 0..9 {
@@ -74,9 +74,10 @@ fn an_alarm_that_is_put_off_again_and_again_is_entered_only_when_its_first_time_
     }
     assert_eq!((clock.waiting(), sleeper.woken()), (1, 0));
     clock.advance(SECOND);
-    assert_eq!((is_due(&mut alarm, &sleeper), sleeper.woken()), (false, 1), "too early: nine seconds are left");
+    assert_eq!((is_due(&mut alarm, &sleeper), sleeper.woken()), (false, 0), "too early: eight seconds are left");
+    assert_eq!(clock.waiting(), 1);
     clock.advance(8 * SECOND);
-    assert_eq!((is_due(&mut alarm, &sleeper), sleeper.woken()), (true, 2));
+    assert_eq!((is_due(&mut alarm, &sleeper), sleeper.woken()), (true, 1));
 }
 
 #[test]
@@ -129,5 +130,49 @@ async fn the_thread_wakes_a_task_and_takes_up_an_earlier_alarm_while_it_sleeps()
             near.set(Duration::from_millis(1));
             poll_fn(|cx| near.poll(cx)).await;
         } => {}
+    }
+}
+
+/// As connections do: a short wait while something is asked, a long one in between.
+#[test]
+fn who_takes_turns_between_short_and_long_waits_enters_them_once() {
+    let (clock, sleeper) = (Clock::standing(), Arc::default());
+    let (short, long) = (Duration::from_nanos(BEAT), 600 * SECOND);
+    let mut alarm = clock.alarm();
+    let looked_at = |alarm: &Alarm| alarm.bell.looked_at.load(Ordering::Relaxed);
+    for _ in 0..100 {
+        for wait in [short, long] {
+            alarm.set(wait);
+            let before = looked_at(&alarm);
+            assert!(!is_due(&mut alarm, &sleeper));
+            assert!(before == NEVER || before == looked_at(&alarm), "the clock need not be told");
+            clock.advance(Duration::from_millis(3));
+        }
+    }
+    assert_eq!((clock.waiting(), sleeper.woken()), (1, 0));
+    clock.advance(SECOND);
+    clock.advance(SECOND);
+    assert_eq!(looked_at(&alarm), alarm.bell.due.load(Ordering::Relaxed), "who is quiet is left alone");
+    clock.advance(long);
+    assert_eq!((is_due(&mut alarm, &sleeper), sleeper.woken()), (true, 1));
+}
+
+/// Times that are set while the clock looks are not missed, whoever is quicker.
+#[test]
+fn a_time_that_is_set_while_the_clock_looks_is_kept() {
+    let clock = Clock::start().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut alarm = clock.alarm();
+    for round in 0..300 {
+        let mut due = |wait: Duration| {
+            alarm.set(wait);
+            runtime.block_on(poll_fn(|cx| Poll::Ready(alarm.poll(cx).is_ready())))
+        };
+        assert!(!due(3600 * SECOND));
+        for _ in 0..round % 7 {
+            assert!(!due(Duration::from_nanos(BEAT)) && !due(3600 * SECOND));
+        }
+        alarm.set(Duration::from_micros(100 * (round % 5)));
+        runtime.block_on(poll_fn(|cx| alarm.poll(cx)));
     }
 }
