@@ -99,8 +99,7 @@ impl Dialect for Reader {
         match parsed {
             Line::Meta { agent, model } => {
                 if let Some(agent) = agent.filter(|agent| !agent.is_empty()) {
-                    teller.session.agent =
-                        crate::agent(&agent).map_or_else(|| agent.into_owned(), |known| known.id.to_owned());
+                    teller.session.agent = crate::agent(&agent).map_or(&*agent, |known| known.id).into();
                 }
                 let model = model.filter(|model| !model.is_empty()).map(Cow::into_owned);
                 teller.tell(Body::SessionStarted(SessionStarted { model, ..SessionStarted::default() }));

@@ -168,7 +168,7 @@ impl Totals {
             saved_micros: after_nudge.cost_micros,
             saved_tokens: after_nudge.usage.total(),
         };
-        self.agents.entry(report.key.agent.clone()).or_default().add(&group);
+        self.agents.entry(report.key.agent.to_string()).or_default().add(&group);
         let project = report.project.as_deref().unwrap_or("unknown project");
         self.projects.entry(project.to_owned()).or_default().add(&group);
         self.models(report, &group);

@@ -1,26 +1,31 @@
 //! Which conversation of which agent.
 
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One agent conversation. Hooks, proxy and transcript of the same conversation give the same key.
+/// Every event has one, so copies share their text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionKey {
     /// Canonical agent id: `claude-code`, `codex`, ... (`belay_agents::table` knows the aliases).
-    pub agent: String,
+    #[serde(deserialize_with = "shared")]
+    pub agent: Arc<str>,
     /// The agent's own session id, untouched; may hold any character.
-    pub id: String,
+    #[serde(deserialize_with = "shared")]
+    pub id: Arc<str>,
 }
 
 /// Longest agent id and native id we take: enough for every agent seen, short enough for an index.
 pub const MAX_ID_BYTES: usize = 512;
 
 impl SessionKey {
-    pub fn new(agent: impl Into<String>, id: impl Into<String>) -> Self {
-        Self { agent: agent.into(), id: id.into() }
+    pub fn new(agent: impl AsRef<str>, id: impl AsRef<str>) -> Self {
+        Self { agent: agent.as_ref().into(), id: id.as_ref().into() }
     }
 
     /// Reads `agent:native-id`; the native id may contain further colons.
@@ -34,4 +39,19 @@ impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.agent, self.id)
     }
+}
+
+/// Reads text that is shared from the start; serde would first make some that is not.
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    struct Text;
+    impl Visitor<'_> for Text {
+        type Value = Arc<str>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<Arc<str>, E> {
+            Ok(text.into())
+        }
+    }
+    deserializer.deserialize_str(Text)
 }

@@ -42,7 +42,7 @@ fn play(text: &str) -> Vec<Step> {
     for event in script::events(text) {
         let session = sessions.entry(event.session.clone()).or_insert_with(|| Session::new(event.session.clone()));
         for effect in session.apply(&event, &rules) {
-            let session = event.session.id.clone();
+            let session = event.session.id.to_string();
             match effect {
                 Effect::Intervened(step) => {
                     let how = match step.rung {

@@ -227,7 +227,7 @@ impl Engine {
 
     /// Checks what sensors built in-process could get wrong, and sets the time right.
     fn admit(&mut self, event: &mut Event, now: Time) -> Result<(), EngineError> {
-        let fields = [("id", &event.id), ("session.agent", &event.session.agent), ("session.id", &event.session.id)];
+        let fields = [("id", &*event.id), ("session.agent", &*event.session.agent), ("session.id", &*event.session.id)];
         for (field, text) in fields {
             let problem = match text.len() {
                 0 => "must not be empty".to_owned(),

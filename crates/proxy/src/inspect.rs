@@ -202,7 +202,8 @@ impl Turn {
 
     /// The body, unpacked, with a note for the agent in it, where that can be done.
     pub(crate) fn with_note(&self, body: &[u8], note: &str) -> Option<Vec<u8>> {
-        self.passage.look.with_body(body, |look, body| nudge::with_note(look.letterhead.api, body, note))
+        let look = &self.passage.look;
+        nudge::with_note(look.letterhead.api, &look.unpacked(body.into())?, note)
     }
 
     /// The note is on its way.
@@ -239,7 +240,7 @@ impl Turn {
 
     fn record(&mut self, body: Option<&[u8]>, verdict: Option<oneshot::Sender<Verdict>>) {
         let held = self.is_held(body);
-        if let Some((asked, news)) = self.passage.look.question(body, held, now()) {
+        if let Some((asked, news)) = self.passage.look.question(body.map(Cow::Borrowed), held, now()) {
             self.inspector.recorder.note(Note::Asked { asked, news, verdict });
         }
     }
@@ -323,7 +324,7 @@ impl Turn {
             (passage.whole, passage.at) = (whole, now());
             Some(Note::Passed(passage))
         } else {
-            passage.look.end(whole, now())
+            passage.look.end(whole, now()).map(|answer| Note::Answered(Box::new(answer)))
         };
         if let Some(note) = note {
             inspector.recorder.note(note);

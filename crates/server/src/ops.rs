@@ -173,8 +173,8 @@ fn take_in(shared: &Shared, read: Vec<Result<Event, Refusal>>) -> Vec<EventAnswe
 /// People and tools call agents by many names; sessions are kept under one.
 pub fn canonical(mut event: Event) -> Event {
     for key in [Some(&mut event.session), event.parent.as_mut()].into_iter().flatten() {
-        if let Some(agent) = belay_agents::agent(&key.agent).filter(|agent| agent.id != key.agent) {
-            agent.id.clone_into(&mut key.agent);
+        if let Some(agent) = belay_agents::agent(&key.agent).filter(|agent| agent.id != &*key.agent) {
+            key.agent = agent.id.into();
         }
     }
     event

@@ -131,8 +131,8 @@ impl SessionView {
         Self {
             session: key.to_string(),
             short,
-            agent: key.agent,
-            id: key.id,
+            agent: key.agent.to_string(),
+            id: key.id.to_string(),
             parent: parent.map(|parent| parent.to_string()),
             state: state.word(),
             held: held(&state),

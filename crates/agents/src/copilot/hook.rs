@@ -105,7 +105,7 @@ impl Dialect for Hooks {
     /// Only the end of a turn names it.
     fn session_file(&self, dirs: &UserDirs, session: &SessionKey) -> Option<PathBuf> {
         let plain = session.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        plain.then(|| super::sessions(dirs).join(&session.id).join("events.jsonl"))
+        plain.then(|| super::sessions(dirs).join(&*session.id).join("events.jsonl"))
     }
 }
 

@@ -59,8 +59,13 @@ pub(super) fn bound(event: &mut Event) {
 }
 
 fn key(key: &mut SessionKey) {
-    cut(&mut key.agent, NAME);
-    cut(&mut key.id, MAX_ID_BYTES);
+    for (name, limit) in [(&mut key.agent, NAME), (&mut key.id, MAX_ID_BYTES)] {
+        if name.len() > limit {
+            let mut text = name.to_string();
+            cut(&mut text, limit);
+            *name = text.into();
+        }
+    }
 }
 
 fn some(text: &mut Option<String>, limit: usize) {

@@ -204,7 +204,7 @@ fn config(variants: &[Variant], at: usize) -> Option<String> {
 
 /// The lines of one session: its steps in order, then itself.
 pub fn lines(report: &SessionReport, names: Names, variants: &[Variant]) -> Vec<Line> {
-    let parent = report.parent.as_ref().map(|parent| parent.id.clone());
+    let parent = report.parent.as_ref().map(|parent| parent.id.to_string());
     let session = names.of(report);
     let file = report.files.first().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
     let alarm = |alarm: &Alarm, variant: usize| AlarmLine {
@@ -219,7 +219,7 @@ pub fn lines(report: &SessionReport, names: Names, variants: &[Variant]) -> Vec<
         count: alarm.finding.count,
         finding: alarm.finding.id.clone(),
         at: known(alarm.finding.at),
-        agent: report.key.agent.clone(),
+        agent: report.key.agent.to_string(),
         parent: parent.clone(),
         config: config(variants, variant),
     };
@@ -239,8 +239,8 @@ pub fn lines(report: &SessionReport, names: Names, variants: &[Variant]) -> Vec<
         let (after_nudge, after_pause) = judged.saved();
         lines.push(Line::Session(Box::new(SessionLine {
             session: session.clone(),
-            agent: report.key.agent.clone(),
-            id: report.key.id.clone(),
+            agent: report.key.agent.to_string(),
+            id: report.key.id.to_string(),
             parent: parent.clone(),
             file: file.clone(),
             files: several.then(|| report.files.iter().map(|file| file.to_string_lossy().into_owned()).collect()),

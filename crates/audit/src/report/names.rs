@@ -19,7 +19,7 @@ impl Names {
         let file = report.files.first().and_then(|file| file.file_name());
         match (self, file) {
             (Self::Files, Some(file)) if report.own_file => file.to_string_lossy().into_owned(),
-            _ => report.key.id.clone(),
+            _ => report.key.id.to_string(),
         }
     }
 }

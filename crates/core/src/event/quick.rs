@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Reader {
             }
         };
         let session = session.ok_or_else(unusual)?;
-        let named = [&id, &session.agent, &session.id].into_iter().all(|name| is_name(name));
+        let named = [&*id, &*session.agent, &*session.id].into_iter().all(is_name);
         if !(1..=SCHEMA_VERSION).contains(&v) || !named {
             return Err(unusual());
         }

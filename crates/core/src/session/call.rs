@@ -259,7 +259,7 @@ pub(crate) fn few_words(text: &str) -> Box<str> {
     let mut line = [0; WORDS_BYTES];
     let (mut len, mut room, mut blank) = (0, WORDS_BYTES, false);
     for c in text.trim().chars() {
-        if c.is_whitespace() || c.is_control() {
+        if !c.is_ascii_graphic() && (c.is_whitespace() || c.is_control()) {
             blank = len > 0;
             continue;
         }

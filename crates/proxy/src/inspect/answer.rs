@@ -156,6 +156,21 @@ impl Reader {
         self.chant.look(&mut self.answered.voices);
     }
 
+    /// Takes all of the body at once.
+    pub(crate) fn feed_all(&mut self, bytes: Vec<u8>) {
+        match (&mut self.form, &self.decoded) {
+            (Form::Plain(body), Decoded::Plain) if body.is_empty() && bytes.len() <= KEPT_BODY => {
+                if self.charge.set(bytes.len()) {
+                    *body = bytes;
+                } else {
+                    self.form = Form::Blind;
+                    self.charge.set(0);
+                }
+            }
+            _ => self.feed(&bytes),
+        }
+    }
+
     /// Whether nothing of the answer can be read.
     pub(crate) fn is_blind(&self) -> bool {
         matches!(self.form, Form::Blind)

@@ -101,7 +101,7 @@ impl Conversation {
     pub(crate) fn read(&mut self, api: Api, body: &[u8], is_part: impl FnOnce(&Fields) -> bool) -> Option<News> {
         let mut samples = Samples::of(body, self.begin);
         let known = self.known(&mut samples);
-        let mut messages = Vec::new();
+        let mut messages = Vec::with_capacity(4);
         let (mut before, mut begin) = (None, self.begin);
         let mut listed = true;
         let mut scan = Scan::new(body, known.offset);
@@ -122,10 +122,10 @@ impl Conversation {
             samples = Samples::of(body, begin);
         }
         if listed {
-            walk(&mut scan, &mut messages)?;
+            walk(&mut scan, known.messages, &mut messages)?;
         } else {
             // A whole conversation in one string.
-            messages.push(scan.skip()?);
+            messages.push(Fresh { place: known.messages, range: scan.skip()? });
         }
         let mut fields = before.as_ref().unwrap_or(&self.before).clone();
         while let Some(name) = scan.field() {
@@ -139,11 +139,9 @@ impl Conversation {
         (self.before, self.begin) = (before.unwrap_or_else(|| std::mem::take(&mut self.before)), begin);
         self.remember(&mut samples, known.messages, if listed { &messages } else { &[] });
         let afresh = known.offset == 0;
-        let first = known.messages + messages.len().saturating_sub(if afresh { RECENT } else { usize::MAX });
-        messages.drain(..first - known.messages);
-        let unheard = self.heard.hear(first, messages.iter().map(|range| &body[range.clone()]));
-        let fresh = messages.into_iter().zip(first..).map(|(range, place)| Fresh { place, range });
-        let messages = fresh.zip(unheard).filter_map(|(fresh, unheard)| unheard.then_some(fresh)).collect();
+        let old = messages.len().saturating_sub(if afresh { RECENT } else { usize::MAX });
+        messages.drain(..old);
+        self.heard.hear(body, known.messages + old, &mut messages);
         Some(News { fields, messages, afresh })
     }
 
@@ -158,12 +156,13 @@ impl Conversation {
     }
 
     /// Keeps the checkpoints that still hold and some of the new ones.
-    fn remember(&mut self, samples: &mut Samples<'_>, known: usize, messages: &[Range<usize>]) {
+    fn remember(&mut self, samples: &mut Samples<'_>, known: usize, messages: &[Fresh]) {
         self.checkpoints.retain(|checkpoint| checkpoint.messages <= known);
         let total = known + messages.len();
-        for (message, count) in messages.iter().zip(known + 1..) {
+        for Fresh { place, range } in messages {
+            let count = place + 1;
             if is_kept(count, total) {
-                let Range { start, end: offset } = *message;
+                let Range { start, end: offset } = *range;
                 self.checkpoints.push(Checkpoint { offset, start, hash: samples.hash(start..offset), messages: count });
             }
         }
@@ -222,9 +221,9 @@ fn is_kept(messages: usize, total: usize) -> bool {
 }
 
 /// Walks over the messages from the current place to the closing bracket.
-fn walk(scan: &mut Scan<'_>, messages: &mut Vec<Range<usize>>) -> Option<()> {
+fn walk(scan: &mut Scan<'_>, first: usize, messages: &mut Vec<Fresh>) -> Option<()> {
     while messages.len() < MOST && scan.element() {
-        messages.push(scan.skip()?);
+        messages.push(Fresh { place: first + messages.len(), range: scan.skip()? });
     }
     scan.eat(b']').then_some(())
 }

@@ -1,8 +1,7 @@
 //! From what was read to events.
 
-use std::fmt::Arguments;
+use std::sync::Arc;
 
-use belay_agents::wire::Dialect;
 use belay_core::event::{
     Delivered, LimitHit, ModelAnswered, ModelAsked, ModelFailed, Prompt, SessionStarted, TextSketch, ToolCalled,
     ToolReturned,
@@ -10,33 +9,29 @@ use belay_core::event::{
 use belay_core::{Body, Digest, Event, Excerpt, SessionKey, Source, Status, Time};
 
 use super::answer::{Answered, Failure};
-use super::api::Api;
 use super::identity::Told;
 use super::items::{self, Item};
+use super::letterhead::Letterhead;
 
 /// What is known about a request beside its messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) session: SessionKey,
-    pub(crate) parent: Option<SessionKey>,
-    pub(crate) dialect: &'static dyn Dialect,
-    pub(crate) api: Api,
+    pub(crate) letterhead: Arc<Letterhead>,
     /// Minted by us; ties the answer to the question.
     pub(crate) request: String,
     pub(crate) at: Time,
     pub(crate) auxiliary: bool,
     pub(crate) told: Told,
-    pub(crate) version: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) bytes: u64,
-    pub(crate) account: Option<Digest>,
     pub(crate) plan: Option<String>,
 }
 
 impl Asked {
     fn event(&self, id: String, at: Time, body: Body) -> Event {
         let mut event = Event::new(id, self.session.clone(), Source::Proxy, at, body);
-        event.parent.clone_from(&self.parent);
+        event.parent.clone_from(&self.letterhead.who.sender.parent);
         event.cwd.clone_from(&self.told.cwd);
         event
     }
@@ -50,7 +45,7 @@ impl Asked {
     pub(crate) fn started(&self) -> Event {
         let started = SessionStarted {
             model: self.model.clone(),
-            agent_version: self.version.clone(),
+            agent_version: self.letterhead.who.sender.version.clone(),
             project: self.told.project.clone(),
             branch: self.told.branch.clone(),
             task: self.told.task.clone(),
@@ -69,9 +64,9 @@ impl Asked {
         let before = events.len();
         for (place, message) in messages {
             let mut part = 0;
-            items::read(self.api, message, &mut |item| {
+            items::read(self.letterhead.api, message, &mut |item| {
                 part += 1;
-                events.extend(self.told_by(item, format_args!("{place}.{part}")));
+                events.extend(self.told_by(item, (place, part)));
             });
         }
         let mut said = String::new();
@@ -84,22 +79,22 @@ impl Asked {
         (!said.is_empty()).then(|| TextSketch::of(&said))
     }
 
-    fn told_by(&self, item: Item<'_>, place: Arguments<'_>) -> Option<Event> {
+    fn told_by(&self, item: Item<'_>, place: (usize, usize)) -> Option<Event> {
         let named = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
         let (id, body) = match item {
             Item::Call { id, name, input } => {
                 let input = input.value();
-                let kind = self.dialect.kind_of(&name, &input);
-                (format!("call-{place}"), Body::ToolCalled(ToolCalled::new(named(&id), kind, &name, &input)))
+                let kind = self.letterhead.who.dialect.kind_of(&name, &input);
+                (id_of("call", place), Body::ToolCalled(ToolCalled::new(named(&id), kind, &name, &input)))
             }
             Item::Result { call, text, failed } => {
                 let status = failed.then_some(Status::Error);
-                (format!("result-{place}"), Body::ToolReturned(ToolReturned::new(named(&call), status, None, &text)))
+                (id_of("result", place), Body::ToolReturned(ToolReturned::new(named(&call), status, None, &text)))
             }
             Item::Prompt { text } => {
-                let (by, text) = self.dialect.prompt(&text)?;
+                let (by, text) = self.letterhead.who.dialect.prompt(&text)?;
                 let digest = Digest::of(text);
-                (format!("prompt-{digest}-{place}"), Body::Prompt(Prompt { by, text: Excerpt::new(text) }))
+                (id_of(&format!("prompt-{digest}"), place), Body::Prompt(Prompt { by, text: Excerpt::new(text) }))
             }
         };
         // Sessions tell their own ids apart, so a place in the conversation is enough.
@@ -114,7 +109,7 @@ impl Asked {
             auxiliary: self.auxiliary,
             tail,
             bytes: Some(self.bytes),
-            account: self.account,
+            account: self.letterhead.who.account,
             plan: self.plan.as_deref().map(Excerpt::new).unwrap_or_default(),
         };
         self.event(self.request.clone(), self.at, Body::ModelAsked(asked))
@@ -156,6 +151,12 @@ impl Asked {
         };
         events.push(self.event(self.id("-answer"), at, Body::ModelAnswered(body)));
     }
+}
+
+/// The id of what stands at a place: a message of the conversation, and a part of it.
+fn id_of(what: &str, (message, part): (usize, usize)) -> String {
+    let (mut first, mut second) = (itoa::Buffer::new(), itoa::Buffer::new());
+    [what, "-", first.format(message), ".", second.format(part)].concat()
 }
 
 fn failed(failure: &Failure) -> Body {

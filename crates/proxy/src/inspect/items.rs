@@ -7,10 +7,8 @@ mod responses;
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::api::Api;
+use super::scan::{elements, pick, string};
 
 /// One thing a message tells.
 #[derive(Debug)]
@@ -27,15 +25,20 @@ pub(crate) enum Item<'a> {
 #[derive(Debug)]
 pub(crate) enum Input<'a> {
     /// JSON.
-    Json(&'a RawValue),
+    Json(&'a [u8]),
     /// Text that may be JSON or something else (a patch).
     Text(Cow<'a, str>),
 }
 
-impl Input<'_> {
+impl<'a> Input<'a> {
+    /// JSON, if there is any.
+    fn of(raw: &'a [u8]) -> Self {
+        if raw.is_empty() { Self::Text(Cow::Borrowed("")) } else { Self::Json(raw) }
+    }
+
     pub(crate) fn value(&self) -> serde_json::Value {
         match self {
-            Self::Json(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
+            Self::Json(raw) => serde_json::from_slice(raw).unwrap_or_default(),
             Self::Text(text) => match serde_json::from_str(text) {
                 Ok(value @ serde_json::Value::Object(_)) => value,
                 _ => serde_json::Value::String(text.to_string()),
@@ -54,31 +57,18 @@ pub(crate) fn read<'a>(api: Api, message: &'a [u8], each: &mut dyn FnMut(Item<'a
     }
 }
 
-/// Text, or a list of parts some of which have text. It stays as it is written until somebody wants it: to try one
-/// shape after the other, serde would first copy all of it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(transparent)]
-struct Content<'a>(#[serde(borrow)] Option<&'a RawValue>);
-
-/// One text, borrowed where nothing in it is escaped.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-#[derive(Debug, Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default)]
-    text: Option<Text<'a>>,
-}
+/// Text, or a list of parts some of which have text, as it is written.
+#[derive(Debug)]
+struct Content<'a>(&'a [u8]);
 
 impl<'a> Content<'a> {
     /// Each piece of text.
     fn texts(self, each: &mut dyn FnMut(Cow<'a, str>)) {
-        let Some(written) = self.0.map(RawValue::get) else { return };
-        if let Ok(Text(text)) = serde_json::from_str(written) {
+        if let Some(text) = string(self.0) {
             each(text);
-        } else if let Ok(parts) = serde_json::from_str::<Vec<Part<'a>>>(written) {
-            parts.into_iter().filter_map(|part| part.text).for_each(|Text(text)| each(text));
+        } else {
+            let text = |part| pick(part, ["text"]).and_then(|[text]| string(text));
+            elements(self.0).filter_map(text).for_each(each);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Reading one request and its answer, wherever that is done: beside the bytes while they pass, or by the recorder when
 //! all of them have.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,13 +9,13 @@ use belay_core::chant::ChantRules;
 use belay_core::{SessionKey, Time};
 
 use super::answer::{Question, Reader, question_tokens};
-use super::conversation::Fields;
+use super::conversation::{Fields, News as Found};
 use super::facts::Asked;
 use super::identity;
 use super::letterhead::Letterhead;
 use super::memory::Memory;
 use super::mint::{new_id, now};
-use super::recorder::{News, Note};
+use super::recorder::{Answer, News};
 use super::{Cut, decode};
 use crate::buffer::Charge;
 use crate::judge::Judge;
@@ -44,6 +45,9 @@ impl Eyes {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What a request tells, and what is new in its body.
+type Told = (Arc<Asked>, Option<News>);
 
 /// One request and its answer, as far as they have been read.
 #[derive(Debug)]
@@ -84,53 +88,45 @@ impl Look {
     /// Finds out whose request it is, where only its body can tell.
     pub(super) fn identify(&mut self, body: &[u8]) {
         if self.session().is_none() {
-            self.found = self.with_body(body, |look, body| {
-                let mut memory = look.eyes.lock();
-                look.letterhead.who.session(look.letterhead.api, body, &mut memory.beginnings)
+            self.found = self.unpacked(body.into()).and_then(|body| {
+                let mut memory = self.eyes.lock();
+                self.letterhead.who.session(self.letterhead.api, &body, &mut memory.beginnings)
             });
         }
     }
 
     /// Reads the request; `None` when it is nobody's. One that is not held goes on.
-    pub(super) fn question(&mut self, body: Option<&[u8]>, held: bool, at: Time) -> Option<(Arc<Asked>, Option<News>)> {
+    pub(super) fn question(&mut self, body: Option<Cow<'_, [u8]>>, held: bool, at: Time) -> Option<Told> {
         let session = self.session().cloned()?;
         if !held {
             self.eyes.lock().refused.retain(|refused| *refused != session);
         }
-        let bytes = body.map_or(0, |body| body.len() as u64);
-        let read = body.and_then(|body| {
-            self.with_body(body, |look, body| Some((question_tokens(body), look.read(&session, body))))
-        });
-        let (tokens, news) = read.unwrap_or_default();
-        self.question.tokens = tokens;
-        let (fields, news) = news.unzip();
-        let auxiliary = self.is_aside(fields.as_ref());
-        let Letterhead { api, who, model, .. } = &*self.letterhead;
+        let bytes = body.as_ref().map_or(0, |body| body.len() as u64);
+        let body = body.and_then(|body| self.unpacked(body));
+        self.question.tokens = body.as_deref().map_or(0, question_tokens);
+        let found = body.as_deref().and_then(|body| self.read(&session, body));
+        let auxiliary = self.is_aside(found.as_ref().map(|found| &found.fields));
+        let Letterhead { who, model, .. } = &*self.letterhead;
         let plan = who.plan.clone();
-        let in_body = || self.with_body(body?, |_, body| identity::plan_in_body(body));
+        let in_body = || identity::plan_in_body(body.as_deref()?);
         let plan = if held { plan.or_else(in_body) } else { plan };
         let mut told = who.told.clone();
-        if session.agent == identity::LEGACY
-            && let Some(body) = body
+        if *session.agent == *identity::LEGACY
+            && let Some(body) = &body
         {
-            self.with_body(body, |_, body| {
-                told.complete(body);
-                Some(())
-            });
+            told.complete(body);
         }
+        let (fields, news) = found.map(|found| (found.fields, (found.messages, found.afresh))).unzip();
+        let news = news.zip(body).map(|((messages, afresh), body)| News::of(body, messages, afresh));
         let asked = Arc::new(Asked {
             session,
-            parent: who.sender.parent.clone(),
-            dialect: who.dialect,
-            api: *api,
+            letterhead: Arc::clone(&self.letterhead),
             request: new_id(),
             at,
             auxiliary,
             told,
-            version: who.sender.version.clone(),
             model: fields.and_then(|fields| fields.model).or_else(|| model.clone()),
             bytes,
-            account: who.account,
             plan,
         });
         self.asked = Some(Arc::clone(&asked));
@@ -145,7 +141,7 @@ impl Look {
     }
 
     /// What is new in the body.
-    fn read(&self, session: &SessionKey, body: &[u8]) -> Option<(Fields, News)> {
+    fn read(&self, session: &SessionKey, body: &[u8]) -> Option<Found> {
         let mut memory = self.eyes.lock();
         let is_part = |fields: &Fields| !self.is_aside(Some(fields));
         let known = memory.known(session);
@@ -159,15 +155,14 @@ impl Look {
         if is_part(&found.fields) {
             known.newest = known.newest.max(self.number);
         }
-        let news = News::copy(body, found.messages, found.afresh);
-        Some((found.fields, news))
+        Some(found)
     }
 
-    /// Works on the body, unpacked if need be.
-    pub(super) fn with_body<R>(&self, body: &[u8], work: impl FnOnce(&Self, &[u8]) -> Option<R>) -> Option<R> {
+    /// The body, unpacked if need be; `None` when that cannot be done.
+    pub(super) fn unpacked<'b>(&self, body: Cow<'b, [u8]>) -> Option<Cow<'b, [u8]>> {
         match &self.letterhead.encoding {
-            None => work(self, body),
-            Some(encoding) => work(self, &decode::whole(encoding, body)?),
+            None => Some(body),
+            Some(encoding) => decode::whole(encoding, &body).map(Cow::Owned),
         }
     }
 
@@ -190,8 +185,15 @@ impl Look {
         }
     }
 
+    /// All of the answer, which was put by.
+    fn feed_all(&mut self, bytes: Vec<u8>) {
+        if let Some(reader) = &mut self.reader {
+            reader.feed_all(bytes);
+        }
+    }
+
     /// The answer is over: completely, or broken off.
-    pub(super) fn end(&mut self, whole: bool, at: Time) -> Option<Note> {
+    pub(super) fn end(&mut self, whole: bool, at: Time) -> Option<Answer> {
         let (asked, reader) = self.asked.take().zip(self.reader.take())?;
         let (mut answered, chant) = reader.finish(whole && self.cut.is_none());
         // What is asked beside the conversation repeats nothing of it.
@@ -204,7 +206,7 @@ impl Look {
         }
         let chanting = chant.is_some() || matches!(self.cut, Some(Cut::Chant { .. }));
         let saved = self.cut.take().map(|cut| words::cut(&cut));
-        Some(Note::Answered { asked, answered: Box::new(answered), chanting, saved, at })
+        Some(Answer { asked, answered, chanting, saved, at })
     }
 }
 
@@ -272,18 +274,15 @@ impl Passage {
     }
 
     /// Looks at what was put by, once all is over.
-    pub(super) fn read(self) -> impl Iterator<Item = Note> {
+    pub(super) fn read(self) -> (Option<Told>, Option<Answer>) {
         let Self { mut look, put_by, whole, at } = self;
-        let read = put_by.map(|PutBy { body, opening, bytes, charge, begun, .. }| {
-            let question = match look.asked {
-                None => look.question(body.as_deref(), false, begun),
-                Some(_) => None,
-            };
-            look.begin(&opening, charge);
-            look.feed(&bytes);
-            let asked = question.map(|(asked, news)| Note::Asked { asked, news, verdict: None });
-            asked.into_iter().chain(look.end(whole, at))
-        });
-        read.into_iter().flatten()
+        let Some(PutBy { body, opening, bytes, charge, begun, .. }) = put_by else { return (None, None) };
+        let question = match look.asked {
+            None => look.question(body.map(Cow::Owned), false, begun),
+            Some(_) => None,
+        };
+        look.begin(&opening, charge);
+        look.feed_all(bytes);
+        (question, look.end(whole, at))
     }
 }

@@ -3,6 +3,7 @@
 //! Notes are written into a queue while bytes pass; a thread of its own turns them into events and
 //! hands them over, many at a time. Whoever waits for a verdict makes it hurry.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -34,6 +35,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const MOST: usize = 64 * 1024 * 1024;
 /// Most notes taken and most events handed over at once.
 const BATCH: usize = 256;
+/// Longest body that is kept as it is for the news in it.
+const SHORT: usize = 16 * 1024;
 
 /// One thing to be recorded.
 #[derive(Debug)]
@@ -41,13 +44,25 @@ pub(crate) enum Note {
     /// A request left the agent.
     Asked { asked: Arc<Asked>, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>> },
     /// An answer came, or none.
-    Answered { asked: Arc<Asked>, answered: Box<Answered>, chanting: bool, saved: Option<String>, at: Time },
+    Answered(Box<Answer>),
     /// An answer that nobody has looked at yet, and maybe its request.
     Passed(Box<Passage>),
     /// Somebody wants to know when all before this is handed over.
     Settle(Sender<()>),
     /// A nudge went along with a request.
     Delivered { asked: Arc<Asked>, finding: String, at: Time },
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(super) asked: Arc<Asked>,
+    pub(super) answered: Answered,
+    /// The output degenerated.
+    pub(super) chanting: bool,
+    /// What there is to say about an answer that was cut off.
+    pub(super) saved: Option<String>,
+    pub(super) at: Time,
 }
 
 /// The new messages of a request, copied out of its body.
@@ -60,8 +75,15 @@ pub(crate) struct News {
 }
 
 impl News {
-    pub(crate) fn copy(body: &[u8], mut messages: Vec<Fresh>, afresh: bool) -> Self {
-        let bytes = Copied::of(body, messages.iter().map(|message| message.range.clone()));
+    pub(crate) fn of(body: Cow<'_, [u8]>, mut messages: Vec<Fresh>, afresh: bool) -> Self {
+        // A short body that nobody else needs is as good as a copy of what matters in it.
+        let body = match body {
+            Cow::Owned(body) if body.len() <= SHORT => {
+                return Self { bytes: Copied::from(body), messages, afresh };
+            }
+            body => body,
+        };
+        let bytes = Copied::of(&body, messages.iter().map(|message| message.range.clone()));
         let mut start = 0;
         for message in &mut messages {
             let end = start + message.range.len();
@@ -137,7 +159,7 @@ impl Recorder {
     /// Whether an answer of this session waits to be handed over, or is just being.
     pub(crate) fn is_unsettled(&self, session: &SessionKey) -> bool {
         let of_it = |note: &Note| match note {
-            Note::Answered { asked, .. } => asked.session == *session,
+            Note::Answered(answer) => answer.asked.session == *session,
             Note::Passed(passed) => passed.is_of(session),
             _ => false,
         };
@@ -183,7 +205,7 @@ impl Drop for Recorder {
 
 impl Note {
     fn is_answer(&self) -> bool {
-        matches!(self, Self::Answered { .. } | Self::Passed(_))
+        matches!(self, Self::Answered(_) | Self::Passed(_))
     }
 
     fn weight(&self) -> usize {
@@ -191,7 +213,7 @@ impl Note {
             Self::Asked { news, .. } => {
                 news.as_ref().map_or(0, |news| news.bytes.len() + size_of_val(news.messages.as_slice()))
             }
-            Self::Answered { answered, .. } => answered.text.len(),
+            Self::Answered(answer) => answer.answered.text.len(),
             Self::Passed(passed) => passed.len(),
             Self::Delivered { .. } | Self::Settle(_) => 0,
         }
@@ -264,7 +286,7 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
     queue.in_hand.clear();
     for note in &notes {
         let session = match note {
-            Note::Answered { asked, .. } => Some(&asked.session),
+            Note::Answered(answer) => Some(&answer.asked.session),
             Note::Passed(passed) => passed.look.session(),
             _ => None,
         };
@@ -287,35 +309,43 @@ struct Batch {
 impl Batch {
     fn add(&mut self, note: Note) {
         match note {
-            Note::Asked { asked, news, verdict } => {
-                if news.as_ref().is_some_and(|news| news.afresh) {
-                    self.events.push(asked.started());
+            Note::Asked { asked, news, verdict } => self.ask(&asked, news, verdict),
+            Note::Answered(answer) => self.answer(*answer),
+            Note::Passed(passed) => {
+                let (question, answer) = passed.read();
+                if let Some((asked, news)) = question {
+                    self.ask(&asked, news, None);
                 }
-                let mut told = Vec::new();
-                let tail = news.and_then(|news| asked.news(news.messages(), &mut told));
-                let question = asked.question(tail);
-                match verdict {
-                    // What the request tells counts for the verdict on it.
-                    Some(verdict) => {
-                        self.events.append(&mut told);
-                        self.waiting.push((self.events.len(), verdict));
-                        self.events.push(question);
-                    }
-                    // It has gone: what follows from what it tells is for the next one.
-                    None => {
-                        self.events.push(question);
-                        self.events.append(&mut told);
-                    }
+                if let Some(answer) = answer {
+                    self.answer(answer);
                 }
             }
-            Note::Answered { asked, answered, chanting, saved, at } => {
-                asked.answer(*answered, chanting, at, &mut self.events);
-                self.events.extend(saved.map(|saved| asked.remark(&saved, at)));
-            }
-            Note::Passed(passed) => passed.read().for_each(|note| self.add(note)),
             Note::Settle(settled) => self.settled.push(settled),
             Note::Delivered { asked, finding, at } => self.events.push(asked.delivered(finding, at)),
         }
+    }
+
+    fn ask(&mut self, asked: &Asked, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>>) {
+        if news.as_ref().is_some_and(|news| news.afresh) {
+            self.events.push(asked.started());
+        }
+        let before = self.events.len();
+        let tail = news.and_then(|news| asked.news(news.messages(), &mut self.events));
+        let question = asked.question(tail);
+        match verdict {
+            // What the request tells counts for the verdict on it.
+            Some(verdict) => {
+                self.waiting.push((self.events.len(), verdict));
+                self.events.push(question);
+            }
+            // It has gone: what follows from what it tells is for the next one.
+            None => self.events.insert(before, question),
+        }
+    }
+
+    fn answer(&mut self, Answer { asked, answered, chanting, saved, at }: Answer) {
+        asked.answer(answered, chanting, at, &mut self.events);
+        self.events.extend(saved.map(|saved| asked.remark(&saved, at)));
     }
 
     fn hand_over(&mut self, judge: &dyn Judge) {

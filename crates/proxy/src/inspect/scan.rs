@@ -4,9 +4,10 @@
 //! as text, and only what is new is read by serde. The walk checks just enough to know where a value
 //! ends; the API will tell the agent if the rest is no JSON.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// A place in JSON text.
 #[derive(Clone, Copy, Debug)]
@@ -128,9 +129,75 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Resul
     }
 }
 
+/// A text that may be missing, or `null`. serde itself would copy it, for being in an `Option`.
+pub(crate) fn maybe_text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|Text(text)| text))
+}
+
 /// A JSON string as text, when it is one.
 pub(crate) fn text(raw: &[u8]) -> Option<String> {
-    serde_json::from_slice(raw).ok()
+    string(raw).map(Cow::into_owned)
+}
+
+/// A JSON string as text, when it is one; borrowed where nothing in it is escaped.
+pub(crate) fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
+    let text = str::from_utf8(raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?).ok()?;
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(text));
+    }
+    unescaped(text).or_else(|| serde_json::from_slice(raw).ok()).map(Cow::Owned)
+}
+
+/// A whole number.
+pub(crate) fn number(raw: &[u8]) -> Option<u64> {
+    str::from_utf8(raw).ok()?.parse().ok()
+}
+
+/// Takes escapes back; `None` where there are others than the short ones.
+fn unescaped(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        out.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            plain @ (b'"' | b'\\' | b'/') => char::from(*plain),
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// The raw values of some fields of an object, empty where they are missing or `null`; `None` when it is no object.
+pub(crate) fn pick<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Option<[&'a [u8]; N]> {
+    let mut scan = Scan::new(object, 0);
+    if !scan.eat(b'{') {
+        return None;
+    }
+    let mut picked = [&[][..]; N];
+    while let Some(found) = scan.field() {
+        let value = &object[scan.skip()?];
+        if let Some(at) = names.iter().position(|name| name.as_bytes() == found) {
+            picked[at] = if value == b"null" { &[] } else { value };
+        }
+    }
+    Some(picked)
+}
+
+/// The raw elements of an array; none when it is no array.
+pub(crate) fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut scan = Scan::new(array, 0);
+    let is_array = scan.eat(b'[');
+    std::iter::from_fn(move || (is_array && scan.element()).then(|| scan.skip()).flatten().map(|value| &array[value]))
 }
 
 /// The raw value of a field of a small object.
@@ -147,3 +214,6 @@ pub(crate) fn field_of<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,7 @@ impl Runs {
 
     pub(crate) fn learn(&self, run: &str, session: &SessionKey) {
         // An agent that another one starts inherits its base URL, but is not the run's session.
-        let is_its_agent = run.strip_prefix(session.agent.as_str()).is_some_and(|rest| rest.starts_with(':'));
+        let is_its_agent = run.strip_prefix(&*session.agent).is_some_and(|rest| rest.starts_with(':'));
         if !is_its_agent || self.session_of(run).as_ref() == Some(session) {
             return;
         }

@@ -192,7 +192,7 @@ async fn requests_that_are_read_in_another_order_than_they_came_are_told_once() 
     client.send(request("s", &[PROMPT, &long, next])).await;
     answered(&mut upstream, &mut client).await;
     let events = bench.judge.heard(|events| answers(events) == 4).await;
-    let prompts = |event: &&Event| event.session.id == "s" && event.body.kind() == "prompt";
+    let prompts = |event: &&Event| &*event.session.id == "s" && event.body.kind() == "prompt";
     assert_eq!(events.iter().filter(prompts).count(), 3, "{:?}", kinds(&events));
 }
 

@@ -89,7 +89,7 @@ async fn no_page_in_a_browser_speaks_for_a_session() {
     let sessions: Vec<String> = heard.map(|(index, _)| format!("s{index}")).collect();
     let asked = |event: &&belay_core::Event| matches!(event.body, belay_core::Body::ModelAsked(_));
     let events = bench.judge.heard(|events| events.iter().filter(asked).count() >= sessions.len()).await;
-    let known: Vec<&str> = events.iter().filter(asked).map(|event| event.session.id.as_str()).collect();
+    let known: Vec<&str> = events.iter().filter(asked).map(|event| &*event.session.id).collect();
     assert_eq!(known, sessions);
 }
 

@@ -50,7 +50,7 @@ async fn told_once(bench: &Arc<Bench>) {
     let events = bench.judge.heard(|_| true).await;
     for session in 0..SESSIONS {
         let id = format!("s{session}");
-        check(&events.iter().filter(|event| event.session.id == id).collect::<Vec<_>>());
+        check(&events.iter().filter(|event| *event.session.id == *id).collect::<Vec<_>>());
     }
 }
 
@@ -166,7 +166,7 @@ async fn answer(bench: &Bench, mut peer: Peer) -> Option<()> {
 async fn is_asked(bench: &Bench, session: &str, turn: &str) {
     let turn: usize = turn.parse().unwrap();
     let is_turn = |event: &&Event| {
-        event.session.id == session && matches!(&event.body, Body::ModelAsked(asked) if !asked.auxiliary)
+        *event.session.id == *session && matches!(&event.body, Body::ModelAsked(asked) if !asked.auxiliary)
     };
     bench.judge.heard(|events| events.iter().filter(is_turn).count() > turn).await;
 }

@@ -27,7 +27,7 @@ fn ask(session: usize) -> String {
 /// What a stream cost, by what was heard of it.
 fn answers(events: &[Event]) -> Vec<(String, u64)> {
     let answer = |event: &Event| match &event.body {
-        Body::ModelAnswered(answer) => Some((event.session.id.clone(), answer.usage?.output)),
+        Body::ModelAnswered(answer) => Some((event.session.id.to_string(), answer.usage?.output)),
         _ => None,
     };
     events.iter().filter_map(answer).collect()

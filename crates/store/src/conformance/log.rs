@@ -97,7 +97,7 @@ pub fn what_is_written_together_is_told_apart(fixture: &impl Fixture) {
             assert_eq!((row.at, row.rules), (at(1000 + i64::try_from(row.seq).unwrap()), Digest(7)));
             assert_eq!(row.json, format!("{{\"id\":\"{}-{}\"}}", session.0, row.seq));
         }
-        let in_store: Vec<_> = all.iter().filter(|row| row.session.id == id).cloned().collect();
+        let in_store: Vec<_> = all.iter().filter(|row| *row.session.id == *id).cloned().collect();
         assert_eq!(in_store, rows, "the same either way");
         for after in [1, 7, 128, 255, 256, EACH - 1] {
             let read = |query: EventQuery| numbers(&store.events(&query).unwrap());
@@ -159,7 +159,7 @@ pub fn the_whole_store_can_be_followed(fixture: &impl Fixture) {
     let mark = u64::try_from(last[0].ord).unwrap();
     fill(&mut *store, "b", 2);
     let news = store.events(&EventQuery { after: Some(mark), ..EventQuery::default() }).unwrap();
-    let news: Vec<_> = news.iter().map(|row| (row.session.id.as_str(), row.seq)).collect();
+    let news: Vec<_> = news.iter().map(|row| (&*row.session.id, row.seq)).collect();
     assert_eq!(news, [("b", 1), ("b", 2)]);
 }
 

@@ -24,7 +24,7 @@ fn clean(store: &mut dyn Store, retention: &Retention, now: i64) -> Pruned {
 
 fn left(store: &dyn Store) -> Vec<String> {
     let query = SessionQuery { archived: true, ..SessionQuery::default() };
-    store.sessions(&query).unwrap().rows.into_iter().map(|row| row.key.id).collect()
+    store.sessions(&query).unwrap().rows.into_iter().map(|row| row.key.id.to_string()).collect()
 }
 
 fn age(days: u64) -> Retention {
@@ -70,12 +70,18 @@ pub fn held_sessions_stay(fixture: &impl Fixture) {
     assert_eq!(left(&*store), ["new", "wanted", "hidden", "killed", "paused"]);
 }
 
+/// Text that cannot be said in less room.
+fn noise(seed: u64) -> String {
+    let next = |last: &u64| Some(last.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    std::iter::successors(Some(seed), next).skip(4).take(25).map(|number| format!("{number:016x}")).collect()
+}
+
 /// A session of that many events.
 fn long(store: &mut dyn Store, id: &str, last_at: i64, events: u64) {
     write(store, |transaction| {
         let head = transaction.create(&key(id), at(last_at)).unwrap();
         for seq in 1..=events {
-            append(transaction, &head, seq, &format!("{id}-{seq}-{}", "x".repeat(400)));
+            append(transaction, &head, seq, &format!("{id}-{seq}-{}", noise(seq)));
         }
         transaction.save(head.id, &change(0, events, &State::Active, &card(last_at))).unwrap();
     });

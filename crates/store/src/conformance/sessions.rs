@@ -10,7 +10,7 @@ use crate::session::{Card, Change};
 use crate::{Cursor, SessionQuery, Store};
 
 fn listed(store: &dyn Store, query: &SessionQuery) -> Vec<String> {
-    store.sessions(query).unwrap().rows.into_iter().map(|row| row.key.id).collect()
+    store.sessions(query).unwrap().rows.into_iter().map(|row| row.key.id.to_string()).collect()
 }
 
 pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
@@ -80,7 +80,7 @@ pub fn newest_come_first_page_by_page(fixture: &impl Fixture) {
     let mut after: Option<Cursor> = None;
     loop {
         let page = store.sessions(&SessionQuery { limit: 2, after, ..SessionQuery::default() }).unwrap();
-        seen.extend(page.rows.into_iter().map(|row| row.key.id));
+        seen.extend(page.rows.into_iter().map(|row| row.key.id.to_string()));
         after = page.next;
         if after.is_none() {
             break;

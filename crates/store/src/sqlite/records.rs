@@ -25,7 +25,7 @@ pub(super) fn incidents(conn: &Connection, query: &IncidentQuery) -> rusqlite::R
     let mut values: Vec<Value> = Vec::new();
     if let Some(session) = &query.session {
         sql.push_str(" AND session = (SELECT id FROM sessions WHERE agent = ? AND native_id = ?)");
-        values.extend([session.agent.clone().into(), session.id.clone().into()]);
+        values.extend([session.agent.to_string().into(), session.id.to_string().into()]);
     }
     if !query.closed {
         sql.push_str(" AND closed_at IS NULL");

@@ -109,7 +109,7 @@ pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<V
     if let Some(parent) = &query.parent {
         also(
             "s.parent = (SELECT id FROM sessions WHERE agent = ? AND native_id = ?)",
-            &[parent.agent.clone().into(), parent.id.clone().into()],
+            &[parent.agent.to_string().into(), parent.id.to_string().into()],
         );
     }
     if let Some(since) = query.since {

@@ -1,103 +1,16 @@
 //! Chat Completions.
 
-use std::borrow::Cow;
-
 use belay_core::event::Usage;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Answered, Failure, Input, or_default};
-use crate::inspect::scan;
+use super::{Answered, Failure, Input};
+use crate::inspect::scan::{elements, number, pick, string};
 use crate::sse::SseEvent;
 
 /// Most calls of one answer that are told apart; nobody asks for as many.
 const MAX_CALLS: usize = 1024;
 /// Longest id of a call that is kept.
 const MAX_ID: usize = 512;
-
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    model: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    choices: Vec<Choice<'a>>,
-    #[serde(default)]
-    usage: Option<Tokens>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(default, deserialize_with = "or_default")]
-    index: u64,
-    #[serde(borrow, default, alias = "message")]
-    delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    finish_reason: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-struct Delta<'a> {
-    #[serde(borrow, default)]
-    content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    tool_calls: Option<Vec<Call<'a>>>,
-    /// A thought, by either of its names; a text, usually.
-    #[serde(borrow, default)]
-    reasoning_content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    reasoning: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Call<'a> {
-    /// Not every server tells it.
-    #[serde(default)]
-    index: Option<u64>,
-    /// Most servers send it with the first piece of a call, some with every piece, and some an empty one.
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-    /// A tool that takes words instead of JSON.
-    #[serde(borrow, default)]
-    custom: Option<Custom<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    arguments: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-struct Custom<'a> {
-    #[serde(borrow, default)]
-    input: Option<Cow<'a, str>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tokens {
-    #[serde(deserialize_with = "or_default")]
-    prompt_tokens: u64,
-    #[serde(deserialize_with = "or_default")]
-    completion_tokens: u64,
-    prompt_tokens_details: Option<Details>,
-    /// In dollars; OpenRouter tells.
-    cost: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Details {
-    #[serde(deserialize_with = "or_default")]
-    cached_tokens: u64,
-}
 
 pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
     if event.data == b"[DONE]" {
@@ -108,37 +21,39 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
 }
 
 pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
-    let Ok(chunk) = scan::parse::<Chunk<'_>>(body) else { return };
-    Answered::set(&mut answered.id, chunk.id);
-    Answered::set(&mut answered.model, chunk.model);
-    if let Some(error) = chunk.error {
-        answered.failure = Some(Failure::read(200, error.get().as_bytes()));
+    let names = ["id", "model", "choices", "usage", "error"];
+    let Some([id, model, choices, usage, error]) = pick(body, names) else { return };
+    Answered::set(&mut answered.id, string(id));
+    Answered::set(&mut answered.model, string(model));
+    if !error.is_empty() {
+        answered.failure = Some(Failure::read(200, error));
     }
-    if let Some(tokens) = chunk.usage {
-        let cache_read = tokens.prompt_tokens_details.unwrap_or_default().cached_tokens;
-        answered.usage = Some(Usage {
-            input: tokens.prompt_tokens.saturating_sub(cache_read),
-            output: tokens.completion_tokens,
-            cache_read,
-            cache_write: 0,
-        });
-        answered.cost_micros =
-            tokens.cost.filter(|cost| (0.0..1e9).contains(cost)).map(|cost| (cost * 1e6).round() as u64);
+    let names = ["prompt_tokens", "completion_tokens", "prompt_tokens_details", "cost"];
+    if let Some([input, output, details, cost]) = pick(usage, names) {
+        let cache_read = pick(details, ["cached_tokens"]).map_or(0, |[cached]| number(cached).unwrap_or(0));
+        let (input, output) = (number(input).unwrap_or(0), number(output).unwrap_or(0));
+        let input = input.saturating_sub(cache_read);
+        answered.usage = Some(Usage { input, output, cache_read, cache_write: 0 });
+        // In dollars; OpenRouter tells.
+        let cost: Option<f64> = serde_json::from_slice(cost).ok();
+        answered.cost_micros = cost.filter(|cost| (0.0..1e9).contains(cost)).map(|cost| (cost * 1e6).round() as u64);
     }
-    chunk.choices.into_iter().for_each(|choice| read_choice(choice, answered));
+    elements(choices).for_each(|choice| read_choice(choice, answered));
 }
 
-fn read_choice(choice: Choice<'_>, answered: &mut Answered) {
-    answered.voices.turn_to(choice.index);
-    if let Some(delta) = choice.delta {
-        let thought = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
-        let mut thought = thought.filter_map(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
-        answered.think(&thought.next().unwrap_or_default());
-        answered.say(&delta.content.unwrap_or_default());
-        delta.tool_calls.unwrap_or_default().into_iter().for_each(|call| read_call(call, answered));
+fn read_choice(choice: &[u8], answered: &mut Answered) {
+    let names = ["index", "delta", "message", "finish_reason"];
+    let Some([index, delta, message, finished]) = pick(choice, names) else { return };
+    answered.voices.turn_to(number(index).unwrap_or(0));
+    // A thought has either of two names, and is a text, usually.
+    let names = ["content", "tool_calls", "reasoning_content", "reasoning"];
+    if let Some([content, calls, thought, reasoning]) = pick(delta, names).or_else(|| pick(message, names)) {
+        answered.think(&string(thought).or_else(|| string(reasoning)).unwrap_or_default());
+        answered.say(&string(content).unwrap_or_default());
+        elements(calls).for_each(|call| read_call(call, answered));
     }
     // Some servers say that nothing ends here.
-    let finished = choice.finish_reason.filter(|reason| !reason.is_empty());
+    let finished = string(finished).filter(|reason| !reason.is_empty());
     if finished.is_some() {
         answered.finish(finished);
     }
@@ -182,20 +97,21 @@ fn place_of(calls: &[CallSoFar], index: Option<u64>, id: &str) -> Option<usize> 
 }
 
 /// Only the next call, or the end of the answer, shows that a call is complete; its JSON does so before.
-fn read_call(call: Call<'_>, answered: &mut Answered) {
-    let words = call.custom.is_some();
-    let piece = match (call.custom, call.function) {
-        (Some(custom), _) => custom.input,
-        (None, function) => function.and_then(|function| function.arguments),
-    };
-    let piece = piece.unwrap_or_default();
+fn read_call(call: &[u8], answered: &mut Answered) {
+    // Not every server tells the index. Most send the id with the first piece of a call, some with every piece, and some
+    // an empty one. A custom tool takes words instead of JSON.
+    let Some([index, id, function, custom]) = pick(call, ["index", "id", "function", "custom"]) else { return };
+    let (index, custom) = (number(index), pick(custom, ["input"]));
+    let words = custom.is_some();
+    let [piece] = custom.or_else(|| pick(function, ["arguments"])).unwrap_or_default();
+    let piece = string(piece).unwrap_or_default();
     answered.ask_for(&piece);
-    let id = call.id.filter(|id| id.len() <= MAX_ID).unwrap_or_default();
+    let id = string(id).filter(|id| id.len() <= MAX_ID).unwrap_or_default();
     let is_first = answered.voices.is_first();
     let Some(voice) = answered.voices.speaking() else { return };
-    let at = place_of(&voice.calls, call.index, &id).unwrap_or_else(|| {
+    let at = place_of(&voice.calls, index, &id).unwrap_or_else(|| {
         answered.tool_calls += u32::from(is_first);
-        voice.calls.push(CallSoFar { index: call.index, id: id.into_owned(), input: (!words).then(Input::default) });
+        voice.calls.push(CallSoFar { index, id: id.into_owned(), input: (!words).then(Input::default) });
         voice.calls.len() - 1
     });
     match &mut voice.calls[at].input {

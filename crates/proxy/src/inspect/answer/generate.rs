@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Answered, Failure};
-use crate::inspect::scan;
+use crate::inspect::scan::{self, maybe_text};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -17,9 +17,9 @@ struct Response<'a> {
     candidates: Vec<Candidate<'a>>,
     #[serde(default)]
     usage_metadata: Option<Tokens>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     model_version: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     response_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
@@ -32,7 +32,7 @@ struct Candidate<'a> {
     index: u64,
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     finish_reason: Option<Cow<'a, str>>,
 }
 
@@ -45,7 +45,7 @@ struct Content<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     text: Option<Cow<'a, str>>,
     /// A thought is no part of the answer.
     #[serde(default)]

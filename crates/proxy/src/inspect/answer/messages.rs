@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Answered, Failure, Open, or_default};
-use crate::inspect::scan;
+use crate::inspect::scan::{self, maybe_text};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -30,11 +30,11 @@ struct Event<'a> {
 
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     stop_reason: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     content: Vec<Block<'a>>,
@@ -46,9 +46,9 @@ struct Message<'a> {
 struct Block<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     text: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     thinking: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     input: Option<&'a RawValue>,
@@ -56,13 +56,13 @@ struct Block<'a> {
 
 #[derive(Deserialize)]
 struct Delta<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     text: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     partial_json: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     thinking: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     stop_reason: Option<Cow<'a, str>>,
 }
 

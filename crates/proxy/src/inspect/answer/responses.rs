@@ -7,14 +7,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Answered, Failure, Open, or_default};
-use crate::inspect::scan;
+use crate::inspect::scan::{self, maybe_text};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     delta: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     response: Option<&'a RawValue>,
@@ -49,11 +49,11 @@ struct Part<'a> {
 
 #[derive(Deserialize)]
 struct Response<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     status: Option<Cow<'a, str>>,
     #[serde(default)]
     usage: Option<Tokens>,
@@ -67,7 +67,7 @@ struct Response<'a> {
 
 #[derive(Deserialize)]
 struct Incomplete<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "maybe_text")]
     reason: Option<Cow<'a, str>>,
 }
 

@@ -40,6 +40,13 @@ pub(super) struct Fresh {
     pub(super) thought: String,
 }
 
+impl Fresh {
+    /// Whether none of it is as long as this.
+    pub(super) fn is_short(&self, len: usize) -> bool {
+        [&self.text, &self.input, &self.thought].into_iter().all(|strand| strand.len() < len)
+    }
+}
+
 impl Voices {
     /// From here on the voice with this index speaks.
     pub(super) fn turn_to(&mut self, index: u64) {

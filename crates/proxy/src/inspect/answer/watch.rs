@@ -45,6 +45,10 @@ impl Watch {
     /// Takes what has come.
     pub(super) fn look(&mut self, voices: &mut Voices) {
         for (at, fresh) in voices.fresh().enumerate() {
+            // What is too short to be heard stays where it is.
+            if at >= self.listeners.len() && fresh.is_short(WORTH_WATCHING) {
+                continue;
+            }
             if let Some(rules) = &self.rules {
                 if at == self.listeners.len() {
                     self.listeners.push(Listener::default());

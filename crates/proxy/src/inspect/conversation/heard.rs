@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::Fresh;
+
 /// How many messages are remembered: a kilobyte for each conversation.
 const KEPT: usize = 256;
 
@@ -16,11 +18,12 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// Hears the messages from the place `first` on, up to the end of the conversation, and tells of each whether it is
-    /// another one than was heard before in its place.
-    pub(super) fn hear<'b>(&mut self, first: usize, messages: impl Iterator<Item = &'b [u8]>) -> Vec<bool> {
-        let now: Vec<u32> = messages.map(|message| xxh3_64(message) as u32).collect();
-        let unheard = now.iter().zip(first..).map(|(hash, place)| self.at(place) != Some(*hash)).collect();
+    /// Hears the messages from the place `first` on, up to the end of the conversation, and leaves those that are others
+    /// than were heard before in their places.
+    pub(super) fn hear(&mut self, body: &[u8], first: usize, messages: &mut Vec<Fresh>) {
+        let now: Vec<u32> = messages.iter().map(|message| xxh3_64(&body[message.range.clone()]) as u32).collect();
+        let mut hashes = now.iter().copied();
+        messages.retain(|message| self.at(message.place) != hashes.next());
         match first.checked_sub(self.first) {
             Some(before) if before <= self.hashes.len() => self.hashes.truncate(before),
             _ => self.hashes.clear(),
@@ -30,7 +33,6 @@ impl Heard {
         self.hashes.drain(..surplus);
         self.hashes.extend(kept);
         self.first = first + now.len() - self.hashes.len();
-        unheard
     }
 
     /// How many bytes are kept for it.

@@ -113,7 +113,7 @@ fn an_anonymous_conversation_stays_together_as_it_grows() {
 #[test]
 fn an_id_that_can_neither_be_kept_nor_shown_is_none() {
     assert_eq!(who(&[], Some("codex:%1b[2Jrun")).session, None);
-    assert_eq!(who(&[], Some("codex:a%20run")).session.unwrap().id, "a run");
+    assert_eq!(&*who(&[], Some("codex:a%20run")).session.unwrap().id, "a run");
     let long: &'static str = Box::leak("x".repeat(600).into_boxed_str());
     let named = who(&[("x-loop-session", long), ("x-belay-session", "codex:run")], None);
     assert_eq!(named.session.map(|session| session.to_string()).as_deref(), Some("codex:run"));

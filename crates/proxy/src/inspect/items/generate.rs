@@ -1,76 +1,26 @@
 //! Gemini's generateContent.
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::{Input, Item};
-use crate::inspect::scan;
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    role: Cow<'a, str>,
-    #[serde(borrow, default)]
-    parts: Vec<Part<'a>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Part<'a> {
-    #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    function_call: Option<FunctionCall<'a>>,
-    #[serde(borrow, default)]
-    function_response: Option<FunctionResponse<'a>>,
-}
-
-#[derive(Deserialize)]
-struct FunctionCall<'a> {
-    #[serde(borrow, default)]
-    id: Cow<'a, str>,
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    args: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct FunctionResponse<'a> {
-    #[serde(borrow, default)]
-    id: Cow<'a, str>,
-    #[serde(borrow, default)]
-    response: Option<&'a RawValue>,
-}
-
-/// What tools put into a response, by convention.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Response<'a> {
-    #[serde(borrow)]
-    output: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    error: Option<Cow<'a, str>>,
-}
+use crate::inspect::scan::{elements, pick, string};
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
-    let Ok(message) = scan::parse::<Message<'a>>(message) else { return false };
-    let user = message.role != "model";
-    for part in message.parts {
-        if let Some(call) = part.function_call {
-            let input = call.args.map_or(Input::Text(Cow::Borrowed("")), Input::Json);
-            each(Item::Call { id: call.id, name: call.name, input });
-        } else if let Some(answer) = part.function_response {
-            let raw = answer.response.map_or("", RawValue::get);
-            let response: Response<'a> = serde_json::from_str(raw).unwrap_or_default();
-            let failed = response.error.is_some();
-            let text = response.output.or(response.error).unwrap_or(Cow::Borrowed(raw));
-            each(Item::Result { call: answer.id, text, failed });
-        } else if let Some(text) = part.text.filter(|_| user) {
-            each(Item::Prompt { text });
-        }
-    }
+    let Some([role, parts]) = pick(message, ["role", "parts"]) else { return false };
+    let user = role != b"\"model\"";
+    elements(parts).filter_map(|part| read_part(part, user)).for_each(each);
     true
+}
+
+fn read_part(part: &[u8], user: bool) -> Option<Item<'_>> {
+    let [text, call, response] = pick(part, ["text", "functionCall", "functionResponse"])?;
+    if let Some([id, name, args]) = pick(call, ["id", "name", "args"]) {
+        return Some(Item::Call { id: string(id).unwrap_or_default(), name: string(name)?, input: Input::of(args) });
+    }
+    if let Some([id, response]) = pick(response, ["id", "response"]) {
+        // What tools put into a response, by convention.
+        let [output, error] = pick(response, ["output", "error"]).unwrap_or_default().map(string);
+        let failed = error.is_some();
+        let text = output.or(error).unwrap_or_else(|| String::from_utf8_lossy(response));
+        return Some(Item::Result { call: string(id).unwrap_or_default(), text, failed });
+    }
+    string(text).filter(|_| user).map(|text| Item::Prompt { text })
 }

@@ -1,66 +1,37 @@
 //! Anthropic's Messages.
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::{Content, Input, Item};
-use crate::inspect::scan;
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Cow<'a, str>,
-    #[serde(borrow)]
-    content: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(borrow, rename = "type", default)]
-    kind: Cow<'a, str>,
-    #[serde(borrow, default)]
-    text: Cow<'a, str>,
-    #[serde(borrow, default)]
-    id: Cow<'a, str>,
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    tool_use_id: Cow<'a, str>,
-    #[serde(borrow, default)]
-    content: Content<'a>,
-    #[serde(default)]
-    is_error: bool,
-}
+use crate::inspect::scan::{elements, pick, string};
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
-    let Ok(message) = scan::parse::<Message<'a>>(message) else { return false };
-    let user = message.role == "user";
-    let content = message.content.get();
-    if content.starts_with('"') {
-        let Ok(text) = serde_json::from_str::<String>(content) else { return false };
-        if user {
-            each(Item::Prompt { text: Cow::Owned(text) });
-        }
-        return true;
-    }
-    let Ok(blocks) = serde_json::from_str::<Vec<Block<'a>>>(content) else { return false };
-    for block in blocks {
-        match &*block.kind {
-            "text" if user => each(Item::Prompt { text: block.text }),
-            "tool_use" => {
-                let input = block.input.map_or(Input::Text(Cow::Borrowed("")), Input::Json);
-                each(Item::Call { id: block.id, name: block.name, input });
+    let Some([role, content]) = pick(message, ["role", "content"]) else { return false };
+    let Some(role) = string(role) else { return false };
+    let user = role == "user";
+    match content.first() {
+        Some(b'[') => elements(content).filter_map(|block| read_block(block, user)).for_each(each),
+        _ => {
+            let Some(text) = string(content) else { return false };
+            if user {
+                each(Item::Prompt { text });
             }
-            "tool_result" => {
-                let text = block.content.joined();
-                each(Item::Result { call: block.tool_use_id, text, failed: block.is_error });
-            }
-            _ => {}
         }
     }
     true
+}
+
+fn read_block(block: &[u8], user: bool) -> Option<Item<'_>> {
+    let names = ["type", "text", "id", "name", "input", "tool_use_id", "content", "is_error"];
+    let [kind, text, id, name, input, call, content, failed] = pick(block, names)?;
+    match &*string(kind)? {
+        "text" if user => Some(Item::Prompt { text: string(text)? }),
+        "tool_use" => {
+            let (id, name) = (string(id).unwrap_or_default(), string(name).unwrap_or_default());
+            Some(Item::Call { id, name, input: Input::of(input) })
+        }
+        "tool_result" => {
+            let (call, text) = (string(call).unwrap_or_default(), Content(content).joined());
+            Some(Item::Result { call, text, failed: failed == b"true" })
+        }
+        _ => None,
+    }
 }

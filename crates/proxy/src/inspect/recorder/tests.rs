@@ -9,7 +9,7 @@ use belay_core::event::Author;
 
 use super::*;
 use crate::inspect::api::Api;
-use crate::inspect::identity::Told;
+use crate::inspect::identity::{Told, Who};
 use crate::inspect::{Inspector, Letterhead, now};
 use crate::judge::{Later, Standing};
 
@@ -100,20 +100,23 @@ impl Dialect for Faulty {
     }
 }
 
+fn letterhead() -> Arc<Letterhead> {
+    let sender = Sender::default();
+    let (session, legacy, plan, account, told) = (None, false, None, None, Told::default());
+    let who = Who { dialect: &Faulty, sender, session, legacy, plan, account, told };
+    Arc::new(Letterhead { api: Api::Chat, who, model: None, encoding: None })
+}
+
 fn asked(request: &str) -> Arc<Asked> {
     Arc::new(Asked {
         session: SessionKey::new("faulty", "1"),
-        parent: None,
-        dialect: &Faulty,
-        api: Api::Chat,
+        letterhead: letterhead(),
         request: request.to_owned(),
         at: now(),
         auxiliary: false,
         told: Told::default(),
-        version: None,
         model: None,
         bytes: 1,
-        account: None,
         plan: None,
     })
 }
@@ -126,7 +129,7 @@ fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
     let recorder = Recorder::start(Arc::<Slow>::clone(&judge)).unwrap();
     for said in ["trouble", "no trouble"] {
         let body = format!(r#"{{"role":"user","content":"{said}"}}"#);
-        let news = News::copy(body.as_bytes(), vec![Fresh { place: 0, range: 0..body.len() }], false);
+        let news = News::of(body.as_bytes().into(), vec![Fresh { place: 0, range: 0..body.len() }], false);
         recorder.note(Note::Asked { asked: asked(said), news: Some(news), verdict: None });
     }
     recorder.settle(Duration::from_secs(30));

@@ -23,7 +23,7 @@ const PLAN: &str = "changed plan: ";
 
 /// Its clients know sessions by their bare ids; ours have whole names.
 pub(super) fn name(key: &SessionKey) -> String {
-    if key.agent == LEGACY { key.id.clone() } else { key.to_string() }
+    if *key.agent == *LEGACY { key.id.to_string() } else { key.to_string() }
 }
 
 /// With microseconds, as Python writes them.

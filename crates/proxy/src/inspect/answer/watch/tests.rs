@@ -11,9 +11,12 @@ fn noticed(pieces: impl Iterator<Item = Fresh>) -> Option<usize> {
     let mut voices = Voices::default();
     for fresh in pieces {
         said += fresh.text.len() + fresh.thought.len() + fresh.input.len();
-        voices.speaking().unwrap().fresh = fresh;
+        let heard = &mut voices.speaking().unwrap().fresh;
+        heard.text.push_str(&fresh.text);
+        heard.thought.push_str(&fresh.thought);
+        heard.input.push_str(&fresh.input);
         watch.look(&mut voices);
-        assert_eq!(voices.fresh().next(), Some(&mut Fresh::default()), "what was looked at is not kept");
+        assert!(voices.fresh().all(|fresh| fresh.is_short(WORTH_WATCHING)), "what was heard is not kept");
         if watch.finding(voices.open()).is_some() {
             return Some(said);
         }

@@ -1,0 +1,44 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+proptest! {
+    #[test]
+    fn a_string_is_what_serde_json_says_it_is(text in prop_oneof![any::<String>(), r#"[a"\\/\n\t\r\u{8}\u{c}\u{1}é]{0,30}"#]) {
+        for raw in [json!(text).to_string(), json!(text).to_string().replace('/', "\\/").replace('a', "\\u0061")] {
+            let expected: Option<String> = serde_json::from_str(&raw).ok();
+            prop_assert_eq!(string(raw.as_bytes()).map(Cow::into_owned), expected, "{}", raw);
+        }
+    }
+
+    #[test]
+    fn whatever_comes_is_read_or_refused(bytes in prop::collection::vec(prop::sample::select(br#"{}[]":,\ a7"#.to_vec()), 0..40)) {
+        let _ = (string(&bytes), pick(&bytes, ["a", ""]), elements(&bytes).count(), field_of(&bytes, "a"));
+    }
+}
+
+#[test]
+fn a_string_without_escapes_is_not_copied() {
+    assert!(matches!(string(br#""as it is""#), Some(Cow::Borrowed("as it is"))));
+    for none in [&b"7"[..], b"null", b"\"", b"", b"\"\xff\"", br#""half\u12""#, br#""\x""#] {
+        assert_eq!(string(none), None, "{}", String::from_utf8_lossy(none));
+    }
+}
+
+#[test]
+fn fields_are_picked_in_whatever_order_they_come() {
+    let object = br#" { "b" : [1, {"a": "no"}], "c": null, "a": "x", "d": {} } "#;
+    assert_eq!(pick(object, ["a", "b", "c", "e"]), Some([&b"\"x\""[..], br#"[1, {"a": "no"}]"#, b"", b""]));
+    assert_eq!(pick(b"[1]", ["a"]), None);
+    assert_eq!(pick(br#"{"a":"#, ["a"]), None);
+}
+
+#[test]
+fn elements_are_told_one_by_one() {
+    let list = |text: &str| -> Vec<Value> {
+        elements(text.as_bytes()).map(|raw| serde_json::from_slice(raw).unwrap()).collect()
+    };
+    assert_eq!(list(r#" [1, "a]", {"b": [2]}, []] "#), [json!(1), json!("a]"), json!({"b": [2]}), json!([])]);
+    assert!(list("[]").is_empty() && list("{}").is_empty() && list("").is_empty());
+}
