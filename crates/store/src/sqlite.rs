@@ -35,6 +35,7 @@ use crate::outbox::{Message, MessageState};
 use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
 use crate::retention::{Pruned, Retention};
 use crate::session::{Page, SessionQuery, SessionRow, Stored};
+use pack::Pack;
 use tips::Tips;
 
 /// A store in one SQLite file.
@@ -46,6 +47,8 @@ pub struct SqliteStore {
     /// How the connection syncs at present; changing it costs a statement.
     durability: Cell<Durability>,
     tips: RefCell<Tips>,
+    /// Room for the events of the next transaction.
+    spare: RefCell<Pack>,
 }
 
 impl SqliteStore {

@@ -28,11 +28,12 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// All of it is committed.
-    pub(super) fn remember(self, tips: &mut Tips) {
+    /// All of it is committed. What is left is room for the next.
+    pub(super) fn remember(self, tips: &mut Tips) -> Pack {
         if let Some(tip) = self.tip.filter(|_| self.written) {
             tips.set(self.session, self.seq, tip, self.follows, self.loose);
         }
+        self.pack
     }
 }
 
@@ -60,7 +61,7 @@ impl SqliteTransaction<'_> {
             tips.learn(session, &filed, loose);
         }
         let loose = if seq == 1 { Some(Vec::new()) } else { tips.take_loose(session).filter(|_| tip.is_some()) };
-        let (follows, pack) = (tip.is_some(), Pack::default());
+        let (follows, pack) = (tip.is_some(), self.store.spare.take());
         self.growth.push(Growth { session, tip, seq: seq - 1, follows, pack, loose, written: false });
         Ok(self.growth.len() - 1)
     }
@@ -94,8 +95,8 @@ impl SqliteTransaction<'_> {
     fn flush(&mut self, place: usize) -> Result<()> {
         let conn = self.conn();
         let growth = &mut self.growth[place];
-        let Some((last, earlier)) = growth.pack.row() else { return Ok(()) };
         let (count, session, seq) = (growth.pack.count(), growth.session.0, growth.seq);
+        let Some((last, earlier)) = growth.pack.row() else { return Ok(()) };
         let mut write = || {
             // The number of one event comes by itself; several need as many.
             let ord: Option<i64> = match earlier {
@@ -105,8 +106,8 @@ impl SqliteTransaction<'_> {
                     .query_row([count], |row| row.get(0))?,
             };
             conn.prepare_cached(
-                "INSERT INTO events (ord, session, seq, prev, identity, at, kind, rules, json, earlier)
-                 VALUES (?1, ?2, ?3, coalesce(?4, (SELECT tip FROM sessions WHERE id = ?2)), ?5, ?6, ?7, ?8, ?9, ?10)",
+                "INSERT INTO events (ord, session, seq, prev, identity, at, kind, rules, json, earlier, squeezed)
+                 VALUES (?1, ?2, ?3, coalesce(?4, (SELECT tip FROM sessions WHERE id = ?2)), ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?
             .execute(params![
                 ord,
@@ -118,7 +119,8 @@ impl SqliteTransaction<'_> {
                 last.kind,
                 last.rules.0.cast_signed(),
                 last.json,
-                earlier
+                earlier.map(|earlier| earlier.bytes),
+                earlier.and_then(|earlier| earlier.squeezed)
             ])?;
             let tip = conn.last_insert_rowid();
             identities::file(conn, growth.session, tip, (seq - count, seq), &mut growth.loose).map(|()| tip)

@@ -44,6 +44,7 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
         read_only: options.read_only,
         durability: Cell::new(Durability::Process),
         tips: RefCell::default(),
+        spare: RefCell::default(),
     })
 }
 

@@ -4,9 +4,8 @@
 //! Has another process written since, the next number does not follow the last one and all of this is forgotten; and
 //! whatever was built on it is refused by the session's version.
 
-use std::collections::HashMap;
-
 use belay_core::Digest;
+use foldhash::HashMap;
 
 use super::identities::Loose;
 use crate::session::SessionId;
@@ -104,21 +103,25 @@ impl Filter {
         self.room == 0
     }
 
-    /// Identities are hashes: some bits of one choose a word of the filter, others four bits in it.
-    fn place(&self, identity: Digest) -> (usize, u64) {
-        let bit = |shift: u32| 1 << ((identity.0 >> shift) & 63);
-        ((identity.0 as usize) % self.words.len(), bit(40) | bit(46) | bit(52) | bit(58))
+    /// Two words of the filter, and four bits in each of them. To be wrong means to read all that is filed, so it should
+    /// be wrong once in many thousand times.
+    fn places(&self, identity: Digest) -> [(usize, u64); 2] {
+        // Identities are hashes: some bits of one choose the word, others the bits in it.
+        [identity.0, identity.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)].map(|hash| {
+            let bit = |shift: u32| 1 << ((hash >> shift) & 63);
+            ((hash as usize) % self.words.len(), bit(40) | bit(46) | bit(52) | bit(58))
+        })
     }
 
     fn add(&mut self, identity: Digest) {
-        let (word, bits) = self.place(identity);
-        self.words[word] |= bits;
+        for (word, bits) in self.places(identity) {
+            self.words[word] |= bits;
+        }
         self.room = self.room.saturating_sub(1);
     }
 
     fn may_have(&self, identity: Digest) -> bool {
-        let (word, bits) = self.place(identity);
-        self.words[word] & bits == bits
+        self.places(identity).into_iter().all(|(word, bits)| self.words[word] & bits == bits)
     }
 }
 

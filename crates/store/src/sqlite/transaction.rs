@@ -348,7 +348,7 @@ impl Transaction for SqliteTransaction<'_> {
         self.open = false;
         let mut tips = self.store.tips.borrow_mut();
         for growth in self.growth.drain(..) {
-            growth.remember(&mut tips);
+            self.store.spare.replace(growth.remember(&mut tips));
         }
         Ok(())
     }
