@@ -28,6 +28,7 @@
 //! | [`rules`] | every threshold, as data |
 //! | [`prices`] | what models cost and take in |
 //! | [`chant`] | output that repeats itself, while it streams |
+//! | [`json`] | events as text, quickly |
 //! | [`redact`] | what a secret looks like |
 //! | [`sketch`] | how alike two texts are |
 
@@ -39,6 +40,7 @@ pub mod effect;
 pub mod event;
 pub mod excerpt;
 pub mod glob;
+pub mod json;
 pub mod key;
 mod literals;
 pub mod outcome;

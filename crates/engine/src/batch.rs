@@ -21,7 +21,7 @@ use crate::{effects, family};
 /// A snapshot every so many events, but not more than one a second: it is many times as long as an event.
 const SNAPSHOT_EVERY: u64 = 64;
 /// A snapshot at least every so many events: what a load replays at most.
-const SNAPSHOT_AT_LEAST_EVERY: u64 = 512;
+const SNAPSHOT_AT_LEAST_EVERY: u64 = 2048;
 
 /// The index that lists sessions by time is written once in so long at most: it is for sorting.
 const LISTED_EVERY: Duration = Duration::from_secs(1);
@@ -51,6 +51,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) rulebook: &'a mut Rulebook,
     pub(crate) cache: &'a mut Cache,
     pub(crate) metrics: &'a mut Metrics,
+    /// Where events become JSON.
+    pub(crate) json: String,
 }
 
 /// A session in the middle of a transaction.
@@ -230,9 +232,9 @@ impl Desk<'_> {
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(Answer { decision: Decision::default(), seq: None });
         }
-        let json = to_json(event)?;
+        let json = to_json(event, &mut self.json)?;
         let seq = w.held.version + 1;
-        let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &json };
+        let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json };
         if !transaction.append(w.held.id, &new)? {
             return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }
@@ -262,7 +264,8 @@ impl Desk<'_> {
         held.listed = listed.unwrap_or(held.listed);
         let enough = if listed.is_some() { SNAPSHOT_EVERY } else { SNAPSHOT_AT_LEAST_EVERY };
         if state.is_some() || held.version - held.snapshot >= enough {
-            let data = to_json(session)?;
+            let mut data = String::new();
+            to_json(session, &mut data)?;
             let rules = w.rules.unwrap_or_default();
             let snapshot = Snapshot { seq: held.version, format: SESSION_FORMAT, rules, data };
             transaction.snapshot(held.id, &snapshot)?;
@@ -273,11 +276,9 @@ impl Desk<'_> {
     }
 }
 
-fn to_json(value: &impl Serialize) -> Result<String> {
-    // Room for most events, and no more than allocators hand out quickly; a snapshot soon has enough.
-    let mut json = Vec::with_capacity(1000);
-    serde_json::to_writer(&mut json, value).map_err(|e| StoreError::Database(e.to_string()))?;
-    String::from_utf8(json).map_err(|e| StoreError::Database(e.to_string()))
+fn to_json<'j>(value: &impl Serialize, json: &'j mut String) -> Result<&'j str> {
+    belay_core::json::write(value, json).map_err(|e| StoreError::Database(e.to_string()))?;
+    Ok(json)
 }
 
 /// The answer to an event seen before: a question asked twice is answered alike.

@@ -70,6 +70,7 @@ impl Engine {
                 rulebook: &mut self.rulebook,
                 cache: &mut self.cache,
                 metrics: &mut self.metrics,
+                json: String::new(),
             };
             match desk.attempt(store, events, durability) {
                 Ok(Attempt::Committed(answers)) => {

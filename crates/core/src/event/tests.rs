@@ -143,6 +143,16 @@ proptest! {
             prop_assert_eq!(Ok(quick), thorough, "{}", String::from_utf8_lossy(&json));
         }
     }
+
+    #[test]
+    fn all_events_are_written_the_quick_way_and_as_serde_json_writes_them(json in wire_events()) {
+        if let Ok(event) = Event::from_json(&json) {
+            prop_assert!(crate::json::is_quick(&event), "{event:?}");
+            let mut written = String::new();
+            crate::json::write(&event, &mut written).unwrap();
+            prop_assert_eq!(written, serde_json::to_string(&event).unwrap());
+        }
+    }
 }
 
 #[test]

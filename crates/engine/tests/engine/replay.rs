@@ -98,12 +98,12 @@ fn a_load_replays_a_short_tail() {
 fn a_busy_moment_has_few_snapshots_and_its_tail_is_short_enough() {
     let folder = Folder::new();
     let mut engine = folder.engine();
-    for n in 0..300 {
+    for n in 0..1100 {
         engine.observe_batch(vec![call("s", n), result("s", n)]);
     }
     assert_eq!(engine.metrics().snapshots, 1);
     let stored = folder.store().load(&key("s"), SESSION_FORMAT).unwrap().unwrap();
-    assert_eq!((stored.snapshot.unwrap().seq, stored.tail.len()), (512, 88));
+    assert_eq!((stored.snapshot.unwrap().seq, stored.tail.len()), (2048, 152));
 }
 
 #[test]
