@@ -5,8 +5,11 @@
 //! tool's own at the very start. From the line we keep the cause and drop the single case: numbers,
 //! paths, quoted texts that are more than a name.
 
+use std::sync::LazyLock;
+
 use super::causes;
 use crate::digest::Digest;
+use crate::literals::Literals;
 use crate::redact::redact;
 
 /// The error an output reports.
@@ -116,44 +119,49 @@ fn rank(line: &str) -> Option<(u8, bool)> {
     if text.starts_with("Caused by: ") || text.starts_with("Exception in thread ") {
         return Some((6, true));
     }
-    if text.starts_with("panic: ") || text.starts_with("fatal error: ") || text.contains("' panicked at ") {
+    // Mostly it is only the name of an error, and all that follows is not there.
+    let said = SAID.mask(text);
+    if text.starts_with("panic: ") || text.starts_with("fatal error: ") || said & PANICKED != 0 {
         return Some((6, false));
     }
-    if text.starts_with("error[")
-        || text.starts_with("error: ")
-        || text.contains(": error: ")
-        || text.contains(": fatal error: ")
-        || text.contains(": error TS")
-        || text.starts_with("error TS")
-        || text.contains("): error ")
-    {
+    if ["error[", "error: ", "error TS"].iter().any(|start| text.starts_with(start)) || said & COMPLAINED != 0 {
         // Summaries come last and say less.
         let summary =
             text.contains("aborting due to") || text.contains("could not compile") || text.contains("build failed");
         return Some((if summary { 3 } else { 5 }, false));
     }
-    let lower_start = crate::excerpt::floor(text, 12).to_ascii_lowercase();
-    if lower_start.starts_with("fatal:")
-        || lower_start.starts_with("npm err!")
-        || lower_start.starts_with("npm error")
-        || lower_start.starts_with("error ")
-        || lower_start.starts_with("error:")
-    {
+    let starts =
+        |start: &&str| text.as_bytes().get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start.as_bytes()));
+    if ["fatal:", "npm err!", "npm error", "error ", "error:"].iter().any(starts) {
         return Some((4, false));
     }
-    // The shell itself complains.
-    if indent == 0
-        && text.split_once(": ").is_some_and(|(program, _)| {
-            ["bash", "sh", "zsh", "dash"].contains(&program.rsplit('/').next().unwrap_or(program))
-        })
-    {
-        return Some((4, false));
+    // The shell itself complains, or `program: what: errno text` of Unix tools.
+    let colon = memchr::memchr_iter(b':', text.as_bytes()).find(|at| text.as_bytes().get(at + 1) == Some(&b' '));
+    let program = &text[..colon.filter(|_| indent == 0)?];
+    let is_shell = ["bash", "sh", "zsh", "dash"].contains(&program.rsplit('/').next().unwrap_or(program));
+    (is_shell || UNIX.iter().any(|phrase| text.ends_with(phrase))).then_some((4, false))
+}
+
+/// What stands somewhere in a decisive line, and what it says.
+struct Said {
+    literals: Literals,
+    masks: [u8; 5],
+}
+
+const PANICKED: u8 = 1;
+const COMPLAINED: u8 = 2;
+
+static SAID: LazyLock<Said> = LazyLock::new(|| Said {
+    literals: Literals::exact(["' panicked at ", ": error: ", ": fatal error: ", ": error TS", "): error "]),
+    masks: [PANICKED, COMPLAINED, COMPLAINED, COMPLAINED, COMPLAINED],
+});
+
+impl Said {
+    fn mask(&self, line: &str) -> u8 {
+        let mut mask = 0;
+        self.literals.each(line, |hit| mask |= self.masks[hit.number]);
+        mask
     }
-    // `program: what: errno text` of Unix tools.
-    if indent == 0 && UNIX.iter().any(|phrase| text.ends_with(phrase)) && text.contains(": ") {
-        return Some((4, false));
-    }
-    None
 }
 
 const LINES: &[&str] =
