@@ -38,7 +38,8 @@ pub(super) struct Pack {
 #[derive(Default)]
 struct Press {
     room: Vec<u8>,
-    table: CompressTable,
+    /// Made when it is needed first: it is as large as a page or two.
+    table: Option<CompressTable>,
 }
 
 impl fmt::Debug for Press {
@@ -118,7 +119,7 @@ impl Press {
         }
         let most = block::get_maximum_output_size(bytes.len());
         self.room.resize(most.max(self.room.len()), 0);
-        let len = block::compress_into_with_table(bytes, &mut self.room, &mut self.table).ok()?;
+        let len = block::compress_into_with_table(bytes, &mut self.room, self.table.get_or_insert_default()).ok()?;
         (len < bytes.len()).then(|| Earlier { bytes: &self.room[..len], squeezed: Some(bytes.len()) })
     }
 }

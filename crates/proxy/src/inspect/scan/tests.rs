@@ -13,6 +13,12 @@ proptest! {
     }
 
     #[test]
+    fn the_next_quote_is_found_wherever_it_stands(before in 0..70_usize, rest in r#"["\\\u{a2}\u{dc}!#\[\]a]{0,12}"#) {
+        let text = format!("{}{rest}", "x".repeat(before));
+        prop_assert_eq!(quote(text.as_bytes()), text.find(['"', '\\']));
+    }
+
+    #[test]
     fn whatever_comes_is_read_or_refused(bytes in prop::collection::vec(prop::sample::select(br#"{}[]":,\ a7"#.to_vec()), 0..40)) {
         let _ = (string(&bytes), pick(&bytes, ["a", ""]), elements(&bytes).count(), field_of(&bytes, "a"));
     }
