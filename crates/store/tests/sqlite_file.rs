@@ -85,7 +85,7 @@ fn a_newer_store_is_refused_with_what_to_do() {
     folder.sqlite().pragma_update(None, "user_version", 99).unwrap();
     let error = refusal(&folder);
     assert!(
-        error.to_string().ends_with("belay.db was written by a newer Belay (store version 99; this one knows up to 5)")
+        error.to_string().ends_with("belay.db was written by a newer Belay (store version 99; this one knows up to 4)")
     );
     assert_eq!(error.hint(), "Update Belay, or point --home at another folder. The file was not touched.");
 }

@@ -106,8 +106,8 @@ impl SqliteTransaction<'_> {
                     .query_row([count], |row| row.get(0))?,
             };
             conn.prepare_cached(
-                "INSERT INTO events (ord, session, seq, prev, identity, at, kind, rules, json, earlier, squeezed)
-                 VALUES (?1, ?2, ?3, coalesce(?4, (SELECT tip FROM sessions WHERE id = ?2)), ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                "INSERT INTO events (ord, session, seq, prev, identity, at, kind, rules, json, earlier)
+                 VALUES (?1, ?2, ?3, coalesce(?4, (SELECT tip FROM sessions WHERE id = ?2)), ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
             .execute(params![
                 ord,
@@ -119,8 +119,7 @@ impl SqliteTransaction<'_> {
                 last.kind,
                 last.rules.0.cast_signed(),
                 last.json,
-                earlier.map(|earlier| earlier.bytes),
-                earlier.and_then(|earlier| earlier.squeezed)
+                earlier
             ])?;
             let tip = conn.last_insert_rowid();
             identities::file(conn, growth.session, tip, (seq - count, seq), &mut growth.loose).map(|()| tip)

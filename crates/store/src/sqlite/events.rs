@@ -3,13 +3,13 @@
 use belay_core::{Digest, SessionKey, Time};
 use rusqlite::{Connection, Row};
 
-use super::pack;
+use super::pack::unpack;
 use super::sessions::key;
 use crate::api::Mark;
 use crate::records::{EventQuery, EventRow, Order};
 use crate::session::SessionId;
 
-const SELECT: &str = "SELECT e.ord, s.agent, s.native_id, e.seq, e.at, e.kind, e.rules, e.json, e.earlier, e.squeezed
+const SELECT: &str = "SELECT e.ord, s.agent, s.native_id, e.seq, e.at, e.kind, e.rules, e.json, e.earlier
                       FROM events e JOIN sessions s ON s.id = e.session";
 
 /// The rows of session `?1` with events after number `?2`, newest first.
@@ -24,8 +24,7 @@ const CHAIN: &str = "WITH RECURSIVE chain (ord, prev) AS (
 /// The events of a row, oldest first.
 fn read(row: &Row<'_>) -> rusqlite::Result<Vec<EventRow>> {
     let (ord, session, seq): (i64, SessionKey, u64) = (row.get(0)?, key(row, 1)?, row.get(3)?);
-    let packed = pack::open(row.get_ref(8)?.as_blob_or_null()?, row.get(9)?);
-    let earlier = packed.as_deref().and_then(pack::unpack).unwrap_or_else(|| {
+    let earlier = unpack(row.get_ref(8)?.as_blob_or_null()?.unwrap_or_default()).unwrap_or_else(|| {
         tracing::error!(%session, seq, "the events that were written with this one cannot be read and are left out");
         Vec::new()
     });

@@ -88,8 +88,7 @@ fn identities(row: &[u8]) -> impl Iterator<Item = &[u8; 8]> {
 
 /// Tells number and identity of a session's events after the one with number `back_to`, from the row `tip` on back.
 fn walk_back(conn: &Connection, tip: i64, back_to: u64, mut tell: impl FnMut(u64, Digest)) -> rusqlite::Result<()> {
-    let mut statement =
-        conn.prepare_cached("SELECT prev, seq, identity, earlier, squeezed FROM events WHERE ord = ?1")?;
+    let mut statement = conn.prepare_cached("SELECT prev, seq, identity, earlier FROM events WHERE ord = ?1")?;
     let mut at = Some(tip);
     while let Some(ord) = at {
         let mut rows = statement.query([ord])?;
@@ -100,8 +99,7 @@ fn walk_back(conn: &Connection, tip: i64, back_to: u64, mut tell: impl FnMut(u64
         }
         tell(seq, Digest(row.get::<_, i64>(2)?.cast_unsigned()));
         // A damaged row must not keep the session from going on: at worst a fact counts twice.
-        let packed = pack::open(row.get_ref(3)?.as_blob_or_null()?, row.get(4)?).unwrap_or_default();
-        let earlier = pack::identities(&packed);
+        let earlier = pack::identities(row.get_ref(3)?.as_blob_or_null()?.unwrap_or_default());
         for (seq, identity) in (back_to + 1..seq).rev().zip(earlier.into_iter().rev()) {
             tell(seq, identity);
         }

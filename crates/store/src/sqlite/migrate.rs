@@ -17,7 +17,6 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_ledger.sql"),
     include_str!("migrations/0003_identities.sql"),
     include_str!("migrations/0004_packs.sql"),
-    include_str!("migrations/0005_squeezed.sql"),
 ];
 
 pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;

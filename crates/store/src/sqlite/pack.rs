@@ -2,14 +2,9 @@
 //!
 //! A row costs about as much as what is in it does: a key to find, a record to build, a cell to make room for. An agent's
 //! turn is four events, and a busy moment has many turns, so the events of one transaction share rows. The last event of a
-//! row has the columns to itself, as if it were alone; the ones before it stand in `earlier`, one after the other. They say
-//! much the same over and over: squeezed, they are a quarter as long, which is quicker to do than to write the rest.
-
-use std::borrow::Cow;
-use std::fmt;
+//! row has the columns to itself, as if it were alone; the ones before it stand in `earlier`, one after the other.
 
 use belay_core::{Digest, Time};
-use lz4_flex::block::{self, CompressTable};
 
 use crate::records::NewEvent;
 
@@ -17,9 +12,6 @@ use crate::records::NewEvent;
 pub(super) const MOST: u64 = 128;
 /// A row with so many bytes gets no more events.
 const ENOUGH: usize = 64 * 1024;
-
-/// Less than this is not worth the time to squeeze it.
-const WORTH_SQUEEZING: usize = 512;
 
 /// Identity, time, rules, and the lengths of kind and JSON.
 const HEADER: usize = 8 + 8 + 8 + 1 + 4;
@@ -31,29 +23,6 @@ pub(super) struct Pack {
     count: u64,
     /// Where the last event begins.
     last: usize,
-    press: Press,
-}
-
-/// What is needed to squeeze bytes.
-#[derive(Default)]
-struct Press {
-    room: Vec<u8>,
-    /// Made when it is needed first: it is as large as a page or two.
-    table: Option<CompressTable>,
-}
-
-impl fmt::Debug for Press {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Press").finish_non_exhaustive()
-    }
-}
-
-/// The events before the last, as they go into their columns.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Earlier<'a> {
-    pub(super) bytes: &'a [u8],
-    /// How long they are when they are read; `None` where they stand there as they are.
-    pub(super) squeezed: Option<usize>,
 }
 
 /// An event in a pack.
@@ -92,15 +61,10 @@ impl Pack {
         self.count >= MOST || self.bytes.len() >= ENOUGH
     }
 
-    /// The last event, and those before it; `None` when there is nothing to write.
-    pub(super) fn row(&mut self) -> Option<(Packed<'_>, Option<Earlier<'_>>)> {
-        let (bytes, last) = self.bytes.split_at(self.last);
-        let last = next(last)?.0.read()?;
-        if bytes.is_empty() {
-            return Some((last, None));
-        }
-        let as_it_is = Earlier { bytes, squeezed: None };
-        Some((last, Some(self.press.squeeze(bytes).unwrap_or(as_it_is))))
+    /// The last event, and those before it as they go into their column; `None` when there is nothing to write.
+    pub(super) fn row(&self) -> Option<(Packed<'_>, Option<&[u8]>)> {
+        let (earlier, last) = self.bytes.split_at(self.last);
+        Some((next(last)?.0.read()?, Some(earlier).filter(|earlier| !earlier.is_empty())))
     }
 
     /// Empty again; the memory stays, unless it is much.
@@ -109,28 +73,6 @@ impl Pack {
         self.bytes.shrink_to(2 * ENOUGH);
         (self.count, self.last) = (0, 0);
     }
-}
-
-impl Press {
-    /// The bytes in less room; `None` where that is not worth it.
-    fn squeeze(&mut self, bytes: &[u8]) -> Option<Earlier<'_>> {
-        if bytes.len() < WORTH_SQUEEZING {
-            return None;
-        }
-        let most = block::get_maximum_output_size(bytes.len());
-        self.room.resize(most.max(self.room.len()), 0);
-        let len = block::compress_into_with_table(bytes, &mut self.room, self.table.get_or_insert_default()).ok()?;
-        (len < bytes.len()).then(|| Earlier { bytes: &self.room[..len], squeezed: Some(bytes.len()) })
-    }
-}
-
-/// The events before a row's last, from its columns; `None` when they are damaged.
-pub(super) fn open(earlier: Option<&[u8]>, squeezed: Option<i64>) -> Option<Cow<'_, [u8]>> {
-    let bytes = earlier.unwrap_or_default();
-    let Some(len) = squeezed else { return Some(Cow::Borrowed(bytes)) };
-    // More was never written: a damaged figure must not cost gigabytes.
-    let len = usize::try_from(len).ok().filter(|len| *len <= ENOUGH)?;
-    block::decompress(bytes, len).ok().filter(|opened| opened.len() == len).map(Cow::Owned)
 }
 
 /// The events of the column `earlier`, oldest first; `None` when it is damaged.

@@ -3,7 +3,7 @@
 use belay_core::Time;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::pack;
+use super::pack::unpack;
 use super::{SqliteStore, records};
 use crate::error::Result;
 use crate::retention::{Pruned, Retention};
@@ -58,8 +58,8 @@ fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
     let mut events = 0;
     while let Some(ord) = tip.filter(|_| events < SLICE) {
         let row = transaction
-            .prepare_cached("DELETE FROM events WHERE ord = ?1 RETURNING prev, earlier, squeezed")?
-            .query_row([ord], |row| Ok((row.get(0)?, 1 + earlier(row.get_ref(1)?.as_blob_or_null()?, row.get(2)?))))
+            .prepare_cached("DELETE FROM events WHERE ord = ?1 RETURNING prev, earlier")?
+            .query_row([ord], |row| Ok((row.get(0)?, 1 + earlier(row.get_ref(1)?.as_blob_or_null()?))))
             .optional()?;
         let (prev, count) = row.unwrap_or_default();
         tip = prev;
@@ -78,9 +78,8 @@ fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
 }
 
 /// How many events a row has before its last.
-fn earlier(packed: Option<&[u8]>, squeezed: Option<i64>) -> u64 {
-    let packed = pack::open(packed, squeezed);
-    packed.as_deref().and_then(pack::unpack).map_or(0, |events| events.len() as u64)
+fn earlier(packed: Option<&[u8]>) -> u64 {
+    unpack(packed.unwrap_or_default()).map_or(0, |events| events.len() as u64)
 }
 
 /// Messages that were sent or given up long ago, and tombstones that have expired.

@@ -46,7 +46,7 @@ pub(super) fn store(context: &Context) -> Vec<Row> {
 
 enum SqliteOpened {
     Absent,
-    Open(Box<belay_store::SqliteStore>),
+    Open(belay_store::SqliteStore),
     Failed(Row),
 }
 
@@ -58,7 +58,7 @@ impl SqliteOpened {
             return Self::Absent;
         }
         match SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() }) {
-            Ok(store) => Self::Open(Box::new(store)),
+            Ok(store) => Self::Open(store),
             Err(error) => Self::Failed(Row::broken("store", error.to_string()).mend(error.hint())),
         }
     }
