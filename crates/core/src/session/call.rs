@@ -272,7 +272,12 @@ pub(crate) fn few_words(text: &str) -> Box<str> {
             line[len] = b' ';
             len += 1;
         }
-        len += c.encode_utf8(&mut line[len..]).len();
+        if c.is_ascii() {
+            line[len] = c as u8;
+            len += 1;
+        } else {
+            len += c.encode_utf8(&mut line[len..]).len();
+        }
         room -= cost;
     }
     Box::from(str::from_utf8(&line[..len]).unwrap_or_default())
