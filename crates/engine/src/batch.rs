@@ -242,7 +242,7 @@ impl Desk<'_> {
             transaction.put_rules(digest, &serde_json::to_string(&*rules).unwrap_or_default())?;
         }
         let orphan = w.held.session.parent.is_none();
-        let effects = w.held.session.apply(event, &rules);
+        let effects = w.held.session.apply_new(event, identity, &rules);
         w.held.version = seq;
         w.rules = Some(digest);
         if orphan && let Some(parent) = &w.held.session.parent {

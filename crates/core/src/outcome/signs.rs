@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use super::phrases::Phrases;
 use crate::excerpt::{ceil, floor};
-use crate::literals::Literals;
 
 /// What the phrases say.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -104,14 +103,21 @@ fn starts(text: &str, needles: &[&str]) -> bool {
     needles.iter().any(starts)
 }
 
-static LABELS: LazyLock<Literals> =
-    LazyLock::new(|| Literals::exact(["Error:", "ERROR:", "error:", "[error]", "[ERROR]"]));
+const LABELS: [&str; 5] = ["Error:", "ERROR:", "error:", "[error]", "[ERROR]"];
+
+/// Where the first label stands. They are looked for by their ends, which few texts have.
+fn label(text: &str) -> Option<usize> {
+    memchr::memchr2_iter(b':', b']', text.as_bytes()).find_map(|end| {
+        let before = &text.as_bytes()[..=end];
+        LABELS.iter().find(|label| before.ends_with(label.as_bytes())).map(|label| before.len() - label.len())
+    })
+}
 
 /// Where `Error:` stands when a text begins with it, perhaps after a few plain words that introduce
 /// it (`Tool x returned: Error: ...`). A place in a file (`a.py:12: Error:`) introduces nothing.
 pub(super) fn error_label(text: &str) -> Option<usize> {
     let head = floor(text, 200);
-    let at = LABELS.find(head, 0)?.start;
+    let at = label(head)?;
     let before = head[..at].trim();
     let introduced = before.is_empty()
         || (before.ends_with(':')

@@ -15,9 +15,12 @@ impl Session {
     /// Takes one event in and tells what follows from it. An event seen before changes nothing.
     pub fn apply(&mut self, event: &Event, rules: &Rules) -> Vec<Effect> {
         let identity = event.fingerprint();
-        if !self.identities.insert(identity) {
-            return Vec::new();
-        }
+        if self.has_seen(identity) { Vec::new() } else { self.apply_new(event, identity, rules) }
+    }
+
+    /// As [`Session::apply`], for whoever has found that this identity, the event's, was not seen lately.
+    pub fn apply_new(&mut self, event: &Event, identity: Digest, rules: &Rules) -> Vec<Effect> {
+        self.identities.remember(identity);
         let before = self.state.clone();
         let mut effects = Vec::new();
         self.lift_if_due(event.at, &mut effects);

@@ -18,12 +18,8 @@ impl Identities {
         self.0.contains(identity)
     }
 
-    /// Remembers an identity; `false` when it was known.
-    pub fn insert(&mut self, identity: Digest) -> bool {
-        let is_new = !self.contains(identity);
-        if is_new {
-            self.0.push(identity, REMEMBERED);
-        }
-        is_new
+    /// Remembers an identity that is not known.
+    pub fn remember(&mut self, identity: Digest) {
+        self.0.push(identity, REMEMBERED);
     }
 }
