@@ -49,10 +49,13 @@ enum Scope {
 const NOTE_OPEN: &str = "<system-reminder>";
 const NOTE_CLOSE: &str = "</system-reminder>";
 
+/// To make it takes longer than to look through a short text.
+static NOTE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(NOTE_OPEN));
+
 fn run(text: &str, scope: Scope) -> String {
     let mut lines = Lines { out: String::with_capacity(text.len()), blank: 0, begun: false, scope };
     let mut scratch = String::new();
-    let notes = memmem::find(text.as_bytes(), NOTE_OPEN.as_bytes()).is_some();
+    let notes = NOTE.find(text.as_bytes()).is_some();
     let controlled = scan::has_control(text);
     let mut in_note = false;
     let mut from = 0;
