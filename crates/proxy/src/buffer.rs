@@ -159,12 +159,6 @@ impl Copied {
     }
 }
 
-impl From<Vec<u8>> for Copied {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(Memory::Heap(bytes.into_boxed_slice()))
-    }
-}
-
 impl Deref for Copied {
     type Target = [u8];
     fn deref(&self) -> &[u8] {

@@ -262,7 +262,14 @@ impl Turn {
     /// The answer begins before anybody has taken the time to look: it is put by, and the request too if that is short.
     pub(crate) fn put_by(&mut self, body: Option<Cow<'_, [u8]>>, is_short: bool, opening: Opening, charge: Charge) {
         let body = if is_short && self.passage.look.asked.is_none() {
-            body.map(Cow::into_owned)
+            body.map(|body| match body {
+                Cow::Owned(body) => body,
+                Cow::Borrowed(body) => {
+                    let mut room = self.inspector.recorder.room();
+                    room.extend_from_slice(body);
+                    room
+                }
+            })
         } else {
             self.observe(body.as_deref());
             None

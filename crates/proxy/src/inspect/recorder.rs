@@ -37,6 +37,9 @@ const MOST: usize = 64 * 1024 * 1024;
 const BATCH: usize = 256;
 /// Longest body that is kept as it is for the news in it.
 const SHORT: usize = 16 * 1024;
+/// Most room that is kept for bodies to come, and how much of it for one.
+const ROOMS: usize = 128;
+const ROOM: usize = 4 * 1024;
 
 /// One thing to be recorded.
 #[derive(Debug)]
@@ -68,19 +71,32 @@ pub(crate) struct Answer {
 /// The new messages of a request, copied out of its body.
 #[derive(Debug)]
 pub(crate) struct News {
-    bytes: Copied,
+    bytes: Kept,
     /// Where each message stands now, and which one of the conversation it is.
     messages: Vec<Fresh>,
     afresh: bool,
 }
 
+#[derive(Debug)]
+enum Kept {
+    Pieces(Copied),
+    /// A short body that nobody else needs is as good as a copy of what matters in it.
+    Whole(Vec<u8>),
+}
+
+impl Kept {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Pieces(pieces) => pieces,
+            Self::Whole(body) => body,
+        }
+    }
+}
+
 impl News {
     pub(crate) fn of(body: Cow<'_, [u8]>, mut messages: Vec<Fresh>, afresh: bool) -> Self {
-        // A short body that nobody else needs is as good as a copy of what matters in it.
         let body = match body {
-            Cow::Owned(body) if body.len() <= SHORT => {
-                return Self { bytes: Copied::from(body), messages, afresh };
-            }
+            Cow::Owned(body) if body.len() <= SHORT => return Self { bytes: Kept::Whole(body), messages, afresh },
             body => body,
         };
         let bytes = Copied::of(&body, messages.iter().map(|message| message.range.clone()));
@@ -90,12 +106,12 @@ impl News {
             message.range = start..end;
             start = end;
         }
-        Self { bytes, messages, afresh }
+        Self { bytes: Kept::Pieces(bytes), messages, afresh }
     }
 
     /// Place and text of each message.
     fn messages(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        self.messages.iter().map(|message| (message.place, &self.bytes[message.range.clone()]))
+        self.messages.iter().map(|message| (message.place, &self.bytes.bytes()[message.range.clone()]))
     }
 }
 
@@ -122,6 +138,9 @@ struct Queue {
     closed: bool,
     /// Sessions whose answers are just being handed over.
     in_hand: Vec<SessionKey>,
+    /// Room of bodies that have been read. It was filled by one thread and would be given back by another, which is the
+    /// slow way through an allocator.
+    rooms: Vec<Vec<u8>>,
 }
 
 impl Shared {
@@ -154,6 +173,11 @@ impl Recorder {
             drop(queue);
             self.0.bell.notify_one();
         }
+    }
+
+    /// Room for a body.
+    pub(crate) fn room(&self) -> Vec<u8> {
+        self.0.lock().rooms.pop().unwrap_or_default()
     }
 
     /// Whether an answer of this session waits to be handed over, or is just being.
@@ -211,7 +235,7 @@ impl Note {
     fn weight(&self) -> usize {
         512 + match self {
             Self::Asked { news, .. } => {
-                news.as_ref().map_or(0, |news| news.bytes.len() + size_of_val(news.messages.as_slice()))
+                news.as_ref().map_or(0, |news| news.bytes.bytes().len() + size_of_val(news.messages.as_slice()))
             }
             Self::Answered(answer) => answer.answered.text.len(),
             Self::Passed(passed) => passed.len(),
@@ -240,7 +264,11 @@ fn run(shared: &Shared, judge: &dyn Judge) {
             }
         }
         batch.hand_over(judge);
-        shared.lock().in_hand.clear();
+        let mut queue = shared.lock();
+        queue.in_hand.clear();
+        let most = ROOMS.saturating_sub(queue.rooms.len());
+        queue.rooms.extend(batch.rooms.drain(..).take(most));
+        drop(queue);
         for settled in batch.settled {
             // Whoever asked may have run out of patience.
             let _ = settled.send(());
@@ -303,6 +331,7 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
 struct Batch {
     events: Vec<Event>,
     waiting: Vec<(usize, oneshot::Sender<Verdict>)>,
+    rooms: Vec<Vec<u8>>,
     settled: Vec<Sender<()>>,
 }
 
@@ -330,7 +359,13 @@ impl Batch {
             self.events.push(asked.started());
         }
         let before = self.events.len();
-        let tail = news.and_then(|news| asked.news(news.messages(), &mut self.events));
+        let tail = news.as_ref().and_then(|news| asked.news(news.messages(), &mut self.events));
+        if let Some(News { bytes: Kept::Whole(mut room), .. }) = news
+            && room.capacity() <= ROOM
+        {
+            room.clear();
+            self.rooms.push(room);
+        }
         let question = asked.question(tail);
         match verdict {
             // What the request tells counts for the verdict on it.
