@@ -20,6 +20,7 @@ mod letterhead;
 mod look;
 mod memory;
 mod mint;
+mod news;
 mod nudge;
 mod recorder;
 mod scan;

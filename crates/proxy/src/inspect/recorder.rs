@@ -3,7 +3,6 @@
 //! Notes are written into a queue while bytes pass; a thread of its own turns them into events and
 //! hands them over, many at a time. Whoever waits for a verdict makes it hurry.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -15,10 +14,9 @@ use belay_core::{Event, SessionKey, Time, Verdict};
 use tokio::sync::{Notify, oneshot};
 
 use super::answer::Answered;
-use super::conversation::Fresh;
 use super::facts::Asked;
 use super::look::Passage;
-use crate::buffer::Copied;
+use super::news::News;
 use crate::judge::Judge;
 
 /// How long notes are collected before they are handed over.
@@ -35,11 +33,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const MOST: usize = 64 * 1024 * 1024;
 /// Most notes taken and most events handed over at once.
 const BATCH: usize = 256;
-/// Longest body that is kept as it is for the news in it.
-const SHORT: usize = 16 * 1024;
-/// Most room that is kept for bodies to come, and how much of it for one.
+/// Most rooms that are kept for bodies to come.
 const ROOMS: usize = 128;
-const ROOM: usize = 4 * 1024;
 
 /// One thing to be recorded.
 #[derive(Debug)]
@@ -66,53 +61,6 @@ pub(crate) struct Answer {
     /// What there is to say about an answer that was cut off.
     pub(super) saved: Option<String>,
     pub(super) at: Time,
-}
-
-/// The new messages of a request, copied out of its body.
-#[derive(Debug)]
-pub(crate) struct News {
-    bytes: Kept,
-    /// Where each message stands now, and which one of the conversation it is.
-    messages: Vec<Fresh>,
-    afresh: bool,
-}
-
-#[derive(Debug)]
-enum Kept {
-    Pieces(Copied),
-    /// A short body that nobody else needs is as good as a copy of what matters in it.
-    Whole(Vec<u8>),
-}
-
-impl Kept {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Pieces(pieces) => pieces,
-            Self::Whole(body) => body,
-        }
-    }
-}
-
-impl News {
-    pub(crate) fn of(body: Cow<'_, [u8]>, mut messages: Vec<Fresh>, afresh: bool) -> Self {
-        let body = match body {
-            Cow::Owned(body) if body.len() <= SHORT => return Self { bytes: Kept::Whole(body), messages, afresh },
-            body => body,
-        };
-        let bytes = Copied::of(&body, messages.iter().map(|message| message.range.clone()));
-        let mut start = 0;
-        for message in &mut messages {
-            let end = start + message.range.len();
-            message.range = start..end;
-            start = end;
-        }
-        Self { bytes: Kept::Pieces(bytes), messages, afresh }
-    }
-
-    /// Place and text of each message.
-    fn messages(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        self.messages.iter().map(|message| (message.place, &self.bytes.bytes()[message.range.clone()]))
-    }
 }
 
 /// The queue. Whoever drops it waits until everything is handed over.
@@ -234,9 +182,7 @@ impl Note {
 
     fn weight(&self) -> usize {
         512 + match self {
-            Self::Asked { news, .. } => {
-                news.as_ref().map_or(0, |news| news.bytes.bytes().len() + size_of_val(news.messages.as_slice()))
-            }
+            Self::Asked { news, .. } => news.as_ref().map_or(0, News::size),
             Self::Answered(answer) => answer.answered.text.len(),
             Self::Passed(passed) => passed.len(),
             Self::Delivered { .. } | Self::Settle(_) => 0,
@@ -355,17 +301,12 @@ impl Batch {
     }
 
     fn ask(&mut self, asked: &Asked, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>>) {
-        if news.as_ref().is_some_and(|news| news.afresh) {
+        if news.as_ref().is_some_and(News::is_afresh) {
             self.events.push(asked.started());
         }
         let before = self.events.len();
         let tail = news.as_ref().and_then(|news| asked.news(news.messages(), &mut self.events));
-        if let Some(News { bytes: Kept::Whole(mut room), .. }) = news
-            && room.capacity() <= ROOM
-        {
-            room.clear();
-            self.rooms.push(room);
-        }
+        self.rooms.extend(news.and_then(News::into_room));
         let question = asked.question(tail);
         match verdict {
             // What the request tells counts for the verdict on it.

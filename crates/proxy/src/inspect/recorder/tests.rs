@@ -9,6 +9,7 @@ use belay_core::event::Author;
 
 use super::*;
 use crate::inspect::api::Api;
+use crate::inspect::conversation::Fresh;
 use crate::inspect::identity::{Told, Who};
 use crate::inspect::{Inspector, Letterhead, now};
 use crate::judge::{Later, Standing};
