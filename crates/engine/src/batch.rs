@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use belay_core::effect::Spent;
 use belay_core::session::SESSION_FORMAT;
-use belay_core::{Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Time, Verdict};
+use belay_core::{
+    Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, State, Time, Verdict, json,
+};
 use belay_store::session::{Card, Change};
 use belay_store::{Durability, Head, NewEvent, Result, Snapshot, Store, StoreError, Stored, Transaction};
 use foldhash::HashMap;
-use serde::Serialize;
 
 use crate::cache::{Cache, Held};
 use crate::load::{self, Lookup};
@@ -232,9 +233,9 @@ impl Desk<'_> {
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(Answer { decision: Decision::default(), seq: None });
         }
-        let json = to_json(event, &mut self.json)?;
+        json::write(event, &mut self.json).map_err(|e| StoreError::Database(e.to_string()))?;
         let seq = w.held.version + 1;
-        let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json };
+        let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &self.json };
         if !transaction.append(w.held.id, &new)? {
             return Ok(Answer { decision: again(&w.held.session, event), seq: None });
         }
@@ -264,8 +265,7 @@ impl Desk<'_> {
         held.listed = listed.unwrap_or(held.listed);
         let enough = if listed.is_some() { SNAPSHOT_EVERY } else { SNAPSHOT_AT_LEAST_EVERY };
         if state.is_some() || held.version - held.snapshot >= enough {
-            let mut data = String::new();
-            to_json(session, &mut data)?;
+            let data = serde_json::to_string(session).map_err(|e| StoreError::Database(e.to_string()))?;
             let rules = w.rules.unwrap_or_default();
             let snapshot = Snapshot { seq: held.version, format: SESSION_FORMAT, rules, data };
             transaction.snapshot(held.id, &snapshot)?;
@@ -274,11 +274,6 @@ impl Desk<'_> {
         }
         Ok(())
     }
-}
-
-fn to_json<'j>(value: &impl Serialize, json: &'j mut String) -> Result<&'j str> {
-    belay_core::json::write(value, json).map_err(|e| StoreError::Database(e.to_string()))?;
-    Ok(json)
 }
 
 /// The answer to an event seen before: a question asked twice is answered alike.

@@ -159,13 +159,10 @@ impl Reader {
     /// Takes all of the body at once.
     pub(crate) fn feed_all(&mut self, bytes: Vec<u8>) {
         match (&mut self.form, &self.decoded) {
-            (Form::Plain(body), Decoded::Plain) if body.is_empty() && bytes.len() <= KEPT_BODY => {
-                if self.charge.set(bytes.len()) {
-                    *body = bytes;
-                } else {
-                    self.form = Form::Blind;
-                    self.charge.set(0);
-                }
+            (Form::Plain(body), Decoded::Plain)
+                if body.is_empty() && bytes.len() <= KEPT_BODY && self.charge.set(bytes.len()) =>
+            {
+                *body = bytes;
             }
             _ => self.feed(&bytes),
         }

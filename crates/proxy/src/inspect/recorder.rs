@@ -202,7 +202,9 @@ fn run(shared: &Shared, judge: &dyn Judge) {
                 batch.events.reserve(BATCH.min(4 + 4 * notes.len()));
             }
             // A fault of ours over one request must not be the end of all recording.
+            let before = batch.events.len();
             if catch_unwind(AssertUnwindSafe(|| batch.add(note))).is_err() {
+                batch.events.truncate(before);
                 tracing::error!("what passed could not be read and is not recorded; please report this");
             }
             if batch.events.len() >= BATCH {

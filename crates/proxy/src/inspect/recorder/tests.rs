@@ -14,10 +14,11 @@ use crate::inspect::identity::{Told, Who};
 use crate::inspect::{Inspector, Letterhead, now};
 use crate::judge::{Later, Standing};
 
-/// Takes nothing in before it is told to, and counts questions.
+/// Takes nothing in before it is told to, and counts questions and all events.
 struct Slow {
     told: Mutex<Receiver<()>>,
     questions: Mutex<usize>,
+    events: Mutex<usize>,
 }
 
 impl Judge for Slow {
@@ -30,6 +31,7 @@ impl Judge for Slow {
         let _ = self.told.lock().unwrap().recv();
         *self.questions.lock().unwrap() +=
             events.iter().filter(|event| matches!(event.body, Body::ModelAsked(_))).count();
+        *self.events.lock().unwrap() += events.len();
         events.iter().map(|_| Verdict::Go).collect()
     }
 
@@ -57,7 +59,7 @@ impl Head for Opencode {
 #[tokio::test]
 async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost() {
     let (tell, told) = channel();
-    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default() });
+    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default(), events: Mutex::default() });
     let inspector = Arc::new(Inspector::new(Arc::<Slow>::clone(&judge), None).unwrap());
     let letterhead = Arc::new(Letterhead::read("POST", &Opencode, None).unwrap());
     let ask = |n: usize| {
@@ -125,16 +127,17 @@ fn asked(request: &str) -> Arc<Asked> {
 #[test]
 fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
     let (tell, told) = channel();
-    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default() });
+    let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default(), events: Mutex::default() });
     drop(tell);
     let recorder = Recorder::start(Arc::<Slow>::clone(&judge)).unwrap();
     for said in ["trouble", "no trouble"] {
-        let body = format!(r#"{{"role":"user","content":"{said}"}}"#);
+        let body = format!(r#"{{"role":"user","content":[{{"text":"before"}},{{"text":"{said}"}}]}}"#);
         let news = News::of(body.as_bytes().into(), vec![Fresh { place: 0, range: 0..body.len() }], false);
         recorder.note(Note::Asked { asked: asked(said), news: Some(news), verdict: None });
     }
     recorder.settle(Duration::from_secs(30));
     assert_eq!(*judge.questions.lock().unwrap(), 1, "the other one is recorded");
+    assert_eq!(*judge.events.lock().unwrap(), 3, "and half of a request is not");
 }
 
 /// Falls over the first thing it hears, and stops whoever asks later.
