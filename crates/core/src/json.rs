@@ -141,7 +141,7 @@ impl<'a> Serializer for Writer<'a> {
     type Ok = ();
     type Error = Unusual;
     type SerializeSeq = Inside<'a>;
-    type SerializeTuple = Inside<'a>;
+    type SerializeTuple = Impossible<(), Unusual>;
     type SerializeTupleStruct = Impossible<(), Unusual>;
     type SerializeTupleVariant = Impossible<(), Unusual>;
     type SerializeMap = Inside<'a>;
@@ -179,10 +179,6 @@ impl<'a> Serializer for Writer<'a> {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Inside<'a>, Unusual> {
-        Ok(self.open('[', ']'))
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Inside<'a>, Unusual> {
         Ok(self.open('[', ']'))
     }
 
@@ -228,6 +224,10 @@ impl<'a> Serializer for Writer<'a> {
         Err(Unusual)
     }
 
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Unusual> {
+        Err(Unusual)
+    }
+
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Unusual> {
         Err(Unusual)
     }
@@ -265,19 +265,6 @@ impl ser::SerializeSeq for Inside<'_> {
     fn end(self) -> Result<(), Unusual> {
         self.close();
         Ok(())
-    }
-}
-
-impl ser::SerializeTuple for Inside<'_> {
-    type Ok = ();
-    type Error = Unusual;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unusual> {
-        ser::SerializeSeq::serialize_element(self, value)
-    }
-
-    fn end(self) -> Result<(), Unusual> {
-        ser::SerializeSeq::end(self)
     }
 }
 

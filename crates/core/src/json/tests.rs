@@ -54,7 +54,8 @@ fn the_shapes_of_events_are_not_left_to_another() {
     struct Shape<'a> {
         word: Word,
         none: Option<u8>,
-        some: Option<(i32, bool)>,
+        some: Option<i32>,
+        is: bool,
         list: Vec<&'a str>,
         #[serde(flatten)]
         rest: BTreeMap<&'a str, u64>,
@@ -62,20 +63,22 @@ fn the_shapes_of_events_are_not_left_to_another() {
     let shape = Shape {
         word: Word::FromHere,
         none: None,
-        some: Some((-1, true)),
+        some: Some(-1),
+        is: true,
         list: vec!["a\"b", ""],
         rest: BTreeMap::from([("x", u64::MAX)]),
     };
     assert!(is_quick(&shape));
-    let json = r#"{"word":"from_here","none":null,"some":[-1,true],"list":["a\"b",""],"x":18446744073709551615}"#;
+    let json = r#"{"word":"from_here","none":null,"some":-1,"is":true,"list":["a\"b",""],"x":18446744073709551615}"#;
     assert_eq!(written(&shape), json);
 }
 
 #[test]
 fn what_is_unusual_is_written_all_the_same() {
     let by_number = BTreeMap::from([(1, 2.5), (2, 0.5)]);
-    assert!(!is_quick(&by_number));
+    assert!(!is_quick(&by_number) && !is_quick(&("a", 1)));
     assert_eq!(written(&by_number), r#"{"1":2.5,"2":0.5}"#);
+    assert_eq!(written(&("a", 1)), r#"["a",1]"#);
     let refused = BTreeMap::from([(vec![1], 2)]);
     assert!(write(&refused, &mut String::new()).is_err());
 }
