@@ -144,14 +144,13 @@ impl Engine {
             refused.push(self.admit(event, now).err());
             matches!(refused.last(), Some(None))
         });
+        let mut all = Vec::with_capacity(refused.len());
         let mut answers = self.take_in(events).into_iter();
-        refused
-            .into_iter()
-            .filter_map(|error| match error {
-                Some(error) => Some(Err(error)),
-                None => answers.next().map(Ok),
-            })
-            .collect()
+        all.extend(refused.into_iter().filter_map(|error| match error {
+            Some(error) => Some(Err(error)),
+            None => answers.next().map(Ok),
+        }));
+        all
     }
 
     /// A person's decision about a session, as an event like any other.

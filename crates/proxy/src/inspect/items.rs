@@ -8,7 +8,7 @@ mod responses;
 use std::borrow::Cow;
 
 use super::api::Api;
-use super::scan::{elements, pick, string};
+use super::scan::{picks, string};
 
 /// One thing a message tells.
 #[derive(Debug)]
@@ -67,8 +67,7 @@ impl<'a> Content<'a> {
         if let Some(text) = string(self.0) {
             each(text);
         } else {
-            let text = |part| pick(part, ["text"]).and_then(|[text]| string(text));
-            elements(self.0).filter_map(text).for_each(each);
+            picks(self.0, ["text"]).filter_map(|[text]| string(text)).for_each(each);
         }
     }
 

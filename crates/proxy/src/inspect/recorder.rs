@@ -31,8 +31,11 @@ const MANY: usize = 8 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Most bytes of notes that wait. Beyond that they are dropped and counted: the agent goes on.
 const MOST: usize = 64 * 1024 * 1024;
-/// Most notes taken and most events handed over at once.
+/// Most notes taken at once.
 const BATCH: usize = 256;
+/// Most events handed over at once. What comes in while notes are collected should fit: to hand it over in two pieces is to
+/// write the hot pages of the store twice.
+const EVENTS: usize = 4 * BATCH;
 /// Most rooms that are kept for bodies to come.
 const ROOMS: usize = 128;
 
@@ -199,7 +202,7 @@ fn run(shared: &Shared, judge: &dyn Judge) {
         while let Some(note) = notes.next() {
             if batch.events.is_empty() {
                 // Most notes make a few events, which are large: room that grows by and by would have them copied again.
-                batch.events.reserve(BATCH.min(4 + 4 * notes.len()));
+                batch.events.reserve(EVENTS.min(4 + 4 * notes.len()));
             }
             // A fault of ours over one request must not be the end of all recording.
             let before = batch.events.len();
@@ -207,7 +210,7 @@ fn run(shared: &Shared, judge: &dyn Judge) {
                 batch.events.truncate(before);
                 tracing::error!("what passed could not be read and is not recorded; please report this");
             }
-            if batch.events.len() >= BATCH {
+            if batch.events.len() >= EVENTS {
                 batch.hand_over(judge);
             }
         }

@@ -64,15 +64,32 @@ impl<'a> Scan<'a> {
         (self.at > start).then_some(start..self.at)
     }
 
+    /// Steps over a string. Names and most values end within eight bytes.
+    #[inline]
     fn skip_string(&mut self) -> Option<()> {
         self.at += 1;
+        if let Some(eight) = self.text.get(self.at..).and_then(<[u8]>::first_chunk)
+            && let Some(quote) = quote_in(eight)
+            && (quote == 0 || eight[quote - 1] != b'\\')
+        {
+            self.at += quote + 1;
+            return Some(());
+        }
+        self.skip_long_string()
+    }
+
+    /// Steps over what is left of a string. Apart, so that short ones need no room for what this needs.
+    #[inline(never)]
+    fn skip_long_string(&mut self) -> Option<()> {
         loop {
-            self.at += quote(self.text.get(self.at..)?)?;
-            if self.text[self.at] == b'"' {
-                self.at += 1;
+            let rest = self.text.get(self.at..)?;
+            let quote = quote(rest)?;
+            self.at += quote + 1;
+            // Behind an odd number of backslashes it is part of the string.
+            let backslashes = rest[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+            if backslashes.is_multiple_of(2) {
                 return Some(());
             }
-            self.at += 2;
         }
     }
 
@@ -113,6 +130,21 @@ impl<'a> Scan<'a> {
         self.eat(b':').then_some(name)
     }
 
+    /// See [`pick`]. It stops before the closing brace.
+    fn pick<const N: usize>(&mut self, names: [&str; N]) -> Option<[&'a [u8]; N]> {
+        if !self.eat(b'{') {
+            return None;
+        }
+        let mut picked = [&[][..]; N];
+        while let Some(found) = self.field() {
+            let value = &self.text[self.skip()?];
+            if let Some(at) = names.iter().position(|name| name.as_bytes() == found) {
+                picked[at] = if value == b"null" { &[] } else { value };
+            }
+        }
+        Some(picked)
+    }
+
     /// Whether another element of an array comes; call it after the bracket and after each value.
     pub(crate) fn element(&mut self) -> bool {
         self.eat(b',');
@@ -120,25 +152,27 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Where the next quote or backslash is. Most strings are short: the quick search takes longer to begin than to look at
-/// them eight bytes at a time.
+/// Where the next quote is. Most strings are short: the quick search takes longer to begin than to look at them eight
+/// bytes at a time.
 fn quote(text: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
     const SHORT: usize = 4;
     for (at, eight) in text.as_chunks::<8>().0.iter().take(SHORT).enumerate() {
-        let eight = u64::from_le_bytes(*eight);
-        // Of the bits that are set, the lowest belongs to a byte that is the same: a borrow only spoils those above.
-        let same = |byte: u8| {
-            let differ = eight ^ (ONES * u64::from(byte));
-            differ.wrapping_sub(ONES) & !differ & (ONES << 7)
-        };
-        let found = same(b'"') | same(b'\\');
-        if found != 0 {
-            return Some(at * 8 + (found.trailing_zeros() / 8) as usize);
+        if let Some(found) = quote_in(eight) {
+            return Some(at * 8 + found);
         }
     }
     let seen = (text.len() / 8).min(SHORT) * 8;
-    memchr::memchr2(b'"', b'\\', &text[seen..]).map(|at| seen + at)
+    memchr::memchr(b'"', &text[seen..]).map(|at| seen + at)
+}
+
+/// Where the first quote is among eight bytes.
+#[inline]
+fn quote_in(eight: &[u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let differ = u64::from_le_bytes(*eight) ^ (ONES * u64::from(b'"'));
+    // Of the bits that are set, the lowest belongs to a quote: a borrow only spoils those above.
+    let found = differ.wrapping_sub(ONES) & !differ & (ONES << 7);
+    (found != 0).then_some((found.trailing_zeros() / 8) as usize)
 }
 
 /// Reads JSON. That it is UTF-8 is found out once, which is quicker than for each string in it; where it is not, what is
@@ -200,25 +234,24 @@ fn unescaped(text: &str) -> Option<String> {
 
 /// The raw values of some fields of an object, empty where they are missing or `null`; `None` when it is no object.
 pub(crate) fn pick<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Option<[&'a [u8]; N]> {
-    let mut scan = Scan::new(object, 0);
-    if !scan.eat(b'{') {
-        return None;
-    }
-    let mut picked = [&[][..]; N];
-    while let Some(found) = scan.field() {
-        let value = &object[scan.skip()?];
-        if let Some(at) = names.iter().position(|name| name.as_bytes() == found) {
-            picked[at] = if value == b"null" { &[] } else { value };
-        }
-    }
-    Some(picked)
+    Scan::new(object, 0).pick(names)
 }
 
-/// The raw elements of an array; none when it is no array.
-pub(crate) fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// What [`pick`] finds in each object of an array, without having to know before where they end; what else is in the
+/// array is passed over.
+pub(crate) fn picks<'a, const N: usize>(array: &'a [u8], names: [&str; N]) -> impl Iterator<Item = [&'a [u8]; N]> {
     let mut scan = Scan::new(array, 0);
     let is_array = scan.eat(b'[');
-    std::iter::from_fn(move || (is_array && scan.element()).then(|| scan.skip()).flatten().map(|value| &array[value]))
+    std::iter::from_fn(move || {
+        while is_array && scan.element() {
+            if scan.peek() == Some(b'{') {
+                let picked = scan.pick(names)?;
+                return scan.eat(b'}').then_some(picked);
+            }
+            scan.skip()?;
+        }
+        None
+    })
 }
 
 /// The raw value of a field of a small object.

@@ -4,7 +4,7 @@ use belay_core::event::Usage;
 use serde_json::{Value, json};
 
 use super::{Answered, Failure, Input};
-use crate::inspect::scan::{elements, number, pick, string};
+use crate::inspect::scan::{number, pick, picks, string};
 use crate::sse::SseEvent;
 
 /// Most calls of one answer that are told apart; nobody asks for as many.
@@ -35,22 +35,21 @@ pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
         let input = input.saturating_sub(cache_read);
         answered.usage = Some(Usage { input, output, cache_read, cache_write: 0 });
         // In dollars; OpenRouter tells.
-        let cost: Option<f64> = serde_json::from_slice(cost).ok();
+        let cost = str::from_utf8(cost).ok().and_then(|cost| cost.parse::<f64>().ok());
         answered.cost_micros = cost.filter(|cost| (0.0..1e9).contains(cost)).map(|cost| (cost * 1e6).round() as u64);
     }
-    elements(choices).for_each(|choice| read_choice(choice, answered));
+    let names = ["index", "delta", "message", "finish_reason"];
+    picks(choices, names).for_each(|choice| read_choice(choice, answered));
 }
 
-fn read_choice(choice: &[u8], answered: &mut Answered) {
-    let names = ["index", "delta", "message", "finish_reason"];
-    let Some([index, delta, message, finished]) = pick(choice, names) else { return };
+fn read_choice([index, delta, message, finished]: [&[u8]; 4], answered: &mut Answered) {
     answered.voices.turn_to(number(index).unwrap_or(0));
     // A thought has either of two names, and is a text, usually.
     let names = ["content", "tool_calls", "reasoning_content", "reasoning"];
     if let Some([content, calls, thought, reasoning]) = pick(delta, names).or_else(|| pick(message, names)) {
         answered.think(&string(thought).or_else(|| string(reasoning)).unwrap_or_default());
         answered.say(&string(content).unwrap_or_default());
-        elements(calls).for_each(|call| read_call(call, answered));
+        picks(calls, ["index", "id", "function", "custom"]).for_each(|call| read_call(call, answered));
     }
     // Some servers say that nothing ends here.
     let finished = string(finished).filter(|reason| !reason.is_empty());
@@ -97,10 +96,9 @@ fn place_of(calls: &[CallSoFar], index: Option<u64>, id: &str) -> Option<usize> 
 }
 
 /// Only the next call, or the end of the answer, shows that a call is complete; its JSON does so before.
-fn read_call(call: &[u8], answered: &mut Answered) {
+fn read_call([index, id, function, custom]: [&[u8]; 4], answered: &mut Answered) {
     // Not every server tells the index. Most send the id with the first piece of a call, some with every piece, and some
     // an empty one. A custom tool takes words instead of JSON.
-    let Some([index, id, function, custom]) = pick(call, ["index", "id", "function", "custom"]) else { return };
     let (index, custom) = (number(index), pick(custom, ["input"]));
     let words = custom.is_some();
     let [piece] = custom.or_else(|| pick(function, ["arguments"])).unwrap_or_default();

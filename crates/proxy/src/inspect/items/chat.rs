@@ -1,7 +1,7 @@
 //! Chat Completions.
 
 use super::{Content, Input, Item};
-use crate::inspect::scan::{elements, pick, string};
+use crate::inspect::scan::{pick, picks, string};
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
     let names = ["role", "content", "tool_calls", "tool_call_id"];
@@ -13,14 +13,13 @@ pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> boo
             let (call, text) = (string(call).unwrap_or_default(), Content(content).joined());
             each(Item::Result { call, text, failed: false });
         }
-        "assistant" => elements(calls).filter_map(read_call).for_each(each),
+        "assistant" => picks(calls, ["id", "function", "custom"]).filter_map(read_call).for_each(each),
         _ => {}
     }
     true
 }
 
-fn read_call(call: &[u8]) -> Option<Item<'_>> {
-    let [id, function, custom] = pick(call, ["id", "function", "custom"])?;
+fn read_call<'a>([id, function, custom]: [&'a [u8]; 3]) -> Option<Item<'a>> {
     let [name, input] = pick(function, ["name", "arguments"]).or_else(|| pick(custom, ["name", "input"]))?;
     let input = Input::Text(string(input).unwrap_or_default());
     Some(Item::Call { id: string(id).unwrap_or_default(), name: string(name)?, input })

@@ -1,17 +1,17 @@
 //! Gemini's generateContent.
 
 use super::{Input, Item};
-use crate::inspect::scan::{elements, pick, string};
+use crate::inspect::scan::{pick, picks, string};
 
 pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
     let Some([role, parts]) = pick(message, ["role", "parts"]) else { return false };
     let user = role != b"\"model\"";
-    elements(parts).filter_map(|part| read_part(part, user)).for_each(each);
+    let names = ["text", "functionCall", "functionResponse"];
+    picks(parts, names).filter_map(|part| read_part(part, user)).for_each(each);
     true
 }
 
-fn read_part(part: &[u8], user: bool) -> Option<Item<'_>> {
-    let [text, call, response] = pick(part, ["text", "functionCall", "functionResponse"])?;
+fn read_part<'a>([text, call, response]: [&'a [u8]; 3], user: bool) -> Option<Item<'a>> {
     if let Some([id, name, args]) = pick(call, ["id", "name", "args"]) {
         return Some(Item::Call { id: string(id).unwrap_or_default(), name: string(name)?, input: Input::of(args) });
     }

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 
@@ -15,12 +15,22 @@ proptest! {
     #[test]
     fn the_next_quote_is_found_wherever_it_stands(before in 0..70_usize, rest in r#"["\\\u{a2}\u{dc}!#\[\]a]{0,12}"#) {
         let text = format!("{}{rest}", "x".repeat(before));
-        prop_assert_eq!(quote(text.as_bytes()), text.find(['"', '\\']));
+        prop_assert_eq!(quote(text.as_bytes()), text.find('"'));
+    }
+
+    #[test]
+    fn a_string_ends_where_serde_json_says_it_ends(text in r#"[a"\\é\n]{0,40}"#, after in r#"["\\,}a]{0,12}"#) {
+        let raw = json!(text).to_string();
+        let whole = format!("{raw}{after}");
+        prop_assert_eq!(Scan::new(whole.as_bytes(), 0).skip(), Some(0..raw.len()), "{}", whole);
+        for half in 1..raw.len() {
+            prop_assert_eq!(Scan::new(&raw.as_bytes()[..half], 0).skip(), None, "{} of {}", half, raw);
+        }
     }
 
     #[test]
     fn whatever_comes_is_read_or_refused(bytes in prop::collection::vec(prop::sample::select(br#"{}[]":,\ a7"#.to_vec()), 0..40)) {
-        let _ = (string(&bytes), pick(&bytes, ["a", ""]), elements(&bytes).count(), field_of(&bytes, "a"));
+        let _ = (string(&bytes), pick(&bytes, ["a", ""]), picks(&bytes, ["a"]).count(), field_of(&bytes, "a"));
     }
 }
 
@@ -41,10 +51,12 @@ fn fields_are_picked_in_whatever_order_they_come() {
 }
 
 #[test]
-fn elements_are_told_one_by_one() {
-    let list = |text: &str| -> Vec<Value> {
-        elements(text.as_bytes()).map(|raw| serde_json::from_slice(raw).unwrap()).collect()
-    };
-    assert_eq!(list(r#" [1, "a]", {"b": [2]}, []] "#), [json!(1), json!("a]"), json!({"b": [2]}), json!([])]);
-    assert!(list("[]").is_empty() && list("{}").is_empty() && list("").is_empty());
+fn objects_of_a_list_are_picked_one_by_one() {
+    let list = |text: &'static str| picks(text.as_bytes(), ["a", "b"]).collect::<Vec<_>>();
+    let text = r#" [1, {"a": "}]"}, "{", {"c": {"a": 2}}, [{"a": 3}], null , {"b" :[4],"a":null}] "#;
+    assert_eq!(list(text), [[&b"\"}]\""[..], b""], [b"", b""], [b"", b"[4]"]]);
+    for nothing in ["[]", "{}", "", "[", r#"{"a": 1}"#, r#"[{"a": 1"#, r#"[{"a" 1}]"#] {
+        assert!(list(nothing).is_empty(), "{nothing}");
+    }
+    assert_eq!(list(r#"[{"a": 1}, {"a": "half"#), [[&b"1"[..], b""]]);
 }
