@@ -82,9 +82,10 @@ fn string(text: &str, out: &mut String) {
     out.push('"');
 }
 
+#[inline(never)]
 fn escaped(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..b' ')) {
+    while let Some(at) = first_suspicious(rest.as_bytes()) {
         out.push_str(&rest[..at]);
         match rest.as_bytes()[at] {
             b'"' => out.push_str("\\\""),
@@ -104,6 +105,13 @@ fn escaped(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
+/// Where the first byte is that has to be escaped.
+fn first_suspicious(bytes: &[u8]) -> Option<usize> {
+    let plain = bytes.as_chunks::<16>().0.iter().take_while(|block| !suspicious(block)).count() * 16;
+    let found = bytes[plain..].iter().position(|byte| suspicious(&[*byte]));
+    found.map(|at| plain + at)
+}
+
 /// Whether all of it can stand in a string as it is.
 fn is_plain(bytes: &[u8]) -> bool {
     // The last block may have a part of the one before in it.
@@ -116,7 +124,7 @@ fn is_plain(bytes: &[u8]) -> bool {
     } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         !(suspicious(first) | suspicious(last))
     } else {
-        !bytes.iter().any(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))
+        !bytes.iter().any(|byte| suspicious(&[*byte]))
     }
 }
 
