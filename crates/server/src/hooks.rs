@@ -16,7 +16,7 @@ struct Rope<'a>(&'a Shared);
 
 impl Watch for Rope<'_> {
     fn observe(&mut self, events: Vec<Event>) -> Vec<Observation> {
-        let answers = self.0.observe(events).into_iter();
+        let answers = self.0.writer.observe(events).into_iter();
         answers.map(|answer| watch::observation(answer.map_err(|error| error.to_string()))).collect()
     }
 

@@ -131,7 +131,7 @@ impl Ticks {
         }
         self.told = told;
         drop(store);
-        for answer in shared.observe(due) {
+        for answer in shared.writer.observe(due) {
             if let Err(error) = answer {
                 tracing::warn!(%error, "a session could not be told that time passes");
             }

@@ -156,7 +156,7 @@ fn take_in(shared: &Shared, read: Vec<Result<Event, Refusal>>) -> Vec<EventAnswe
     let mut good = Vec::with_capacity(read.len());
     let refused: Vec<Option<Refusal>> =
         read.into_iter().map(|event| event.map(|event| good.push(canonical(event))).err()).collect();
-    let mut written = shared.observe(good).into_iter();
+    let mut written = shared.writer.observe(good).into_iter();
     refused
         .into_iter()
         .map(|refused| match refused {
@@ -185,10 +185,10 @@ pub(crate) fn decide(shared: &Shared, ask: &Decide) -> Result<Taken, Refusal> {
         let decided = engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref())?;
         // Noted before the next decision can be made: the last one stands.
         shared.standings.note(&ask.session, false, &decided.decision);
+        shared.purses.look_into(&ask.session, Touched::default(), engine);
         Ok(decided)
     });
     let decided = decided.map_err(|error: EngineError| refusal(error.into()))?;
-    shared.look_into_purse(&ask.session, Touched::default());
     Ok(Taken::from(decided))
 }
 

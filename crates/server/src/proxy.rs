@@ -84,7 +84,7 @@ impl Judge for Referee {
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         let asked: Vec<bool> = events.iter().map(|event| matches!(&event.body, Body::ModelAsked(_))).collect();
-        let answers = self.0.observe(events);
+        let answers = self.0.writer.observe(events);
         settle(&self.0);
         let answers = answers.into_iter().zip(asked);
         answers

@@ -1,17 +1,22 @@
 //! What sessions with a budget may still spend, in memory, for those who cannot wait for the store.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use belay_core::SessionKey;
 use belay_core::prices::Tariff;
 use belay_core::session::Budget;
+use belay_core::{Body, Event, SessionKey};
+use belay_engine::Engine;
 use belay_proxy::Allowance;
+use belay_store::{Durability, Store};
 
 /// Most purses that are kept; the one that nobody has touched for longest makes room. Of a session without one it is
 /// asked again what is left.
 const MOST: usize = 4096;
+
+/// The setting that says that some budget is shared.
+const SHARING: &str = "budgets.shared";
 
 /// What is left of the budgets of sessions that have one. Few do, unless a budget is shared.
 ///
@@ -57,22 +62,72 @@ impl Purses {
     }
 
     /// Whether any budget is shared.
-    pub(crate) fn is_sharing(&self) -> bool {
+    fn is_sharing(&self) -> bool {
         self.sharing.load(Ordering::Acquire)
     }
 
+    /// Whose purses some events touch. To be asked before they are committed: what others spend meanwhile may not be
+    /// known to those who are told now.
+    pub(crate) fn touched_by(&self, events: &[Event]) -> BTreeMap<SessionKey, Touched> {
+        let mut touched: BTreeMap<SessionKey, Touched> = BTreeMap::new();
+        let (sharing, known) = (self.is_sharing(), self.spendings());
+        for event in events {
+            let touch = match &event.body {
+                Body::ModelAnswered(_) | Body::Learned(_) => Touched { paid: true, told: None },
+                Body::Operator(_) => Touched::default(),
+                // Who asks is told what the others have spent.
+                Body::ModelAsked(ask) if sharing && !ask.auxiliary => Touched { paid: false, told: Some(known) },
+                // Its first answer, or its first since we began, may use up what is left.
+                Body::ModelAsked(_) if !self.knows(&event.session) => Touched::default(),
+                _ => continue,
+            };
+            match touched.get_mut(&event.session) {
+                Some(all) => *all = Touched { paid: all.paid || touch.paid, told: touch.told.or(all.told) },
+                None => {
+                    touched.insert(event.session.clone(), touch);
+                }
+            }
+        }
+        touched
+    }
+
+    /// They are committed.
+    pub(crate) fn settle(&self, touched: &BTreeMap<SessionKey, Touched>, engine: &mut Engine) {
+        self.spent(touched.values().filter(|touched| touched.paid).count());
+        for (session, touched) in touched {
+            self.look_into(session, *touched, engine);
+        }
+    }
+
+    /// A session has spent something, or may spend more.
+    pub(crate) fn look_into(&self, session: &SessionKey, touched: Touched, engine: &mut Engine) {
+        let (left, shared) = engine.left(session);
+        if shared && !self.is_sharing() {
+            remember_sharing(engine);
+        }
+        self.note(session, left, shared, touched);
+    }
+
+    /// As the store has it.
+    pub(crate) fn recall(&self, store: &dyn Store) -> belay_store::Result<()> {
+        if store.setting(SHARING)?.is_some() {
+            self.share();
+        }
+        Ok(())
+    }
+
     /// So many sessions have spent something, each once.
-    pub(crate) fn spent(&self, sessions: usize) {
+    fn spent(&self, sessions: usize) {
         self.spendings.fetch_add(sessions as u64, Ordering::AcqRel);
     }
 
     /// How often anybody has spent something so far.
-    pub(crate) fn spendings(&self) -> u64 {
+    fn spendings(&self) -> u64 {
         self.spendings.load(Ordering::Acquire)
     }
 
     /// So much is left to a session, and whether others spend from the same.
-    pub(crate) fn note(&self, session: &SessionKey, left: Budget, shared: bool, touched: Touched) {
+    fn note(&self, session: &SessionKey, left: Budget, shared: bool, touched: Touched) {
         if shared {
             self.share();
         }
@@ -99,7 +154,7 @@ impl Purses {
     }
 
     /// Whether it is known what is left to a session; where there is no limit, it need not be.
-    pub(crate) fn knows(&self, session: &SessionKey) -> bool {
+    fn knows(&self, session: &SessionKey) -> bool {
         self.count.load(Ordering::Acquire) > 0
             && self.sessions.read().unwrap_or_else(PoisonError::into_inner).contains_key(session)
     }
@@ -118,6 +173,19 @@ impl Purses {
             shared,
             outdated: shared && known != self.spendings(),
         }
+    }
+}
+
+/// Some project has a budget that its sessions share. The next resident process cannot know before it meets one of them,
+/// and that one would spend first and ask later.
+fn remember_sharing(engine: &mut Engine) {
+    let Some(store) = engine.store_mut() else { return };
+    let kept = store.begin(Durability::Process).and_then(|mut transaction| {
+        transaction.put_setting(SHARING, Some("yes"))?;
+        transaction.commit()
+    });
+    if let Err(error) = kept {
+        tracing::warn!(%error, "that budgets are shared could not be kept");
     }
 }
 

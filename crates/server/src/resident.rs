@@ -1,6 +1,5 @@
 //! Putting it together: lock, engine, socket, HTTP, housekeeping; and taking it apart in order.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,10 +8,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use belay_config::{Config, Env, PlaceError, Places, Rulesets};
-use belay_core::{Body, Event, SessionKey, Time};
+use belay_core::Time;
 use belay_engine::{Engine, Options};
 use belay_proxy::Relay;
-use belay_store::{Durability, OpenOptions, SqliteStore, Store};
+use belay_store::{OpenOptions, SqliteStore, Store};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::courier;
@@ -23,20 +22,17 @@ use crate::instance::{Claim, Holder, Instance, far_lock};
 use crate::promises::Promises;
 use crate::protocol::{HealthView, PROTOCOL, ServeStatus, counters};
 use crate::proxy::Referee;
-use crate::purses::{Purses, Touched};
+use crate::purses::Purses;
 use crate::readers::Readers;
 use crate::runs::KeptRuns;
 use crate::socket::{Pool, Socket};
 use crate::standings::Standings;
 use crate::stop::Stop;
 use crate::token::Token;
-use crate::writer::{Writer, Written};
+use crate::writer::Writer;
 
 /// How long requests under way may take when we leave.
 const DRAIN: Duration = Duration::from_secs(10);
-
-/// The setting that says that some budget is shared.
-const SHARING: &str = "budgets.shared";
 
 /// What the resident process is told.
 #[derive(Debug)]
@@ -85,7 +81,7 @@ pub(crate) struct Shared {
     /// How sessions stand, for those who cannot wait for the store.
     pub(crate) standings: Arc<Standings>,
     /// What sessions may still spend, likewise.
-    pub(crate) purses: Purses,
+    pub(crate) purses: Arc<Purses>,
     started: Instant,
     started_at: Time,
     socket: PathBuf,
@@ -107,68 +103,10 @@ impl Shared {
         self.active.store(millis, Ordering::Relaxed);
     }
 
-    /// Takes events in; one answer each, after the commit.
-    pub(crate) fn observe(&self, events: Vec<Event>) -> Vec<Written> {
-        let mut touched: BTreeMap<SessionKey, Touched> = BTreeMap::new();
-        let sharing = self.purses.is_sharing();
-        // Before anything is committed: what others spend meanwhile may not be known to those who are told now.
-        let known = self.purses.spendings();
-        for event in &events {
-            let touch = match &event.body {
-                Body::ModelAnswered(_) | Body::Learned(_) => Touched { paid: true, told: None },
-                Body::Operator(_) => Touched::default(),
-                // Who asks is told what the others have spent.
-                Body::ModelAsked(ask) if sharing && !ask.auxiliary => Touched { paid: false, told: Some(known) },
-                // Its first answer, or its first since we began, may use up what is left.
-                Body::ModelAsked(_) if !self.purses.knows(&event.session) => Touched::default(),
-                _ => continue,
-            };
-            match touched.get_mut(&event.session) {
-                Some(all) => *all = Touched { paid: all.paid || touch.paid, told: touch.told.or(all.told) },
-                None => {
-                    touched.insert(event.session.clone(), touch);
-                }
-            }
-        }
-        let answers = self.writer.observe(events);
-        self.purses.spent(touched.values().filter(|touched| touched.paid).count());
-        for (session, touched) in &touched {
-            self.look_into_purse(session, *touched);
-        }
-        answers
-    }
-
     /// What must be known before the first request.
     fn recall(&self, store: &dyn Store) -> belay_store::Result<()> {
-        if store.setting(SHARING)?.is_some() {
-            self.purses.share();
-        }
+        self.purses.recall(store)?;
         self.standings.load(store)
-    }
-
-    /// A session has spent something, or may spend more.
-    pub(crate) fn look_into_purse(&self, session: &SessionKey, touched: Touched) {
-        let (left, shared) = self.writer.with_engine(|engine| engine.left(session));
-        if shared && !self.purses.is_sharing() {
-            self.remember_sharing();
-        }
-        self.purses.note(session, left, shared, touched);
-    }
-
-    /// Some project has a budget that its sessions share. The next resident process cannot know before it meets one of
-    /// them, and that one would spend first and ask later.
-    fn remember_sharing(&self) {
-        let kept = self.writer.with_engine(|engine| match engine.store_mut() {
-            Some(store) => {
-                let mut transaction = store.begin(Durability::Process)?;
-                transaction.put_setting(SHARING, Some("yes"))?;
-                transaction.commit()
-            }
-            None => Ok(()),
-        });
-        if let Err(error) = kept {
-            tracing::warn!(%error, "that budgets are shared could not be kept");
-        }
     }
 
     pub(crate) fn idle_for(&self) -> Duration {
@@ -234,9 +172,9 @@ impl Resident {
         let socket =
             Socket::bind(&socket_path).map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
         let engine = open_engine(&places, &env, flags);
-        let standings = Arc::<Standings>::default();
+        let (standings, purses) = (Arc::<Standings>::default(), Arc::<Purses>::default());
         let shared = Arc::new(Shared {
-            writer: Writer::new(engine, Arc::clone(&standings)),
+            writer: Writer::new(engine, Arc::clone(&standings), Arc::clone(&purses)),
             readers: Readers::new(places.database()),
             stop: Stop::default(),
             token: Token::load_or_make(&places.token())?,
@@ -244,7 +182,7 @@ impl Resident {
             desk: belay_hooks::Desk::default(),
             connections: AtomicUsize::new(0),
             standings,
-            purses: Purses::default(),
+            purses,
             started: Instant::now(),
             started_at: now(),
             socket: socket_path,

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use belay_core::{Body, Event, SessionKey};
 use belay_engine::{Engine, EngineError, Observed};
 
+use crate::purses::Purses;
 use crate::standings::Standings;
 
 /// Events committed together at most.
@@ -46,8 +47,9 @@ pub struct Writer {
     room: Condvar,
     committed: Commits,
     /// Kept right by every answer, before anybody else is let to the engine: whoever asks it after a pause finds the
-    /// session held.
+    /// session held, and after an answer what it has left to spend.
     standings: Arc<Standings>,
+    purses: Arc<Purses>,
 }
 
 #[derive(Debug, Default)]
@@ -115,9 +117,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Writer {
-    pub(crate) fn new(engine: Engine, standings: Arc<Standings>) -> Self {
+    pub(crate) fn new(engine: Engine, standings: Arc<Standings>, purses: Arc<Purses>) -> Self {
         Self {
             standings,
+            purses,
             engine: Mutex::new(engine),
             queue: Mutex::default(),
             room: Condvar::new(),
@@ -170,12 +173,14 @@ impl Writer {
         let (sessions, about) = whom(&events);
         let answers = match catch_unwind(AssertUnwindSafe(|| {
             let mut engine = lock(&self.engine);
+            let touched = self.purses.touched_by(&events);
             let answers = engine.observe_batch(events);
             for ((session, asked), answer) in about.iter().zip(&answers) {
                 if let Ok(observed) = answer {
                     self.standings.note(&sessions[*session], *asked, &observed.decision);
                 }
             }
+            self.purses.settle(&touched, &mut engine);
             answers
         })) {
             Ok(answers) => answers.into_iter().map(|answer| answer.map_err(WriteError::from)).collect(),

@@ -106,7 +106,8 @@ impl Drop for Serve {
     }
 }
 
-/// Waits until the log of a session holds so many events of these kinds, or of any if none is named.
+/// Waits until the log of a session holds so many events of these kinds, or of any if none is named, and the resident
+/// process acts on them.
 pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], at_least: usize) {
     let session = SessionKey::new(agent, session);
     let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
@@ -121,6 +122,8 @@ pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], a
         subscriber.subscribe(&what, count).unwrap();
         assert_eq!(events, at_least, "it left before");
     });
+    // The log can be read a moment before what follows from it is known; who is let to the engine comes after that.
+    client(world).status(false).unwrap();
 }
 
 pub(crate) fn client(world: &World) -> Client {

@@ -162,7 +162,7 @@ async fn post_event(
         for event in &mut events {
             event.session.clone_from(&key);
         }
-        for answer in shared.observe(events) {
+        for answer in shared.writer.observe(events) {
             answer.map_err(ops::refusal)?;
         }
         Ok(shapes::status(&*shared.readers.get()?, &key)?)
@@ -231,7 +231,7 @@ async fn decide(
         let key = key(&*shared.readers.get()?, &id)?;
         if shared.readers.get()?.session(&key)?.is_none() {
             let started = told(&key, Body::SessionStarted(Default::default()));
-            shared.observe(vec![started]).pop().transpose().map_err(ops::refusal)?;
+            shared.writer.observe(vec![started]).pop().transpose().map_err(ops::refusal)?;
         }
         ops::decide(shared, &Decide { session: key.clone(), decision, note, by: None })?;
         Ok(shapes::status(&*shared.readers.get()?, &key)?)

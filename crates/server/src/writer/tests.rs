@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
-use belay_core::event::Note;
-use belay_core::{Body, Excerpt, SessionKey, Source, Time};
+use belay_core::event::{ModelAnswered, Note, Usage};
+use belay_core::{Body, Excerpt, Rules, SessionKey, Source, Time};
 use belay_engine::Options;
 use belay_store::{OpenOptions, SqliteStore};
 
@@ -10,7 +10,7 @@ use super::*;
 
 fn writer(folder: &tempfile::TempDir) -> Writer {
     let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
-    Writer::new(Engine::new(Box::new(store), Options::default()), Arc::default())
+    Writer::new(Engine::new(Box::new(store), Options::default()), Arc::default(), Arc::default())
 }
 
 fn event(session: &str, id: String) -> Event {
@@ -66,6 +66,35 @@ fn more_events_than_the_queue_holds_are_taken_when_nobody_else_waits() {
     let writer = writer(&folder);
     let events = (0..QUEUE + 10).map(|n| event("a", n.to_string())).collect();
     assert!(writer.observe(events).into_iter().all(|answer| answer.is_ok_and(|answer| answer.committed)));
+}
+
+#[test]
+fn whoever_is_let_to_the_engine_finds_the_purses_right() {
+    const ANSWERS: u64 = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
+    let mut rules = Rules::default();
+    rules.budget.session_tokens = 1_000_000;
+    let options = Options { rules: Box::new(Arc::new(rules)), ..Options::default() };
+    let purses = Arc::<Purses>::default();
+    let writer = Writer::new(Engine::new(Box::new(store), options), Arc::default(), Arc::clone(&purses));
+    let session = SessionKey::new("codex", "s");
+    let left = || writer.with_engine(|engine| (engine.left(&session).0.tokens, purses.of(&session, None).tokens));
+    std::thread::scope(|scope| {
+        let spender = scope.spawn(|| {
+            for n in 0..ANSWERS {
+                let usage = Some(Usage { input: 10, ..Usage::default() });
+                let body = Body::ModelAnswered(ModelAnswered { usage, ..ModelAnswered::default() });
+                let at = Time::from_millis(1);
+                writer.observe(vec![Event::new(n.to_string(), session.clone(), Source::Proxy, at, body)]);
+            }
+        });
+        while !spender.is_finished() {
+            let (stored, known) = left();
+            assert_eq!(known, stored);
+        }
+    });
+    assert_eq!(left(), (Some(1_000_000 - 10 * ANSWERS), Some(1_000_000 - 10 * ANSWERS)));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn play(shared: &Shared) -> Result<SessionKey, ApiError> {
         let failed = "FAIL payments/refund.test.js\n  Expected 200, received 500\n1 failing";
         let returned = ToolReturned::new(None, Some(Status::Error), Some(1), failed);
         let round = [Body::ToolCalled(called), Body::ToolReturned(returned)].map(|body| told(&key, body));
-        for answer in shared.observe(round.to_vec()) {
+        for answer in shared.writer.observe(round.to_vec()) {
             answer.map_err(ops::refusal)?;
         }
     }
