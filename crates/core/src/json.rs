@@ -82,6 +82,7 @@ fn string(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// Apart from the rest, as few strings need it.
 #[inline(never)]
 fn escaped(text: &str, out: &mut String) {
     let mut rest = text;
