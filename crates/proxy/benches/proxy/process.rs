@@ -37,11 +37,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        for pid in family(self.0.id()).into_iter().skip(1) {
-            let _ = Command::new("kill").arg(pid.to_string()).stderr(Stdio::null()).status();
-        }
+        // First who would start them again: nginx replaces a worker that is gone.
+        let family = family(self.0.id());
         let _ = self.0.kill();
         let _ = self.0.wait();
+        for pid in family.into_iter().skip(1) {
+            let _ = Command::new("kill").arg(pid.to_string()).stderr(Stdio::null()).status();
+        }
     }
 }
 
