@@ -16,7 +16,7 @@ use belay_engine::{Engine, EngineError, Observed};
 use crate::purses::Purses;
 use crate::standings::Standings;
 
-/// Events committed together at most.
+/// Most events of several callers that are committed together; those of one caller always are.
 const BATCH: usize = 256;
 
 /// Events that may wait in the queue.
