@@ -4,7 +4,7 @@
 //! mark or dropped: ids, times, the paths of the bench, the port of the model, and the records agents keep of hooks.
 //! Everything else must be equal.
 
-mod normal;
+mod normalize;
 #[cfg(test)]
 mod tests;
 
@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use belay_scripted_model::{Kind, Recorded};
 use serde_json::Value;
 
-use crate::bench::Workbench;
 use crate::transcript::Transcript;
-use normal::Normal;
+use crate::workbench::Workbench;
+use normalize::Normal;
 
 /// A run, reduced to what must not change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Story {
+pub struct NormalizedRun {
     /// The requests that took a turn, in order.
     pub turns: Vec<Value>,
     /// Side traffic; agents send it whenever it suits them, so it is sorted.
@@ -28,7 +28,7 @@ pub struct Story {
     pub transcripts: Vec<BTreeMap<String, Vec<Value>>>,
 }
 
-impl Story {
+impl NormalizedRun {
     pub fn of(bench: &Workbench, requests: &[Recorded], transcripts: &[Transcript]) -> Self {
         let normal = Normal::new(bench.root());
         let (turns, asides): (Vec<_>, Vec<_>) =
@@ -92,13 +92,13 @@ fn excerpt(value: &Value) -> String {
 }
 
 /// Does the conversation in this request hold the words? White space counts as one blank, as agents wrap texts.
-pub fn says(request: &Recorded, words: &str) -> bool {
+pub fn contains(request: &Recorded, words: &str) -> bool {
     holds(&request.json(), &one_blank(words))
 }
 
 /// The first of these requests whose conversation holds the words: the moment the model heard them.
-pub fn first_heard(requests: &[Recorded], words: &str) -> Option<usize> {
-    requests.iter().position(|request| says(request, words))
+pub fn first_seen(requests: &[Recorded], words: &str) -> Option<usize> {
+    requests.iter().position(|request| contains(request, words))
 }
 
 fn holds(value: &Value, words: &str) -> bool {

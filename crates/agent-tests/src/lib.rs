@@ -23,16 +23,16 @@
 //! [`recipe`] holds what is particular to each CLI, as data. [`compare`] tells whether two runs are the same but for
 //! ids, times and the agents' own hook records, and whether a message reached the model.
 
-mod bench;
+pub mod agent_setups;
 pub mod compare;
-mod installed;
-pub mod recipe;
+mod installed_agents;
 mod run;
-pub mod stories;
+pub mod scenarios;
 mod transcript;
+mod workbench;
 
-pub use bench::Workbench;
-pub use installed::{Agent, belay_program, cache_folder};
-pub use recipe::Recipe;
+pub use agent_setups::AgentSetup;
+pub use installed_agents::{Agent, belay_program, cache_folder};
 pub use run::{Finished, Run, Running};
 pub use transcript::Transcript;
+pub use workbench::Workbench;

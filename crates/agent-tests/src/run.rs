@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bench::Workbench;
-use crate::installed::{Agent, search_path};
+use crate::installed_agents::{Agent, search_path};
 use crate::transcript::{self, Transcript};
+use crate::workbench::Workbench;
 
 /// Far above what any run takes, even on a machine busy with builds: reached only when something hangs.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -65,13 +65,13 @@ impl<'a> Run<'a> {
     }
 
     /// A folder to be searched for programs before all others.
-    pub fn path_first(mut self, folder: impl Into<PathBuf>) -> Self {
+    pub fn prepend_path(mut self, folder: impl Into<PathBuf>) -> Self {
         self.path_first.push(folder.into());
         self
     }
 
     /// Starts the CLI by another program, which gets these arguments, then the CLI and the CLI's own arguments.
-    pub fn through(mut self, program: impl Into<PathBuf>, args: &[&str]) -> Self {
+    pub fn via_proxy(mut self, program: impl Into<PathBuf>, args: &[&str]) -> Self {
         self.through = Some((program.into(), args.iter().map(|arg| (*arg).to_owned()).collect()));
         self
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
-use crate::recipe::Transcripts;
+use crate::agent_setups::Transcripts;
 
 /// One transcript: a file's JSON lines, or what a database holds.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,4 +6,4 @@ pub mod transcript;
 pub const ID: &str = "aider";
 
 /// Name of the history in a project.
-pub const HISTORY: &str = ".aider.chat.history.md";
+pub const HISTORY_FILE: &str = ".aider.chat.history.md";

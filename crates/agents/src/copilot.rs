@@ -9,7 +9,7 @@ pub(crate) mod wire;
 
 use std::path::PathBuf;
 
-use crate::table::UserDirs;
+use crate::registry::UserDirs;
 pub use tools::kind_of;
 
 /// Canonical agent id.

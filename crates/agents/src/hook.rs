@@ -9,49 +9,49 @@
 //! a form its agent takes; what it cannot make sense of it lets pass, because a refusal by accident
 //! is worse than a fact missed.
 
-mod claude_family;
-mod edits;
+mod claude_compatible;
+mod edited_files;
+pub(crate) mod event_builder;
 mod payload;
-pub(crate) mod telling;
 
 use std::fmt;
 use std::path::PathBuf;
 
-use belay_core::{Event, SessionKey, Time, ToolKind, Verdict};
+use belay_core::{Event, SessionKey, Timestamp, ToolKind, Verdict};
 use serde_json::Value;
 
-use crate::table::UserDirs;
-use crate::transcript::Format;
+use crate::registry::UserDirs;
+use crate::transcript::TranscriptFormat;
 
-pub(crate) use claude_family::{CLAUDE, Ending, Family, Names, Powers, start_kind};
-pub use edits::Edited;
-use edits::edited_by;
-pub(crate) use payload::{Payload, as_name, is_id, text_of};
+pub(crate) use claude_compatible::{CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible, EventNames, start_kind};
+pub use edited_files::EditedFile;
+use edited_files::edited_files;
+pub(crate) use payload::{HookPayload, bounded_name, is_id, text_of};
 
 /// How one agent's hooks speak and are spoken to.
-pub trait Dialect: Sync + fmt::Debug {
+pub trait HookProtocol: Sync + fmt::Debug {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
     /// Understands one payload; `None` when it tells of nothing we know.
-    fn understand(&self, told: &Told<'_>) -> Option<Heard>;
+    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook>;
 
     /// The reply in the agent's own words; `None` when there is nothing to say.
-    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value>;
+    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value>;
 
     /// One payload, as far as it can be understood.
-    fn hear(&self, told: &Told<'_>) -> Heard {
+    fn hear(&self, told: &HookInput<'_>) -> ParsedHook {
         self.understand(told).unwrap_or_default()
     }
 
     /// The bytes for the agent's ears; empty when there is nothing to say.
-    fn answer(&self, heard: &Heard, reply: &Reply<'_>) -> Vec<u8> {
+    fn answer(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Vec<u8> {
         self.compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
     }
 
     /// The session file that tells what hooks leave out, such as token usage. `None` where they
     /// leave out nothing, or the file would tell the same things under other names.
-    fn transcript(&self) -> Option<&'static dyn Format> {
+    fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
         None
     }
 
@@ -66,14 +66,14 @@ pub trait Dialect: Sync + fmt::Debug {
     }
 
     /// The program to interrupt besides this answer, where no answer stops the agent.
-    fn interrupt(&self, _heard: &Heard, _reply: &Reply<'_>) -> Option<Program> {
+    fn interrupt(&self, _heard: &ParsedHook, _reply: &HookReply<'_>) -> Option<AgentProcess> {
         None
     }
 }
 
 /// A running agent, as a process list shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct AgentProcess {
     /// Its name.
     pub name: &'static str,
     /// An argument it has when nobody sits in front of it.
@@ -82,7 +82,7 @@ pub struct Program {
 
 /// One hook call as it reaches us.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct HookInput<'a> {
     /// Minted by the hook process; the ids of the events are made from it.
     pub id: &'a str,
     /// The event's name, where the hook was installed with it. Some payloads carry none.
@@ -90,14 +90,14 @@ pub struct Told<'a> {
     /// What the agent wrote to standard input.
     pub payload: &'a [u8],
     /// When it reached us; payloads may know better.
-    pub at: Time,
+    pub at: Timestamp,
     /// Exit code of the command it tells of, where somebody else knew it.
     pub exit_code: Option<i32>,
 }
 
 /// Where in an agent's life a hook fires, and so what can be answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Moment {
+pub enum HookPoint {
     /// The conversation begins: the model can be told something.
     SessionStart,
     /// A prompt was given: it can be refused, or something added to it.
@@ -118,14 +118,14 @@ pub enum Moment {
     SessionEnd,
     /// Told for our information only.
     #[default]
-    Aside,
+    Informational,
 }
 
 /// What was understood.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct ParsedHook {
     /// When in the agent's life.
-    pub moment: Moment,
+    pub moment: HookPoint,
     /// The agent's own name of the event, where the answer must repeat it.
     pub event: &'static str,
     /// Whose hook it is; without one there is nothing to record and nothing to answer.
@@ -133,7 +133,7 @@ pub struct Heard {
     /// What happened, in order.
     pub events: Vec<Event>,
     /// Files that a tool is about to change, or has just changed: their content is worth a look.
-    pub edited: Vec<Edited>,
+    pub edited: Vec<EditedFile>,
     /// The agent's session file, where it names one.
     pub transcript: Option<String>,
     /// The folder the agent works in.
@@ -144,7 +144,7 @@ pub struct Heard {
 
 /// What the agent is to be told.
 #[derive(Clone, Copy, Debug)]
-pub struct Reply<'a> {
+pub struct HookReply<'a> {
     /// May it go on?
     pub verdict: &'a Verdict,
     /// Something the model should read, if this moment has a channel for it.
@@ -153,14 +153,14 @@ pub struct Reply<'a> {
     pub person: Option<&'a str>,
 }
 
-impl Reply<'static> {
+impl HookReply<'static> {
     /// Go on.
-    pub const GO: Self = Self { verdict: &Verdict::Go, context: None, person: None };
+    pub const ALLOW: Self = Self { verdict: &Verdict::Go, context: None, person: None };
 }
 
-impl Reply<'_> {
+impl HookReply<'_> {
     /// Why the agent is held back, if it is.
-    pub fn hold(&self) -> Option<&str> {
+    pub fn hold_reason(&self) -> Option<&str> {
         match self.verdict {
             Verdict::Hold { reason, .. } | Verdict::Stop { reason, .. } => Some(reason),
             Verdict::Go | Verdict::Nudge { .. } => None,
@@ -168,7 +168,7 @@ impl Reply<'_> {
     }
 
     /// What the agent should read about this one call.
-    pub(crate) fn nudge(&self) -> Option<&str> {
+    pub(crate) fn nudge_text(&self) -> Option<&str> {
         match self.verdict {
             Verdict::Nudge { message, .. } => Some(message),
             _ => None,
@@ -176,8 +176,8 @@ impl Reply<'_> {
     }
 
     /// What the model should read where nothing can be refused.
-    pub(crate) fn remark(&self) -> Option<String> {
-        match (self.nudge(), self.context) {
+    pub(crate) fn context_text(&self) -> Option<String> {
+        match (self.nudge_text(), self.context) {
             (Some(nudge), Some(context)) => Some(format!("{nudge}\n\n{context}")),
             (one, other) => one.or(other).map(str::to_owned),
         }
@@ -185,22 +185,22 @@ impl Reply<'_> {
 }
 
 /// Every dialect there is.
-pub static DIALECTS: &[&dyn Dialect] = &[
-    &crate::claude_code::hook::HOOKS,
-    &crate::codex::hook::Hooks,
-    &crate::copilot::hook::Hooks,
-    &crate::gemini::hook::Hooks,
-    &crate::opencode::hook::Hooks,
-    &crate::qwen::hook::HOOKS,
-    &crate::cursor::hook::Hooks,
+pub static DIALECTS: &[&dyn HookProtocol] = &[
+    &crate::claude_code::hook::PROTOCOL,
+    &crate::codex::hook::CodexHooks,
+    &crate::copilot::hook::CopilotHooks,
+    &crate::gemini::hook::GeminiHooks,
+    &crate::opencode::hook::OpencodeHooks,
+    &crate::qwen::hook::PROTOCOL,
+    &crate::cursor::hook::CursorHooks,
 ];
 
 /// The dialect of an agent, by id or alias. `plugin` stands for whichever agent has loaded our
 /// Claude-layout plugin; the payload tells.
-pub fn dialect(agent: &str, payload: &[u8]) -> Option<&'static dyn Dialect> {
+pub fn dialect(agent: &str, payload: &[u8]) -> Option<&'static dyn HookProtocol> {
     let id = match agent {
-        "plugin" => claude_family::speaker(payload),
-        name => crate::table::agent(name)?.id,
+        "plugin" => claude_compatible::detect_agent(payload),
+        name => crate::registry::find(name)?.id,
     };
     DIALECTS.iter().copied().find(|dialect| dialect.agent() == id)
 }

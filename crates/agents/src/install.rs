@@ -4,9 +4,9 @@
 //! else shows, confirms, backs up and writes. It never writes itself, and a recipe whose wish is
 //! already fulfilled has nothing to say.
 
-pub mod json;
-mod settings;
-mod shell;
+mod hook_entries;
+pub mod jsonc_edit;
+mod shell_quote;
 
 use std::fmt;
 use std::io;
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::table::UserDirs;
+use crate::registry::UserDirs;
 
-pub(crate) use settings::{Entry, PLUGIN, add_entries, has_plugin, is_ours_entry, remove_entries};
-pub(crate) use shell::{command, quoted};
+pub(crate) use hook_entries::{HookEntry, PLUGIN_ID, add_entries, has_plugin, is_ours_entry, remove_entries};
+pub(crate) use shell_quote::{hook_command, quote};
 
 /// For whom hooks are installed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Scope {
 }
 
 /// Where, for whom, and what to call.
-pub struct Setting<'a> {
+pub struct InstallContext<'a> {
     pub dirs: &'a UserDirs,
     pub scope: Scope,
     /// The project's folder.
@@ -41,15 +41,15 @@ pub struct Setting<'a> {
     pub read: &'a dyn Fn(&Path) -> io::Result<Option<String>>,
 }
 
-impl fmt::Debug for Setting<'_> {
+impl fmt::Debug for InstallContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Setting").field("scope", &self.scope).field("project", &self.project).finish_non_exhaustive()
     }
 }
 
-impl Setting<'_> {
+impl InstallContext<'_> {
     /// A file below the user's or the project's folder for this agent.
-    pub(crate) fn below(&self, user: PathBuf, project: &str, file: &str) -> PathBuf {
+    pub(crate) fn settings_path(&self, user: PathBuf, project: &str, file: &str) -> PathBuf {
         match self.scope {
             Scope::User => user.join(file),
             Scope::Project => self.project.join(project).join(file),
@@ -61,15 +61,15 @@ impl Setting<'_> {
     }
 
     /// What makes `path` hold `after`; nothing when it does.
-    pub(crate) fn change(&self, path: PathBuf, after: Option<String>) -> Result<Option<Change>, InstallError> {
+    pub(crate) fn change(&self, path: PathBuf, after: Option<String>) -> Result<Option<FileChange>, InstallError> {
         let before = self.text(&path)?;
-        Ok((before != after).then_some(Change { path, before, after }))
+        Ok((before != after).then_some(FileChange { path, before, after }))
     }
 }
 
 /// One file that would be written, or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     pub path: PathBuf,
     /// What it holds now; `None` when it is not there.
     pub before: Option<String>,
@@ -94,7 +94,7 @@ impl InstallError {
 
 /// One hook call as the agent will make it, to see that it works.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct SelfTestCall {
     /// As it stands in the settings, for a shell.
     pub command: String,
     /// What the agent would write to it.
@@ -104,7 +104,7 @@ pub struct Trial {
 }
 
 /// How hooks are installed in one agent.
-pub trait Recipe: Sync + fmt::Debug {
+pub trait HookInstaller: Sync + fmt::Debug {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
@@ -114,54 +114,54 @@ pub trait Recipe: Sync + fmt::Debug {
     }
 
     /// What has to change for the hooks to be there.
-    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError>;
+    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError>;
 
     /// What has to change for them to be gone, whatever else has changed since.
-    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError>;
+    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError>;
 
     /// A call that the installed hooks would make at the start of a session of this name: unless an agent has ways of
     /// its own, in the words that Claude Code gave the world.
-    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
+    fn self_test_call(&self, setting: &InstallContext<'_>, session: &str) -> SelfTestCall {
         let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
-        let command = command(setting, self.agent(), None, false);
-        Trial { command, payload: payload.to_string(), session: session.to_owned() }
+        let command = hook_command(setting, self.agent(), None, false);
+        SelfTestCall { command, payload: payload.to_string(), session: session.to_owned() }
     }
 
     /// What has to change for the agent's own status line to show Belay's; nothing where there is no
     /// status line, or one already.
-    fn status_line(&self, _setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn status_line(&self, _setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         Ok(Vec::new())
     }
 
     /// What the person has to know or do besides.
-    fn note(&self, _setting: &Setting<'_>) -> Option<String> {
+    fn user_note(&self, _setting: &InstallContext<'_>) -> Option<String> {
         None
     }
 
     /// What in the settings keeps the hooks from working as they should.
-    fn obstacle(&self, _setting: &Setting<'_>) -> Option<String> {
+    fn blocking_setting(&self, _setting: &InstallContext<'_>) -> Option<String> {
         None
     }
 
     /// Why hooks that are installed may stay silent.
-    fn silence(&self) -> &'static str {
+    fn silent_hint(&self) -> &'static str {
         "start a new session; running ones keep the hooks they began with"
     }
 }
 
 /// Every recipe there is.
-pub static RECIPES: &[&dyn Recipe] = &[
-    &crate::claude_code::install::Install,
-    &crate::codex::install::Install,
-    &crate::copilot::install::Install,
-    &crate::gemini::install::Install,
-    &crate::opencode::install::Install,
-    &crate::qwen::install::Install,
-    &crate::cursor::install::Install,
+pub static RECIPES: &[&dyn HookInstaller] = &[
+    &crate::claude_code::install::ClaudeCodeInstaller,
+    &crate::codex::install::CodexInstaller,
+    &crate::copilot::install::CopilotInstaller,
+    &crate::gemini::install::GeminiInstaller,
+    &crate::opencode::install::OpencodeInstaller,
+    &crate::qwen::install::QwenInstaller,
+    &crate::cursor::install::CursorInstaller,
 ];
 
 /// The recipe of an agent, by id or alias.
-pub fn recipe(agent: &str) -> Option<&'static dyn Recipe> {
-    let id = crate::table::agent(agent)?.id;
+pub fn recipe(agent: &str) -> Option<&'static dyn HookInstaller> {
+    let id = crate::registry::find(agent)?.id;
     RECIPES.iter().copied().find(|recipe| recipe.agent() == id)
 }

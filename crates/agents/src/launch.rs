@@ -6,7 +6,7 @@
 //! the proxy relays to that one: a key never goes anywhere but where it would have gone.
 
 mod dotenv;
-mod way;
+mod proxy_nesting;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use belay_core::SessionKey;
 use serde_json::{Value, json};
 
-use crate::install::json::Document;
-use crate::table::UserDirs;
+use crate::install::jsonc_edit::JsoncDocument;
+use crate::registry::UserDirs;
 
 /// What a run is given.
 #[derive(Debug)]
-pub struct Setting<'a> {
+pub struct LaunchContext<'a> {
     /// Where the proxy is (`http://127.0.0.1:8787`); `None` when it stays out of this run.
     pub proxy: Option<&'a str>,
     /// Canonical id of the agent; the command's own name where it is none we know.
@@ -40,7 +40,7 @@ pub struct Setting<'a> {
 
 /// What is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Launch {
+pub struct LaunchCommand {
     /// All arguments, the user's among them.
     pub args: Vec<OsString>,
     /// Variables that are set.
@@ -56,37 +56,38 @@ pub struct Launch {
 }
 
 /// How one agent is started.
-pub trait Recipe: Sync {
+pub trait Launcher: Sync {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
-    fn launch(&self, setting: &Setting<'_>) -> Launch;
+    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand;
 }
 
 /// Every recipe there is.
-static RECIPES: &[&dyn Recipe] = &[
-    &crate::claude_code::launch::Start,
-    &crate::codex::launch::Start,
-    &crate::copilot::launch::Start,
-    &crate::gemini::launch::Start,
-    &crate::opencode::launch::Start,
-    &crate::qwen::launch::Start,
+static RECIPES: &[&dyn Launcher] = &[
+    &crate::claude_code::launch::ClaudeCodeLauncher,
+    &crate::codex::launch::CodexLauncher,
+    &crate::copilot::launch::CopilotLauncher,
+    &crate::gemini::launch::GeminiLauncher,
+    &crate::opencode::launch::OpencodeLauncher,
+    &crate::qwen::launch::QwenLauncher,
 ];
 
 /// What is started, by the agent's recipe or as any other command.
-pub fn launch(setting: &Setting<'_>) -> Launch {
+pub fn launch(setting: &LaunchContext<'_>) -> LaunchCommand {
     let mut launch = match RECIPES.iter().find(|recipe| recipe.agent() == setting.agent) {
-        Some(recipe) => recipe.launch(setting),
+        Some(recipe) => recipe.build_launch(setting),
         None => any_command(setting),
     };
-    launch.note_behind(setting);
-    launch.go_straight(setting);
+    launch.export_upstreams(setting);
+    launch.exempt_from_forward_proxy(setting);
     launch
 }
 
 /// A command we know nothing about: the variables that most programs take a base URL from.
-fn any_command(setting: &Setting<'_>) -> Launch {
-    let mut launch = Launch { args: setting.args.to_vec(), session: Some(setting.key()), ..Launch::default() };
+fn any_command(setting: &LaunchContext<'_>) -> LaunchCommand {
+    let mut launch =
+        LaunchCommand { args: setting.args.to_vec(), session: Some(setting.run_key()), ..LaunchCommand::default() };
     for (variable, upstream, below) in [
         ("OPENAI_BASE_URL", "openai", "/v1"),
         ("OPENAI_API_BASE", "openai", "/v1"),
@@ -95,14 +96,14 @@ fn any_command(setting: &Setting<'_>) -> Launch {
         ("GOOGLE_GEMINI_BASE_URL", "gemini", ""),
         ("OPENROUTER_API_BASE", "openrouter", "/v1"),
     ] {
-        launch.point(setting, variable, upstream, below);
+        launch.set_base_url(setting, variable, upstream, below);
     }
     launch
 }
 
-impl Setting<'_> {
+impl LaunchContext<'_> {
     /// The user's own value of a variable.
-    pub(crate) fn var(&self, name: &str) -> Option<String> {
+    pub(crate) fn env_var(&self, name: &str) -> Option<String> {
         (self.user.lookup)(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
     }
 
@@ -140,30 +141,30 @@ impl Setting<'_> {
     }
 
     /// What the run goes by: in base URLs, and in the environment its hooks inherit.
-    pub fn key(&self) -> SessionKey {
+    pub fn run_key(&self) -> SessionKey {
         SessionKey::new(self.agent, self.run)
     }
 
     /// The base URL under which this run reaches an upstream.
-    pub(crate) fn base(&self, upstream: &str) -> Option<String> {
-        let key = segment(&self.key().to_string());
+    pub(crate) fn proxy_url(&self, upstream: &str) -> Option<String> {
+        let key = segment(&self.run_key().to_string());
         self.proxy.map(|proxy| format!("{}/s/{key}/{upstream}", proxy.trim_end_matches('/')))
     }
 
     /// The command line of a hook, for agents that run it by a shell.
-    pub(crate) fn hook(&self, agent: &str) -> Option<String> {
+    pub(crate) fn hook_command(&self, agent: &str) -> Option<String> {
         self.belay.map(|belay| format!("{} hook {agent}", quoted(&belay.display().to_string())))
     }
 }
 
-impl Launch {
+impl LaunchCommand {
     /// Points a variable at an upstream. One that the user has set already names the upstream.
-    pub(crate) fn point(&mut self, setting: &Setting<'_>, variable: &str, upstream: &str, below: &str) {
-        let own = setting.chosen(variable);
-        let Some(base) = setting.base(upstream) else { return };
+    pub(crate) fn set_base_url(&mut self, setting: &LaunchContext<'_>, variable: &str, upstream: &str, below: &str) {
+        let own = setting.user_base_url(variable);
+        let Some(base) = setting.proxy_url(upstream) else { return };
         match own {
             Some(own) => {
-                self.upstream(upstream, &own);
+                self.add_upstream(upstream, &own);
                 self.env.push((variable.to_owned(), base));
             }
             None => self.env.push((variable.to_owned(), format!("{base}{below}"))),
@@ -171,7 +172,7 @@ impl Launch {
     }
 
     /// A model API of the user's own choice.
-    pub(crate) fn upstream(&mut self, name: &str, url: &str) {
+    pub(crate) fn add_upstream(&mut self, name: &str, url: &str) {
         if !self.upstreams.iter().any(|(known, _)| known == name) {
             self.upstreams.push((name.to_owned(), url.to_owned()));
         }
@@ -179,18 +180,18 @@ impl Launch {
 
     /// Settings for all users in a file of this run, with hooks added to whatever they hold already: the
     /// one layer that stands beside the user's own and leaves it untouched.
-    pub(crate) fn with_system_settings(&mut self, setting: &Setting<'_>, place: &SystemSettings, hooks: Value) {
-        let own = setting.var(place.variable).unwrap_or_else(|| place.file.to_owned());
+    pub(crate) fn with_system_settings(&mut self, setting: &LaunchContext<'_>, place: &SystemSettings, hooks: Value) {
+        let own = setting.env_var(place.variable).unwrap_or_else(|| place.file.to_owned());
         let text = std::fs::read_to_string(own).unwrap_or_default();
         let settings = serde_json::from_str(&text).ok().filter(Value::is_object);
         let mut settings = settings.unwrap_or_else(|| json!({}));
         add_hooks(&mut settings, &hooks);
         let path = setting.scratch.join("settings.json");
-        self.set(place.variable, path.display().to_string());
+        self.set_env(place.variable, path.display().to_string());
         self.files.push((path, settings.to_string()));
     }
 
-    pub(crate) fn set(&mut self, variable: &str, value: impl Into<String>) {
+    pub(crate) fn set_env(&mut self, variable: &str, value: impl Into<String>) {
         self.env.push((variable.to_owned(), value.into()));
     }
 
@@ -215,7 +216,7 @@ pub(crate) fn claude_hooks(events: &[&str], command: &str, timeout: u64) -> Valu
 
 /// A file of settings, with comments and all.
 pub(crate) fn read_json(file: &Path) -> Option<Value> {
-    Document::new(&std::fs::read_to_string(file).ok()?).ok()?.get(&[])
+    JsoncDocument::new(&std::fs::read_to_string(file).ok()?).ok()?.get(&[])
 }
 
 /// Adds hooks in Claude's shape to those that settings hold already.

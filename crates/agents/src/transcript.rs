@@ -4,11 +4,11 @@
 //! [`Dialect`] (what one line means) under [`read_lines`] (splitting, bounds, damage). The dialect
 //! speaks through a [`Teller`], which knows whose events they are and mints their ids.
 
-mod bound;
-mod items;
-mod lines;
-pub(crate) mod marks;
-mod teller;
+mod bounded_text;
+mod event_builder;
+pub(crate) mod fork_ids;
+mod json_array_reader;
+mod line_reader;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use belay_core::Event;
 use serde::Deserialize;
 
-use crate::json::well_formed;
-pub use items::read_items;
-pub use lines::{MAX_LINE, read_lines};
-pub use teller::{Mark, Teller};
+use crate::lenient_json::is_valid_json;
+pub use event_builder::{RecordPosition, TranscriptEventBuilder};
+pub use json_array_reader::read_items;
+pub use line_reader::{MAX_LINE, read_lines};
 
 /// Where events go.
 pub trait Sink {
@@ -39,7 +39,7 @@ impl<F: FnMut(Event)> Sink for F {
 }
 
 /// How one kind of session file is recognised and read.
-pub trait Format: Sync + fmt::Debug {
+pub trait TranscriptFormat: Sync + fmt::Debug {
     /// Id of the agent that writes it.
     fn agent(&self) -> &'static str;
 
@@ -47,35 +47,35 @@ pub trait Format: Sync + fmt::Debug {
     fn recognises(&self, path: &Path, head: &[u8]) -> bool;
 
     /// What a line means, for files that are read while they grow; `None` for what is no lines.
-    fn lines(&self, _path: &Path) -> Option<Box<dyn Dialect + Send>> {
+    fn lines(&self, _path: &Path) -> Option<Box<dyn LineParser + Send>> {
         None
     }
 
     /// Hashes of ids that stand at the beginning of a file. A file that copies another (a fork, a
     /// resumed session, a checkpoint) shares some with it.
-    fn marks(&self, path: &Path, _head: &[u8]) -> Vec<u64> {
-        marks::of_name(self.agent(), path).into_iter().collect()
+    fn fork_ids(&self, path: &Path, _head: &[u8]) -> Vec<u64> {
+        fork_ids::of_name(self.agent(), path).into_iter().collect()
     }
 
     /// Tells the file's events to `sink`. Only what keeps the file from being read at all is an
     /// error; damage inside it is counted.
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError>;
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError>;
 }
 
 /// What one line of a transcript means. State lives in the implementor, one per file.
-pub trait Dialect {
+pub trait LineParser {
     /// Takes one line in, without its line break.
-    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw>;
+    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError>;
 
     /// The file ends here.
-    fn end(&mut self, _teller: &mut Teller<'_>) {}
+    fn end(&mut self, _teller: &mut TranscriptEventBuilder<'_>) {}
 }
 
 /// Why a line was passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flaw {
+pub enum LineError {
     /// Not what the format says: cut off or damaged.
-    Broken,
+    Malformed,
     /// Longer than [`MAX_LINE`].
     TooLong,
     /// Not text.
@@ -84,17 +84,17 @@ pub enum Flaw {
     Unknown,
 }
 
-impl Flaw {
+impl LineError {
     /// What is wrong with a line that should have been JSON of a known shape.
-    pub(crate) fn of(line: &str) -> Self {
-        if well_formed(line) { Self::Unknown } else { Self::Broken }
+    pub(crate) fn classify(line: &str) -> Self {
+        if is_valid_json(line) { Self::Unknown } else { Self::Malformed }
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Broken => "damaged or cut off",
+            Self::Malformed => "damaged or cut off",
             Self::TooLong => "too long to be read",
             Self::Binary => "not text",
             Self::Unknown => "of an unknown type",
@@ -104,7 +104,7 @@ impl fmt::Display for Flaw {
 
 /// What was read, and what could not be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ReadStats {
     /// Bytes read.
     pub bytes: u64,
     /// Lines (rows, messages) seen.
@@ -118,29 +118,29 @@ pub struct Tally {
     /// Lines of an unknown type; no fault.
     pub unknown: u64,
     /// The first few damaged places: line number and what is wrong.
-    pub places: Vec<(u64, Flaw)>,
+    pub places: Vec<(u64, LineError)>,
 }
 
-impl Tally {
+impl ReadStats {
     /// How many places are named.
-    const NAMED: usize = 8;
+    const MAX_LISTED_ERRORS: usize = 8;
 
     /// Lines lost to damage.
-    pub fn damaged(&self) -> u64 {
+    pub fn damaged_lines(&self) -> u64 {
         self.broken + self.too_long + self.binary
     }
 
-    pub(crate) fn flaw(&mut self, flaw: Flaw) {
+    pub(crate) fn record_error(&mut self, flaw: LineError) {
         match flaw {
-            Flaw::Broken => self.broken += 1,
-            Flaw::TooLong => self.too_long += 1,
-            Flaw::Binary => self.binary += 1,
-            Flaw::Unknown => {
+            LineError::Malformed => self.broken += 1,
+            LineError::TooLong => self.too_long += 1,
+            LineError::Binary => self.binary += 1,
+            LineError::Unknown => {
                 self.unknown += 1;
                 return;
             }
         }
-        if self.places.len() < Self::NAMED {
+        if self.places.len() < Self::MAX_LISTED_ERRORS {
             self.places.push((self.lines, flaw));
         }
     }
@@ -189,12 +189,12 @@ impl ReadError {
 pub const HEAD_BYTES: usize = 16 * 1024;
 
 /// The format of a file, told by its path and content; `None` when no reader knows it.
-pub fn recognise(path: &Path) -> Result<Option<&'static dyn Format>, ReadError> {
+pub fn detect_format(path: &Path) -> Result<Option<&'static dyn TranscriptFormat>, ReadError> {
     use std::io::Read;
     let fail = |source| ReadError::io(path, source);
     let mut head = Vec::with_capacity(HEAD_BYTES);
     std::fs::File::open(path).map_err(fail)?.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
-    Ok(formats().find(|format| format.recognises(path, &head)))
+    Ok(all_formats().find(|format| format.recognises(path, &head)))
 }
 
 /// The first line of a file that is not blank, as far as its head goes.
@@ -205,19 +205,22 @@ pub(crate) fn first_line(head: &[u8]) -> Cow<'_, str> {
 }
 
 /// What a line of JSON says. One of a shape we do not know is no damage.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Flaw> {
-    serde_json::from_str(line).map_err(|_| Flaw::of(line))
+pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, LineError> {
+    serde_json::from_str(line).map_err(|_| LineError::classify(line))
 }
 
 /// The name of a file without its ending: the session's id, where nothing else tells it.
-pub(crate) fn stem(path: &Path) -> Cow<'_, str> {
+pub(crate) fn file_stem(path: &Path) -> Cow<'_, str> {
     path.file_stem().unwrap_or_default().to_string_lossy()
 }
 
 /// Every format there is.
-pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
-    let own = crate::table::AGENTS.iter().flat_map(|agent| agent.formats.iter().copied());
-    own.chain([&crate::event_lines::EventLines as &dyn Format, &crate::toolcalls::Toolcalls])
+pub fn all_formats() -> impl Iterator<Item = &'static dyn TranscriptFormat> {
+    let own = crate::registry::AGENTS.iter().flat_map(|agent| agent.formats.iter().copied());
+    own.chain([
+        &crate::event_log_format::EventLogFormat as &dyn TranscriptFormat,
+        &crate::tool_call_format::ToolCallFormat,
+    ])
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use belay_core::{SessionKey, ToolKind};
 use serde_json::{Value, json};
 
 /// The head of a model request.
-pub trait Head {
+pub trait RequestHead {
     /// The value of a header, whatever its case.
     fn header(&self, name: &str) -> Option<&str>;
 
@@ -22,7 +22,7 @@ pub trait Head {
 
 /// Who asks, as far as the head shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sender {
+pub struct RequestIdentity {
     /// Canonical agent id.
     pub agent: &'static str,
     /// The conversation, when the agent names it.
@@ -39,7 +39,7 @@ pub struct Sender {
 
 /// A refusal the agent takes as final: one request fails, a person reads why, nothing retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct FinalRefusal {
     /// HTTP status.
     pub status: u16,
     /// Header lines beside the length.
@@ -49,12 +49,12 @@ pub struct Refusal {
 }
 
 /// How one agent speaks to models.
-pub trait Dialect: Sync + fmt::Debug {
+pub trait WireClient: Sync + fmt::Debug {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
     /// Who asks, if it is this agent.
-    fn recognise(&self, head: &dyn Head) -> Option<Sender>;
+    fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity>;
 
     /// What one of the agent's tools does, where its name tells.
     fn kind_of(&self, _name: &str, _input: &Value) -> Option<ToolKind> {
@@ -63,60 +63,60 @@ pub trait Dialect: Sync + fmt::Debug {
 
     /// What somebody said in a text in the user's role, and who; `None` when it is the program
     /// talking to itself.
-    fn prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
+    fn user_prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
         typed(text).map(|typed| (Author::Person, typed))
     }
 
     /// Whether a request without tools is beside the conversation. Agents that always offer tools
     /// ask for titles and summaries without them.
-    fn offers_tools(&self) -> bool {
+    fn always_offers_tools(&self) -> bool {
         true
     }
 
     /// The refusal it takes as final.
-    fn refuse(&self, code: &str, message: &str) -> Refusal {
-        payment_required(code, message)
+    fn refuse(&self, code: &str, message: &str) -> FinalRefusal {
+        payment_required_refusal(code, message)
     }
 }
 
 /// Every dialect there is.
-pub static DIALECTS: &[&dyn Dialect] = &[
-    &crate::claude_code::wire::Wire,
-    &crate::codex::wire::Wire,
-    &crate::copilot::wire::Wire,
-    &crate::gemini::wire::Wire,
-    &crate::opencode::wire::Wire,
-    &crate::qwen::wire::Wire,
-    &crate::pi::wire::Wire,
-    &Stranger,
+pub static DIALECTS: &[&dyn WireClient] = &[
+    &crate::claude_code::wire::ClaudeCodeWire,
+    &crate::codex::wire::CodexWire,
+    &crate::copilot::wire::CopilotWire,
+    &crate::gemini::wire::GeminiWire,
+    &crate::opencode::wire::OpencodeWire,
+    &crate::qwen::wire::QwenWire,
+    &crate::pi::wire::PiWire,
+    &UnknownClient,
 ];
 
 /// The dialect of whoever sent a request, and what its head says.
-pub fn recognise(head: &dyn Head) -> (&'static dyn Dialect, Sender) {
-    let known = DIALECTS.iter().find_map(|dialect| Some((*dialect, dialect.recognise(head)?)));
-    known.unwrap_or_else(|| (&Stranger, Sender::default()))
+pub fn recognise(head: &dyn RequestHead) -> (&'static dyn WireClient, RequestIdentity) {
+    let known = DIALECTS.iter().find_map(|dialect| Some((*dialect, dialect.identify(head)?)));
+    known.unwrap_or_else(|| (&UnknownClient, RequestIdentity::default()))
 }
 
 /// The dialect of an agent, by id or alias; a stranger's where it has none of its own.
-pub fn dialect(agent: &str) -> &'static dyn Dialect {
-    let id = crate::table::agent(agent).map_or(agent, |agent| agent.id);
-    DIALECTS.iter().copied().find(|dialect| dialect.agent() == id).unwrap_or(&Stranger)
+pub fn dialect(agent: &str) -> &'static dyn WireClient {
+    let id = crate::registry::find(agent).map_or(agent, |agent| agent.id);
+    DIALECTS.iter().copied().find(|dialect| dialect.agent() == id).unwrap_or(&UnknownClient)
 }
 
 /// A program we know nothing about.
 #[derive(Debug)]
-pub struct Stranger;
+pub struct UnknownClient;
 
-impl Dialect for Stranger {
+impl WireClient for UnknownClient {
     fn agent(&self) -> &'static str {
         "unknown"
     }
 
-    fn recognise(&self, _: &dyn Head) -> Option<Sender> {
+    fn identify(&self, _: &dyn RequestHead) -> Option<RequestIdentity> {
         None
     }
 
-    fn offers_tools(&self) -> bool {
+    fn always_offers_tools(&self) -> bool {
         false
     }
 }
@@ -138,9 +138,9 @@ fn typed(text: &str) -> Option<&str> {
 }
 
 /// What every agent but Codex takes as final: nobody retries a bill.
-pub(crate) fn payment_required(code: &str, message: &str) -> Refusal {
+pub(crate) fn payment_required_refusal(code: &str, message: &str) -> FinalRefusal {
     let error = json!({ "type": "error", "error": { "type": "billing_error", "code": code, "message": message } });
-    Refusal {
+    FinalRefusal {
         status: 402,
         headers: vec![("content-type", "application/json"), ("x-should-retry", "false")],
         body: error.to_string(),
@@ -148,7 +148,7 @@ pub(crate) fn payment_required(code: &str, message: &str) -> Refusal {
 }
 
 /// The version in a user agent such as `claude-cli/2.1.325 (external, sdk-cli)`, if it begins so.
-pub(crate) fn version_of(head: &dyn Head, product: &str) -> Option<String> {
+pub(crate) fn version_of(head: &dyn RequestHead, product: &str) -> Option<String> {
     let rest = head.header("user-agent")?.strip_prefix(product)?.strip_prefix('/')?;
     Some(rest.split([' ', '/', '(']).next().unwrap_or_default().to_owned())
 }

@@ -3,20 +3,20 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::news::{Kind, News};
+use crate::alert::{Alert, AlertKind};
 
 /// What shows notifications here.
-pub const PROGRAM: &str = if cfg!(target_os = "macos") { "osascript" } else { "notify-send" };
+pub const NOTIFIER: &str = if cfg!(target_os = "macos") { "osascript" } else { "notify-send" };
 
 /// A notifier that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(5);
+const NOTIFIER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Shows news, if there is a desktop. Tells why not, for the log.
-pub fn show(news: &News) -> Result<(), String> {
+pub fn show(news: &Alert) -> Result<(), String> {
     let mut command = command(news);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + NOTIFIER_TIMEOUT;
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
@@ -33,18 +33,21 @@ pub fn show(news: &News) -> Result<(), String> {
 }
 
 /// Texts go as arguments of their own: nothing in them is ever read as a script.
-pub fn command(news: &News) -> Command {
+pub fn command(news: &Alert) -> Command {
     let (title, text) = (news.title(), news.text());
     if cfg!(target_os = "macos") {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(NOTIFIER);
         command.args(["-e", "on run argv"]);
         command.args(["-e", "display notification (item 2 of argv) with title (item 1 of argv)"]);
         command.args(["-e", "end run", "--", &title, &text]);
         return command;
     }
-    let urgency =
-        if matches!(news.kind, Kind::Paused | Kind::Killed | Kind::Attention) { "critical" } else { "normal" };
-    let mut command = Command::new(PROGRAM);
+    let urgency = if matches!(news.kind, AlertKind::Paused | AlertKind::Killed | AlertKind::NeedsAttention) {
+        "critical"
+    } else {
+        "normal"
+    };
+    let mut command = Command::new(NOTIFIER);
     command.args(["--app-name=Belay", &format!("--urgency={urgency}"), "--", &title, &plain(&text)]);
     command
 }

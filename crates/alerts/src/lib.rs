@@ -21,11 +21,11 @@
 //! | [`desktop`] | notify-send and osascript, by argv |
 //! | [`webhook`] | bodies, signatures, and a POST that cannot be led astray |
 
-pub mod courier;
+pub mod alert;
 pub mod desktop;
-pub mod news;
+pub mod dispatcher;
 pub mod webhook;
 
-pub use courier::{Channels, Courier, Outbox};
-pub use news::News;
-pub use webhook::{Alert, Format, Webhook};
+pub use alert::Alert;
+pub use dispatcher::{Channels, Dispatcher, Outbox};
+pub use webhook::{Webhook, WebhookBody, WebhookFormat};

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use belay_core::{SessionKey, Time};
+use belay_core::{SessionKey, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::news::{Kind, News};
+use crate::alert::{Alert, AlertKind};
 pub use address::{Address, AddressError};
 
 /// How long one try may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Shape of the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum WebhookFormat {
     /// Our own.
     #[default]
     Belay,
@@ -32,16 +32,16 @@ pub enum Format {
 #[derive(Debug)]
 pub struct Webhook {
     address: Address,
-    format: Format,
-    secret: Option<Secret>,
+    format: WebhookFormat,
+    secret: Option<SigningKey>,
     /// The name of this machine, for heartbeat's shape.
     host: String,
 }
 
 /// A signing secret. Shown to nobody.
-struct Secret(ring::hmac::Key);
+struct SigningKey(ring::hmac::Key);
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(..)")
     }
@@ -58,7 +58,7 @@ pub enum WebhookError {
 
 impl Webhook {
     /// `secret` as Standard Webhooks writes it: `whsec_<base64>`; without one nothing is signed.
-    pub fn new(url: &str, format: Format, secret: Option<&str>, host: String) -> Result<Self, WebhookError> {
+    pub fn new(url: &str, format: WebhookFormat, secret: Option<&str>, host: String) -> Result<Self, WebhookError> {
         let address = Address::parse(url)?;
         let secret = secret.map(str::trim).filter(|secret| !secret.is_empty()).map(key).transpose()?;
         Ok(Self { address, format, secret, host })
@@ -71,7 +71,7 @@ impl Webhook {
     }
 
     /// Delivers news, or says why it could not.
-    pub fn post(&self, news: &News, now: Time) -> Result<(), String> {
+    pub fn post(&self, news: &Alert, now: Timestamp) -> Result<(), String> {
         let body = body(self.format, news, &self.host).to_string();
         let timestamp = (now.millis() / 1000).to_string();
         let mut headers = vec![
@@ -80,10 +80,10 @@ impl Webhook {
             ("webhook-id", news.id.clone()),
             ("webhook-timestamp", timestamp.clone()),
         ];
-        if let Some(Secret(key)) = &self.secret {
+        if let Some(SigningKey(key)) = &self.secret {
             headers.push(("webhook-signature", signature(key, &news.id, &timestamp, &body)));
         }
-        let status = http::post(&self.address, &headers, body.as_bytes(), PATIENCE)?;
+        let status = http::post(&self.address, &headers, body.as_bytes(), REQUEST_TIMEOUT)?;
         match status {
             200..=299 => Ok(()),
             // A redirect could lead anywhere; whoever moved can say so in the configuration.
@@ -93,11 +93,11 @@ impl Webhook {
     }
 }
 
-fn key(secret: &str) -> Result<Secret, WebhookError> {
+fn key(secret: &str) -> Result<SigningKey, WebhookError> {
     let encoded = secret.strip_prefix("whsec_").ok_or(WebhookError::Secret)?;
     let bytes = STANDARD.decode(encoded).map_err(|_| WebhookError::Secret)?;
     match bytes.len() {
-        24..=64 => Ok(Secret(ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &bytes))),
+        24..=64 => Ok(SigningKey(ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &bytes))),
         _ => Err(WebhookError::Secret),
     }
 }
@@ -110,18 +110,18 @@ fn signature(key: &ring::hmac::Key, id: &str, timestamp: &str, body: &str) -> St
 
 /// The body of a webhook, as `type`, `timestamp` and `data` of Standard Webhooks.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Alert {
+pub struct WebhookBody {
     /// What kind of news.
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: AlertKind,
     /// When it happened.
-    pub timestamp: Time,
-    pub data: AlertData,
+    pub timestamp: Timestamp,
+    pub data: WebhookData,
 }
 
 /// What happened.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct AlertData {
+pub struct WebhookData {
     /// Whose news it is.
     pub session: SessionKey,
     /// Where the agent works.
@@ -136,9 +136,9 @@ pub struct AlertData {
     pub text: String,
 }
 
-impl Alert {
-    fn of(news: &News) -> Self {
-        let data = AlertData {
+impl WebhookBody {
+    fn of(news: &Alert) -> Self {
+        let data = WebhookData {
             session: news.session.clone(),
             project: news.project.clone(),
             pattern: news.pattern.clone(),
@@ -150,11 +150,11 @@ impl Alert {
     }
 }
 
-fn body(format: Format, news: &News, host: &str) -> Value {
+fn body(format: WebhookFormat, news: &Alert, host: &str) -> Value {
     match format {
-        Format::Belay => serde_json::to_value(Alert::of(news)).unwrap_or_default(),
-        Format::Heartbeat => json!({
-            "event": if matches!(news.kind, Kind::Nudged | Kind::Updated | Kind::Test) { "intervention" } else { "escalation" },
+        WebhookFormat::Belay => serde_json::to_value(WebhookBody::of(news)).unwrap_or_default(),
+        WebhookFormat::Heartbeat => json!({
+            "event": if matches!(news.kind, AlertKind::Nudged | AlertKind::Updated | AlertKind::Test) { "intervention" } else { "escalation" },
             "pattern": news.pattern.as_deref().map_or_else(|| "operator".to_owned(), |name| name.replace('_', "-")),
             "message": news.text(),
             "timestamp": news.at,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use belay_core::Time;
-use belay_core::effect::Spent;
+use belay_core::Timestamp;
+use belay_core::effect::Spend;
 use belay_core::event::Usage;
-use belay_core::prices::{PriceRow, Tariff};
+use belay_core::prices::{ModelPrice, PriceRow};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
@@ -37,14 +37,14 @@ pub struct DaySpend {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) models: Vec<ModelSpend>,
-    tariffs: Vec<Option<Tariff>>,
+    tariffs: Vec<Option<ModelPrice>>,
     pub(crate) days: BTreeMap<Date, DaySpend>,
-    pub(crate) spent: Spent,
+    pub(crate) spent: Spend,
     zone: TimeZone,
     /// The day of the last event, in milliseconds: events come in order, so it is nearly always the same.
     today: Option<(i64, i64, Date)>,
-    began: Time,
-    last: Time,
+    began: Timestamp,
+    last: Timestamp,
 }
 
 const UNKNOWN_MODEL: &str = "unknown model";
@@ -55,16 +55,16 @@ impl Ledger {
             models: Vec::new(),
             tariffs: Vec::new(),
             days: BTreeMap::new(),
-            spent: Spent::default(),
+            spent: Spend::default(),
             zone,
             today: None,
-            began: Time::UNKNOWN,
-            last: Time::UNKNOWN,
+            began: Timestamp::UNKNOWN,
+            last: Timestamp::UNKNOWN,
         }
     }
 
     /// Time passes.
-    pub(crate) fn at(&mut self, at: Time) {
+    pub(crate) fn at(&mut self, at: Timestamp) {
         if !at.is_known() {
             return;
         }
@@ -72,10 +72,10 @@ impl Ledger {
             self.began = at;
         }
         self.last = self.last.max(at);
-        self.spent.millis = u64::try_from(self.last.since(self.began).as_millis()).unwrap_or(u64::MAX);
+        self.spent.millis = u64::try_from(self.last.saturating_since(self.began).as_millis()).unwrap_or(u64::MAX);
     }
 
-    pub(crate) fn call(&mut self, at: Time) {
+    pub(crate) fn call(&mut self, at: Timestamp) {
         self.spent.calls += 1;
         if let Some(day) = self.day(at) {
             day.calls += 1;
@@ -83,12 +83,19 @@ impl Ledger {
     }
 
     /// Tokens of one answer. What the agent says it cost wins over the table.
-    pub(crate) fn answer(&mut self, at: Time, model: Option<&str>, usage: &Usage, said: Option<u64>, own: &[PriceRow]) {
+    pub(crate) fn answer(
+        &mut self,
+        at: Timestamp,
+        model: Option<&str>,
+        usage: &Usage,
+        said: Option<u64>,
+        own: &[PriceRow],
+    ) {
         let model = model.unwrap_or(UNKNOWN_MODEL);
         let row = match self.models.iter().position(|known| known.model == model) {
             Some(row) => row,
             None => {
-                self.tariffs.push(Tariff::of(model, own));
+                self.tariffs.push(ModelPrice::for_model(model, own));
                 self.models.push(ModelSpend {
                     model: model.to_owned(),
                     usage: Usage::default(),
@@ -112,7 +119,7 @@ impl Ledger {
         }
     }
 
-    fn day(&mut self, at: Time) -> Option<&mut DaySpend> {
+    fn day(&mut self, at: Timestamp) -> Option<&mut DaySpend> {
         if !at.is_known() {
             return None;
         }
@@ -133,8 +140,8 @@ impl Ledger {
 }
 
 /// What was spent between two moments.
-pub(crate) fn between(from: &Spent, to: &Spent) -> Spent {
-    Spent {
+pub(crate) fn spend_between(from: &Spend, to: &Spend) -> Spend {
+    Spend {
         calls: to.calls.saturating_sub(from.calls),
         usage: Usage {
             input: to.usage.input.saturating_sub(from.usage.input),
@@ -148,7 +155,7 @@ pub(crate) fn between(from: &Spent, to: &Spent) -> Spent {
 }
 
 /// Adds up.
-pub(crate) fn add(sum: &mut Spent, more: &Spent) {
+pub(crate) fn add(sum: &mut Spend, more: &Spend) {
     sum.calls = sum.calls.saturating_add(more.calls);
     sum.usage.add(&more.usage);
     sum.cost_micros = sum.cost_micros.saturating_add(more.cost_micros);

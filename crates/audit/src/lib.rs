@@ -24,20 +24,20 @@
 //! | [`totals`] | sums over sessions, the worst loops |
 //! | [`report`] | the text for people, the page, the JSON lines |
 
-mod collect;
-pub mod family;
-pub mod find;
+mod collector;
+pub mod discover;
+pub mod fork_groups;
 mod ledger;
-mod loops;
+mod loop_tracker;
 pub mod replay;
 pub mod report;
 pub mod run;
-pub mod session;
+pub mod session_report;
 pub mod totals;
 
-pub use collect::{Collector, Report};
-pub use find::{Found, Source, Where, find};
-pub use loops::{Alarm, Loop, Step};
-pub use run::{Filter, Progress, Variant, run};
-pub use session::{Judged, ModelSpend, SessionReport};
+pub use collector::{Collector, Report};
+pub use discover::{Discovery, SearchScope, SessionFile, find};
+pub use loop_tracker::{InterventionTime, Loop, PlannedIntervention};
+pub use run::{Progress, RuleSet, SessionFilter, run};
+pub use session_report::{ModelSpend, SessionReport, VariantResult};
 pub use totals::Totals;

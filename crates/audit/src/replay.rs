@@ -5,25 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use belay_agents::transcript::ReadError;
-use belay_agents::{Sink, Tally};
+use belay_agents::{ReadStats, Sink};
 use belay_core::event::Body;
-use belay_core::{Digest, Effect, Event, Rules, Rung, Session, SessionKey};
+use belay_core::{Digest, Effect, Event, InterventionLevel, Rules, Session, SessionKey};
 use jiff::tz::TimeZone;
 
-use crate::find::Source;
+use crate::discover::SessionFile;
 use crate::ledger::Ledger;
-use crate::loops::{Alarm, Clock, Tracker};
-use crate::run::{Progress, Variant};
-use crate::session::{Judged, SessionReport};
+use crate::loop_tracker::{LoopTracker, PlannedIntervention, SpendPosition};
+use crate::run::{Progress, RuleSet};
+use crate::session_report::{SessionReport, VariantResult};
 
 /// Sessions of one file that may be open at a time; beyond that the one that rested longest is put aside.
-const LIVE: usize = 32;
+const MAX_OPEN_SESSIONS: usize = 32;
 
 /// What a replay needs to know.
 #[derive(Debug)]
-pub struct Settings<'a> {
+pub struct ReplayOptions<'a> {
     /// The rules to judge by, one set or two to compare.
-    pub variants: &'a [Variant],
+    pub variants: &'a [RuleSet],
     /// Days begin at midnight here.
     pub zone: TimeZone,
     /// Whether single notices are kept, or only counted.
@@ -36,13 +36,13 @@ pub struct FileReport {
     /// Which file.
     pub path: PathBuf,
     /// What was read and what was damaged.
-    pub result: Result<Tally, ReadError>,
+    pub result: Result<ReadStats, ReadError>,
 }
 
 /// Replays a family; its sessions in the order they began, and what became of its files.
 pub fn replay(
-    family: &[Source],
-    settings: &Settings<'_>,
+    family: &[SessionFile],
+    settings: &ReplayOptions<'_>,
     progress: &Progress,
 ) -> (Vec<SessionReport>, Vec<FileReport>) {
     let mut replay = Replay {
@@ -92,9 +92,9 @@ fn name_by_file(sessions: &mut [SessionReport]) {
 }
 
 struct Replay<'a> {
-    settings: &'a Settings<'a>,
+    settings: &'a ReplayOptions<'a>,
     progress: &'a Progress,
-    live: Vec<Live>,
+    live: Vec<ReplayedSession>,
     done: Vec<SessionReport>,
     /// Facts told by earlier files of the family; `None` when there are no others.
     told: Option<HashSet<u64>>,
@@ -114,17 +114,17 @@ impl Replay<'_> {
         }
     }
 
-    fn session(&mut self, event: &Event) -> &mut Live {
+    fn session(&mut self, event: &Event) -> &mut ReplayedSession {
         // The session of the last event stands last, and is nearly always the one.
         let at = self.live.iter().rposition(|live| live.key == event.session);
         let live = match at {
             Some(at) => self.live.remove(at),
             None => {
-                if self.live.len() == LIVE {
+                if self.live.len() == MAX_OPEN_SESSIONS {
                     let rested = self.live.remove(0);
                     settle(&mut self.done, rested.report());
                 }
-                Live::new(event, &self.file, self.settings)
+                ReplayedSession::new(event, &self.file, self.settings)
             }
         };
         self.live.push(live);
@@ -153,7 +153,7 @@ impl Sink for Replay<'_> {
 
 fn settle(done: &mut Vec<SessionReport>, report: SessionReport) {
     match done.iter_mut().find(|known| known.key == report.key) {
-        Some(known) => known.absorb(report),
+        Some(known) => known.merge(report),
         None => done.push(report),
     }
 }
@@ -170,34 +170,34 @@ fn fact(event: &Event) -> Option<u64> {
         }
         _ => false,
     };
-    native.then(|| event.fingerprint().0)
+    native.then(|| event.identity_digest().0)
 }
 
 /// A session that is being replayed.
-struct Live {
+struct ReplayedSession {
     key: SessionKey,
     file: PathBuf,
     ledger: Ledger,
-    minds: Vec<Mind>,
+    minds: Vec<VariantRun>,
     keep_notices: bool,
 }
 
 /// The session under one set of rules.
-struct Mind {
+struct VariantRun {
     session: Session,
     rules: Arc<Rules>,
-    tracker: Tracker,
-    judged: Judged,
+    tracker: LoopTracker,
+    judged: VariantResult,
 }
 
-impl Live {
-    fn new(event: &Event, file: &Path, settings: &Settings<'_>) -> Self {
+impl ReplayedSession {
+    fn new(event: &Event, file: &Path, settings: &ReplayOptions<'_>) -> Self {
         let folder = event.cwd.as_deref().map(Path::new);
-        let mind = |variant: &Variant| Mind {
+        let mind = |variant: &RuleSet| VariantRun {
             session: Session::new(event.session.clone()),
             rules: (variant.rules)(folder),
-            tracker: Tracker::default(),
-            judged: Judged::default(),
+            tracker: LoopTracker::default(),
+            judged: VariantResult::default(),
         };
         Self {
             key: event.session.clone(),
@@ -222,7 +222,7 @@ impl Live {
                 mind.note(effect, &self.ledger, self.keep_notices);
             }
             let session = &mind.session;
-            let clock = Clock { at: session.clock.at, calls: session.clock.since.calls };
+            let clock = SpendPosition { at: session.clock.at, calls: session.clock.since.calls };
             mind.tracker.after(session.counters.calls.saturating_sub(1), clock, &self.ledger.spent);
         }
     }
@@ -251,7 +251,7 @@ impl Live {
         let mut judged = Vec::with_capacity(minds.len());
         let mut sessions = Vec::with_capacity(minds.len());
         for mind in minds {
-            judged.push(Judged { loops: mind.tracker.loops, ..mind.judged });
+            judged.push(VariantResult { loops: mind.tracker.loops, ..mind.judged });
             sessions.push(mind.session);
         }
         let session = sessions.swap_remove(0);
@@ -272,17 +272,17 @@ impl Live {
     }
 }
 
-impl Mind {
+impl VariantRun {
     fn note(&mut self, effect: Effect, ledger: &Ledger, keep_notices: bool) {
         let Effect::Intervened(step) = effect else { return };
-        if step.rung == Rung::Notice {
+        if step.rung == InterventionLevel::Notice {
             self.judged.noticed += 1;
             if keep_notices {
-                self.judged.notices.push(Alarm { rung: step.rung, finding: step.finding });
+                self.judged.notices.push(PlannedIntervention { rung: step.rung, finding: step.finding });
             }
             return;
         }
         self.tracker.step(&step, &ledger.spent);
-        self.judged.alarms.push(Alarm { rung: step.rung, finding: step.finding });
+        self.judged.alarms.push(PlannedIntervention { rung: step.rung, finding: step.finding });
     }
 }

@@ -1,14 +1,14 @@
 //! What is told: JSON lines for programs, text and a page for people.
 
 mod compare;
+mod format;
 mod html;
-mod lines;
-mod names;
+mod json_lines;
+mod labels;
 mod text;
-mod words;
 
 pub use compare::{Differences, compare};
 pub use html::html;
-pub use lines::{AlarmLine, Line, SavedLine, SessionLine, TotalLine, lines, total};
-pub use names::Names;
+pub use json_lines::{InterventionLine, Line, SavedLine, SessionLine, TotalLine, lines, total};
+pub use labels::LabelStyle;
 pub use text::text;

@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use belay_core::{Rules, Time};
+use belay_core::{Rules, Timestamp};
 
-use crate::family::families;
-use crate::find::Source;
-use crate::replay::{FileReport, Settings, replay};
-use crate::session::SessionReport;
+use crate::discover::SessionFile;
+use crate::fork_groups::group_forks;
+use crate::replay::{FileReport, ReplayOptions, replay};
+use crate::session_report::SessionReport;
 
 /// The rules for a session that works in a folder.
-pub type RulesFor = dyn Fn(Option<&Path>) -> Arc<Rules> + Send + Sync;
+pub type RulesProvider = dyn Fn(Option<&Path>) -> Arc<Rules> + Send + Sync;
 
 /// A set of rules to judge by.
-pub struct Variant {
+pub struct RuleSet {
     /// What it is called in a comparison.
     pub name: String,
     /// The rules.
-    pub rules: Box<RulesFor>,
+    pub rules: Box<RulesProvider>,
 }
 
-impl Variant {
+impl RuleSet {
     /// The same rules for every session.
     pub fn fixed(name: impl Into<String>, rules: Rules) -> Self {
         let rules = Arc::new(rules);
@@ -34,7 +34,7 @@ impl Variant {
     }
 }
 
-impl fmt::Debug for Variant {
+impl fmt::Debug for RuleSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Variant").field("name", &self.name).finish_non_exhaustive()
     }
@@ -65,16 +65,16 @@ impl Progress {
 
 /// Which sessions count.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct SessionFilter {
     /// Active since then.
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// Of projects whose folder or name holds this.
     pub project: Option<String>,
 }
 
-impl Filter {
+impl SessionFilter {
     /// Whether a session counts.
-    pub fn lets(&self, report: &SessionReport) -> bool {
+    pub fn includes(&self, report: &SessionReport) -> bool {
         let recent = self.since.is_none_or(|since| report.last_at >= since);
         let wanted = |part: &str| {
             let part = part.trim_end_matches(['/', '\\']);
@@ -91,7 +91,7 @@ impl Filter {
 
 /// What a run tells, in order: the sessions of a family, then its files.
 #[derive(Debug)]
-pub enum Told {
+pub enum AuditItem {
     /// A session, complete.
     Session(Box<SessionReport>),
     /// A file, read to its end or as far as it goes.
@@ -99,22 +99,22 @@ pub enum Told {
 }
 
 /// Families that may be ahead of the one that is due: bounds what waits in memory.
-const AHEAD: usize = 256;
+const MAX_BUFFERED_GROUPS: usize = 256;
 
 /// Replays all sources on so many threads and tells the outcome on the calling one, in an order
 /// that depends on the files only.
 pub fn run(
-    sources: Vec<Source>,
-    settings: &Settings<'_>,
+    sources: Vec<SessionFile>,
+    settings: &ReplayOptions<'_>,
     threads: Option<NonZero<usize>>,
     progress: &Progress,
-    mut tell: impl FnMut(Told),
+    mut tell: impl FnMut(AuditItem),
 ) {
-    let families = families(sources);
+    let families = group_forks(sources);
     let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
     let threads = threads.min(families.len()).max(1);
     let next = AtomicUsize::new(0);
-    let due = Due::default();
+    let due = OrderedOutput::default();
     thread::scope(|scope| {
         let (send, receive) = mpsc::channel();
         for _ in 0..threads {
@@ -124,7 +124,7 @@ pub fn run(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(family) = families.get(at) else { break };
-                    due.wait_until(at.saturating_sub(AHEAD));
+                    due.wait_until(at.saturating_sub(MAX_BUFFERED_GROUPS));
                     if send.send((at, replay(family, settings, progress))).is_err() {
                         break;
                     }
@@ -138,8 +138,8 @@ pub fn run(
             waiting.insert(at, outcome);
             while let Some((sessions, files)) = waiting.remove(&turn) {
                 progress.sessions.fetch_add(sessions.len() as u64, Ordering::Relaxed);
-                sessions.into_iter().for_each(|session| tell(Told::Session(Box::new(session))));
-                files.into_iter().for_each(|file| tell(Told::File(file)));
+                sessions.into_iter().for_each(|session| tell(AuditItem::Session(Box::new(session))));
+                files.into_iter().for_each(|file| tell(AuditItem::File(file)));
                 turn += 1;
                 due.now(turn);
             }
@@ -149,12 +149,12 @@ pub fn run(
 
 /// Whose turn it is to be told.
 #[derive(Debug, Default)]
-struct Due {
+struct OrderedOutput {
     turn: Mutex<usize>,
     changed: std::sync::Condvar,
 }
 
-impl Due {
+impl OrderedOutput {
     fn now(&self, turn: usize) {
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
         self.changed.notify_all();

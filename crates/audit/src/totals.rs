@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use belay_agents::Tally;
-use belay_agents::transcript::Flaw;
-use belay_core::effect::{Evidence, Spent};
+use belay_agents::ReadStats;
+use belay_agents::transcript::LineError;
+use belay_core::effect::{Evidence, Spend};
 use belay_core::event::Usage;
-use belay_core::{SessionKey, Time};
+use belay_core::{SessionKey, Timestamp};
 use jiff::civil::Date;
 
 use crate::ledger::add;
-use crate::loops::Loop;
+use crate::loop_tracker::Loop;
 use crate::replay::FileReport;
-use crate::session::SessionReport;
+use crate::session_report::SessionReport;
 
 /// How many loops are kept by name.
-pub const WORST: usize = 200;
+pub const MAX_LOOPS: usize = 200;
 
 /// How many damaged files are named.
-const NAMED_FILES: usize = 20;
+const MAX_DAMAGED_FILES: usize = 20;
 
 /// Everything a report says, for one set of rules.
 #[derive(Clone, Debug, Default)]
@@ -33,33 +33,33 @@ pub struct Totals {
     /// Prompts by people.
     pub human_turns: u64,
     /// First event of all.
-    pub from: Time,
+    pub from: Timestamp,
     /// Last event of all.
-    pub to: Time,
+    pub to: Timestamp,
     /// What it cost.
-    pub spent: Spent,
+    pub spent: Spend,
     /// Models whose price is not known, with their tokens.
     pub unpriced: BTreeMap<String, u64>,
     /// What the rules would have done.
-    pub steps: Steps,
+    pub steps: InterventionCounts,
     /// By agent.
-    pub agents: BTreeMap<String, Group>,
+    pub agents: BTreeMap<String, GroupTotals>,
     /// By model.
-    pub models: BTreeMap<String, Group>,
+    pub models: BTreeMap<String, GroupTotals>,
     /// By project.
-    pub projects: BTreeMap<String, Group>,
+    pub projects: BTreeMap<String, GroupTotals>,
     /// By day.
-    pub days: BTreeMap<Date, Group>,
+    pub days: BTreeMap<Date, GroupTotals>,
     /// By pattern: how many loops.
     pub patterns: BTreeMap<String, u64>,
     /// Loops that cost the most after the first step against them, worst first.
-    pub worst: Vec<Worst>,
+    pub worst: Vec<RankedLoop>,
     /// Files read.
     pub files: u64,
     /// What was read and what was damaged.
-    pub tally: Tally,
+    pub tally: ReadStats,
     /// Files with damage, the first few by name.
-    pub damaged: Vec<Damage>,
+    pub damaged: Vec<DamagedFile>,
     /// How many files have damage.
     pub damaged_files: u64,
     /// Sessions that were left out by a filter.
@@ -68,7 +68,7 @@ pub struct Totals {
 
 /// What the rules would have done.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Steps {
+pub struct InterventionCounts {
     /// Loops.
     pub loops: u64,
     /// Sessions with a loop.
@@ -80,14 +80,14 @@ pub struct Steps {
     /// Things that would only have been recorded.
     pub notices: u64,
     /// Spent in loops after the first nudge.
-    pub after_nudge: Spent,
+    pub after_nudge: Spend,
     /// Spent in loops after the first pause.
-    pub after_pause: Spent,
+    pub after_pause: Spend,
 }
 
 /// Sums of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct GroupTotals {
     /// Sessions and sub-agents.
     pub sessions: u64,
     /// Tool calls.
@@ -106,7 +106,7 @@ pub struct Group {
 
 /// A loop and whose it is.
 #[derive(Clone, Debug)]
-pub struct Worst {
+pub struct RankedLoop {
     /// The session.
     pub session: SessionKey,
     /// For a sub-agent: its parent.
@@ -116,7 +116,7 @@ pub struct Worst {
     /// Its project.
     pub project: Option<String>,
     /// When the session began.
-    pub started_at: Time,
+    pub started_at: Timestamp,
     /// The loop.
     pub repeated: Loop,
     /// What it rests on.
@@ -125,13 +125,13 @@ pub struct Worst {
 
 /// A file that could not be read whole.
 #[derive(Clone, Debug)]
-pub struct Damage {
+pub struct DamagedFile {
     /// Which.
     pub path: PathBuf,
     /// What is wrong: how many lines, and the first of them.
     pub lines: u64,
     /// The first damaged places.
-    pub places: Vec<(u64, Flaw)>,
+    pub places: Vec<(u64, LineError)>,
     /// It could not be read at all.
     pub failed: Option<String>,
 }
@@ -159,7 +159,7 @@ impl Totals {
         self.steps.notices += judged.noticed;
         add(&mut self.steps.after_nudge, &after_nudge);
         add(&mut self.steps.after_pause, &after_pause);
-        let group = Group {
+        let group = GroupTotals {
             sessions: 1,
             calls: report.counters.calls,
             tokens: report.spent.usage.total(),
@@ -177,11 +177,12 @@ impl Totals {
     }
 
     /// Loops and calls go to the model most tokens went to; tokens and money to each its own.
-    fn models(&mut self, report: &SessionReport, group: &Group) {
+    fn models(&mut self, report: &SessionReport, group: &GroupTotals) {
         let main = report.main_model();
         for spend in &report.models {
-            let own = Group { tokens: spend.usage.total(), cost_micros: spend.cost_micros, ..*group };
-            let part = Group { tokens: own.tokens, cost_micros: own.cost_micros, sessions: 1, ..Group::default() };
+            let own = GroupTotals { tokens: spend.usage.total(), cost_micros: spend.cost_micros, ..*group };
+            let part =
+                GroupTotals { tokens: own.tokens, cost_micros: own.cost_micros, sessions: 1, ..GroupTotals::default() };
             let whole = main == Some(spend.model.as_str());
             self.models.entry(spend.model.clone()).or_default().add(if whole { &own } else { &part });
             if !spend.priced {
@@ -191,10 +192,10 @@ impl Totals {
     }
 
     /// A session counts on each day it was active; its loops on the day it began.
-    fn days(&mut self, report: &SessionReport, group: &Group) {
+    fn days(&mut self, report: &SessionReport, group: &GroupTotals) {
         for (at, (date, spend)) in report.days.iter().enumerate() {
-            let rest = if at == 0 { *group } else { Group::default() };
-            self.days.entry(*date).or_default().add(&Group {
+            let rest = if at == 0 { *group } else { GroupTotals::default() };
+            self.days.entry(*date).or_default().add(&GroupTotals {
                 sessions: 1,
                 calls: spend.calls,
                 tokens: spend.tokens,
@@ -208,9 +209,11 @@ impl Totals {
         let Some(judged) = report.judged.get(variant) else { return };
         for one in &judged.loops {
             *self.patterns.entry(one.pattern.clone()).or_default() += 1;
-            let inside = |alarm: &&crate::loops::Alarm| (one.from_call..=one.to_call).contains(&alarm.finding.call);
+            let inside = |alarm: &&crate::loop_tracker::PlannedIntervention| {
+                (one.from_call..=one.to_call).contains(&alarm.finding.call)
+            };
             let evidence = judged.alarms.iter().rfind(inside).map(|alarm| alarm.finding.evidence.clone());
-            self.worst.push(Worst {
+            self.worst.push(RankedLoop {
                 session: report.key.clone(),
                 parent: report.parent.clone(),
                 file: report.files.first().cloned().unwrap_or_default(),
@@ -220,18 +223,18 @@ impl Totals {
                 evidence: evidence.unwrap_or_default(),
             });
         }
-        if self.worst.len() > 2 * WORST {
+        if self.worst.len() > 2 * MAX_LOOPS {
             self.rank();
         }
     }
 
     fn rank(&mut self) {
-        let weight = |worst: &Worst| {
+        let weight = |worst: &RankedLoop| {
             let after = &worst.repeated.after_nudge;
             (after.cost_micros, after.usage.total(), after.calls, worst.repeated.to_call - worst.repeated.from_call)
         };
         self.worst.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.session.cmp(&b.session)));
-        self.worst.truncate(WORST);
+        self.worst.truncate(MAX_LOOPS);
     }
 
     /// Counts one file.
@@ -240,9 +243,9 @@ impl Totals {
         let damage = match &file.result {
             Ok(tally) => {
                 self.tally.add(tally);
-                (tally.damaged() > 0).then(|| Damage {
+                (tally.damaged_lines() > 0).then(|| DamagedFile {
                     path: file.path.clone(),
-                    lines: tally.damaged(),
+                    lines: tally.damaged_lines(),
                     places: tally.places.clone(),
                     failed: None,
                 })
@@ -251,12 +254,12 @@ impl Totals {
                 let why = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
                 let why: Vec<String> = why.map(ToString::to_string).collect();
                 let failed = Some(why.join(": "));
-                Some(Damage { path: file.path.clone(), lines: 0, places: Vec::new(), failed })
+                Some(DamagedFile { path: file.path.clone(), lines: 0, places: Vec::new(), failed })
             }
         };
         if let Some(damage) = damage {
             self.damaged_files += 1;
-            if self.damaged.len() < NAMED_FILES {
+            if self.damaged.len() < MAX_DAMAGED_FILES {
                 self.damaged.push(damage);
             }
         }
@@ -283,7 +286,7 @@ impl Totals {
     }
 }
 
-impl Group {
+impl GroupTotals {
     pub(crate) fn add(&mut self, more: &Self) {
         self.sessions += more.sessions;
         self.calls += more.calls;

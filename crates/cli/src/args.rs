@@ -9,7 +9,7 @@ use crate::commands::*;
 /// Belay holds the rope for AI coding agents: it sees what they do, tells progress from going in
 /// circles, and steps in.
 #[derive(Debug, Parser)]
-#[command(name = "belay", version, max_term_width = 100, arg_required_else_help = true, after_help = crate::exit::help())]
+#[command(name = "belay", version, max_term_width = 100, arg_required_else_help = true, after_help = crate::exit_status::help())]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -58,9 +58,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Events(events::EventsCommand),
     /// Put agents on the rope: hooks into their settings, shown before they are written.
-    Init(init::PutInArgs),
+    Init(init::InitArgs),
     /// Take agents off the rope: their settings as they were before.
-    Uninit(init::InitArgs),
+    Uninit(init::UninitArgs),
     /// Wait for something without spending a token; an agent that waits so is not stuck.
     Wait(wait::WaitArgs),
     /// Send a test message through every channel news goes through, and tell how it went.

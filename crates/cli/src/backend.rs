@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use belay_config::Rulesets;
+use belay_config::RulesByFolder;
 use belay_core::Event;
-use belay_engine::{Engine, EngineError, Options};
-use belay_server::protocol::{Code, Decide, EventAnswer, Refusal, Taken};
-use belay_server::{Client, ClientError};
+use belay_engine::{Engine, EngineError, EngineOptions};
+use belay_server::protocol::{DecideRequest, ErrorCode, EventResult, IpcErrorBody, Taken};
+use belay_server::{Client, IpcClientError};
 use belay_store::{OpenOptions, SqliteStore, StoreError};
 use serde_json::value::RawValue;
 
@@ -16,20 +16,20 @@ use crate::context::Context;
 use crate::error::CommandError;
 
 /// How long the resident process may take to answer. A full sync on a slow disk is within it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Who answers.
 #[derive(Debug)]
 pub(crate) enum Backend {
-    Resident(Client),
-    Own(Box<Engine>),
+    Daemon(Client),
+    InProcess(Box<Engine>),
 }
 
 impl Backend {
     pub(crate) fn open(context: &Context) -> Result<Self, CommandError> {
-        match Client::connect(&context.places, PATIENCE) {
-            Ok(client) => Ok(Self::Resident(client)),
-            Err(ClientError::Absent(_)) => Self::own(context),
+        match Client::connect(&context.places, REQUEST_TIMEOUT) {
+            Ok(client) => Ok(Self::Daemon(client)),
+            Err(IpcClientError::NotRunning(_)) => Self::own(context),
             Err(error) => Err(error.into()),
         }
     }
@@ -38,17 +38,18 @@ impl Backend {
         context.places.create()?;
         let store = SqliteStore::open(context.database(), OpenOptions::default())?;
         let out = context.out;
-        let notice = move |note: &belay_config::Problem| out.warn(&note.to_string(), note.hint.as_deref());
-        let rulesets = Rulesets::new(context.places.clone(), context.env.clone(), context.flags()?, Box::new(notice));
+        let notice = move |note: &belay_config::Diagnostic| out.warn(&note.to_string(), note.hint.as_deref());
+        let rulesets =
+            RulesByFolder::new(context.places.clone(), context.env.clone(), context.flags()?, Box::new(notice));
         let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
-        let options = Options { rules: Box::new(rules), ..Options::default() };
-        Ok(Self::Own(Box::new(Engine::new(Box::new(store), options))))
+        let options = EngineOptions { rules: Box::new(rules), ..EngineOptions::default() };
+        Ok(Self::InProcess(Box::new(Engine::new(Box::new(store), options))))
     }
 
-    pub(crate) fn decide(&mut self, decide: &Decide) -> Result<Taken, CommandError> {
+    pub(crate) fn decide(&mut self, decide: &DecideRequest) -> Result<Taken, CommandError> {
         match self {
-            Self::Resident(client) => Ok(client.decide(decide)?),
-            Self::Own(engine) => {
+            Self::Daemon(client) => Ok(client.decide(decide)?),
+            Self::InProcess(engine) => {
                 let by = decide.by.as_deref();
                 let observed = engine.decide(&decide.session, decide.decision.clone(), &decide.note, by)?;
                 Ok(Taken::from(observed))
@@ -62,38 +63,40 @@ impl Backend {
         &mut self,
         context: &Context,
         events: &[Box<RawValue>],
-    ) -> Result<Vec<EventAnswer>, CommandError> {
-        if let Self::Resident(client) = self {
+    ) -> Result<Vec<EventResult>, CommandError> {
+        if let Self::Daemon(client) = self {
             match client.observe(events) {
                 Ok(answers) => return Ok(answers.answers),
-                Err(ClientError::Io(_)) => *self = Self::open(context)?,
+                Err(IpcClientError::Io(_)) => *self = Self::open(context)?,
                 Err(error) => return Err(error.into()),
             }
         }
         match self {
-            Self::Resident(client) => Ok(client.observe(events)?.answers),
-            Self::Own(engine) => Ok(events.iter().map(|event| observe_own(engine, event)).collect()),
+            Self::Daemon(client) => Ok(client.observe(events)?.answers),
+            Self::InProcess(engine) => Ok(events.iter().map(|event| observe_own(engine, event)).collect()),
         }
     }
 }
 
-fn observe_own(engine: &mut Engine, event: &RawValue) -> EventAnswer {
+fn observe_own(engine: &mut Engine, event: &RawValue) -> EventResult {
     let read = Event::from_json(event.get().as_bytes());
     let event = match read {
-        Ok(event) => belay_server::canonical(event),
+        Ok(event) => belay_server::canonicalize_agent(event),
         Err(error) => {
-            return EventAnswer::Refused { error: Refusal::new(Code::Refused, error.to_string()).field(error.field) };
+            return EventResult::Refused {
+                error: IpcErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field),
+            };
         }
     };
     match engine.observe(event) {
-        Ok(observed) => EventAnswer::Taken(Taken::from(observed)),
-        Err(EngineError::Refused { field, problem }) => {
-            EventAnswer::Refused { error: Refusal::new(Code::Refused, format!("{field}: {problem}")).field(field) }
-        }
-        Err(EngineError::Store(error)) => EventAnswer::Refused { error: store(&error) },
+        Ok(observed) => EventResult::Taken(Taken::from(observed)),
+        Err(EngineError::Refused { field, problem }) => EventResult::Refused {
+            error: IpcErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field),
+        },
+        Err(EngineError::Store(error)) => EventResult::Refused { error: store(&error) },
     }
 }
 
-fn store(error: &StoreError) -> Refusal {
-    Refusal::new(Code::Store, error.to_string()).hint(error.hint())
+fn store(error: &StoreError) -> IpcErrorBody {
+    IpcErrorBody::new(ErrorCode::Store, error.to_string()).hint(error.hint())
 }

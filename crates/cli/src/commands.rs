@@ -31,12 +31,12 @@ pub(crate) mod wait;
 use crate::args::{Cli, Command};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 /// How a command ends.
-pub(crate) type Ended = Result<Exit, CommandError>;
+pub(crate) type CommandResult = Result<ExitStatus, CommandError>;
 
-pub(crate) fn run(cli: Cli) -> Ended {
+pub(crate) fn run(cli: Cli) -> CommandResult {
     let context = Context::new(cli.global)?;
     match cli.command {
         Command::Serve(args) => serve::run(&context, &args),

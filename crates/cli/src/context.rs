@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use belay_config::{Env, Loaded, Loader, Places, Strictness};
+use belay_config::{EnvSnapshot, LoadedConfig, Loader, Paths, Strictness};
 use belay_store::{OpenOptions, SqliteStore, Store, StoreError};
 
 use crate::args::Global;
@@ -13,15 +13,15 @@ use crate::output::Output;
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) global: Global,
-    pub(crate) env: Env,
-    pub(crate) places: Places,
+    pub(crate) env: EnvSnapshot,
+    pub(crate) places: Paths,
     pub(crate) out: Output,
 }
 
 impl Context {
     pub(crate) fn new(global: Global) -> Result<Self, CommandError> {
-        let env = Env::of_process();
-        let places = Places::find(&env, global.home.as_deref())?;
+        let env = EnvSnapshot::from_process();
+        let places = Paths::resolve(&env, global.home.as_deref())?;
         let out = Output::new(global.json, global.quiet);
         Ok(Self { global, env, places, out })
     }
@@ -40,7 +40,7 @@ impl Context {
         &self,
         strictness: Strictness,
         more: &[(String, String, String)],
-    ) -> Result<Loaded, CommandError> {
+    ) -> Result<LoadedConfig, CommandError> {
         let mut loader = Loader::new(&self.places, &self.env).strictness(strictness);
         if let Ok(folder) = std::env::current_dir() {
             loader = loader.from_folder(folder);
@@ -71,14 +71,14 @@ impl Context {
     /// The store for reading, and the one session meant by `text`.
     pub(crate) fn session(&self, text: &str) -> Result<(SqliteStore, belay_core::SessionKey), CommandError> {
         let Some(store) = self.store()? else { return Err(StoreError::NotFound(text.to_owned()).into()) };
-        let key = store.resolve(&canonical(text))?;
+        let key = store.resolve(&canonical_session_name(text))?;
         Ok((store, key))
     }
 }
 
 /// `claude:abc` is `claude-code:abc`.
-pub(crate) fn canonical(text: &str) -> String {
-    match text.split_once(':').and_then(|(name, id)| Some((belay_agents::agent(name)?, id))) {
+pub(crate) fn canonical_session_name(text: &str) -> String {
+    match text.split_once(':').and_then(|(name, id)| Some((belay_agents::find(name)?, id))) {
         Some((agent, id)) => format!("{}:{id}", agent.id),
         None => text.to_owned(),
     }

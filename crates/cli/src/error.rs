@@ -3,19 +3,19 @@
 use std::io;
 
 use anstyle::{AnsiColor, Style};
-use belay_config::{ConfigError, EditError, PlaceError};
+use belay_config::{ConfigError, EditError, PathError};
 use belay_engine::EngineError;
-use belay_server::protocol::Refusal;
-use belay_server::{ClientError, ServeError};
+use belay_server::protocol::IpcErrorBody;
+use belay_server::{IpcClientError, ServeError};
 use belay_store::StoreError;
 use serde_json::json;
 
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 /// Why a command did not do what was asked.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    pub(crate) exit: Exit,
+    pub(crate) exit: ExitStatus,
     message: String,
     causes: Vec<String>,
     hints: Vec<String>,
@@ -23,11 +23,11 @@ pub(crate) struct CommandError {
 
 impl CommandError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+        Self { exit: ExitStatus::Failed, message: message.into(), causes: Vec::new(), hints: Vec::new() }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, ..Self::new(message) }
+        Self { exit: ExitStatus::Usage, ..Self::new(message) }
     }
 
     #[must_use]
@@ -53,10 +53,10 @@ impl CommandError {
     }
 
     /// Says it on stderr.
-    pub(crate) fn report(&self, as_json: bool) -> Exit {
+    pub(crate) fn report(&self, as_json: bool) -> ExitStatus {
         use std::io::Write;
         // Nothing has failed, and whoever wrote `| head` knows why we are done.
-        if self.exit == Exit::Done {
+        if self.exit == ExitStatus::Done {
             return self.exit;
         }
         let mut err = anstream::stderr();
@@ -91,7 +91,7 @@ impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         // Whoever read our output has enough: that is no failure.
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { exit: Exit::Done, ..Self::new("nobody reads the output") },
+            io::ErrorKind::BrokenPipe => Self { exit: ExitStatus::Done, ..Self::new("nobody reads the output") },
             _ => Self::new(error.to_string()),
         }
     }
@@ -112,29 +112,29 @@ impl From<EngineError> for CommandError {
     }
 }
 
-impl From<Refusal> for CommandError {
-    fn from(refusal: Refusal) -> Self {
+impl From<IpcErrorBody> for CommandError {
+    fn from(refusal: IpcErrorBody) -> Self {
         let error = Self::new(refusal.message);
         refusal.hint.into_iter().fold(error, Self::hint)
     }
 }
 
-impl From<ClientError> for CommandError {
-    fn from(error: ClientError) -> Self {
+impl From<IpcClientError> for CommandError {
+    fn from(error: IpcClientError) -> Self {
         match error {
-            ClientError::Refused(refusal) => refusal.into(),
-            ClientError::Absent(_) => Self::new(error.to_string()).hint("start it with `belay serve`"),
-            ClientError::Io(_) | ClientError::Language(_) => Self::new(error.to_string())
+            IpcClientError::Refused(refusal) => refusal.into(),
+            IpcClientError::NotRunning(_) => Self::new(error.to_string()).hint("start it with `belay serve`"),
+            IpcClientError::Io(_) | IpcClientError::InvalidResponse(_) => Self::new(error.to_string())
                 .hint("see what it is doing with `belay doctor`, or restart it with `belay stop`"),
         }
     }
 }
 
-impl From<PlaceError> for CommandError {
-    fn from(error: PlaceError) -> Self {
+impl From<PathError> for CommandError {
+    fn from(error: PathError) -> Self {
         let hint = match &error {
-            PlaceError::NoHome => "set HOME, or name a folder with --home",
-            PlaceError::Io { .. } | PlaceError::Foreign { .. } | PlaceError::SocketTooLong { .. } => {
+            PathError::NoHome => "set HOME, or name a folder with --home",
+            PathError::Io { .. } | PathError::Foreign { .. } | PathError::SocketTooLong { .. } => {
                 "name another folder with --home or BELAY_HOME"
             }
         };
@@ -168,7 +168,7 @@ impl From<ServeError> for CommandError {
             ServeError::Upstream(_) | ServeError::Relay(_) => {
                 Self::new(error.to_string()).hint("`belay config explain proxy.upstreams` tells what can be set")
             }
-            ServeError::Socket { .. } | ServeError::Start(_) | ServeError::Second(_) => {
+            ServeError::Socket { .. } | ServeError::Start(_) | ServeError::AlreadyRunning(_) => {
                 Self::new(error.to_string()).hint("`belay doctor` looks for the cause")
             }
         }

@@ -9,19 +9,19 @@ mod args;
 #[cfg(unix)]
 mod backend;
 #[cfg(unix)]
-mod bar;
-#[cfg(unix)]
 mod commands;
 #[cfg(unix)]
 mod context;
 #[cfg(unix)]
 mod error;
 #[cfg(unix)]
-mod exit;
+mod exit_status;
+#[cfg(unix)]
+mod format;
 #[cfg(unix)]
 mod output;
 #[cfg(unix)]
-mod people;
+mod progress_bar;
 
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     // An agent reads a usage error as "deny", and waits for us at every tool call: hooks come before
     // anything that could fail or take its time.
     if let Some(args) = commands::hook::arguments("hook", std::env::args_os().skip(1)) {
-        belay_hooks::thin::main(args);
+        belay_hooks::process::main(args);
         return ExitCode::SUCCESS;
     }
     // A status bar shows whatever goes wrong, so nothing does.

@@ -33,7 +33,7 @@ impl Output {
     }
 
     /// Talk: what was done, what to do next. Not for programs.
-    pub(crate) fn say(&self, text: impl AsRef<str>) {
+    pub(crate) fn info(&self, text: impl AsRef<str>) {
         if !self.quiet && !self.json {
             // Nobody is hurt when talk is not heard.
             let _ = writeln!(anstream::stderr(), "{}", text.as_ref());
@@ -54,12 +54,12 @@ impl Output {
 
 /// Rows and columns for people. On a terminal the lines are cut to its width rather than wrapped.
 #[derive(Debug)]
-pub(crate) struct Grid {
+pub(crate) struct Table {
     rows: Vec<Vec<String>>,
     right: Vec<usize>,
 }
 
-impl Grid {
+impl Table {
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|heading| heading.to_uppercase()).collect()], right: Vec::new() }
     }
@@ -72,7 +72,7 @@ impl Grid {
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len(), "a cell for every column");
-        self.rows.push(cells.iter().map(|cell| one_line(cell)).collect());
+        self.rows.push(cells.iter().map(|cell| single_line(cell)).collect());
     }
 
     pub(crate) fn print(&self, out: &Output) -> io::Result<()> {
@@ -100,7 +100,7 @@ fn width(text: &str) -> usize {
 }
 
 /// Text from outside cannot draw on the terminal: no control characters, no line breaks.
-pub(crate) fn one_line(text: &str) -> String {
+pub(crate) fn single_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

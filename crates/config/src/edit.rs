@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use crate::atomic;
-use crate::check;
-use crate::key::Key;
+use crate::atomic_file;
+use crate::diagnostic::Diagnostic;
+use crate::key::ConfigKey;
 use crate::layer::{Layer, Source};
 use crate::load::built_in_table;
-use crate::problem::Problem;
+use crate::validate;
 
 /// A file being changed. Nothing is written before [`Edit::save`].
 #[derive(Debug)]
@@ -29,10 +29,10 @@ pub enum EditError {
     Write { path: PathBuf, source: io::Error },
     /// The file itself is wrong.
     #[error("{0}")]
-    File(Box<Problem>),
+    File(Box<Diagnostic>),
     /// The new value is.
     #[error("{}", .0.what)]
-    Value(Box<Problem>),
+    Value(Box<Diagnostic>),
 }
 
 impl EditError {
@@ -61,15 +61,15 @@ impl Edit {
     }
 
     /// Sets a key, refusing what would not be valid.
-    pub fn set(&mut self, key: &Key, text: &str) -> Result<(), EditError> {
+    pub fn set(&mut self, key: &ConfigKey, text: &str) -> Result<(), EditError> {
         let mut document = self.document.clone();
         let refuse = |what: &str| {
             let (source, key, what) = (self.source.clone(), Some(key.clone()), format!("`{key}`: {what}"));
-            EditError::Value(Box::new(Problem { source, position: None, key, what, hint: None }))
+            EditError::Value(Box::new(Diagnostic { source, position: None, key, what, hint: None }))
         };
-        let value = check::parse_value(key, text).map_err(|what| refuse(&what))?;
-        let single = Layer::single(self.source.clone(), key, value.clone());
-        if let Some(problem) = check::layer(&built_in_table(), &single).into_iter().next() {
+        let value = validate::parse_value(key, text).map_err(|what| refuse(&what))?;
+        let single = Layer::from_value(self.source.clone(), key, value.clone());
+        if let Some(problem) = validate::validate_layer(&built_in_table(), &single).into_iter().next() {
             return Err(EditError::Value(Box::new(problem)));
         }
         let value = edited_value(&value);
@@ -102,7 +102,7 @@ impl Edit {
     }
 
     /// Takes a key out, and sections that are empty then. Whether it was there.
-    pub fn unset(&mut self, key: &Key) -> bool {
+    pub fn unset(&mut self, key: &ConfigKey) -> bool {
         take_out(self.document.as_table_mut(), key.parts())
     }
 
@@ -112,7 +112,7 @@ impl Edit {
     }
 
     pub fn save(&self) -> Result<(), EditError> {
-        atomic::write(&self.path, self.text().as_bytes(), atomic::Mode::Keep)
+        atomic_file::write(&self.path, self.text().as_bytes(), atomic_file::FileMode::Keep)
             .map_err(|source| EditError::Write { path: self.path.clone(), source })
     }
 }

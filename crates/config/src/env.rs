@@ -5,10 +5,10 @@ use std::ffi::{OsStr, OsString};
 
 /// The environment as it was when we looked. Tests make their own; nothing else reads the process's.
 #[derive(Clone, Debug, Default)]
-pub struct Env(BTreeMap<String, OsString>);
+pub struct EnvSnapshot(BTreeMap<String, OsString>);
 
-impl Env {
-    pub fn of_process() -> Self {
+impl EnvSnapshot {
+    pub fn from_process() -> Self {
         Self(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect())
     }
 
@@ -21,7 +21,7 @@ impl Env {
     }
 
     /// Names that start with `BELAY_`.
-    pub fn own_names(&self) -> impl Iterator<Item = &str> {
+    pub fn belay_variables(&self) -> impl Iterator<Item = &str> {
         self.names("BELAY_")
     }
 
@@ -31,7 +31,7 @@ impl Env {
     }
 }
 
-impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Env {
+impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for EnvSnapshot {
     fn from_iter<T: IntoIterator<Item = (K, V)>>(pairs: T) -> Self {
         Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
@@ -50,7 +50,7 @@ pub struct Variable {
 }
 
 /// Every environment variable Belay reads. `docs/reference/environment.md` is made from this table.
-pub const REGISTRY: &[Variable] = &[
+pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "BELAY_HOME",
         key: None,
@@ -170,7 +170,7 @@ pub fn reference_page() -> String {
          `crates/config/src/env.rs`.\n\n\
          | variable | sets | what it does | example |\n|---|---|---|---|\n",
     );
-    for Variable { name, key, what, example } in REGISTRY {
+    for Variable { name, key, what, example } in VARIABLES {
         let key = key.map_or_else(String::new, |key| format!("`{key}`"));
         page.push_str(&format!("| `{name}` | {key} | {what} | `{example}` |\n"));
     }

@@ -4,9 +4,9 @@ use std::fmt;
 
 /// A path into the document, such as `serve.listen`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Key(Vec<String>);
+pub struct ConfigKey(Vec<String>);
 
-impl Key {
+impl ConfigKey {
     /// Reads a dotted key; parts may be quoted as in TOML.
     pub fn parse(text: &str) -> Option<Self> {
         let parts = toml_edit::Key::parse(text).ok()?;
@@ -28,7 +28,7 @@ impl Key {
     }
 
     /// The value under this key.
-    pub fn look_up<'t>(&self, table: &'t toml::Table) -> Option<&'t toml::Value> {
+    pub fn get<'t>(&self, table: &'t toml::Table) -> Option<&'t toml::Value> {
         let (last, folders) = self.0.split_last()?;
         folders.iter().try_fold(table, |table, part| table.get(part)?.as_table())?.get(last)
     }
@@ -40,7 +40,7 @@ impl Key {
     }
 
     /// Puts a value under this key, making the tables on the way. `false` when a plain value stands in the way.
-    pub fn put(&self, table: &mut toml::Table, value: toml::Value) -> bool {
+    pub fn set(&self, table: &mut toml::Table, value: toml::Value) -> bool {
         let Some((last, folders)) = self.0.split_last() else { return false };
         let mut table = table;
         for part in folders {
@@ -55,19 +55,19 @@ impl Key {
     }
 
     /// Takes the value under this key out.
-    pub fn take(&self, table: &mut toml::Table) -> Option<toml::Value> {
+    pub fn remove(&self, table: &mut toml::Table) -> Option<toml::Value> {
         let (last, folders) = self.0.split_last()?;
         folders.iter().try_fold(table, |table, part| table.get_mut(part)?.as_table_mut())?.remove(last)
     }
 }
 
-impl<S: Into<String>> FromIterator<S> for Key {
+impl<S: Into<String>> FromIterator<S> for ConfigKey {
     fn from_iter<T: IntoIterator<Item = S>>(parts: T) -> Self {
         Self(parts.into_iter().map(Into::into).collect())
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ConfigKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.0.iter().enumerate() {
             let dot = if index == 0 { "" } else { "." };

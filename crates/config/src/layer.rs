@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
-use crate::key::Key;
-use crate::problem::{Position, Problem};
+use crate::diagnostic::{Diagnostic, Position};
+use crate::key::ConfigKey;
 
 /// Where a layer comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Source {
 
 impl Source {
     /// One word for lists and `--json`.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
             Self::User(_) => "user",
@@ -58,10 +58,10 @@ pub struct Layer {
 
 impl Layer {
     /// Reads a file's text.
-    pub(crate) fn parse(source: Source, text: String) -> Result<Self, Box<Problem>> {
+    pub(crate) fn parse(source: Source, text: String) -> Result<Self, Box<Diagnostic>> {
         match toml::from_str::<Table>(&text) {
             Ok(table) => Ok(Self { source, table, text: Some(text) }),
-            Err(error) => Err(Box::new(Problem {
+            Err(error) => Err(Box::new(Diagnostic {
                 source,
                 position: error.span().map(|span| Position::of(&text, span.start)),
                 key: None,
@@ -72,37 +72,37 @@ impl Layer {
     }
 
     /// A layer of one value, from a variable or a flag.
-    pub(crate) fn single(source: Source, key: &Key, value: Value) -> Self {
+    pub(crate) fn from_value(source: Source, key: &ConfigKey, value: Value) -> Self {
         let mut table = Table::new();
-        key.put(&mut table, value);
+        key.set(&mut table, value);
         Self { source, table, text: None }
     }
 }
 
 /// Lists that add up over the layers instead of replacing each other.
-const ADD_UP: &[&[&str]] =
+const APPENDING_KEYS: &[&[&str]] =
     &[&["detect", "allow", "actions"], &["detect", "allow", "pairs"], &["detect", "custom"], &["detect", "prices"]];
 
 /// Whether the layers' values of this key add up.
-pub(crate) fn adds_up(key: &Key) -> bool {
-    ADD_UP.iter().any(|path| key.parts().iter().map(String::as_str).eq(path.iter().copied()))
+pub(crate) fn is_appending(key: &ConfigKey) -> bool {
+    APPENDING_KEYS.iter().any(|path| key.parts().iter().map(String::as_str).eq(path.iter().copied()))
 }
 
 /// Lays `upper` over `lower`: tables merge, some lists add up, anything else replaces.
 pub(crate) fn overlay(lower: &mut Table, upper: &Table) {
-    fn lay(path: &Key, lower: &mut Table, upper: &Table) {
+    fn lay(path: &ConfigKey, lower: &mut Table, upper: &Table) {
         for (name, value) in upper {
             let key = path.child(name);
             match (lower.get_mut(name), value) {
                 (Some(Value::Table(below)), Value::Table(above)) => lay(&key, below, above),
-                (Some(Value::Array(below)), Value::Array(above)) if adds_up(&key) => add(below, above),
+                (Some(Value::Array(below)), Value::Array(above)) if is_appending(&key) => add(below, above),
                 _ => {
                     lower.insert(name.clone(), value.clone());
                 }
             }
         }
     }
-    lay(&Key::default(), lower, upper);
+    lay(&ConfigKey::default(), lower, upper);
 }
 
 /// What is above comes first and takes the place of what has the same name below.
@@ -114,8 +114,8 @@ fn add(below: &mut Vec<Value>, above: &[Value]) {
 }
 
 /// Every value that is no table, with its key. An empty table is a value: it says "nothing".
-pub(crate) fn leaves(table: &Table) -> Vec<(Key, &Value)> {
-    fn walk<'t>(prefix: &Key, table: &'t Table, found: &mut Vec<(Key, &'t Value)>) {
+pub(crate) fn leaves(table: &Table) -> Vec<(ConfigKey, &Value)> {
+    fn walk<'t>(prefix: &ConfigKey, table: &'t Table, found: &mut Vec<(ConfigKey, &'t Value)>) {
         for (name, value) in table {
             let key = prefix.child(name);
             match value {
@@ -125,6 +125,6 @@ pub(crate) fn leaves(table: &Table) -> Vec<(Key, &Value)> {
         }
     }
     let mut found = Vec::new();
-    walk(&Key::default(), table, &mut found);
+    walk(&ConfigKey::default(), table, &mut found);
     found
 }

@@ -25,37 +25,39 @@
 //! key which way is tighter); what loosens it counts only once the user trusts that very content
 //! ([`trust`]), and what would redirect traffic, alerts or credentials never counts.
 
-pub mod atomic;
-mod check;
+pub mod atomic_file;
+mod diagnostic;
 mod edit;
 pub mod env;
+mod explain;
 mod key;
 mod layer;
 mod load;
-mod locate;
 mod model;
-mod places;
-mod problem;
+mod paths;
 mod project;
-mod proxy;
-mod rulesets;
+pub mod project_limits;
+mod proxy_model;
+mod rules_by_folder;
 mod schema;
-mod show;
-pub mod tighten;
+mod source_position;
 pub mod trust;
 mod units;
+mod validate;
 
+pub use diagnostic::{ConfigError, Diagnostic, Position};
 pub use edit::{Edit, EditError};
-pub use env::Env;
-pub use key::Key;
+pub use env::EnvSnapshot;
+pub use explain::{Entry, Explained};
+pub use key::ConfigKey;
 pub use layer::{Layer, Source};
-pub use load::{Loaded, Loader, Strictness, built_in_text};
-pub use model::{Config, Hooks, Log, LogLevel, Notify, Serve, StoreLimits, Webhook, WebhookFormat};
-pub use places::{PlaceError, Places};
-pub use problem::{ConfigError, Position, Problem};
+pub use load::{LoadedConfig, Loader, Strictness, built_in_text};
+pub use model::{
+    Config, HooksConfig, LogConfig, LogLevel, NotifyConfig, RetentionConfig, ServeConfig, WebhookConfig, WebhookFormat,
+};
+pub use paths::{PathError, Paths};
 pub use project::{PROJECT_FILE, ProjectFile};
-pub use proxy::{Auth, Compat, Proxy, Upstream};
-pub use rulesets::{Notice, Rulesets};
+pub use proxy_model::{AuthMode, CompatConfig, ProxyConfig, UpstreamConfig};
+pub use rules_by_folder::{DiagnosticSink, RulesByFolder};
 pub use schema::json_schema;
-pub use show::{Entry, Explained};
-pub use units::{ByteSize, Listen, Span};
+pub use units::{ByteSize, DurationSetting, LoopbackAddr};

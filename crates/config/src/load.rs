@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 
 use toml::{Table, Value};
 
-use crate::check::{self, parse_value};
-use crate::env::{Env, REGISTRY};
-use crate::key::Key;
+use crate::diagnostic::{ConfigError, Diagnostic};
+use crate::env::{EnvSnapshot, VARIABLES};
+use crate::key::ConfigKey;
 use crate::layer::{Layer, Source, overlay};
 use crate::model::Config;
-use crate::places::Places;
-use crate::problem::{ConfigError, Problem};
+use crate::paths::Paths;
 use crate::project::ProjectFile;
-use crate::tighten;
-use crate::trust::{Standing, Trusted};
+use crate::project_limits;
+use crate::trust::{TrustState, TrustStore};
+use crate::validate::{self, parse_value};
 
 /// What to do about a layer that is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub enum Strictness {
 /// Reads the layers.
 #[derive(Clone, Debug)]
 pub struct Loader<'p> {
-    places: &'p Places,
-    env: &'p Env,
+    places: &'p Paths,
+    env: &'p EnvSnapshot,
     folder: Option<PathBuf>,
     file: Option<PathBuf>,
     flags: Vec<(String, String, String)>,
@@ -39,12 +39,12 @@ pub struct Loader<'p> {
 
 /// A configuration, and where it comes from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: Config,
     /// What was left out, and why.
-    pub notes: Vec<Problem>,
+    pub notes: Vec<Diagnostic>,
     /// The project's file that was looked at, and what the user thinks of it.
-    pub project: Option<(PathBuf, Standing)>,
+    pub project: Option<(PathBuf, TrustState)>,
     pub(crate) layers: Vec<Layer>,
     pub(crate) merged: Table,
 }
@@ -77,7 +77,7 @@ pub fn built_in_text() -> String {
 }
 
 impl<'p> Loader<'p> {
-    pub fn new(places: &'p Places, env: &'p Env) -> Self {
+    pub fn new(places: &'p Paths, env: &'p EnvSnapshot) -> Self {
         Self { places, env, folder: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }
     }
 
@@ -108,15 +108,15 @@ impl<'p> Loader<'p> {
         self
     }
 
-    pub fn load(&self) -> Result<Loaded, ConfigError> {
-        let mut stack = Stack::new(self.strictness);
+    pub fn load(&self) -> Result<LoadedConfig, ConfigError> {
+        let mut stack = LayerStack::new(self.strictness);
         stack.take(self.user_layer()?);
         let project = self.folder.as_deref().and_then(|folder| ProjectFile::locate(self.places, folder));
         let project = project.map(|path| {
             let standing = self.project_layer(&path, &mut stack);
             (path, standing)
         });
-        for variable in REGISTRY {
+        for variable in VARIABLES {
             if let Some((key, text)) = variable.key.zip(self.env.text(variable.name)) {
                 stack.take(Some(single(Source::Env(variable.name), key, text)));
             }
@@ -128,7 +128,7 @@ impl<'p> Loader<'p> {
         stack.finish(project)
     }
 
-    fn user_layer(&self) -> Result<Option<Result<Layer, Vec<Problem>>>, ConfigError> {
+    fn user_layer(&self) -> Result<Option<Result<Layer, Vec<Diagnostic>>>, ConfigError> {
         let path = self.file.as_deref().unwrap_or(self.places.config_file());
         match std::fs::read_to_string(path) {
             Ok(text) => {
@@ -140,7 +140,7 @@ impl<'p> Loader<'p> {
             Err(source) if self.strictness == Strictness::Strict => {
                 Err(ConfigError::Read { path: path.to_path_buf(), source })
             }
-            Err(error) => Ok(Some(Err(vec![Problem {
+            Err(error) => Ok(Some(Err(vec![Diagnostic {
                 source: Source::User(path.to_path_buf()),
                 position: None,
                 key: None,
@@ -151,24 +151,24 @@ impl<'p> Loader<'p> {
     }
 
     /// Lays the project's file over what is there, as far as it may go.
-    fn project_layer(&self, path: &Path, stack: &mut Stack) -> Standing {
+    fn project_layer(&self, path: &Path, stack: &mut LayerStack) -> TrustState {
         let file = match ProjectFile::read(path) {
             Ok(file) => file,
             Err(problem) => {
                 stack.take(Some(Err(vec![*problem])));
-                return Standing::Unknown;
+                return TrustState::Unknown;
             }
         };
         // A list that cannot be read is an empty list: nothing is trusted.
-        let standing = Trusted::load(&self.places.trust()).unwrap_or_default().standing(&file);
-        let trusted = standing == Standing::Trusted;
+        let standing = TrustStore::load(&self.places.trust()).unwrap_or_default().state(&file);
+        let trusted = standing == TrustState::Trusted;
         let source = Source::Project { path: file.path, trusted };
         match Layer::parse(source, file.text).map_err(|problem| vec![*problem]) {
             Err(problems) => stack.take(Some(Err(problems))),
-            Ok(mut layer) => match check::layer(&stack.merged, &layer) {
+            Ok(mut layer) => match validate::validate_layer(&stack.merged, &layer) {
                 problems if !problems.is_empty() => stack.take(Some(Err(problems))),
                 _ => {
-                    let (kept, notes) = tighten::clip(&layer, &stack.merged, standing);
+                    let (kept, notes) = project_limits::apply_project_limits(&layer, &stack.merged, standing);
                     stack.notes.extend(notes);
                     layer.table = kept;
                     stack.take(Some(Ok(layer)));
@@ -178,42 +178,42 @@ impl<'p> Loader<'p> {
         standing
     }
 
-    fn unknown_variables(&self) -> Vec<Problem> {
-        let known: Vec<&str> = REGISTRY.iter().map(|variable| variable.name).collect();
-        let unknown = self.env.own_names().filter(|name| !known.contains(name));
+    fn unknown_variables(&self) -> Vec<Diagnostic> {
+        let known: Vec<&str> = VARIABLES.iter().map(|variable| variable.name).collect();
+        let unknown = self.env.belay_variables().filter(|name| !known.contains(name));
         unknown
-            .map(|name| Problem {
+            .map(|name| Diagnostic {
                 source: Source::Flag(name.to_owned()),
                 position: None,
                 key: None,
                 what: "no such variable; it changes nothing".to_owned(),
-                hint: check::nearest(name, &known).map(|near| format!("did you mean {near}?")),
+                hint: validate::closest_match(name, &known).map(|near| format!("did you mean {near}?")),
             })
             .collect()
     }
 }
 
-fn single(source: Source, key: &str, text: &str) -> Result<Layer, Vec<Problem>> {
-    let problem = |source, what, hint| vec![Problem { source, position: None, key: None, what, hint }];
-    let Some(key) = Key::parse(key) else {
+fn single(source: Source, key: &str, text: &str) -> Result<Layer, Vec<Diagnostic>> {
+    let problem = |source, what, hint| vec![Diagnostic { source, position: None, key: None, what, hint }];
+    let Some(key) = ConfigKey::parse(key) else {
         return Err(problem(source, format!("`{key}` is no key"), Some("write it as section.name".to_owned())));
     };
     match parse_value(&key, text) {
-        Ok(value) => Ok(Layer::single(source, &key, value)),
+        Ok(value) => Ok(Layer::from_value(source, &key, value)),
         Err(what) => Err(problem(source, format!("`{key}`: {what}"), None)),
     }
 }
 
 /// Layers so far.
-struct Stack {
+struct LayerStack {
     strictness: Strictness,
     merged: Table,
     layers: Vec<Layer>,
-    notes: Vec<Problem>,
-    problems: Vec<Problem>,
+    notes: Vec<Diagnostic>,
+    problems: Vec<Diagnostic>,
 }
 
-impl Stack {
+impl LayerStack {
     fn new(strictness: Strictness) -> Self {
         let merged = built_in_table();
         let layers = vec![Layer { source: Source::BuiltIn, table: merged.clone(), text: None }];
@@ -221,14 +221,14 @@ impl Stack {
     }
 
     /// Lays one more on top; wrong ones are left out and told about.
-    fn take(&mut self, layer: Option<Result<Layer, Vec<Problem>>>) {
+    fn take(&mut self, layer: Option<Result<Layer, Vec<Diagnostic>>>) {
         let Some(layer) = layer else { return };
         let checked = layer.and_then(|layer| {
             let mut merged = self.merged.clone();
             overlay(&mut merged, &layer.table);
-            match check::typed(&merged) {
+            match validate::parse_config(&merged) {
                 Some(_) => Ok((layer, merged)),
-                None => Err(check::layer(&self.merged, &layer)),
+                None => Err(validate::validate_layer(&self.merged, &layer)),
             }
         });
         match checked {
@@ -241,13 +241,15 @@ impl Stack {
         }
     }
 
-    fn finish(self, project: Option<(PathBuf, Standing)>) -> Result<Loaded, ConfigError> {
+    fn finish(self, project: Option<(PathBuf, TrustState)>) -> Result<LoadedConfig, ConfigError> {
         if !self.problems.is_empty() {
             return Err(ConfigError::Invalid(self.problems));
         }
-        match check::typed(&self.merged) {
-            Some(config) => Ok(Loaded { config, notes: self.notes, project, layers: self.layers, merged: self.merged }),
-            None => Err(ConfigError::Invalid(vec![Problem {
+        match validate::parse_config(&self.merged) {
+            Some(config) => {
+                Ok(LoadedConfig { config, notes: self.notes, project, layers: self.layers, merged: self.merged })
+            }
+            None => Err(ConfigError::Invalid(vec![Diagnostic {
                 source: Source::BuiltIn,
                 position: None,
                 key: None,

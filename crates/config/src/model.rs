@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use belay_core::Rules;
 
-use crate::proxy::{Compat, Proxy};
-use crate::units::{ByteSize, Listen, Span};
+use crate::proxy_model::{CompatConfig, ProxyConfig};
+use crate::units::{ByteSize, DurationSetting, LoopbackAddr};
 
 /// Belay's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The resident process.
-    pub serve: Serve,
+    pub serve: ServeConfig,
     /// How long history is kept.
-    pub store: StoreLimits,
+    pub store: RetentionConfig,
     /// Hooks inside the agents.
-    pub hooks: Hooks,
+    pub hooks: HooksConfig,
     /// The relay between agents and models.
-    pub proxy: Proxy,
+    pub proxy: ProxyConfig,
     /// Clients of the tools Belay takes over from.
-    pub compat: Compat,
+    pub compat: CompatConfig,
     /// Telling a person at this machine.
-    pub notify: Notify,
+    pub notify: NotifyConfig,
     /// Telling another program.
-    pub webhook: Webhook,
+    pub webhook: WebhookConfig,
     /// The log files.
-    pub log: Log,
+    pub log: LogConfig,
     /// Detection: thresholds, ladder, budgets, allow-lists, custom patterns.
     pub detect: Rules,
 }
@@ -36,23 +36,23 @@ pub struct Config {
 /// The resident process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Serve {
+pub struct ServeConfig {
     /// Address of the page and the HTTP API; loopback only.
-    pub listen: Listen,
+    pub listen: LoopbackAddr,
     /// Answer HTTP at all; the Unix socket is always there.
     pub http: bool,
     /// Leave after this long without anything to do.
-    pub idle_exit: Span,
+    pub idle_exit: DurationSetting,
     /// How often sessions that may stall are looked at.
-    pub tick: Span,
+    pub tick: DurationSetting,
 }
 
 /// How long history is kept: whichever bound is reached first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StoreLimits {
+pub struct RetentionConfig {
     /// Oldest events kept.
-    pub keep_for: Span,
+    pub keep_for: DurationSetting,
     /// Largest size of the store.
     pub keep_bytes: ByteSize,
 }
@@ -60,17 +60,17 @@ pub struct StoreLimits {
 /// Hooks inside the agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Hooks {
+pub struct HooksConfig {
     /// A hook that finds no resident process starts one.
     pub autostart: bool,
     /// One that a hook has started leaves after this long without anything to do.
-    pub idle_exit: Span,
+    pub idle_exit: DurationSetting,
 }
 
 /// Telling a person at this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Notify {
+pub struct NotifyConfig {
     /// Desktop notifications for incidents.
     pub desktop: bool,
 }
@@ -78,7 +78,7 @@ pub struct Notify {
 /// Telling another program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Webhook {
+pub struct WebhookConfig {
     /// Where incidents are posted; empty for nowhere.
     pub url: String,
     /// Shape of the body.
@@ -100,7 +100,7 @@ pub enum WebhookFormat {
 /// The log files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Log {
+pub struct LogConfig {
     /// How much is written.
     pub level: LogLevel,
     /// A log file that grows beyond this is put aside and a new one begun.

@@ -3,15 +3,15 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::diagnostic::Diagnostic;
 use crate::layer::Source;
-use crate::places::{Places, user_id};
-use crate::problem::Problem;
+use crate::paths::{Paths, user_id};
 
 /// Its name.
 pub const PROJECT_FILE: &str = ".belay.toml";
 
 /// No honest one is longer.
-const MAX_BYTES: u64 = 64 * 1024;
+const MAX_PROJECT_FILE_BYTES: u64 = 64 * 1024;
 
 /// A project's file as found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct ProjectFile {
 
 impl ProjectFile {
     /// The nearest one, from `from` upwards. Neither the home folder nor the root is a project.
-    pub fn locate(places: &Places, from: &Path) -> Option<PathBuf> {
+    pub fn locate(places: &Paths, from: &Path) -> Option<PathBuf> {
         let from = std::fs::canonicalize(from).ok()?;
         let home = places.user_home().and_then(|home| std::fs::canonicalize(home).ok());
         from.ancestors()
@@ -34,9 +34,9 @@ impl ProjectFile {
     }
 
     /// Reads one. Links, devices, foreign, huge and non-UTF-8 files are refused.
-    pub fn read(path: &Path) -> Result<Self, Box<Problem>> {
+    pub fn read(path: &Path) -> Result<Self, Box<Diagnostic>> {
         let refuse = |what: String, hint: &str| {
-            Box::new(Problem {
+            Box::new(Diagnostic {
                 source: Source::Project { path: path.to_path_buf(), trusted: false },
                 position: None,
                 key: None,
@@ -60,10 +60,10 @@ impl ProjectFile {
         }
         let mut bytes = Vec::new();
         let opened = open(path).map_err(|e| refuse(format!("cannot be read: {e}"), "check its permissions"))?;
-        let read = opened.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        let read = opened.take(MAX_PROJECT_FILE_BYTES + 1).read_to_end(&mut bytes);
         read.map_err(|e| refuse(format!("cannot be read: {e}"), "check its permissions"))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(refuse(format!("is larger than {} KiB", MAX_BYTES / 1024), "shorten it"));
+        if bytes.len() as u64 > MAX_PROJECT_FILE_BYTES {
+            return Err(refuse(format!("is larger than {} KiB", MAX_PROJECT_FILE_BYTES / 1024), "shorten it"));
         }
         let text = String::from_utf8(bytes).map_err(|_| refuse("is not UTF-8".to_owned(), "save it as UTF-8"))?;
         Ok(Self { path: path.to_path_buf(), text })

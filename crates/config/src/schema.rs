@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::key::Key;
+use crate::key::ConfigKey;
 use crate::model::Config;
 
 /// The schema of `config.toml` and `.belay.toml`.
@@ -56,7 +56,7 @@ impl<'s> Node<'s> {
     }
 
     /// The node under a whole key.
-    pub(crate) fn at(root: &'s Value, key: &Key) -> Option<Self> {
+    pub(crate) fn at(root: &'s Value, key: &ConfigKey) -> Option<Self> {
         key.parts().iter().try_fold(Self::root(root), |node, part| node.child(part))
     }
 

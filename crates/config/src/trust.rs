@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::atomic;
+use crate::atomic_file;
 use crate::project::ProjectFile;
 
 /// What is known about a project's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustState {
     /// The user accepted this very content.
     Trusted,
     /// The user accepted other content under this path.
@@ -23,22 +23,22 @@ pub enum Standing {
 
 /// The list of accepted files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Trusted {
+pub struct TrustStore {
     #[serde(default)]
-    projects: BTreeMap<PathBuf, Accepted>,
+    projects: BTreeMap<PathBuf, TrustedFile>,
 }
 
 /// One accepted file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct TrustedFile {
     /// SHA-256 of the content, in hex. A cryptographic digest: whoever writes the file must not be
     /// able to make another of the same digest.
     pub sha256: String,
     /// When.
-    pub at: belay_core::Time,
+    pub at: belay_core::Timestamp,
 }
 
-impl Trusted {
+impl TrustStore {
     /// Reads the list; none yet is an empty list.
     pub fn load(path: &Path) -> io::Result<Self> {
         match std::fs::read(path) {
@@ -51,19 +51,19 @@ impl Trusted {
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');
-        atomic::write(path, &bytes, atomic::Mode::Private)
+        atomic_file::write(path, &bytes, atomic_file::FileMode::Private)
     }
 
-    pub fn standing(&self, file: &ProjectFile) -> Standing {
+    pub fn state(&self, file: &ProjectFile) -> TrustState {
         match self.projects.get(&file.path) {
-            Some(accepted) if accepted.sha256 == sha256(&file.text) => Standing::Trusted,
-            Some(_) => Standing::Changed,
-            None => Standing::Unknown,
+            Some(accepted) if accepted.sha256 == sha256(&file.text) => TrustState::Trusted,
+            Some(_) => TrustState::Changed,
+            None => TrustState::Unknown,
         }
     }
 
-    pub fn accept(&mut self, file: &ProjectFile, at: belay_core::Time) {
-        self.projects.insert(file.path.clone(), Accepted { sha256: sha256(&file.text), at });
+    pub fn trust(&mut self, file: &ProjectFile, at: belay_core::Timestamp) {
+        self.projects.insert(file.path.clone(), TrustedFile { sha256: sha256(&file.text), at });
     }
 
     /// Whether it was there.
@@ -71,7 +71,7 @@ impl Trusted {
         self.projects.remove(path).is_some()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Path, &Accepted)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Path, &TrustedFile)> {
         self.projects.iter().map(|(path, accepted)| (path.as_path(), accepted))
     }
 }

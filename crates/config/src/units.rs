@@ -11,12 +11,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A length of time, or "never".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(Option<Duration>);
+pub struct DurationSetting(Option<Duration>);
 
-impl Span {
+impl DurationSetting {
     pub const NEVER: Self = Self(None);
 
-    pub const fn of(duration: Duration) -> Self {
+    pub const fn new(duration: Duration) -> Self {
         Self(Some(duration))
     }
 
@@ -29,7 +29,7 @@ impl Span {
 const TIME_UNITS: &[(&str, u64)] =
     &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
 
-impl FromStr for Span {
+impl FromStr for DurationSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -39,11 +39,11 @@ impl FromStr for Span {
         }
         let millis = with_unit(text, TIME_UNITS)
             .ok_or_else(|| format!("`{text}` is no length of time; write for example 30s, 5m, 2h, 7d or never"))?;
-        Ok(Self::of(Duration::from_millis(millis)))
+        Ok(Self::new(Duration::from_millis(millis)))
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for DurationSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             None => f.write_str("never"),
@@ -118,15 +118,15 @@ fn write_with_unit(f: &mut fmt::Formatter<'_>, number: u64, units: &[(&str, u64)
 
 /// Where to listen. Loopback only: Belay has no business on the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listen(SocketAddr);
+pub struct LoopbackAddr(SocketAddr);
 
-impl Listen {
-    pub const fn addr(self) -> SocketAddr {
+impl LoopbackAddr {
+    pub const fn socket_addr(self) -> SocketAddr {
         self.0
     }
 }
 
-impl FromStr for Listen {
+impl FromStr for LoopbackAddr {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -145,13 +145,13 @@ impl FromStr for Listen {
     }
 }
 
-impl fmt::Display for Listen {
+impl fmt::Display for LoopbackAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-macro_rules! text_value {
+macro_rules! impl_string_serde {
     ($type:ident, $description:literal, $examples:tt) => {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -178,6 +178,6 @@ macro_rules! text_value {
     };
 }
 
-text_value!(Span, "A length of time with its unit, or \"never\".", ["30s", "5m", "7d", "never"]);
-text_value!(ByteSize, "A size with its unit, or \"unlimited\".", ["512MiB", "2GiB", "unlimited"]);
-text_value!(Listen, "A loopback address with a port.", ["127.0.0.1:8787"]);
+impl_string_serde!(DurationSetting, "A length of time with its unit, or \"never\".", ["30s", "5m", "7d", "never"]);
+impl_string_serde!(ByteSize, "A size with its unit, or \"unlimited\".", ["512MiB", "2GiB", "unlimited"]);
+impl_string_serde!(LoopbackAddr, "A loopback address with a port.", ["127.0.0.1:8787"]);

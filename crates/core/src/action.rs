@@ -8,12 +8,12 @@
 
 mod classify;
 mod command;
-mod edit;
-mod fields;
+mod edit_input;
 mod input;
-mod names;
+mod input_fields;
 mod programs;
 mod shell;
+mod tool_names;
 
 #[cfg(test)]
 mod tests;
@@ -24,9 +24,9 @@ use serde_json::Value;
 
 use crate::digest::Digest;
 use crate::event::CheckKind;
-use crate::outcome::brief;
-use crate::sketch;
-use input::Input;
+use crate::outcome::one_line;
+use crate::simhash;
+use input::ToolInput;
 
 pub use classify::classify;
 
@@ -97,7 +97,7 @@ pub struct Action {
     pub look: Option<Digest>,
     /// For an edit: the text taken out and the text put in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hunk: Option<Hunk>,
+    pub hunk: Option<EditSides>,
     /// It runs tests, a build or a linter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckKind>,
@@ -114,7 +114,7 @@ pub struct Action {
 
 /// The two sides of an edit. An edit and its inverse have them swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Hunk {
+pub struct EditSides {
     /// The text taken out (that of an insertion is the empty text; unknown for a whole file).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
@@ -122,14 +122,14 @@ pub struct Hunk {
     pub after: Digest,
 }
 
-impl Hunk {
+impl EditSides {
     /// Whether one undoes the other.
-    pub fn undoes(&self, other: &Self) -> bool {
-        !self.is_void() && self.before == Some(other.after) && other.before == Some(self.after)
+    pub fn is_inverse_of(&self, other: &Self) -> bool {
+        !self.is_empty() && self.before == Some(other.after) && other.before == Some(self.after)
     }
 
     /// Whether it leaves the text as it was.
-    pub fn is_void(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.before == Some(self.after)
     }
 }
@@ -140,11 +140,11 @@ impl Action {
     /// `input` may be JSON, a text that holds JSON, or plain text (then it is the command, query or
     /// code itself).
     pub fn of(kind: ToolKind, name: &str, input: &Value) -> (Self, String) {
-        let input = Input::read(input);
+        let input = ToolInput::read(input);
         match kind {
             ToolKind::Shell => command::of(name, &input),
-            ToolKind::Edit | ToolKind::Write => edit::of(kind, name, &input),
-            _ => fields::of(kind, name, &input),
+            ToolKind::Edit | ToolKind::Write => edit_input::of(kind, name, &input),
+            _ => input_fields::of(kind, name, &input),
         }
     }
 
@@ -159,30 +159,30 @@ impl Action {
 
     /// How alike the salient words are: 1 for equal, about 0 for unrelated.
     pub fn similarity(&self, other: &Self) -> f32 {
-        sketch::similarity(self.sketch, other.sketch)
+        simhash::similarity(self.sketch, other.sketch)
     }
 }
 
 /// Of longer texts only the ends are sketched and reduced to skeletons; keys are of the whole.
-const SKETCHED: usize = 2048;
-const REDUCED: usize = 16 * 1024;
+const MAX_SKETCHED_BYTES: usize = 2048;
+const MAX_SKELETON_BYTES: usize = 16 * 1024;
 
 fn sketch_of(text: &str) -> Digest {
-    sketch::simhash(&brief(text, SKETCHED))
+    simhash::simhash(&one_line(text, MAX_SKETCHED_BYTES))
 }
 
 fn skeleton_of(text: &str) -> String {
-    input::skeleton(&brief(text, REDUCED))
+    input::skeleton(&one_line(text, MAX_SKELETON_BYTES))
 }
 
 /// Joins what makes a fingerprint; `kind` and `name` keep tools apart.
-struct Print<'a> {
+struct FingerprintBuilder<'a> {
     kind: ToolKind,
     /// For kinds whose tools are interchangeable (shell, read, edit, ...) the name says nothing.
     name: &'a str,
 }
 
-impl<'a> Print<'a> {
+impl<'a> FingerprintBuilder<'a> {
     fn new(kind: ToolKind, name: &'a str) -> Self {
         let name = match kind {
             ToolKind::Shell | ToolKind::Read | ToolKind::Edit | ToolKind::Write => "",

@@ -10,16 +10,16 @@
 //! - polls and outages have patterns of their own and never count as circles;
 //! - a person's turn wipes the slate ([`crate::session::Window::forgive`]).
 
+mod call_context;
 mod claim;
-pub(crate) mod custom;
-mod repeats;
-mod view;
-mod words;
+pub(crate) mod custom_patterns;
+mod repeat_count;
+mod wording;
 
 pub mod patterns;
 
-pub use claim::{Claim, Matcher, Strength};
+pub use call_context::CallContext;
+pub use claim::{Claim, NudgeTarget, Strength};
 pub use patterns::{Pattern, Trigger};
-pub use view::View;
-pub(crate) use words::VOICE;
-pub use words::{Words, tokens};
+pub(crate) use wording::MESSAGE_PREFIX;
+pub use wording::{Wording, tokens};

@@ -19,7 +19,7 @@ impl Digest {
 
     /// Digest of several parts; where one part ends and the next begins makes a difference.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut whole = Whole::default();
+        let mut whole = DigestBuilder::default();
         for part in parts {
             whole.add(&(part.len() as u64).to_le_bytes());
             whole.add(part);
@@ -29,7 +29,7 @@ impl Digest {
 
     /// Digest of pieces as if they stood in one text: equal to [`Digest::of`] of the whole.
     pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut whole = Whole::default();
+        let mut whole = DigestBuilder::default();
         pieces.into_iter().for_each(|piece| whole.add(piece.as_bytes()));
         whole.digest()
     }
@@ -57,19 +57,19 @@ impl Digest {
 }
 
 /// Pieces on their way to one digest. What is short, as most is, is put together first: then it is several times as quick.
-struct Whole {
+struct DigestBuilder {
     room: [u8; 240],
     len: usize,
     long: Option<Xxh3>,
 }
 
-impl Default for Whole {
+impl Default for DigestBuilder {
     fn default() -> Self {
         Self { room: [0; 240], len: 0, long: None }
     }
 }
 
-impl Whole {
+impl DigestBuilder {
     #[inline]
     fn add(&mut self, piece: &[u8]) {
         let end = self.len + piece.len();

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::event::Usage;
 use crate::key::SessionKey;
-use crate::session::State;
-use crate::time::Time;
+use crate::session::SessionState;
+use crate::time::Timestamp;
 
 /// A step of the ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Rung {
+pub enum InterventionLevel {
     /// Recorded only.
     Notice,
     /// The agent reads why, and what to try.
@@ -49,9 +49,9 @@ pub struct Finding {
     /// Digest of the unchanged outcome.
     pub outcome: Digest,
     /// Cost since the evidence began.
-    pub spent: Spent,
+    pub spent: Spend,
     /// When the evidence was complete.
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 /// One call a finding rests on.
@@ -67,13 +67,13 @@ pub struct Evidence {
     /// What it led to, in a few redacted words.
     pub outcome: String,
     /// When.
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 /// What something has cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Spent {
+pub struct Spend {
     /// Tool calls.
     pub calls: u64,
     /// Tokens by kind.
@@ -88,7 +88,7 @@ pub struct Spent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Intervention {
     /// How hard.
-    pub rung: Rung,
+    pub rung: InterventionLevel,
     /// Why.
     pub finding: Finding,
     /// What the agent is told (nudge) or the person is told (pause, kill).
@@ -107,19 +107,19 @@ pub struct Incident {
     /// Whose incident.
     pub session: SessionKey,
     /// How hard we stepped in.
-    pub rung: Rung,
+    pub rung: InterventionLevel,
     /// Why; `None` for a person's own pause or kill.
     pub finding: Option<Finding>,
     /// One sentence for lists and alerts.
     pub sentence: String,
     /// When it was opened.
-    pub opened_at: Time,
+    pub opened_at: Timestamp,
     /// When a person saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub acknowledged_at: Option<Time>,
+    pub acknowledged_at: Option<Timestamp>,
     /// When it was closed (resume, reset, archive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed_at: Option<Time>,
+    pub closed_at: Option<Timestamp>,
 }
 
 /// What follows from one event. The engine persists and performs them in order.
@@ -135,12 +135,12 @@ pub enum Effect {
     /// The session moved from one state to another. Snapshot and sync before anything is answered.
     StateChanged {
         /// Before.
-        from: State,
+        from: SessionState,
         /// After.
-        to: State,
+        to: SessionState,
     },
     /// A person should hear of something that is no loop: a stall, a hung tool, an unseen permission prompt.
-    TellPerson {
+    NotifyOperator {
         /// Which pattern.
         pattern: String,
         /// One sentence.
@@ -170,7 +170,7 @@ pub enum Verdict {
         reason: String,
         /// When it lifts by itself (a cooldown), if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<Time>,
+        until: Option<Timestamp>,
         /// A changed plan lifts it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         plan_required: bool,

@@ -11,24 +11,24 @@
 
 mod body;
 mod conversation;
-pub mod lwep;
+mod fast_reader;
+pub mod loop_watchdog;
 mod model;
-mod person;
-mod quick;
+mod operator;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod wire;
-mod work;
+mod wire_format;
+mod workspace;
 
 pub use body::Body;
 pub use conversation::*;
+pub use fast_reader::FastEvent;
 pub use model::*;
-pub use person::*;
-pub use quick::Quick;
+pub use operator::*;
 pub use tool::*;
-pub use wire::{EventError, KINDS, MAX_EVENT_BYTES};
-pub use work::*;
+pub use wire_format::{EVENT_KINDS, EventError, MAX_EVENT_BYTES};
+pub use workspace::*;
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::key::SessionKey;
-use crate::time::Time;
+use crate::time::Timestamp;
 
 /// Version of this schema. Readers refuse newer versions and understand all older ones.
 pub const SCHEMA_VERSION: u16 = 1;
@@ -60,7 +60,7 @@ pub struct Event {
     pub source: Source,
     /// When it happened (UTC), as the sensor knows it.
     #[serde(default)]
-    pub at: Time,
+    pub at: Timestamp,
     /// The agent's turn, prompt or model message this belongs to. Tool calls that carry the same
     /// batch were made side by side: one failed batch counts once, however many calls it held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,28 +101,28 @@ pub enum Source {
 }
 
 impl Event {
-    pub fn new(id: impl Into<String>, session: SessionKey, source: Source, at: Time, body: Body) -> Self {
+    pub fn new(id: impl Into<String>, session: SessionKey, source: Source, at: Timestamp, body: Body) -> Self {
         Self { v: SCHEMA_VERSION, id: id.into(), session, parent: None, source, at, batch: None, cwd: None, body }
     }
 
     /// Whether the agent waits for an answer to this.
-    pub fn asks(&self) -> bool {
+    pub fn is_question(&self) -> bool {
         matches!(self.body, Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_))
     }
 
     /// What makes this the same fact as another event of the session. Falls back to the event id.
-    pub fn identity(&self) -> String {
+    pub fn identity_text(&self) -> String {
         let (kind, id) = self.identity_pieces();
         format!("{kind}{id}")
     }
 
     /// The identity as a digest: what sessions and stores know events by.
-    pub fn fingerprint(&self) -> Digest {
+    pub fn identity_digest(&self) -> Digest {
         let (kind, id) = self.identity_pieces();
         Digest::of_pieces([kind, &id])
     }
 
     fn identity_pieces(&self) -> (&'static str, Cow<'_, str>) {
-        self.body.native_identity().unwrap_or(("id:", Cow::Borrowed(&self.id)))
+        self.body.native_id().unwrap_or(("id:", Cow::Borrowed(&self.id)))
     }
 }

@@ -20,11 +20,11 @@ pub struct Excerpt(String);
 
 impl Excerpt {
     pub fn new(text: &str) -> Self {
-        Self::bounded(text, EXCERPT_BYTES)
+        Self::with_limit(text, EXCERPT_BYTES)
     }
 
     /// As [`Excerpt::new`] with a tighter bound.
-    pub fn bounded(text: &str, limit: usize) -> Self {
+    pub fn with_limit(text: &str, limit: usize) -> Self {
         let limit = limit.min(EXCERPT_BYTES);
         if text.len() <= limit {
             return Self(shorten(redact(text), limit));
@@ -50,10 +50,10 @@ impl Excerpt {
 }
 
 /// Stands where text was left out.
-const CUT: &str = "\n[...]\n";
+const ELISION_MARK: &str = "\n[...]\n";
 
 /// Lines longer than this are cut anywhere.
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE_BYTES: usize = 4096;
 
 /// Head and tail of a text that is longer than the limit.
 fn shorten(text: Cow<'_, str>, limit: usize) -> String {
@@ -63,7 +63,7 @@ fn shorten(text: Cow<'_, str>, limit: usize) -> String {
 /// How much is kept of the beginning and of the end of a text: two thirds to one.
 fn rooms(limit: usize) -> (usize, usize) {
     let head = limit * 2 / 3;
-    match (limit - head).checked_sub(CUT.len()) {
+    match (limit - head).checked_sub(ELISION_MARK.len()) {
         Some(tail) => (head, tail),
         // No room for both.
         None => (limit, 0),
@@ -75,7 +75,7 @@ fn join(head: &str, tail: &str, limit: usize) -> String {
     match rooms(limit) {
         (room, 0) => floor(head, room).to_owned(),
         (head_room, tail_room) => {
-            format!("{}{CUT}{}", floor(head, head_room), ceil(tail, tail.len().saturating_sub(tail_room)))
+            format!("{}{ELISION_MARK}{}", floor(head, head_room), ceil(tail, tail.len().saturating_sub(tail_room)))
         }
     }
 }
@@ -83,13 +83,13 @@ fn join(head: &str, tail: &str, limit: usize) -> String {
 /// The end of the line at `at`.
 fn line_end(text: &str, at: usize) -> usize {
     let from = at.min(text.len());
-    let to = (from + LONGEST_LINE).min(text.len());
+    let to = (from + MAX_LINE_BYTES).min(text.len());
     text.floor_char_boundary(memchr::memchr(b'\n', &text.as_bytes()[from..to]).map_or(to, |end| from + end))
 }
 
 /// The start of the line at `at`.
 fn line_start(text: &str, at: usize) -> usize {
-    let from = at.saturating_sub(LONGEST_LINE);
+    let from = at.saturating_sub(MAX_LINE_BYTES);
     text.ceil_char_boundary(memchr::memrchr(b'\n', &text.as_bytes()[from..at]).map_or(from, |start| from + start + 1))
 }
 

@@ -2,7 +2,7 @@
 //! special, so commands with brackets and braces need no escaping.
 
 /// Whether the whole of `text` fits `pattern`. Linear but for backtracking to the latest `*`.
-pub fn fits(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (&[u8], &[u8]) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
     // Where to go on when the rest does not fit: after the latest star, one byte further.
@@ -39,7 +39,7 @@ pub fn fits(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::matches;
 
     #[test]
     fn stars_and_question_marks() {
@@ -52,11 +52,11 @@ mod tests {
             ("h?llo", "hällo"),
             ("[1m]*", "[1m] x"),
         ] {
-            assert!(fits(pattern, text), "{pattern} should fit {text}");
+            assert!(matches(pattern, text), "{pattern} should fit {text}");
         }
         for (pattern, text) in [("", "a"), ("a", "ab"), ("a*b", "a"), ("?", ""), ("npm test", "npm tests"), ("*x", "y")]
         {
-            assert!(!fits(pattern, text), "{pattern} should not fit {text}");
+            assert!(!matches(pattern, text), "{pattern} should not fit {text}");
         }
     }
 }

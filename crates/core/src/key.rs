@@ -43,8 +43,8 @@ impl fmt::Display for SessionKey {
 
 /// Reads text that is shared from the start; serde would first make some that is not.
 fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
-    struct Text;
-    impl Visitor<'_> for Text {
+    struct SessionKeyVisitor;
+    impl Visitor<'_> for SessionKeyVisitor {
         type Value = Arc<str>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a string")
@@ -53,5 +53,5 @@ fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Err
             Ok(text.into())
         }
     }
-    deserializer.deserialize_str(Text)
+    deserializer.deserialize_str(SessionKeyVisitor)
 }

@@ -33,7 +33,6 @@
 //! | [`sketch`] | how alike two texts are |
 
 pub mod action;
-pub mod chant;
 pub mod detect;
 pub mod digest;
 pub mod effect;
@@ -42,23 +41,24 @@ pub mod excerpt;
 pub mod glob;
 pub mod json;
 pub mod key;
-mod literals;
+mod literal_set;
 pub mod outcome;
 pub mod policy;
 pub mod prices;
 pub mod redact;
+pub mod repetition;
 pub mod rules;
 pub mod session;
-pub mod sketch;
+pub mod simhash;
 pub mod time;
 
 pub use action::{Action, Tool, ToolKind};
 pub use digest::Digest;
-pub use effect::{Decision, Effect, Finding, Incident, Intervention, Rung, Verdict};
+pub use effect::{Decision, Effect, Finding, Incident, Intervention, InterventionLevel, Verdict};
 pub use event::{Body, Event, Source};
 pub use excerpt::Excerpt;
 pub use key::SessionKey;
-pub use outcome::{Outcome, Status};
+pub use outcome::{CallStatus, Outcome};
 pub use rules::Rules;
-pub use session::{Session, State};
-pub use time::Time;
+pub use session::{Session, SessionState};
+pub use time::Timestamp;

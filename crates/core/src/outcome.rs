@@ -6,15 +6,15 @@
 //! start). [`Outcome::family`] and [`Outcome::checks`] are what the text *would* mean if it is the output of
 //! a command; whoever knows the tool's kind decides whether to believe them.
 
-mod causes;
-mod checks;
-mod family;
-mod look;
+mod check_reports;
+mod error_family;
+mod known_causes;
 mod normalise;
-mod phrases;
-mod signs;
-mod survey;
-mod unwrap;
+mod phrase_groups;
+mod prescan;
+mod read_outcome;
+mod status_phrases;
+mod unwrap_harness;
 
 #[cfg(test)]
 mod tests;
@@ -26,16 +26,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::excerpt::{ceil, floor};
-use crate::sketch::simhash;
+use crate::simhash::simhash;
 
-pub use checks::Checks;
+pub use check_reports::CheckReport;
+pub(crate) use normalise::is_stable;
 pub use normalise::normalise;
-pub(crate) use normalise::steady;
 
 /// How a tool call ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum CallStatus {
     #[default]
     Ok,
     /// It failed.
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub failure: Option<Digest>,
     /// What tests, compilers and linters reported.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub checks: Option<Checks>,
+    pub checks: Option<CheckReport>,
     /// A person or a policy refused it, or must approve it first.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
@@ -100,47 +100,47 @@ pub struct Outcome {
 }
 
 /// So much of a text is sketched, from both ends.
-const SKETCHED: usize = 2048;
+const MAX_SKETCHED_BYTES: usize = 2048;
 
 /// Of longer outputs only the ends are read: head and tail.
-const HEAD: usize = 32 * 1024;
-const TAIL: usize = 16 * 1024;
+const HEAD_BYTES: usize = 32 * 1024;
+const TAIL_BYTES: usize = 16 * 1024;
 
 impl Outcome {
     /// Facts of an output. `exit_code` is what the sensor knows; else the text may tell.
-    pub fn of(output: &str, exit_code: Option<i32>) -> Self {
+    pub fn from_output(output: &str, exit_code: Option<i32>) -> Self {
         Self::read(output, exit_code, true)
     }
 
     /// As [`Outcome::of`], of a call that the sensor knows to have gone well: its words will not be
     /// compared with those of a failure, so they are not sketched.
-    pub fn of_success(output: &str, exit_code: Option<i32>) -> Self {
+    pub fn from_success(output: &str, exit_code: Option<i32>) -> Self {
         Self::read(output, exit_code, false)
     }
 
     fn read(output: &str, exit_code: Option<i32>, sketched: bool) -> Self {
-        let unwrapped = unwrap::unwrap(output);
+        let unwrapped = unwrap_harness::unwrap(output);
         let body = unwrapped.body.as_ref();
         let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
         let exit_code = exit_code.or(unwrapped.exit_code);
         let text = normalise(&ends(body));
         let told = unwrapped.error || exit_code.is_some_and(|code| code != 0);
-        let mut signs = signs::read(&text, told);
+        let mut signs = status_phrases::classify(&text, told);
         signs.timed_out |= exit_code == Some(124);
         let running = unwrapped.running && exit_code.is_none();
         let says_error = unwrapped.error || signs.error;
         // A program that exits well may print what it likes.
         let failed = exit_code.map_or(says_error, |code| code != 0);
-        let survey = survey::survey(&text);
-        let checks = checks::read(&text, survey.readers);
-        let family = family::read(&text, &survey.lines, says_error);
+        let survey = prescan::prescan(&text);
+        let checks = check_reports::parse(&text, survey.readers);
+        let family = error_family::parse(&text, &survey.lines, says_error);
         let failure = match &checks {
             Some(report) if report.checks.failed > 0 => Some(report.failure()),
             _ => family.as_ref().map(|family| family.message),
         };
         Self {
             digest: Digest::of(&text),
-            sketch: if sketched { simhash(&brief(&text, SKETCHED)) } else { Digest::default() },
+            sketch: if sketched { simhash(&one_line(&text, MAX_SKETCHED_BYTES)) } else { Digest::default() },
             len,
             exit_code,
             failed: failed && !running,
@@ -159,31 +159,31 @@ impl Outcome {
     }
 
     /// The status that follows from exit code and text.
-    pub fn status(&self, exit_code: Option<i32>) -> Status {
+    pub fn status(&self, exit_code: Option<i32>) -> CallStatus {
         if self.refused {
-            Status::Refused
+            CallStatus::Refused
         } else if self.timed_out {
-            Status::TimedOut
+            CallStatus::TimedOut
         } else if self.running {
-            Status::Running
+            CallStatus::Running
         } else if self.failed || exit_code.is_some_and(|code| code != 0) {
-            Status::Error
+            CallStatus::Error
         } else {
-            Status::Ok
+            CallStatus::Ok
         }
     }
 }
 
 /// Head and tail of a long text.
 fn ends(text: &str) -> Cow<'_, str> {
-    if text.len() <= HEAD + TAIL {
+    if text.len() <= HEAD_BYTES + TAIL_BYTES {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(format!("{}\n[...]\n{}", floor(text, HEAD), ceil(text, text.len() - TAIL)))
+    Cow::Owned(format!("{}\n[...]\n{}", floor(text, HEAD_BYTES), ceil(text, text.len() - TAIL_BYTES)))
 }
 
 /// At most `limit` bytes of both ends of a text.
-pub(crate) fn brief(text: &str, limit: usize) -> Cow<'_, str> {
+pub(crate) fn one_line(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
     }

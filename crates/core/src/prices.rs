@@ -58,7 +58,7 @@ impl Prices {
 /// What one model costs: millionths of a US dollar per million tokens, that is, millionths of a
 /// millionth per token. Whole numbers, so that sums are the same everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tariff {
+pub struct ModelPrice {
     input: u64,
     output: u64,
     cache_read: u64,
@@ -67,13 +67,13 @@ pub struct Tariff {
     pub window: u64,
 }
 
-impl Tariff {
+impl ModelPrice {
     /// The tariff of a model: own rows first, then the built-in table; `None` when nobody knows it.
-    pub fn of(model: &str, own: &[PriceRow]) -> Option<Self> {
+    pub fn for_model(model: &str, own: &[PriceRow]) -> Option<Self> {
         let plain = |name: &str| name.to_ascii_lowercase().replace('.', "-");
         let name = plain(model.rsplit('/').next().unwrap_or(model));
-        let own = own.iter().find(|row| glob::fits(&plain(&row.matches), &name));
-        let row = own.or_else(|| BUILT_IN.rows.iter().find(|row| glob::fits(&row.matches, &name)))?;
+        let own = own.iter().find(|row| glob::matches(&plain(&row.matches), &name));
+        let row = own.or_else(|| BUILT_IN.rows.iter().find(|row| glob::matches(&row.matches, &name)))?;
         let micros = |dollars: f64| (dollars.max(0.0) * 1e6).round() as u64;
         Some(Self {
             input: micros(row.input),

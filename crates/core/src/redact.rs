@@ -9,10 +9,10 @@
 //! nothing. In doubt we cut when a *name* says that its value is secret and the value is a literal;
 //! hashes, ids and ordinary code stay.
 
-mod names;
-mod rules;
-mod shapes;
-mod values;
+mod secret_names;
+mod secret_rules;
+mod secret_shapes;
+mod secret_values;
 
 #[cfg(test)]
 mod tests;
@@ -20,25 +20,25 @@ mod tests;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::literals::{Hit, Literals};
-use rules::{RULES, Rule};
+use crate::literal_set::{LiteralMatch, LiteralSet};
+use secret_rules::{RULES, SecretRule};
 
 /// How a cut is marked. It is one of the literals, so that marks are never looked into.
-const MARK: &str = "[redacted:";
+const REDACTION_PREFIX: &str = "[redacted:";
 
 /// Longest name of a kind, with its closing bracket.
-const MARK_TAIL: usize = 40;
+const MAX_REDACTION_SUFFIX: usize = 40;
 
 /// A secret found: these bytes are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cut {
+struct SecretSpan {
     start: usize,
     end: usize,
     kind: &'static str,
 }
 
 /// Where a literal stands, and what has become of the text before it.
-struct Place<'a> {
+struct LiteralHit<'a> {
     text: &'a str,
     /// Where the literal starts.
     start: usize,
@@ -50,7 +50,7 @@ struct Place<'a> {
     done: &'a str,
 }
 
-impl Place<'_> {
+impl LiteralHit<'_> {
     /// The byte before the literal, as a second pass would see it.
     fn before(&self) -> u8 {
         match self.start {
@@ -71,30 +71,30 @@ impl Place<'_> {
 }
 
 /// All literals; a literal's number tells the rule.
-struct Matcher {
-    literals: Literals,
-    owners: Vec<Option<&'static Rule>>,
+struct SecretMatcher {
+    literals: LiteralSet,
+    owners: Vec<Option<&'static SecretRule>>,
 }
 
-impl Matcher {
+impl SecretMatcher {
     /// The rule a literal belongs to; none for a mark.
-    fn rule(&self, hit: Hit) -> Option<&'static Rule> {
+    fn rule(&self, hit: LiteralMatch) -> Option<&'static SecretRule> {
         self.owners.get(hit.number).copied().flatten()
     }
 
     /// The value of some setting may be a token of a kind we know better.
-    fn sharpen(&self, text: &str, cut: Cut) -> Cut {
+    fn sharpen(&self, text: &str, cut: SecretSpan) -> SecretSpan {
         let hit = self.literals.find(&text[..cut.end], cut.start).filter(|hit| hit.start == cut.start);
         let better = hit.and_then(|hit| {
             let rule = self.rule(hit)?;
             rule.token_end(text, hit.start, hit.end).filter(|end| *end == cut.end).map(|_| rule.kind)
         });
-        Cut { kind: better.unwrap_or(cut.kind), ..cut }
+        SecretSpan { kind: better.unwrap_or(cut.kind), ..cut }
     }
 }
 
-static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
-    let mut literals = vec![MARK];
+static MATCHER: LazyLock<SecretMatcher> = LazyLock::new(|| {
+    let mut literals = vec![REDACTION_PREFIX];
     let mut owners = vec![None];
     for rule in RULES {
         for literal in rule.begins {
@@ -102,7 +102,7 @@ static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
             owners.push(Some(rule));
         }
     }
-    Matcher { literals: Literals::in_any_case(literals), owners }
+    SecretMatcher { literals: LiteralSet::case_insensitive(literals), owners }
 });
 
 /// Replaces every secret in `text` by a mark that says what kind it was. Idempotent.
@@ -110,9 +110,9 @@ static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
 /// A cut can stand well behind the literal that gave it away, and another secret in between. So a
 /// text that had a secret is looked at again until nothing more is found.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    const MOST_LOOKS: usize = 16;
+    const MAX_CHECKS_PER_BYTE: usize = 16;
     let mut clean = look(text);
-    for _ in 1..MOST_LOOKS {
+    for _ in 1..MAX_CHECKS_PER_BYTE {
         let Cow::Owned(once) = &clean else { break };
         match look(once) {
             Cow::Owned(twice) if twice != *once => clean = Cow::Owned(twice),
@@ -133,11 +133,11 @@ fn look(text: &str) -> Cow<'_, str> {
             at = mark_end(text, hit.end);
             continue;
         };
-        let place = Place { text, start: hit.start, end: hit.end, floor: copied, done: &out };
+        let place = LiteralHit { text, start: hit.start, end: hit.end, floor: copied, done: &out };
         match rule.find(&place).map(|cut| matcher.sharpen(text, cut)) {
             Some(cut) => {
                 out.push_str(&text[copied..cut.start]);
-                out.push_str(MARK);
+                out.push_str(REDACTION_PREFIX);
                 out.push_str(cut.kind);
                 out.push(']');
                 copied = cut.end;
@@ -157,8 +157,11 @@ fn look(text: &str) -> Cow<'_, str> {
 /// Where a mark that begins before `at` ends; `at` when it is none.
 fn mark_end(text: &str, at: usize) -> usize {
     let rest = &text.as_bytes()[at..];
-    let name =
-        rest.iter().take(MARK_TAIL).take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b'-').count();
+    let name = rest
+        .iter()
+        .take(MAX_REDACTION_SUFFIX)
+        .take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || **b == b'-')
+        .count();
     if name > 0 && rest.get(name) == Some(&b']') { at + name + 1 } else { at }
 }
 

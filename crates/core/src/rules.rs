@@ -7,10 +7,10 @@ mod heartbeat;
 mod ladder;
 mod patterns;
 
-pub use allow::Allow;
+pub use allow::AllowList;
 pub use budget::BudgetRules;
-pub(crate) use custom::{Asked, Match};
-pub use custom::{CustomPattern, Same};
+pub(crate) use custom::{CompiledPattern, EvaluateAt};
+pub use custom::{CustomPattern, GroupBy};
 pub use heartbeat::parse_heartbeat_pattern;
 pub use ladder::Ladder;
 pub use patterns::{PatternRule, Patterns, Severity};
@@ -20,9 +20,9 @@ use std::sync::{Arc, OnceLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::chant::ChantRules;
 use crate::digest::Digest;
 use crate::prices::PriceRow;
+use crate::repetition::RepetitionRules;
 
 /// The commented defaults.
 pub const DEFAULT_RULES: &str = include_str!("rules.toml");
@@ -45,15 +45,15 @@ pub struct Rules {
     /// The ladder patterns stand on unless they say otherwise.
     pub ladder: Ladder,
     /// What is fine.
-    pub allow: Allow,
+    pub allow: AllowList,
     /// Limits of a session in tokens and money.
     pub budget: BudgetRules,
     /// When streamed output counts as degenerate.
-    pub chant: ChantRules,
+    pub chant: RepetitionRules,
     /// The patterns.
     pub patterns: Patterns,
     #[serde(skip)]
-    compiled: Compiled,
+    compiled: CompiledRules,
 }
 
 /// Logs from before there was this rule are replayed as if it had been there.
@@ -97,10 +97,10 @@ impl Rules {
         }
         self.allow.check()?;
         self.chant.check().map_err(|(key, problem)| RuleError::new(format!("chant.{key}"), problem))?;
-        if self.custom.len() > custom::MOST {
+        if self.custom.len() > custom::MAX_CUSTOM_PATTERNS {
             return Err(RuleError::new(
                 "custom",
-                format!("{} patterns are more than the {} that fit", self.custom.len(), custom::MOST),
+                format!("{} patterns are more than the {} that fit", self.custom.len(), custom::MAX_CUSTOM_PATTERNS),
             ));
         }
         for (at, pattern) in self.custom.iter().enumerate() {
@@ -113,17 +113,17 @@ impl Rules {
     }
 
     /// Custom patterns with their regular expressions ready; compiled once per set of rules.
-    pub(crate) fn matches(&self) -> &[Match] {
-        self.compiled.0.get_or_init(|| self.custom.iter().map(Match::new).collect())
+    pub(crate) fn matches(&self) -> &[CompiledPattern] {
+        self.compiled.0.get_or_init(|| self.custom.iter().map(CompiledPattern::new).collect())
     }
 }
 
 /// What is made of the rules once. Says nothing the rules do not say, so it takes no part in
 /// comparing them.
 #[derive(Clone, Debug, Default)]
-struct Compiled(Arc<OnceLock<Vec<Match>>>);
+struct CompiledRules(Arc<OnceLock<Vec<CompiledPattern>>>);
 
-impl PartialEq for Compiled {
+impl PartialEq for CompiledRules {
     fn eq(&self, _: &Self) -> bool {
         true
     }

@@ -6,47 +6,47 @@
 //! serialised form stays below [`MAX_SESSION_BYTES`], and an event costs the same at call 10 and at
 //! call 100,000.
 
+mod activity;
 mod apply;
-mod asks;
 mod call;
-mod contents;
+mod call_window;
+mod dialogue;
+mod digest_ring;
 mod evidence;
+mod external_facts;
+mod file_history;
 mod identities;
-mod meter;
-mod observed;
 mod operator;
-mod pace;
-mod recent;
-mod seen;
-mod sensors;
+mod request_history;
+mod seen_set;
+mod sensor_dedup;
+mod spend_meter;
 mod spending;
 mod state;
-mod talk;
 mod timers;
-mod window;
 
-pub use asks::Asks;
-pub use call::{Answer, Call, Mark, Traits};
-pub use contents::Contents;
-pub use identities::{Identities, REMEMBERED};
-pub use meter::Meter;
+pub use activity::Activity;
+pub use call::{Call, CallFlags, CallResult, ShortDigest};
+pub use call_window::{CALL_WINDOW, CallWindow};
+pub use dialogue::Dialogue;
+pub use file_history::FileHistory;
+pub use identities::{MAX_RECENT, RecentIdentities};
 pub use operator::MAX_COOLDOWN;
-pub use pace::Pace;
-pub use seen::Seen;
-use sensors::Sensors;
-pub use state::{Gate, State};
-pub use talk::Talk;
-pub use window::{WINDOW, Window};
+pub use request_history::RequestHistory;
+pub use seen_set::SeenSet;
+use sensor_dedup::SensorDedup;
+pub use spend_meter::SpendMeter;
+pub use state::{ResumeCondition, SessionState};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::effect::{Incident, Spent, Verdict};
-use crate::event::{SharedSpent, Usage};
+use crate::effect::{Incident, Spend, Verdict};
+use crate::event::{SharedSpend, Usage};
 use crate::key::SessionKey;
-use crate::policy::Tracks;
-use crate::time::Time;
+use crate::policy::FindingTracker;
+use crate::time::Timestamp;
 
 /// Upper bound of a serialised session.
 pub const MAX_SESSION_BYTES: usize = 64 * 1024;
@@ -63,15 +63,15 @@ pub struct Session {
     /// For a sub-agent: who started it.
     pub parent: Option<SessionKey>,
     /// May it go on?
-    pub state: State,
+    pub state: SessionState,
     /// What we know about it.
-    pub facts: Facts,
+    pub facts: SessionFacts,
     /// How much has happened.
     pub counters: Counters,
     /// What it has cost.
-    pub spent: Spent,
+    pub spent: Spend,
     /// What its sub-agents have cost, theirs included.
-    pub beneath: Spent,
+    pub beneath: Spend,
     /// What it has cost since it last moved.
     pub clock: ProgressClock,
     /// Limits a person set for this session; they win over the rules.
@@ -79,48 +79,48 @@ pub struct Session {
     /// The open incident, if any.
     pub incident: Option<Incident>,
     /// Declared wait, if any.
-    pub waiting: Option<Wait>,
+    pub waiting: Option<DeclaredWait>,
     /// Events seen lately.
-    identities: Identities,
+    identities: RecentIdentities,
     /// Verdicts given lately, so that the same question asked twice gets the same answer.
     answers: Vec<(Digest, Verdict)>,
     /// Plans named so far: a changed plan differs from all of them.
     plans: Vec<Digest>,
     /// The last calls.
-    window: Window,
+    window: CallWindow,
     /// What was come across before.
-    seen: Seen,
+    seen: SeenSet,
     /// What was done about findings.
-    tracks: Tracks,
+    tracks: FindingTracker,
     /// What was said between calls.
-    talk: Talk,
+    talk: Dialogue,
     /// Model requests, for sensors that see no tools.
-    asks: Asks,
+    asks: RequestHistory,
     /// Contents of files.
-    contents: Contents,
+    contents: FileHistory,
     /// Tokens and money by time.
-    meter: Meter,
+    meter: SpendMeter,
     /// What goes on right now.
-    pace: Pace,
+    pace: Activity,
     /// A declared wait ended just now.
     waited: bool,
     /// Calls since progress, polls and plans aside.
     busy_calls: u64,
     /// The budgets that apply, see [`spending`].
-    limits: [u64; spending::LIMITS],
+    limits: [u64; spending::LIMIT_COUNT],
     /// What all sessions of the project and of the account have cost on a day, as last told.
-    shared: SharedSpent,
+    shared: SharedSpend,
     /// Who pays, as far as the proxy saw.
     pub account: Option<Digest>,
     /// Who speaks for this session.
     #[serde(default)]
-    sensors: Sensors,
+    sensors: SensorDedup,
 }
 
 /// What is known about a session besides its events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Facts {
+pub struct SessionFacts {
     /// Repository or folder the work belongs to.
     pub project: Option<String>,
     /// Current folder of the agent.
@@ -138,11 +138,11 @@ pub struct Facts {
     /// Agent process.
     pub pid: Option<u32>,
     /// First event.
-    pub started_at: Time,
+    pub started_at: Timestamp,
     /// Newest event.
-    pub last_at: Time,
+    pub last_at: Timestamp,
     /// When the agent said it ended, if it did and has not come back.
-    pub ended_at: Option<Time>,
+    pub ended_at: Option<Timestamp>,
 }
 
 /// How much has happened.
@@ -184,9 +184,9 @@ pub struct Counters {
 #[serde(default)]
 pub struct ProgressClock {
     /// When it last moved.
-    pub at: Time,
+    pub at: Timestamp,
     /// Everything spent since then.
-    pub since: Spent,
+    pub since: Spend,
 }
 
 /// Limits in tokens and money.
@@ -201,11 +201,11 @@ pub struct Budget {
 
 /// A declared wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Wait {
+pub struct DeclaredWait {
     /// Since when.
-    pub since: Time,
+    pub since: Timestamp,
     /// Until when at the latest.
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// For what.
     pub what: String,
 }
@@ -215,74 +215,74 @@ impl Session {
         Self {
             key,
             parent: None,
-            state: State::Active,
-            facts: Facts::default(),
+            state: SessionState::Active,
+            facts: SessionFacts::default(),
             counters: Counters::default(),
-            spent: Spent::default(),
-            beneath: Spent::default(),
+            spent: Spend::default(),
+            beneath: Spend::default(),
             clock: ProgressClock::default(),
             budget: Budget::default(),
             incident: None,
             waiting: None,
-            identities: Identities::default(),
+            identities: RecentIdentities::default(),
             answers: Vec::new(),
             plans: Vec::new(),
-            window: Window::default(),
-            seen: Seen::default(),
-            tracks: Tracks::default(),
-            talk: Talk::default(),
-            asks: Asks::default(),
-            contents: Contents::default(),
-            meter: Meter::default(),
-            pace: Pace::default(),
+            window: CallWindow::default(),
+            seen: SeenSet::default(),
+            tracks: FindingTracker::default(),
+            talk: Dialogue::default(),
+            asks: RequestHistory::default(),
+            contents: FileHistory::default(),
+            meter: SpendMeter::default(),
+            pace: Activity::default(),
             waited: false,
             busy_calls: 0,
-            limits: [0; spending::LIMITS],
-            shared: SharedSpent::default(),
+            limits: [0; spending::LIMIT_COUNT],
+            shared: SharedSpend::default(),
             account: None,
-            sensors: Sensors::default(),
+            sensors: SensorDedup::default(),
         }
     }
 
     /// Whether an event with this identity was applied lately. The store's table of them guards the rest.
-    pub fn has_seen(&self, identity: Digest) -> bool {
+    pub fn is_duplicate(&self, identity: Digest) -> bool {
         self.identities.contains(identity)
     }
 
     /// The answer given to an event seen before: a question asked twice is answered alike.
-    pub fn answer_again(&self, identity: Digest) -> Verdict {
+    pub fn repeat_verdict(&self, identity: Digest) -> Verdict {
         match self.answers.iter().rev().find(|(asked, _)| *asked == identity) {
             Some((_, verdict)) => verdict.clone(),
-            None => self.standing(),
+            None => self.hold_verdict(),
         }
     }
 
     /// What the state alone says to anything the agent asks.
-    pub fn standing(&self) -> Verdict {
+    pub fn hold_verdict(&self) -> Verdict {
         let reason = |what: &str| match &self.incident {
             Some(incident) => format!("{} {what}", incident.sentence),
             None => what.to_owned(),
         };
-        match self.state.holding() {
-            State::Paused { incident, until, gate, .. } => Verdict::Hold {
+        match self.state.effective() {
+            SessionState::Paused { incident, until, gate, .. } => Verdict::Hold {
                 incident: incident.clone(),
                 reason: reason(&match (until, gate) {
                     (Some(until), _) => format!("Belay holds this session until {until}."),
-                    (None, Gate::Plan) => "Belay holds this session until a changed plan is named: \
+                    (None, ResumeCondition::Plan) => "Belay holds this session until a changed plan is named: \
                          start the next prompt with \"plan:\", or run `belay resume --plan TEXT`."
                         .to_owned(),
-                    (None, Gate::Person) => {
+                    (None, ResumeCondition::Operator) => {
                         format!("Belay paused this session; a person can lift it with `belay resume {}`.", self.key)
                     }
                 }),
                 until: *until,
-                plan_required: *gate == Gate::Plan,
+                plan_required: *gate == ResumeCondition::Plan,
             },
-            State::Killed { incident, .. } => Verdict::Stop {
+            SessionState::Killed { incident, .. } => Verdict::Stop {
                 incident: incident.clone(),
                 reason: reason("A person stopped this session for good. Start a new one to go on."),
             },
-            State::Active | State::Ended { .. } | State::Archived { .. } => Verdict::Go,
+            SessionState::Active | SessionState::Ended { .. } | SessionState::Archived { .. } => Verdict::Go,
         }
     }
 
@@ -291,45 +291,45 @@ impl Session {
         Usage::total(&self.spent.usage)
     }
 
-    pub(crate) fn window(&self) -> &Window {
+    pub(crate) fn window(&self) -> &CallWindow {
         &self.window
     }
 
-    pub(crate) fn talk(&self) -> &Talk {
+    pub(crate) fn dialogue(&self) -> &Dialogue {
         &self.talk
     }
 
-    pub(crate) fn asks(&self) -> &Asks {
+    pub(crate) fn request_history(&self) -> &RequestHistory {
         &self.asks
     }
 
-    pub(crate) fn contents(&self) -> &Contents {
+    pub(crate) fn file_history(&self) -> &FileHistory {
         &self.contents
     }
 
-    pub(crate) fn meter(&self) -> &Meter {
+    pub(crate) fn meter(&self) -> &SpendMeter {
         &self.meter
     }
 
-    pub(crate) fn pace(&self) -> &Pace {
+    pub(crate) fn activity(&self) -> &Activity {
         &self.pace
     }
 
-    pub(crate) fn busy_calls(&self) -> u64 {
+    pub(crate) fn running_calls(&self) -> u64 {
         self.busy_calls
     }
 
-    pub(crate) fn tracks(&self) -> &Tracks {
+    pub(crate) fn findings(&self) -> &FindingTracker {
         &self.tracks
     }
 
-    pub(crate) fn tracks_mut(&mut self) -> &mut Tracks {
+    pub(crate) fn findings_mut(&mut self) -> &mut FindingTracker {
         &mut self.tracks
     }
 
     fn remember_answer(&mut self, identity: Digest, verdict: Verdict) {
-        const KEPT: usize = 4;
-        if self.answers.len() == KEPT {
+        const MAX_PLANS: usize = 4;
+        if self.answers.len() == MAX_PLANS {
             self.answers.remove(0);
         }
         self.answers.push((identity, verdict));

@@ -14,9 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// 1970, and small ones or fractions as seconds, because that is what agents write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema)]
 #[schemars(with = "String")]
-pub struct Time(i64);
+pub struct Timestamp(i64);
 
-impl Time {
+impl Timestamp {
     /// The beginning of 1970: stands for "unknown" where an agent gives no time.
     pub const UNKNOWN: Self = Self(0);
 
@@ -33,7 +33,7 @@ impl Time {
     }
 
     /// How long after `earlier` this is; zero when a clock jumped back.
-    pub fn since(self, earlier: Self) -> Duration {
+    pub fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
@@ -94,21 +94,21 @@ fn civil(day: i64) -> (i64, u64, u64) {
     (year, month.cast_unsigned(), date.cast_unsigned())
 }
 
-impl Add<Duration> for Time {
+impl Add<Duration> for Timestamp {
     type Output = Self;
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 }
 
-impl Sub<Duration> for Time {
+impl Sub<Duration> for Timestamp {
     type Output = Self;
     fn sub(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 }
 
-impl fmt::Display for Time {
+impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Every event and every snapshot holds times: no formatting machinery for the usual ones.
         match (self.rfc3339(), jiff::Timestamp::from_millisecond(self.0)) {
@@ -119,13 +119,13 @@ impl fmt::Display for Time {
     }
 }
 
-impl fmt::Debug for Time {
+impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl Serialize for Time {
+impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.rfc3339() {
             Some(text) => serializer.serialize_str(str::from_utf8(&text).unwrap_or_default()),
@@ -134,25 +134,26 @@ impl Serialize for Time {
     }
 }
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl serde::de::Visitor<'_> for Visitor {
-            type Value = Time;
+            type Value = Timestamp;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a time: RFC 3339 text such as 2026-01-31T12:00:00Z, or a number of milliseconds")
             }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Time, E> {
-                Time::parse(text).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Timestamp, E> {
+                Timestamp::parse(text).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
             }
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Time, E> {
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Timestamp, E> {
                 self.visit_f64(number as f64)
             }
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Time, E> {
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Timestamp, E> {
                 self.visit_f64(number as f64)
             }
-            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Time, E> {
-                Time::from_number(number).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Float(number), &self))
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Timestamp, E> {
+                Timestamp::from_number(number)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Float(number), &self))
             }
         }
         deserializer.deserialize_any(Visitor)

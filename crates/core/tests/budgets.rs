@@ -3,7 +3,7 @@
 
 use belay_core::event::{ModelAnswered, Operator, OperatorDecision, Usage};
 use belay_core::rules::BudgetRules;
-use belay_core::{Body, Effect, Event, Excerpt, Rules, Rung, Session, SessionKey, Source, Time};
+use belay_core::{Body, Effect, Event, Excerpt, InterventionLevel, Rules, Session, SessionKey, Source, Timestamp};
 
 /// 2026-01-01, noon: neither a day nor a minute ends while a test spends.
 const NOON: i64 = 1_767_268_800_000;
@@ -28,10 +28,10 @@ impl Spender {
     }
 
     /// Takes an event in; the rungs that are stepped on.
-    fn hears(&mut self, source: Source, body: Body) -> Vec<Rung> {
+    fn hears(&mut self, source: Source, body: Body) -> Vec<InterventionLevel> {
         self.events += 1;
         let key = self.session.key.clone();
-        let event = Event::new(format!("e{}", self.events), key, source, Time::from_millis(NOON), body);
+        let event = Event::new(format!("e{}", self.events), key, source, Timestamp::from_millis(NOON), body);
         let step = |effect: Effect| match effect {
             Effect::Intervened(step) => {
                 assert_eq!(step.finding.pattern, "budget");
@@ -42,7 +42,7 @@ impl Spender {
         self.session.apply(&event, &self.rules).into_iter().filter_map(step).collect()
     }
 
-    fn spends(&mut self, amount: u64) -> Vec<Rung> {
+    fn spends(&mut self, amount: u64) -> Vec<InterventionLevel> {
         let answer = match self.unit {
             Unit::Tokens => ModelAnswered {
                 usage: Some(Usage { output: amount, ..Usage::default() }),
@@ -58,11 +58,11 @@ impl Spender {
     /// Warned and held exactly at these amounts.
     fn must_be_told_at(mut self, soft: u64, hard: u64, what: &str) {
         assert_eq!(self.spends(soft - 1), [], "{what}: one before the warning");
-        assert_eq!(self.spends(1), [Rung::Notice], "{what}: the warning");
+        assert_eq!(self.spends(1), [InterventionLevel::Notice], "{what}: the warning");
         assert!(!self.session.state.is_paused(), "{what}: a warning holds nobody");
         assert_eq!(self.spends(hard - soft - 1), [], "{what}: one before the end");
         assert!(!self.session.state.is_paused(), "{what}: there is one left");
-        assert_eq!(self.spends(1), [Rung::Pause], "{what}: the end");
+        assert_eq!(self.spends(1), [InterventionLevel::Pause], "{what}: the end");
         assert!(self.session.state.is_paused(), "{what}: before the next call");
     }
 }

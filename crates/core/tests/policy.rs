@@ -3,7 +3,10 @@
 mod script;
 
 use belay_core::event::{Operator, OperatorDecision};
-use belay_core::{Body, Effect, Event, Excerpt, Rules, Rung, Session, SessionKey, Source, State, Time, Verdict};
+use belay_core::{
+    Body, Effect, Event, Excerpt, InterventionLevel, Rules, Session, SessionKey, SessionState, Source, Timestamp,
+    Verdict,
+};
 
 /// A session, what it was answered, and what was done.
 struct Play {
@@ -46,12 +49,17 @@ impl Play {
     fn decide(&mut self, decision: OperatorDecision) {
         self.events += 1;
         let body = Body::Operator(Operator { decision, note: Excerpt::default(), by: None });
-        let event =
-            Event::new(format!("op{}", self.events), self.session.key.clone(), Source::Operator, Time::UNKNOWN, body);
+        let event = Event::new(
+            format!("op{}", self.events),
+            self.session.key.clone(),
+            Source::Operator,
+            Timestamp::UNKNOWN,
+            body,
+        );
         self.effects.extend(self.session.apply(&event, &self.rules));
     }
 
-    fn rungs(&self) -> Vec<Rung> {
+    fn rungs(&self) -> Vec<InterventionLevel> {
         let step = |effect: &Effect| match effect {
             Effect::Intervened(step) => Some(step.rung),
             _ => None,
@@ -59,7 +67,7 @@ impl Play {
         self.effects.iter().filter_map(step).collect()
     }
 
-    fn findings(&self, rung: Rung) -> Vec<String> {
+    fn findings(&self, rung: InterventionLevel) -> Vec<String> {
         let step = |effect: &Effect| match effect {
             Effect::Intervened(step) if step.rung == rung => Some(step.finding.id.clone()),
             _ => None,
@@ -88,12 +96,12 @@ fn other_calls_are_never_punished_for_it() {
     // After three equal calls heartbeat held back 18 of the next 25 unrelated ones.
     let mut play = Play::new();
     play.run(&"Bash: git status\n| clean\n".repeat(3));
-    assert_eq!(play.findings(Rung::Nudge).len(), 1);
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 1);
     for n in 0..25 {
         let verdicts = play.run(&format!("Read: {{\"file_path\": \"f{n}.rs\"}}\n| content {n}\n"));
         assert_eq!(verdicts, [Verdict::Go], "call {n}");
     }
-    assert_eq!(play.findings(Rung::Nudge).len(), 1);
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 1);
 }
 
 #[test]
@@ -140,10 +148,10 @@ fn a_resume_is_not_paused_again_for_what_was_answered() {
     play.run(&FAILS.repeat(8));
     assert!(play.session.state.is_paused());
     play.decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false });
-    assert_eq!(play.session.state, State::Active);
+    assert_eq!(play.session.state, SessionState::Active);
     // Loop Watchdog paused again at the very next call.
     assert_eq!(play.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
-    assert_eq!(play.session.state, State::Active);
+    assert_eq!(play.session.state, SessionState::Active);
 }
 
 #[test]
@@ -160,20 +168,20 @@ fn a_persons_turn_wipes_the_slate() {
     play.run(&FAILS.repeat(3));
     play.run("person: try once more, I fixed the server");
     assert_eq!(play.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
-    assert_eq!(play.findings(Rung::Pause), Vec::<String>::new());
+    assert_eq!(play.findings(InterventionLevel::Pause), Vec::<String>::new());
 }
 
 #[test]
 fn this_is_fine_holds_for_the_pair_and_nothing_else() {
     let mut play = Play::new();
     play.run(&FAILS.repeat(3));
-    let finding = play.findings(Rung::Nudge).remove(0);
+    let finding = play.findings(InterventionLevel::Nudge).remove(0);
     play.decide(OperatorDecision::Allow { finding });
     assert!(play.run(&FAILS.repeat(10)).iter().all(|verdict| *verdict == Verdict::Go));
-    assert_eq!(play.session.state, State::Active);
+    assert_eq!(play.session.state, SessionState::Active);
     // Another failure of the same command is another pair.
     play.run(&"Bash: make deploy\n! ssh: Permission denied (publickey).\nexit 2\n".repeat(3));
-    assert_eq!(play.findings(Rung::Nudge).len(), 2);
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 2);
 }
 
 #[test]
@@ -205,7 +213,7 @@ fn a_pair_in_the_rules_is_fine_everywhere() {
     rules.check().unwrap();
     let mut play = Play::with(rules);
     play.run(&FAILS.repeat(10));
-    assert_eq!(play.findings(Rung::Nudge), Vec::<String>::new());
+    assert_eq!(play.findings(InterventionLevel::Nudge), Vec::<String>::new());
 }
 
 #[test]
@@ -214,16 +222,21 @@ fn dry_run_tells_what_it_would_have_done() {
     rules.dry_run = true;
     let mut play = Play::with(rules);
     assert!(play.run(&FAILS.repeat(8)).iter().all(|verdict| *verdict == Verdict::Go));
-    assert_eq!(play.rungs(), [Rung::Notice, Rung::Nudge, Rung::Nudge, Rung::Pause]);
-    assert_eq!(play.session.state, State::Active);
+    assert_eq!(
+        play.rungs(),
+        [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Nudge, InterventionLevel::Pause]
+    );
+    assert_eq!(play.session.state, SessionState::Active);
 }
 
 #[test]
 fn a_finding_keeps_its_id_while_it_grows() {
     let mut play = Play::new();
     play.run(&FAILS.repeat(8));
-    let ids: Vec<String> =
-        [Rung::Notice, Rung::Nudge, Rung::Pause].into_iter().flat_map(|rung| play.findings(rung)).collect();
+    let ids: Vec<String> = [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Pause]
+        .into_iter()
+        .flat_map(|rung| play.findings(rung))
+        .collect();
     assert!(ids.len() >= 4);
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
 }
@@ -235,10 +248,10 @@ fn thresholds_are_data() {
     rules.patterns.exact_repeat.pause_at = Some(0);
     let mut play = Play::with(rules);
     play.run(&FAILS.repeat(4));
-    assert_eq!(play.findings(Rung::Nudge).len(), 0);
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 0);
     play.run(&FAILS.repeat(10));
-    assert_eq!(play.findings(Rung::Nudge).len(), 2);
-    assert_eq!(play.findings(Rung::Pause).len(), 0);
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 2);
+    assert_eq!(play.findings(InterventionLevel::Pause).len(), 0);
 }
 
 #[test]
@@ -259,7 +272,7 @@ fn a_budget_set_by_a_person_holds() {
     let mut play = Play::new();
     play.decide(OperatorDecision::Budget { tokens: Some(250_000), cost_micros: None });
     play.run("person: go\nuses 100\nuses 100\n");
-    assert_eq!(play.rungs(), [Rung::Notice]);
+    assert_eq!(play.rungs(), [InterventionLevel::Notice]);
     play.run("uses 100");
     assert!(play.session.state.is_paused());
 }
@@ -269,11 +282,11 @@ fn a_budget_counts_from_the_moment_it_is_set() {
     let mut play = Play::new();
     let budget = |tokens| OperatorDecision::Budget { tokens: Some(tokens), cost_micros: None };
     play.decide(budget(250_000));
-    assert_eq!(play.session.left().tokens, Some(250_000), "before anything is spent");
+    assert_eq!(play.session.remaining_budget().tokens, Some(250_000), "before anything is spent");
     play.run("person: go\nuses 100\nuses 100\nuses 100\n");
-    assert_eq!(play.session.left().tokens, Some(0));
+    assert_eq!(play.session.remaining_budget().tokens, Some(0));
     play.decide(budget(1_000_000));
-    assert!(play.session.left().tokens > Some(600_000), "{:?}", play.session.left());
+    assert!(play.session.remaining_budget().tokens > Some(600_000), "{:?}", play.session.remaining_budget());
 }
 
 #[test]

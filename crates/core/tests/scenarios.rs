@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use belay_core::{Effect, Rules, Rung, Session, SessionKey};
+use belay_core::{Effect, InterventionLevel, Rules, Session, SessionKey};
 
 /// Something that was said or done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,14 +46,14 @@ fn play(text: &str) -> Vec<Step> {
             match effect {
                 Effect::Intervened(step) => {
                     let how = match step.rung {
-                        Rung::Notice => "notice",
-                        Rung::Nudge => "nudge",
-                        Rung::Pause => "pause",
-                        Rung::Kill => "kill",
+                        InterventionLevel::Notice => "notice",
+                        InterventionLevel::Nudge => "nudge",
+                        InterventionLevel::Pause => "pause",
+                        InterventionLevel::Kill => "kill",
                     };
                     steps.push(Step { pattern: step.finding.pattern, how, call: Some(step.finding.call), session });
                 }
-                Effect::TellPerson { pattern, .. } => {
+                Effect::NotifyOperator { pattern, .. } => {
                     steps.push(Step { pattern, how: "tells a person", call: None, session })
                 }
                 _ => {}

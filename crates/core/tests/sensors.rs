@@ -1,7 +1,7 @@
 //! Hooks and proxy tell of the same work, some agents without ids that would show it: everything counts once.
 
 use belay_core::event::*;
-use belay_core::{Body, Event, Excerpt, Rules, Session, SessionKey, Source, Time};
+use belay_core::{Body, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
 use serde_json::json;
 
 /// One conversation, told by whoever speaks.
@@ -18,7 +18,7 @@ impl Told {
 
     fn tell(&mut self, source: Source, body: Body) {
         self.number += 1;
-        let at = Time::from_millis(1_000_000 + self.number * 100);
+        let at = Timestamp::from_millis(1_000_000 + self.number * 100);
         let event = Event::new(format!("e-{}", self.number), self.session.key.clone(), source, at, body);
         self.session.apply(&event, &self.rules);
     }

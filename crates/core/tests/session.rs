@@ -2,7 +2,7 @@
 
 use belay_core::event::*;
 use belay_core::session::MAX_SESSION_BYTES;
-use belay_core::{Body, Digest, Effect, Event, Excerpt, Rules, Session, SessionKey, Source, Status, Time};
+use belay_core::{Body, CallStatus, Digest, Effect, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -25,13 +25,13 @@ const TOOLS: &[&str] =
     &["Bash", "Read", "Edit", "Write", "Grep", "TodoWrite", "mcp__x__y", "finish", "Task", "BashOutput"];
 const OUTPUTS: &[&str] =
     &["ok", "", "error: no such file", "FAILED a::b - assert 1 == 2\n1 failed in 0.1s", "12 passed in 0.2s", "text"];
-const STATUSES: &[Option<Status>] = &[
+const STATUSES: &[Option<CallStatus>] = &[
     None,
-    Some(Status::Error),
-    Some(Status::Ok),
-    Some(Status::Refused),
-    Some(Status::TimedOut),
-    Some(Status::Running),
+    Some(CallStatus::Error),
+    Some(CallStatus::Ok),
+    Some(CallStatus::Refused),
+    Some(CallStatus::TimedOut),
+    Some(CallStatus::Running),
 ];
 
 fn happening() -> impl Strategy<Value = Happening> {
@@ -97,7 +97,7 @@ fn tell(happenings: &[Happening]) -> Vec<Event> {
                 ..ModelAnswered::default()
             }),
             Happening::Asked { text } => {
-                Body::ModelAsked(ModelAsked { tail: Some(TextSketch::of(texts[*text])), ..ModelAsked::default() })
+                Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(texts[*text])), ..ModelAsked::default() })
             }
             Happening::File { path, content } => Body::FileChanged(FileChanged {
                 path: format!("f{path}"),
@@ -134,7 +134,7 @@ fn tell(happenings: &[Happening]) -> Vec<Event> {
                 Body::Tick
             }
         };
-        let mut event = Event::new(format!("e{at}"), key(), Source::Hook, Time::from_millis(now), body);
+        let mut event = Event::new(format!("e{at}"), key(), Source::Hook, Timestamp::from_millis(now), body);
         event.batch = batch_name;
         events.push(event);
     }
@@ -219,13 +219,13 @@ proptest! {
                 let mut events = Vec::new();
                 for call in 0..4 {
                     let called = ToolCalled::new(Some(format!("{round}-{call}")), None, "Bash", &json!({"command": format!("make part{call}")}));
-                    let mut event = Event::new(format!("c{round}-{call}"), key(), Source::Hook, Time::UNKNOWN, Body::ToolCalled(called));
+                    let mut event = Event::new(format!("c{round}-{call}"), key(), Source::Hook, Timestamp::UNKNOWN, Body::ToolCalled(called));
                     event.batch = Some(format!("b{round}"));
                     events.push(event);
                 }
                 for call in order {
-                    let returned = ToolReturned::new(Some(format!("{round}-{call}")), Some(Status::Error), Some(2), "make: *** No rule");
-                    events.push(Event::new(format!("r{round}-{call}"), key(), Source::Hook, Time::UNKNOWN, Body::ToolReturned(returned)));
+                    let returned = ToolReturned::new(Some(format!("{round}-{call}")), Some(CallStatus::Error), Some(2), "make: *** No rule");
+                    events.push(Event::new(format!("r{round}-{call}"), key(), Source::Hook, Timestamp::UNKNOWN, Body::ToolReturned(returned)));
                 }
                 for effect in run(&mut session, &events, &rules) {
                     if let Effect::Intervened(step) = effect {
@@ -256,11 +256,11 @@ fn a_session_stays_small_at_the_bound() {
         ..SessionStarted::default()
     };
     session.apply(
-        &Event::new("start", session.key.clone(), Source::Hook, Time::UNKNOWN, Body::SessionStarted(start)),
+        &Event::new("start", session.key.clone(), Source::Hook, Timestamp::UNKNOWN, Body::SessionStarted(start)),
         &rules,
     );
     for n in 0..1_200u64 {
-        let at = Time::from_millis(1_767_225_600_000 + i64::try_from(n).unwrap() * 1_000);
+        let at = Timestamp::from_millis(1_767_225_600_000 + i64::try_from(n).unwrap() * 1_000);
         let key = session.key.clone();
         let tell = |id: &str, body| {
             let mut event = Event::new(format!("{id}{n}"), key.clone(), Source::Hook, at, body);
@@ -284,7 +284,7 @@ fn a_session_stays_small_at_the_bound() {
                 "r",
                 Body::ToolReturned(ToolReturned::new(
                     Some(id.clone()),
-                    Some(Status::Error),
+                    Some(CallStatus::Error),
                     Some(1),
                     &format!("error: {nasty} {}", n / 3),
                 )),
@@ -310,7 +310,10 @@ fn a_session_stays_small_at_the_bound() {
                     call: Some(id.clone()),
                 }),
             ),
-            tell("a", Body::ModelAsked(ModelAsked { tail: Some(TextSketch::of(&nasty)), ..ModelAsked::default() })),
+            tell(
+                "a",
+                Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(&nasty)), ..ModelAsked::default() }),
+            ),
         ] {
             session.apply(&event, &rules);
         }

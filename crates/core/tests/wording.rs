@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use belay_core::rules::CustomPattern;
-use belay_core::{Effect, Intervention, Rules, Rung, Session, SessionKey};
+use belay_core::{Effect, Intervention, InterventionLevel, Rules, Session, SessionKey};
 
 /// Everything done or told while a script is played.
 fn play(text: &str, rules: &Rules) -> Vec<Effect> {
@@ -47,9 +47,9 @@ fn every_pattern_has_its_words() {
     for file in files {
         let effects = play(&std::fs::read_to_string(file).unwrap(), &rules);
         // The first nudge of a pattern, or its notice where it goes no further.
-        for rung in [Rung::Nudge, Rung::Notice] {
+        for rung in [InterventionLevel::Nudge, InterventionLevel::Notice] {
             for step in steps(&effects).filter(|step| step.rung == rung) {
-                if rung == Rung::Nudge
+                if rung == InterventionLevel::Nudge
                     || rules
                         .patterns
                         .iter()
@@ -62,7 +62,7 @@ fn every_pattern_has_its_words() {
             }
         }
         for effect in &effects {
-            if let Effect::TellPerson { pattern, sentence } = effect {
+            if let Effect::NotifyOperator { pattern, sentence } = effect {
                 seen.entry(pattern.clone()).or_insert(format!("## {pattern} (told a person)\n{sentence}\n\n"));
             }
         }
@@ -103,7 +103,7 @@ fn budgets_and_burning_without_progress() {
         quiet = serde_json::from_value(json).unwrap();
     }
     let script = "person: go\nBash: ls\n| a\nrepeat 60\nuses 100 claude-sonnet-4-5\nBash: ls\n| a\nend";
-    for step in steps(&play(script, &quiet)).filter(|step| step.rung == Rung::Nudge).take(1) {
+    for step in steps(&play(script, &quiet)).filter(|step| step.rung == InterventionLevel::Nudge).take(1) {
         show(&mut out, step);
     }
     insta::assert_snapshot!("spending", out);

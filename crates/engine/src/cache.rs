@@ -3,44 +3,44 @@
 #[cfg(test)]
 mod tests;
 
-use belay_core::{Session, SessionKey, Time};
+use belay_core::{Session, SessionKey, Timestamp};
 use belay_store::SessionId;
 use foldhash::HashMap;
 
 /// A session as of some event.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct CachedSession {
     pub(crate) id: SessionId,
     pub(crate) version: u64,
     /// Event number of its newest snapshot.
     pub(crate) snapshot: u64,
     /// The time it is listed by.
-    pub(crate) listed: Time,
+    pub(crate) listed: Timestamp,
     pub(crate) session: Session,
 }
 
 /// Keeps the sessions used last.
-pub(crate) struct Cache {
-    sessions: HashMap<SessionKey, (u64, Held)>,
+pub(crate) struct SessionCache {
+    sessions: HashMap<SessionKey, (u64, CachedSession)>,
     capacity: usize,
     uses: u64,
 }
 
-impl Cache {
+impl SessionCache {
     pub(crate) fn new(capacity: usize) -> Self {
         Self { sessions: HashMap::default(), capacity: capacity.max(1), uses: 0 }
     }
 
     /// Takes a session out; whoever changes it puts it back once the change is committed.
-    pub(crate) fn take(&mut self, key: &SessionKey) -> Option<Held> {
+    pub(crate) fn take(&mut self, key: &SessionKey) -> Option<CachedSession> {
         self.sessions.remove(key).map(|(_, held)| held)
     }
 
-    pub(crate) fn peek(&self, key: &SessionKey) -> Option<&Held> {
+    pub(crate) fn peek(&self, key: &SessionKey) -> Option<&CachedSession> {
         self.sessions.get(key).map(|(_, held)| held)
     }
 
-    pub(crate) fn put(&mut self, held: Held) {
+    pub(crate) fn put(&mut self, held: CachedSession) {
         self.uses += 1;
         self.sessions.insert(held.session.key.clone(), (self.uses, held));
         if self.sessions.len() > self.capacity {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use belay_core::Time;
+use belay_core::Timestamp;
 
 /// Where the engine gets its time from.
 pub trait Clock: Send {
     /// The time of day (UTC); may jump.
-    fn now(&self) -> Time;
+    fn now(&self) -> Timestamp;
     /// Time since some fixed moment; never jumps.
     fn elapsed(&self) -> Duration;
 }
@@ -23,9 +23,9 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    fn now(&self) -> Time {
+    fn now(&self) -> Timestamp {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Time::from_millis(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
+        Timestamp::from_millis(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
     }
 
     fn elapsed(&self) -> Duration {

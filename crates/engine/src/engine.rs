@@ -6,27 +6,27 @@ use std::time::Duration;
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::key::MAX_ID_BYTES;
 use belay_core::session::Budget;
-use belay_core::{Body, Decision, Event, Excerpt, Rules, Session, SessionKey, Source, Time};
+use belay_core::{Body, Decision, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
 use belay_store::{Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
 
-use crate::cache::Cache;
+use crate::cache::SessionCache;
 use crate::clock::{Clock, SystemClock};
 use crate::error::EngineError;
 use crate::health::Health;
-use crate::memory::{self, Memory};
+use crate::memory_fallback::{self, MemoryFallback};
 use crate::metrics::Metrics;
-use crate::rulebook::{Rulebook, RulesFor};
+use crate::rules_cache::{RulesCache, RulesProvider};
 
 /// A sensor's clock may run this much ahead of ours before we stop believing it.
-const AHEAD: Duration = Duration::from_secs(3600);
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
 /// Opens the store, again and again if need be.
-pub type Opener = Box<dyn FnMut(Access) -> StoreResult<Box<dyn Store>> + Send>;
+pub type StoreOpener = Box<dyn FnMut(StoreAccess) -> StoreResult<Box<dyn Store>> + Send>;
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum StoreAccess {
     /// Reading and writing.
     Full,
     /// Only reading, where writing does not work: what others decided still counts.
@@ -34,8 +34,8 @@ pub enum Access {
 }
 
 /// How an engine is set up.
-pub struct Options {
-    pub rules: Box<dyn RulesFor>,
+pub struct EngineOptions {
+    pub rules: Box<dyn RulesProvider>,
     pub clock: Box<dyn Clock>,
     /// Sessions kept at hand.
     pub sessions: usize,
@@ -43,7 +43,7 @@ pub struct Options {
     pub spool: usize,
 }
 
-impl Default for Options {
+impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             rules: Box::new(Arc::new(Rules::default())),
@@ -54,7 +54,7 @@ impl Default for Options {
     }
 }
 
-impl std::fmt::Debug for Options {
+impl std::fmt::Debug for EngineOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options").field("sessions", &self.sessions).field("spool", &self.spool).finish_non_exhaustive()
     }
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Options {
 
 /// The answer to one event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
+pub struct EventOutcome {
     pub decision: Decision,
     /// The event's number in its session; `None` when it was a duplicate or could not be written yet.
     pub seq: Option<u64>,
@@ -74,12 +74,12 @@ pub struct Observed {
 pub struct Engine {
     pub(crate) store: Option<Box<dyn Store>>,
     /// There as long as the store is not open for writing.
-    pub(crate) opener: Option<Opener>,
-    pub(crate) options: Options,
-    pub(crate) rulebook: Rulebook,
-    pub(crate) cache: Cache,
+    pub(crate) opener: Option<StoreOpener>,
+    pub(crate) options: EngineOptions,
+    pub(crate) rulebook: RulesCache,
+    pub(crate) cache: SessionCache,
     /// There while the store cannot be written.
-    pub(crate) memory: Option<Memory>,
+    pub(crate) memory: Option<MemoryFallback>,
     pub(crate) metrics: Metrics,
 }
 
@@ -90,13 +90,13 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    pub fn new(store: Box<dyn Store>, options: Options) -> Self {
+    pub fn new(store: Box<dyn Store>, options: EngineOptions) -> Self {
         Self {
             store: Some(store),
             opener: None,
-            cache: Cache::new(options.sessions),
+            cache: SessionCache::new(options.sessions),
             options,
-            rulebook: Rulebook::default(),
+            rulebook: RulesCache::default(),
             memory: None,
             metrics: Metrics::default(),
         }
@@ -104,14 +104,14 @@ impl Engine {
 
     /// Opens the store, and goes on without it if it must: [`Engine::health`] tells. The store is tried again later,
     /// unless it is one that must not be written.
-    pub fn open(mut opener: Opener, options: Options) -> Self {
-        let opened = opener(Access::Full);
+    pub fn open(mut opener: StoreOpener, options: EngineOptions) -> Self {
+        let opened = opener(StoreAccess::Full);
         let mut engine = Self {
             store: None,
             opener: Some(opener),
-            cache: Cache::new(options.sessions),
+            cache: SessionCache::new(options.sessions),
             options,
-            rulebook: Rulebook::default(),
+            rulebook: RulesCache::default(),
             memory: None,
             metrics: Metrics::default(),
         };
@@ -122,21 +122,21 @@ impl Engine {
             }
             Err(error) => {
                 engine.fail(&error);
-                engine.store = engine.opener.as_mut().and_then(|opener| opener(Access::Read).ok());
+                engine.store = engine.opener.as_mut().and_then(|opener| opener(StoreAccess::Read).ok());
             }
         }
         engine
     }
 
     /// Takes one event in and answers what the agent may do.
-    pub fn observe(&mut self, mut event: Event) -> Result<Observed, EngineError> {
+    pub fn observe(&mut self, mut event: Event) -> Result<EventOutcome, EngineError> {
         self.admit(&mut event, self.options.clock.now())?;
-        let mut answers = self.take_in(vec![event]);
+        let mut answers = self.observe_batch_inner(vec![event]);
         Ok(answers.swap_remove(0))
     }
 
     /// Takes many events in under one commit. Each is answered; those that cannot be taken say why.
-    pub fn observe_batch(&mut self, mut events: Vec<Event>) -> Vec<Result<Observed, EngineError>> {
+    pub fn observe_batch(&mut self, mut events: Vec<Event>) -> Vec<Result<EventOutcome, EngineError>> {
         let now = self.options.clock.now();
         let mut refused = Vec::with_capacity(events.len());
         // In place: events are large, and hardly ever is one refused.
@@ -145,7 +145,7 @@ impl Engine {
             matches!(refused.last(), Some(None))
         });
         let mut all = Vec::with_capacity(refused.len());
-        let mut answers = self.take_in(events).into_iter();
+        let mut answers = self.observe_batch_inner(events).into_iter();
         all.extend(refused.into_iter().filter_map(|error| match error {
             Some(error) => Some(Err(error)),
             None => answers.next().map(Ok),
@@ -160,7 +160,7 @@ impl Engine {
         decision: OperatorDecision,
         note: &str,
         by: Option<&str>,
-    ) -> Result<Observed, EngineError> {
+    ) -> Result<EventOutcome, EngineError> {
         if !self.knows(session)? {
             return Err(StoreError::NotFound(session.to_string()).into());
         }
@@ -190,15 +190,15 @@ impl Engine {
             return Ok(Some(session.clone()));
         }
         let Some(store) = self.store.as_deref() else { return Ok(None) };
-        let held = memory::read(store, &*self.options.rules, &self.rulebook, key)?;
+        let held = memory_fallback::read(store, &*self.options.rules, &self.rulebook, key)?;
         Ok(held.map(|held| held.session))
     }
 
     /// What a session that was told of lately may still spend, see [`Session::left`], and whether it shares that.
-    pub fn left(&self, key: &SessionKey) -> (Budget, bool) {
+    pub fn remaining_budget(&self, key: &SessionKey) -> (Budget, bool) {
         let in_memory = self.memory.as_ref().and_then(|memory| memory.session(key));
         let session = in_memory.or_else(|| self.cache.peek(key).map(|held| &held.session));
-        session.map(|session| (session.left(), session.shares_a_budget())).unwrap_or_default()
+        session.map(|session| (session.remaining_budget(), session.has_shared_budget())).unwrap_or_default()
     }
 
     /// The store, for reading. `None` while it cannot be opened at all.
@@ -225,7 +225,7 @@ impl Engine {
     }
 
     /// Checks what sensors built in-process could get wrong, and sets the time right.
-    fn admit(&mut self, event: &mut Event, now: Time) -> Result<(), EngineError> {
+    fn admit(&mut self, event: &mut Event, now: Timestamp) -> Result<(), EngineError> {
         let fields = [("id", &*event.id), ("session.agent", &*event.session.agent), ("session.id", &*event.session.id)];
         for (field, text) in fields {
             let problem = match text.len() {
@@ -237,7 +237,7 @@ impl Engine {
         }
         if !event.at.is_known() {
             event.at = now;
-        } else if event.at > now + AHEAD {
+        } else if event.at > now + MAX_CLOCK_SKEW {
             // A clock that jumped must not keep a session newest for ever, or end a cooldown early.
             tracing::warn!(session = %event.session, at = %event.at, "an event from the future is taken as of now");
             event.at = now;
@@ -247,7 +247,7 @@ impl Engine {
     }
 }
 
-fn new_id(now: belay_core::Time) -> String {
+fn new_id(now: belay_core::Timestamp) -> String {
     let millis = u64::try_from(now.millis()).unwrap_or(0);
     let seconds = millis / 1000;
     let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;

@@ -1,6 +1,6 @@
 //! Whether what is answered is also kept.
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use serde::Serialize;
 
 /// How the engine is doing, for `belay status`, `belay doctor` and `/readyz`.
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Health {
     /// Why the store cannot be written; `None` when all is well.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fault: Option<Fault>,
+    pub fault: Option<StoreFault>,
     /// Events that wait in memory to be written.
     pub spooled: usize,
     /// Events that did not fit into memory and are lost to the log.
@@ -17,9 +17,9 @@ pub struct Health {
 
 /// Why the store cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct StoreFault {
     /// Since when.
-    pub since: Time,
+    pub since: Timestamp,
     /// What is wrong.
     pub problem: String,
     /// What to do.
@@ -28,7 +28,7 @@ pub struct Fault {
 
 impl Health {
     /// Everything answered is also kept.
-    pub fn is_good(&self) -> bool {
+    pub fn is_healthy(&self) -> bool {
         self.fault.is_none()
     }
 }

@@ -31,26 +31,26 @@
 //! | [`rulebook`] | which rules apply where |
 //! | [`health`], [`metrics`], [`clock`] | what they say |
 
-mod batch;
+mod ancestors;
 mod cache;
 pub mod clock;
-mod effects;
 pub mod engine;
 mod error;
-mod family;
-mod faults;
 pub mod health;
-mod load;
-mod memory;
+mod memory_fallback;
 pub mod metrics;
+mod persist_effects;
+mod recovery;
+mod restore;
 mod retention;
-pub mod rulebook;
-mod shared;
+pub mod rules_cache;
+mod shared_budgets;
 mod tombstone;
+mod transaction;
 
 pub use clock::{Clock, SystemClock};
-pub use engine::{Access, Engine, Observed, Opener, Options};
+pub use engine::{Engine, EngineOptions, EventOutcome, StoreAccess, StoreOpener};
 pub use error::EngineError;
 pub use health::Health;
 pub use metrics::Metrics;
-pub use rulebook::RulesFor;
+pub use rules_cache::RulesProvider;

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use belay_core::{Finding, Incident, Rules, Rung, Session};
+use belay_core::{Finding, Incident, InterventionLevel, Rules, Session};
 use belay_store::Tombstone;
 
 /// What went in circles, or was killed. A person's own pause says nothing about the work.
-pub(crate) fn of(session: &Session, incident: &Incident, rules: &Rules) -> Option<Tombstone> {
+pub(crate) fn from_incident(session: &Session, incident: &Incident, rules: &Rules) -> Option<Tombstone> {
     let life = Duration::from_secs(u64::from(rules.tombstone_days) * 86_400);
     if life.is_zero() {
         return None;
     }
     let (pattern, message) = match &incident.finding {
         Some(finding) => (finding.pattern.clone(), epitaph(finding)),
-        None if incident.rung == Rung::Kill => ("killed".to_owned(), incident.sentence.clone()),
+        None if incident.rung == InterventionLevel::Kill => ("killed".to_owned(), incident.sentence.clone()),
         None => return None,
     };
     Some(Tombstone {
         session: session.key.clone(),
-        project: place(session)?.to_owned(),
+        project: project_key(session)?.to_owned(),
         task: session.facts.task.clone(),
         pattern,
         message,
@@ -35,6 +35,6 @@ fn epitaph(finding: &Finding) -> String {
 }
 
 /// Where a session works.
-pub(crate) fn place(session: &Session) -> Option<&str> {
+pub(crate) fn project_key(session: &Session) -> Option<&str> {
     session.facts.project.as_deref().or(session.facts.cwd.as_deref())
 }

@@ -1,12 +1,12 @@
 //! Question and answer between the hook process and whoever decides.
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// One hook call, as the hook process found it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Ask {
+pub struct HookRequest {
     /// Minted by the hook process; used on both ways.
     pub id: String,
     /// The agent, as the hook was installed: an id, an alias, or `plugin`.
@@ -17,7 +17,7 @@ pub struct Ask {
     /// What the agent wrote.
     pub payload: String,
     /// When the hook process began.
-    pub at: Time,
+    pub at: Timestamp,
     /// The hook's parent process: the agent, or a shell the agent started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -35,7 +35,7 @@ pub struct Ask {
 /// What the hook process is to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Answer {
+pub struct HookResponse {
     /// For standard output; empty when there is nothing to say.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub say: String,

@@ -7,23 +7,23 @@
 
 mod diff;
 mod files;
-mod receipt;
-mod trial;
+mod install_record;
+mod self_test;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use belay_agents::install::{Change, InstallError, Recipe, Scope, Setting};
-use belay_config::{Places, atomic};
+use belay_agents::install::{FileChange, HookInstaller, InstallContext, InstallError, Scope};
+use belay_config::{Paths, atomic_file};
 use belay_core::Digest;
 
 pub use diff::diff;
-pub use receipt::{Kept, Receipt};
-pub use trial::{SELF_TEST, TrialError, try_out};
+pub use install_record::{InstallRecord, SavedFile};
+pub use self_test::{SELF_TEST_SESSION_PREFIX, SelfTestError, run_self_test};
 
 /// Why hooks could not be put in or taken out. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
-pub enum SetupError {
+pub enum InstallerError {
     #[error(transparent)]
     Recipe(#[from] InstallError),
     #[error("{} is read-only", .0.display())]
@@ -38,8 +38,8 @@ pub enum SetupError {
 
 /// What taking hooks out means.
 #[derive(Debug, Default)]
-pub struct Removal {
-    pub changes: Vec<Change>,
+pub struct UninstallPlan {
+    pub changes: Vec<FileChange>,
     /// Files that somebody has changed since we did: only our part goes.
     pub edited: Vec<PathBuf>,
     /// A file of ours that somebody has changed is not deleted without a copy; where it is kept.
@@ -56,25 +56,26 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Writes the changes, after the receipt that allows to undo them. All of them, or none.
-pub fn put_in(
-    places: &Places,
-    recipe: &dyn Recipe,
-    setting: &Setting<'_>,
-    changes: &[Change],
-) -> Result<Receipt, SetupError> {
+pub fn install(
+    places: &Paths,
+    recipe: &dyn HookInstaller,
+    setting: &InstallContext<'_>,
+    changes: &[FileChange],
+) -> Result<InstallRecord, InstallerError> {
     files::check(changes)?;
-    let known = Receipt::find(places, recipe.agent(), setting.scope, setting.project);
-    let mut receipt = known.clone().unwrap_or_else(|| Receipt::new(recipe.agent(), setting.scope, setting.project));
+    let known = InstallRecord::find(places, recipe.agent(), setting.scope, setting.project);
+    let mut receipt =
+        known.clone().unwrap_or_else(|| InstallRecord::new(recipe.agent(), setting.scope, setting.project));
     for change in changes {
         let original = match receipt.of(&change.path) {
             // Ours, untouched since: what was there before us is still what to restore.
-            Some(kept) if kept.is_as_we_left_it(change.before.as_deref()) => kept.before.clone(),
+            Some(kept) if kept.is_unmodified(change.before.as_deref()) => kept.before.clone(),
             // Changed by others: restore their version, without us in it.
             Some(_) => without_us(recipe, setting, change)?,
             None => change.before.clone(),
         };
-        receipt.keep(&change.path, original, change.after.as_deref());
-        receipt.made(files::missing_folders(&change.path));
+        receipt.record_original(&change.path, original, change.after.as_deref());
+        receipt.record_created(files::missing_folders(&change.path));
     }
     receipt.belay = setting.belay.to_owned();
     receipt.at = crate::now();
@@ -83,7 +84,7 @@ pub fn put_in(
         files::remove_empty(&receipt.folders);
         match known {
             Some(known) => known.save(places)?,
-            None => receipt.forget(places)?,
+            None => receipt.delete(places)?,
         }
         return Err(error);
     }
@@ -91,16 +92,20 @@ pub fn put_in(
 }
 
 /// What has to be done to take the hooks out.
-pub fn take_out(places: &Places, recipe: &dyn Recipe, setting: &Setting<'_>) -> Result<Removal, SetupError> {
-    let receipt = Receipt::find(places, recipe.agent(), setting.scope, setting.project);
-    let mut removal = Removal::default();
+pub fn uninstall(
+    places: &Paths,
+    recipe: &dyn HookInstaller,
+    setting: &InstallContext<'_>,
+) -> Result<UninstallPlan, InstallerError> {
+    let receipt = InstallRecord::find(places, recipe.agent(), setting.scope, setting.project);
+    let mut removal = UninstallPlan::default();
     let mut restored = Vec::new();
     for kept in receipt.iter().flat_map(|receipt| &receipt.files) {
         let now =
             (setting.read)(&kept.path).map_err(|source| InstallError::Read { path: kept.path.clone(), source })?;
-        if kept.is_as_we_left_it(now.as_deref()) {
+        if kept.is_unmodified(now.as_deref()) {
             restored.push(kept.path.clone());
-            removal.changes.push(Change { path: kept.path.clone(), before: now, after: kept.before.clone() });
+            removal.changes.push(FileChange { path: kept.path.clone(), before: now, after: kept.before.clone() });
         } else if now.is_some() {
             removal.edited.push(kept.path.clone());
         }
@@ -122,36 +127,40 @@ pub fn take_out(places: &Places, recipe: &dyn Recipe, setting: &Setting<'_>) -> 
 }
 
 /// Writes what [`take_out`] found, and forgets the receipt.
-pub fn put_back(
-    places: &Places,
-    recipe: &dyn Recipe,
-    setting: &Setting<'_>,
-    removal: &Removal,
-) -> Result<(), SetupError> {
+pub fn restore(
+    places: &Paths,
+    recipe: &dyn HookInstaller,
+    setting: &InstallContext<'_>,
+    removal: &UninstallPlan,
+) -> Result<(), InstallerError> {
     files::check(&removal.changes)?;
     for change in &removal.changes {
         let copy = copy_of(places, &change.path);
         if let Some(text) = change.before.as_deref().filter(|_| removal.aside.contains(&copy)) {
-            atomic::write(&copy, text.as_bytes(), atomic::Mode::Private)
-                .map_err(|source| SetupError::Write { path: copy, source })?;
+            atomic_file::write(&copy, text.as_bytes(), atomic_file::FileMode::Private)
+                .map_err(|source| InstallerError::Write { path: copy, source })?;
         }
     }
     files::write(&removal.changes)?;
-    if let Some(receipt) = Receipt::find(places, recipe.agent(), setting.scope, setting.project) {
+    if let Some(receipt) = InstallRecord::find(places, recipe.agent(), setting.scope, setting.project) {
         files::remove_empty(&receipt.folders);
-        receipt.forget(places)?;
+        receipt.delete(places)?;
     }
     Ok(())
 }
 
 /// Where a file that somebody changed is kept when it goes.
-fn copy_of(places: &Places, path: &Path) -> PathBuf {
+fn copy_of(places: &Paths, path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     places.state().join("removed").join(format!("{}-{name}", Digest::of(path.as_os_str().as_encoded_bytes())))
 }
 
 /// A file others have changed since, without our entries.
-fn without_us(recipe: &dyn Recipe, setting: &Setting<'_>, change: &Change) -> Result<Option<String>, InstallError> {
+fn without_us(
+    recipe: &dyn HookInstaller,
+    setting: &InstallContext<'_>,
+    change: &FileChange,
+) -> Result<Option<String>, InstallError> {
     let removal = recipe.remove(setting)?;
     let found = removal.into_iter().find(|removed| removed.path == change.path);
     Ok(found.map_or_else(|| change.before.clone(), |removed| removed.after))

@@ -32,23 +32,23 @@
 #![cfg(unix)]
 
 pub mod ask;
-pub mod autostart;
-pub mod children;
-pub mod ground;
-pub mod handle;
+pub mod bounded_child;
+pub mod daemon_autostart;
+pub mod handler;
+mod hook_log;
 pub mod install;
-mod journal;
-pub mod summary;
-pub mod thin;
+pub mod local_facts;
+pub mod process;
+pub mod session_summary;
 mod tombstones;
 pub mod watch;
 
-pub use ask::{Answer, Ask};
-pub use handle::{Desk, handle};
+pub use ask::{HookRequest, HookResponse};
+pub use handler::{HookState, handle_hook};
 pub use watch::{Observation, Watch};
 
 /// The time of day.
-pub(crate) fn now() -> belay_core::Time {
+pub(crate) fn now() -> belay_core::Timestamp {
     use belay_engine::Clock;
     belay_engine::SystemClock::default().now()
 }

@@ -1,26 +1,26 @@
 //! What the next session should know about those before it, and when it need not know any more.
 
-use belay_agents::hook::Heard;
-use belay_core::Time;
+use belay_agents::hook::ParsedHook;
+use belay_core::Timestamp;
 use belay_store::Tombstone;
 use belay_store::session::SessionRow;
 
-use crate::ground;
+use crate::local_facts;
 use crate::watch::Watch;
 
 /// More of them would be noise.
-const SHOWN: usize = 3;
+const MAX_REMINDERS: usize = 3;
 
 /// A session that made so many calls without being stopped has got past what stopped the others.
-const OVERCOME_BY: u64 = 10;
+const CLEARED_AFTER_CALLS: u64 = 10;
 
 /// What to tell a session that begins; `None` when nothing happened before it.
-pub(crate) fn remind(watch: &mut dyn Watch, heard: &Heard, now: Time) -> Option<String> {
-    let project = ground::project_of(heard.cwd.as_deref()?)?;
-    let task = heard.session.as_ref().and_then(|session| watch.session(session)).and_then(|row| row.card.facts.task);
+pub(crate) fn reminder_text(watch: &mut dyn Watch, heard: &ParsedHook, now: Timestamp) -> Option<String> {
+    let project = local_facts::project_root(heard.cwd.as_deref()?)?;
+    let task = heard.session.as_ref().and_then(|session| watch.session(session)).and_then(|row| row.details.facts.task);
     let mut stones = watch.tombstones(&project, now);
     stones.retain(|stone| Some(&stone.session) != heard.session.as_ref() && concerns(stone, task.as_deref()));
-    stones.truncate(SHOWN);
+    stones.truncate(MAX_REMINDERS);
     if stones.is_empty() {
         return None;
     }
@@ -44,10 +44,10 @@ fn concerns(stone: &Tombstone, task: Option<&str>) -> bool {
 }
 
 /// A session ends. Did it get past what stopped those before it?
-pub(crate) fn overcome(watch: &mut dyn Watch, row: &SessionRow, now: Time) {
-    let facts = &row.card.facts;
-    let stopped = row.card.counters.pauses > 0 || row.state.is_paused() || row.state.is_killed();
-    if stopped || row.card.counters.calls < OVERCOME_BY {
+pub(crate) fn clear_if_overcome(watch: &mut dyn Watch, row: &SessionRow, now: Timestamp) {
+    let facts = &row.details.facts;
+    let stopped = row.details.counters.pauses > 0 || row.state.is_paused() || row.state.is_killed();
+    if stopped || row.details.counters.calls < CLEARED_AFTER_CALLS {
         return;
     }
     let Some(project) = facts.project.as_deref().or(facts.cwd.as_deref()) else { return };

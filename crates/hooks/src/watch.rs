@@ -1,6 +1,6 @@
 //! What a hook needs of the engine, in whichever process it runs.
 
-use belay_core::{Decision, Event, SessionKey, Time, Verdict};
+use belay_core::{Decision, Event, SessionKey, Timestamp, Verdict};
 use belay_engine::Engine;
 use belay_store::session::SessionRow;
 use belay_store::{Durability, Store, Tombstone};
@@ -19,16 +19,16 @@ pub trait Watch {
     fn observe(&mut self, events: Vec<Event>) -> Vec<Observation>;
 
     /// What the session's state alone says to anything the agent asks.
-    fn standing(&mut self, session: &SessionKey) -> Verdict;
+    fn session_verdict(&mut self, session: &SessionKey) -> Verdict;
 
     /// The session that a `belay run` turned out to be, for its requests that name none.
-    fn ran(&mut self, _run: &str, _session: &SessionKey) {}
+    fn bind_run_session(&mut self, _run: &str, _session: &SessionKey) {}
 
     /// What is known of a session.
     fn session(&mut self, session: &SessionKey) -> Option<SessionRow>;
 
     /// What sessions before this one died of, in the same project; newest first.
-    fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone>;
+    fn tombstones(&mut self, project: &str, now: Timestamp) -> Vec<Tombstone>;
 
     /// Writes a tombstone anew, to move the time it expires.
     fn put_tombstone(&mut self, tombstone: &Tombstone);
@@ -40,7 +40,7 @@ impl Watch for Engine {
         answers.map(|answer| observation(answer.map_err(|error| error.to_string()))).collect()
     }
 
-    fn standing(&mut self, session: &SessionKey) -> Verdict {
+    fn session_verdict(&mut self, session: &SessionKey) -> Verdict {
         // The row is cheap and the authority; the whole session is needed only for the reason.
         match self.store().map(|store| store.session(session)) {
             Some(Ok(Some(row))) if row.state.is_paused() || row.state.is_killed() => {}
@@ -48,7 +48,7 @@ impl Watch for Engine {
             Some(Err(_)) | None => {}
         }
         match Self::session(self, session) {
-            Ok(session) => session.map_or(Verdict::Go, |session| session.standing()),
+            Ok(session) => session.map_or(Verdict::Go, |session| session.hold_verdict()),
             Err(error) => {
                 tracing::warn!(%session, %error, "a session's state cannot be read; its agent goes on");
                 Verdict::Go
@@ -60,7 +60,7 @@ impl Watch for Engine {
         self.store()?.session(session).ok().flatten()
     }
 
-    fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone> {
+    fn tombstones(&mut self, project: &str, now: Timestamp) -> Vec<Tombstone> {
         let found = self.store().map(|store| store.tombstones(Some(project), now));
         found.transpose().ok().flatten().unwrap_or_default()
     }
@@ -74,13 +74,13 @@ impl Watch for Engine {
 }
 
 fn put(store: &mut dyn Store, tombstone: &Tombstone) -> belay_store::Result<()> {
-    let mut transaction = store.begin(Durability::Process)?;
+    let mut transaction = store.begin(Durability::ProcessCrash)?;
     transaction.put_tombstone(tombstone)?;
     transaction.commit()
 }
 
 /// An engine's answer, or the agent goes on.
-pub fn observation(answer: Result<belay_engine::Observed, String>) -> Observation {
+pub fn observation(answer: Result<belay_engine::EventOutcome, String>) -> Observation {
     match answer {
         Ok(observed) => {
             let fresh = !observed.decision.duplicate;

@@ -21,11 +21,11 @@ pub enum Framing {
 /// The body broke its own framing; the connection cannot be used any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chunked body is malformed: {0}")]
-pub struct BadFraming(&'static str);
+pub struct FramingError(&'static str);
 
 /// Walks along the raw bytes of one body. `Copy`, so that a piece can be walked a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Framer(State);
+pub struct BodyFramer(State);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -54,7 +54,7 @@ enum State {
     EndLf,
 }
 
-impl Framer {
+impl BodyFramer {
     pub fn new(framing: Framing) -> Self {
         Self(match framing {
             Framing::Empty | Framing::Length(0) => State::Done,
@@ -70,13 +70,13 @@ impl Framer {
     }
 
     /// Whether the connection's end is a proper end of this body.
-    pub fn may_close(&self) -> bool {
+    pub fn ends_at_close(&self) -> bool {
         matches!(self.0, State::Done | State::UntilClose)
     }
 
     /// How many payload bytes have been promised and not come: of the current chunk, or of the
     /// whole body where its length was announced.
-    pub fn promised(&self) -> u64 {
+    pub fn remaining_in_chunk(&self) -> u64 {
         match self.0 {
             State::Length(left) | State::Data { left } => left,
             _ => 0,
@@ -85,8 +85,8 @@ impl Framer {
 
     /// The raw bytes that make `last` the last payload of this body, whatever it is in the middle of. `None` where a
     /// proper end is not possible here: with less than was promised, or more where the whole length was announced.
-    pub fn ending(&self, last: &[u8]) -> Option<Vec<u8>> {
-        const LAST: &[u8] = b"0\r\n\r\n";
+    pub fn final_chunk(&self, last: &[u8]) -> Option<Vec<u8>> {
+        const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
         let mut out = Vec::with_capacity(last.len() + 64);
         let mut rest = last;
         match self.0 {
@@ -108,13 +108,13 @@ impl Framer {
             out.extend_from_slice(rest);
             out.extend_from_slice(b"\r\n");
         }
-        out.extend_from_slice(LAST);
+        out.extend_from_slice(LAST_CHUNK);
         Some(out)
     }
 
     /// Walks over `raw` up to the end of the body, shows each piece of payload, and tells how many
     /// bytes belong to the body.
-    pub fn advance<'a>(&mut self, raw: &'a [u8], mut payload: impl FnMut(&'a [u8])) -> Result<usize, BadFraming> {
+    pub fn advance<'a>(&mut self, raw: &'a [u8], mut payload: impl FnMut(&'a [u8])) -> Result<usize, FramingError> {
         let mut at = 0;
         while at < raw.len() {
             self.0 = match self.0 {
@@ -147,7 +147,7 @@ impl Framer {
                         at += offset + 1;
                         State::TrailerLf
                     }
-                    Some(_) => return Err(BadFraming("a trailer line ends without a carriage return")),
+                    Some(_) => return Err(FramingError("a trailer line ends without a carriage return")),
                     None => {
                         at = raw.len();
                         State::TrailerLine
@@ -169,32 +169,32 @@ fn take(raw: &[u8], at: usize, left: u64) -> usize {
 
 impl State {
     /// One byte of the marks around the chunks.
-    fn step(self, byte: u8) -> Result<Self, BadFraming> {
+    fn step(self, byte: u8) -> Result<Self, FramingError> {
         Ok(match (self, byte) {
             (Self::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {
                 if digits == 15 {
-                    return Err(BadFraming("a chunk size is beyond all measure"));
+                    return Err(FramingError("a chunk size is beyond all measure"));
                 }
                 let digit = (byte as char).to_digit(16).unwrap_or_default();
                 Self::Size { value: value * 16 + u64::from(digit), digits: digits + 1 }
             }
-            (Self::Size { digits: 0, .. }, _) => return Err(BadFraming("a chunk size is missing")),
+            (Self::Size { digits: 0, .. }, _) => return Err(FramingError("a chunk size is missing")),
             (Self::Size { value, .. } | Self::Extension { value }, b'\r') => Self::SizeLf { value },
             (Self::Size { value, .. }, b';' | b' ' | b'\t') => Self::Extension { value },
-            (Self::Size { .. }, _) => return Err(BadFraming("a chunk size is not a hexadecimal number")),
-            (Self::Extension { .. }, b'\n') => return Err(BadFraming("a chunk size ends without a carriage return")),
+            (Self::Size { .. }, _) => return Err(FramingError("a chunk size is not a hexadecimal number")),
+            (Self::Extension { .. }, b'\n') => return Err(FramingError("a chunk size ends without a carriage return")),
             (Self::Extension { value }, _) => Self::Extension { value },
             (Self::SizeLf { value: 0 }, b'\n') => Self::Trailer,
             (Self::SizeLf { value }, b'\n') => Self::Data { left: value },
             (Self::DataCr, b'\r') => Self::DataLf,
             (Self::DataLf, b'\n') => Self::Size { value: 0, digits: 0 },
             (Self::Trailer, b'\r') => Self::EndLf,
-            (Self::Trailer, b'\n') => return Err(BadFraming("the last line ends without a carriage return")),
+            (Self::Trailer, b'\n') => return Err(FramingError("the last line ends without a carriage return")),
             (Self::Trailer, _) => Self::TrailerLine,
             (Self::TrailerLf, b'\n') => Self::Trailer,
             (Self::EndLf, b'\n') => Self::Done,
-            (Self::DataCr | Self::DataLf, _) => return Err(BadFraming("a chunk is longer than its size")),
-            _ => return Err(BadFraming("a line ends without a line feed")),
+            (Self::DataCr | Self::DataLf, _) => return Err(FramingError("a chunk is longer than its size")),
+            _ => return Err(FramingError("a line ends without a line feed")),
         })
     }
 }

@@ -7,7 +7,7 @@
 mod request;
 mod response;
 
-pub(crate) use request::{RequestHead, Rewrite, Seen};
+pub(crate) use request::{HeadRewrite, RequestHead, RoutedHead};
 pub(crate) use response::ResponseHead;
 
 use std::mem::MaybeUninit;
@@ -16,29 +16,29 @@ use std::ops::Range;
 use crate::framing::Framing;
 
 /// Most header lines a head may have.
-pub(crate) const MAX_LINES: usize = 128;
+pub(crate) const MAX_HEADERS: usize = 128;
 /// Lines that carry a credential.
-pub(crate) const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+pub(crate) const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 /// Longest head.
-pub(crate) const MAX_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 
 /// Room for the lines of one head while it is looked at. It is not cleared first: heads are read all the time, and have
 /// ten lines, not a hundred.
 #[derive(Debug)]
-pub(crate) struct Room<'b>([MaybeUninit<httparse::Header<'b>>; MAX_LINES]);
+pub(crate) struct HeaderStorage<'b>([MaybeUninit<httparse::Header<'b>>; MAX_HEADERS]);
 
-impl Room<'_> {
+impl HeaderStorage<'_> {
     pub(crate) fn new() -> Self {
-        Self([const { MaybeUninit::uninit() }; MAX_LINES])
+        Self([const { MaybeUninit::uninit() }; MAX_HEADERS])
     }
 }
 
 /// Why a head was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadHead {
+pub(crate) enum HeadError {
     #[error("it is not HTTP/1.1: {0}")]
     Syntax(httparse::Error),
-    #[error("it has more than {MAX_LINES} lines or is longer than {} KiB", MAX_BYTES / 1024)]
+    #[error("it has more than {MAX_HEADERS} lines or is longer than {} KiB", MAX_HEAD_BYTES / 1024)]
     TooLarge,
     #[error("{0}")]
     Ambiguous(&'static str),
@@ -46,7 +46,7 @@ pub(crate) enum BadHead {
 
 /// What the lines of a head say about the message and this hop.
 #[derive(Clone, Copy, Debug, Default)]
-struct Hop {
+struct HopByHopHeaders {
     length: Option<u64>,
     /// The body comes in chunks, whatever is in them.
     chunked: bool,
@@ -59,22 +59,23 @@ struct Hop {
     names_lines: bool,
 }
 
-impl Hop {
-    fn read(lines: &[httparse::Header<'_>]) -> Result<Self, BadHead> {
+impl HopByHopHeaders {
+    fn read(lines: &[httparse::Header<'_>]) -> Result<Self, HeadError> {
         let mut hop = Self::default();
         for line in lines {
             match line.name.len() {
-                10 if is(line.name, "connection") => hop.read_connection(line.value),
-                14 if is(line.name, "content-length") => {
-                    let length = digits(line.value).ok_or(BadHead::Ambiguous("its Content-Length is not a number"))?;
+                10 if contains(line.name, "connection") => hop.read_connection(line.value),
+                14 if contains(line.name, "content-length") => {
+                    let length =
+                        digits(line.value).ok_or(HeadError::Ambiguous("its Content-Length is not a number"))?;
                     if hop.length.is_some_and(|other| other != length) {
-                        return Err(BadHead::Ambiguous("it has two different Content-Length lines"));
+                        return Err(HeadError::Ambiguous("it has two different Content-Length lines"));
                     }
                     hop.length = Some(length);
                 }
-                17 if is(line.name, "transfer-encoding") => {
+                17 if contains(line.name, "transfer-encoding") => {
                     if hop.chunked || hop.other_coding {
-                        return Err(BadHead::Ambiguous("it has two Transfer-Encoding lines"));
+                        return Err(HeadError::Ambiguous("it has two Transfer-Encoding lines"));
                     }
                     let is_chunked = |coding: &&[u8]| coding.eq_ignore_ascii_case(b"chunked");
                     // Only the last coding says where the body ends; chunks in chunks are nothing.
@@ -86,7 +87,7 @@ impl Hop {
             }
         }
         if hop.length.is_some() && (hop.chunked || hop.other_coding) {
-            return Err(BadHead::Ambiguous("it has both Content-Length and Transfer-Encoding"));
+            return Err(HeadError::Ambiguous("it has both Content-Length and Transfer-Encoding"));
         }
         Ok(hop)
     }
@@ -110,12 +111,12 @@ impl Hop {
     fn owns(&self, line: &httparse::Header<'_>, lines: &[httparse::Header<'_>]) -> bool {
         let name = line.name;
         match name.len() {
-            2 if is(name, "te") => true,
-            7 if is(name, "upgrade") => !self.upgrade,
-            10 if is(name, "connection") || is(name, "keep-alive") => true,
-            16 if is(name, "proxy-connection") => true,
-            18 if is(name, "proxy-authenticate") => true,
-            19 if is(name, "proxy-authorization") => true,
+            2 if contains(name, "te") => true,
+            7 if contains(name, "upgrade") => !self.upgrade,
+            10 if contains(name, "connection") || contains(name, "keep-alive") => true,
+            16 if contains(name, "proxy-connection") => true,
+            18 if contains(name, "proxy-authenticate") => true,
+            19 if contains(name, "proxy-authorization") => true,
             _ => self.names_lines && named_by_connection(name, lines),
         }
     }
@@ -125,11 +126,11 @@ fn named_by_connection(name: &str, lines: &[httparse::Header<'_>]) -> bool {
     // These describe the message itself; nobody may have them taken away.
     if ["host", "content-length", "transfer-encoding", "content-type", "authorization"]
         .iter()
-        .any(|kept| is(name, kept))
+        .any(|kept| contains(name, kept))
     {
         return false;
     }
-    let connection = lines.iter().filter(|line| is(line.name, "connection"));
+    let connection = lines.iter().filter(|line| contains(line.name, "connection"));
     connection.flat_map(|line| tokens(line.value)).any(|token| token.eq_ignore_ascii_case(name.as_bytes()))
 }
 
@@ -137,7 +138,7 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }
 
-pub(crate) fn is(name: &str, other: &str) -> bool {
+pub(crate) fn contains(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
@@ -147,14 +148,14 @@ fn digits(value: &[u8]) -> Option<u64> {
 }
 
 /// Sets the `Content-Length` of a whole head, keeping its name and place.
-pub(crate) fn set_length(head: &mut Vec<u8>, length: usize) {
-    if let Some(before) = length_in(head) {
+pub(crate) fn set_content_length(head: &mut Vec<u8>, length: usize) {
+    if let Some(before) = content_length_range(head) {
         head.splice(before, length.to_string().into_bytes());
     }
 }
 
 /// Where the value of the `Content-Length` stands in a whole head.
-pub(crate) fn length_in(head: &[u8]) -> Option<Range<usize>> {
+pub(crate) fn content_length_range(head: &[u8]) -> Option<Range<usize>> {
     let line = find_line(head, "content-length:")?;
     let is_digit = |at: &usize| head[*at].is_ascii_digit();
     let start = line.clone().find(is_digit)?;
@@ -162,7 +163,7 @@ pub(crate) fn length_in(head: &[u8]) -> Option<Range<usize>> {
 }
 
 /// Takes the `Content-Encoding` out of a whole head: its body is readable now.
-pub(crate) fn drop_encoding(head: &mut Vec<u8>) {
+pub(crate) fn remove_content_encoding(head: &mut Vec<u8>) {
     if let Some(line) = find_line(head, "content-encoding:") {
         head.drain(line);
     }
@@ -185,7 +186,7 @@ fn copy_lines<'v>(
     raw: &[u8],
     lines: &[httparse::Header<'_>],
     out: &mut Vec<u8>,
-    mut keep: impl FnMut(usize) -> Keep<'v>,
+    mut keep: impl FnMut(usize) -> HeaderAction<'v>,
 ) {
     let end_of_lines = raw.len() - 2;
     let start = |index: usize| match lines.get(index) {
@@ -195,9 +196,9 @@ fn copy_lines<'v>(
     let mut run = start(0);
     for index in 0..lines.len() {
         let instead = match keep(index) {
-            Keep::Yes => continue,
-            Keep::No => None,
-            Keep::Value(value) => Some(value),
+            HeaderAction::Yes => continue,
+            HeaderAction::No => None,
+            HeaderAction::Value(value) => Some(value),
         };
         out.extend_from_slice(&raw[run..start(index)]);
         if let Some(value) = instead {
@@ -212,7 +213,7 @@ fn copy_lines<'v>(
 }
 
 /// What becomes of a line.
-enum Keep<'v> {
+enum HeaderAction<'v> {
     Yes,
     No,
     /// Its name with another value.

@@ -28,28 +28,28 @@
 
 #![expect(rustdoc::private_intra_doc_links, reason = "the theory of operation is for those who read the source")]
 
-mod answer;
-mod buffer;
-mod client;
+mod admission;
+mod buffer_pool;
+mod client_conn;
 mod clock;
 mod connection;
+mod dispatch;
 mod exchange;
 pub mod framing;
 #[cfg(fuzzing)]
 pub mod fuzz;
 mod head;
-mod held;
 mod inspect;
-mod judge;
-mod ours;
-mod plan;
+mod local_response;
+mod local_service;
+mod messages;
 mod relay;
-mod route;
+mod routes;
 pub mod sse;
+mod supervisor;
 mod upstream;
-mod words;
 
-pub use judge::{Allowance, Judge, Later, Standing, Unjudged};
-pub use ours::{Ours, Rewound};
+pub use local_service::{LocalService, PrefixedIo};
 pub use relay::{Config, Relay, StartError};
-pub use upstream::{Auth, BadUpstream, Base, Egress, Trouble, UpstreamConfig};
+pub use supervisor::{AllowAll, BoxFuture, HoldState, RemainingBudget, Supervisor};
+pub use upstream::{Auth, BaseUrl, EgressProxy, UpstreamConfig, UpstreamConfigError, UpstreamError};

@@ -8,15 +8,15 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use belay_core::SessionKey;
-use belay_core::chant::ChantRules;
+use belay_core::repetition::RepetitionRules;
 
-use crate::buffer::Buffers;
+use crate::buffer_pool::BufferPool;
 use crate::clock::Clock;
 use crate::inspect::Inspector;
-use crate::judge::Judge;
-use crate::ours::Ours;
-use crate::route::Routes;
-use crate::upstream::{BadUpstream, UpstreamConfig};
+use crate::local_service::LocalService;
+use crate::routes::Routes;
+use crate::supervisor::Supervisor;
+use crate::upstream::{UpstreamConfig, UpstreamConfigError};
 use crate::{connection, upstream};
 
 /// What the user can set.
@@ -29,7 +29,7 @@ pub struct Config {
     /// Longest request body that is looked at.
     pub inspected: usize,
     /// When an answer counts as degenerate; without it nobody watches.
-    pub chant: Option<ChantRules>,
+    pub chant: Option<RepetitionRules>,
     /// How long a request of a held session is kept open for a person's decision.
     pub hold: Duration,
     /// Put a nudge into the next request, where no hook can tell the agent.
@@ -51,7 +51,7 @@ impl Default for Config {
             upstreams: known.iter().map(|(name, url)| upstream::UpstreamConfig::new(*name, *url)).collect(),
             buffered: 512 * 1024 * 1024,
             inspected: 64 * 1024 * 1024,
-            chant: Some(ChantRules::default()),
+            chant: Some(RepetitionRules::default()),
             hold: Duration::from_secs(45),
             nudge: true,
             sockets: false,
@@ -63,7 +63,7 @@ impl Default for Config {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
-    Upstream(#[from] BadUpstream),
+    Upstream(#[from] UpstreamConfigError),
     #[error("the relay's threads cannot be started: {0}")]
     Threads(#[from] std::io::Error),
 }
@@ -71,14 +71,14 @@ pub enum StartError {
 /// The relay: give it connections.
 pub struct Relay {
     pub(crate) routes: Routes,
-    pub(crate) buffers: Buffers,
+    pub(crate) buffers: BufferPool,
     pub(crate) clock: Clock,
     pub(crate) keep: usize,
     pub(crate) hold: Duration,
     pub(crate) nudge: bool,
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) sockets: bool,
-    pub(crate) ours: Arc<dyn Ours>,
+    pub(crate) ours: Arc<dyn LocalService>,
     /// Requests under way.
     busy: AtomicUsize,
     /// Rings when there are none any more.
@@ -92,13 +92,13 @@ impl std::fmt::Debug for Relay {
 }
 
 impl Relay {
-    pub fn new(config: &Config, ours: Arc<dyn Ours>, judge: Arc<dyn Judge>) -> Result<Self, StartError> {
+    pub fn new(config: &Config, ours: Arc<dyn LocalService>, judge: Arc<dyn Supervisor>) -> Result<Self, StartError> {
         Ok(Self {
             hold: config.hold,
             nudge: config.nudge,
             inspector: Arc::new(Inspector::new(judge, config.chant)?),
             routes: Routes::new(&config.upstreams)?,
-            buffers: Buffers::new(config.buffered),
+            buffers: BufferPool::new(config.buffered),
             clock: Clock::start()?,
             keep: config.inspected,
             sockets: config.sockets,
@@ -109,13 +109,13 @@ impl Relay {
     }
 
     /// Counts a request as under way for as long as the guard lives.
-    pub(crate) fn busy(&self) -> Busy<'_> {
+    pub(crate) fn track_request(&self) -> InFlightGuard<'_> {
         self.busy.fetch_add(1, Ordering::AcqRel);
-        Busy(self)
+        InFlightGuard(self)
     }
 
     /// Resolves when no request is under way.
-    pub async fn finished(&self) {
+    pub async fn wait_idle(&self) {
         loop {
             let idle = self.idle.notified();
             if self.busy.load(Ordering::Acquire) == 0 {
@@ -127,39 +127,39 @@ impl Relay {
 
     /// A run of an agent begins, with the model APIs its user had chosen for it. They are asked for by
     /// this run only.
-    pub fn begin_run(&self, run: &str, upstreams: &[UpstreamConfig]) -> Result<(), BadUpstream> {
+    pub fn begin_run(&self, run: &str, upstreams: &[UpstreamConfig]) -> Result<(), UpstreamConfigError> {
         self.routes.begin_run(run, upstreams)
     }
 
     /// A run's session became known by other means than its requests.
-    pub fn learn(&self, run: &str, session: &SessionKey) {
-        self.routes.learn(run, session);
+    pub fn bind_run_session(&self, run: &str, session: &SessionKey) {
+        self.routes.bind_run_session(run, session);
     }
 
     /// Waits until all that passed is told to the judge, for so long at most.
-    pub fn settle(&self, patience: Duration) {
-        self.inspector.settle(patience);
+    pub fn flush_recorder(&self, patience: Duration) {
+        self.inspector.flush(patience);
     }
 
     /// The session that a run turned out to be.
-    pub fn session_of(&self, run: &str) -> Option<SessionKey> {
+    pub fn run_session(&self, run: &str) -> Option<SessionKey> {
         self.routes.session_of(run)
     }
 
     /// Bytes held for requests and answers in flight.
-    pub fn buffered(&self) -> usize {
-        self.buffers.in_use()
+    pub fn bytes_buffered(&self) -> usize {
+        self.buffers.bytes_in_use()
     }
 
     /// Takes connections until the listener fails or the future is dropped; connections taken go on.
-    pub async fn listen(self: Arc<Self>, listener: TcpListener) -> std::io::Error {
+    pub async fn accept_loop(self: Arc<Self>, listener: TcpListener) -> std::io::Error {
         if let Ok(address) = listener.local_addr() {
-            self.routes.listens(address);
+            self.routes.add_own_address(address);
         }
         loop {
             match listener.accept().await {
                 Ok((io, peer)) => {
-                    tokio::spawn(connection::serve(Arc::clone(&self), io, peer));
+                    tokio::spawn(connection::serve_connection(Arc::clone(&self), io, peer));
                 }
                 Err(error) if is_passing(&error) => {
                     tracing::warn!("a connection could not be accepted: {error}");
@@ -173,9 +173,9 @@ impl Relay {
 
 /// A request under way.
 #[derive(Debug)]
-pub(crate) struct Busy<'r>(&'r Relay);
+pub(crate) struct InFlightGuard<'r>(&'r Relay);
 
-impl Drop for Busy<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         if self.0.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.idle.notify_waiters();

@@ -5,7 +5,7 @@
 //! copy. Nothing is ever changed or held back: this is a look at a copy of the stream.
 
 /// Longest event that is looked at; a longer one is passed over.
-pub const MAX_EVENT: usize = 8 * 1024 * 1024;
+pub const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct SseEvent<'a> {
 
 /// Decodes one stream.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct SseDecoder {
     /// The beginning of an event whose end has not come.
     pending: Vec<u8>,
     /// How much of `pending` has been searched for the end.
@@ -32,7 +32,7 @@ pub struct Decoder {
     skipped: u64,
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Takes the next bytes and shows every event they complete. `each` tells whether to go on.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(SseEvent<'_>)) {
         if self.pending.is_empty() && !self.skipping {
@@ -64,7 +64,7 @@ impl Decoder {
         self.pending.extend_from_slice(bytes);
         // The last bytes may be the beginning of an empty line.
         self.searched = self.pending.len().saturating_sub(3);
-        if self.pending.len() > MAX_EVENT {
+        if self.pending.len() > MAX_EVENT_BYTES {
             self.skipped += u64::from(!self.skipping);
             self.skipping = true;
             self.pending.drain(..self.searched);
@@ -81,12 +81,12 @@ impl Decoder {
     }
 
     /// Bytes kept of an event that is not complete.
-    pub fn kept(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.pending.len()
     }
 
     /// Whether the stream stands between two events: another one could be added here.
-    pub fn is_between_events(&self) -> bool {
+    pub fn is_at_event_boundary(&self) -> bool {
         self.pending.is_empty() && !self.skipping
     }
 }

@@ -4,30 +4,30 @@
 //! request goes, a configured key goes to the upstream it is configured for, redirects are handed
 //! to the client instead of being followed, and addresses that no model API has are refused.
 
-mod base;
-mod bridge;
+mod address_guard;
+mod base_url;
 mod connect;
-mod egress;
-mod guard;
+mod egress_proxy;
+mod error;
+mod http2_bridge;
 mod link;
-mod own;
+mod own_addresses;
 mod pool;
 mod tls;
-mod trouble;
 
-pub use base::{BadUpstream, Base};
-pub use egress::Egress;
-pub use trouble::Trouble;
+pub use base_url::{BaseUrl, UpstreamConfigError};
+pub use egress_proxy::EgressProxy;
+pub use error::UpstreamError;
 
-pub(crate) use guard::key_in_query;
-pub(crate) use link::Link;
-pub(crate) use own::Own;
+pub(crate) use address_guard::key_in_query;
+pub(crate) use link::UpstreamConn;
+pub(crate) use own_addresses::OwnAddresses;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::head::{CREDENTIALS, is};
-use pool::Pool;
+use crate::head::{CREDENTIAL_HEADERS, contains};
+use pool::IdleConnections;
 
 /// What the user says about one upstream.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct UpstreamConfig {
     /// How long nothing may move between us and the upstream.
     pub quiet: Duration,
     /// The way out of this network.
-    pub egress: Egress,
+    pub egress: EgressProxy,
 }
 
 impl UpstreamConfig {
@@ -60,7 +60,7 @@ impl UpstreamConfig {
             ca_file: None,
             connect: Duration::from_secs(10),
             quiet: Duration::from_secs(600),
-            egress: Egress::default(),
+            egress: EgressProxy::default(),
         }
     }
 }
@@ -99,40 +99,40 @@ impl std::fmt::Debug for Auth {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) name: String,
-    pub(crate) base: Base,
+    pub(crate) base: BaseUrl,
     pub(crate) auth: Auth,
     pub(crate) quiet: Duration,
     connect: Duration,
-    egress: Egress,
-    tls: tls::Tls,
-    bridge: bridge::Bridge,
-    own: Own,
-    pool: Pool,
+    egress: EgressProxy,
+    tls: tls::UpstreamTls,
+    bridge: http2_bridge::Http2Bridge,
+    own: OwnAddresses,
+    pool: IdleConnections,
 }
 
 impl Upstream {
-    pub(crate) fn new(config: &UpstreamConfig, own: &Own) -> Result<Self, BadUpstream> {
-        let base = Base::parse(&config.url)?;
-        guard::check_base(&base, config.plaintext)?;
-        guard::check_auth(&base, &config.auth)?;
+    pub(crate) fn new(config: &UpstreamConfig, own: &OwnAddresses) -> Result<Self, UpstreamConfigError> {
+        let base = BaseUrl::parse(&config.url)?;
+        address_guard::check_base(&base, config.plaintext)?;
+        address_guard::check_auth(&base, &config.auth)?;
         Ok(Self {
             name: config.name.clone(),
             // Many local servers close idle connections after five seconds and say so to nobody;
             // a new connection to them costs next to nothing.
-            pool: Pool::new(Duration::from_secs(if base.tls { 60 } else { 4 })),
+            pool: IdleConnections::new(Duration::from_secs(if base.tls { 60 } else { 4 })),
             base,
             auth: config.auth.clone(),
             quiet: config.quiet,
             connect: config.connect,
             egress: config.egress.clone(),
-            tls: tls::Tls::new(config.ca_file.clone()),
-            bridge: bridge::Bridge::default(),
+            tls: tls::UpstreamTls::new(config.ca_file.clone()),
+            bridge: http2_bridge::Http2Bridge::default(),
             own: own.clone(),
         })
     }
 
     /// Whose key a request carries, if it would be given away to somebody else.
-    pub(crate) fn misdirected<'h>(
+    pub(crate) fn foreign_key_owner<'h>(
         &self,
         target: &'h str,
         headers: impl Iterator<Item = (&'h str, &'h str)>,
@@ -140,15 +140,15 @@ impl Upstream {
         if !matches!(self.auth, Auth::Incoming) {
             return None;
         }
-        let carries_key = |name: &str| CREDENTIALS.iter().any(|known| is(name, known));
+        let carries_key = |name: &str| CREDENTIAL_HEADERS.iter().any(|known| contains(name, known));
         let mut keys =
             headers.filter(|(name, _)| carries_key(name)).map(|(_, value)| value).chain(key_in_query(target));
-        keys.find_map(|key| guard::misdirected(key, &self.base.host))
+        keys.find_map(|key| address_guard::foreign_key_owner(key, &self.base.host))
     }
 
     /// A connection to the upstream, and whether it has served before.
-    pub(crate) async fn link(&self, fresh: bool) -> Result<(Link, bool), Trouble> {
-        let idle = if fresh { None } else { self.pool.take().or_else(|| connect::share(self)) };
+    pub(crate) async fn acquire(&self, fresh: bool) -> Result<(UpstreamConn, bool), UpstreamError> {
+        let idle = if fresh { None } else { self.pool.pop().or_else(|| connect::remaining_share(self)) };
         match idle {
             Some(link) => Ok((link, true)),
             None => Ok((connect::connect(self).await?, false)),
@@ -156,7 +156,7 @@ impl Upstream {
     }
 
     /// Keeps a connection that can serve again.
-    pub(crate) fn keep(&self, link: Link) {
-        self.pool.put(link);
+    pub(crate) fn release(&self, link: UpstreamConn) {
+        self.pool.push(link);
     }
 }

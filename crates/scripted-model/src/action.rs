@@ -10,7 +10,7 @@ mod tests;
 use serde_json::{Map, Value, json};
 
 use crate::answer::Input;
-use crate::offered::{Accepts, Offered};
+use crate::offered_tools::{InputForm, OfferedTool};
 use crate::schema;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub enum Action {
 
 /// A call before it has an id.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedCall {
     pub(crate) name: String,
     pub(crate) namespace: Option<String>,
     pub(crate) input: Input,
@@ -53,7 +53,7 @@ pub(crate) struct Planned {
 /// The request offers no tool for an action: a fault of the script, told to the agent and to the test.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("scripted model: cannot {wish} with the tools offered ({})", offered.join(", "))]
-pub(crate) struct NoTool {
+pub(crate) struct ToolNotOffered {
     wish: &'static str,
     offered: Vec<String>,
 }
@@ -79,8 +79,8 @@ impl Action {
         Self::Call { name: name.into(), args, namespace: None }
     }
 
-    pub(crate) fn plan(&self, tools: &[Offered]) -> Result<Planned, NoTool> {
-        let no_tool = |wish| NoTool { wish, offered: tools.iter().map(|tool| tool.name.clone()).collect() };
+    pub(crate) fn plan(&self, tools: &[OfferedTool]) -> Result<PlannedCall, ToolNotOffered> {
+        let no_tool = |wish| ToolNotOffered { wish, offered: tools.iter().map(|tool| tool.name.clone()).collect() };
         match self {
             Self::Shell { command } => {
                 let tool = SHELL.find(tools).ok_or_else(|| no_tool("run a command"))?;
@@ -113,21 +113,21 @@ impl Action {
                     Value::Null => Input::Json(json!({})),
                     args => Input::Json(args.clone()),
                 };
-                Ok(Planned { name: name.clone(), namespace, input })
+                Ok(PlannedCall { name: name.clone(), namespace, input })
             }
         }
     }
 }
 
 /// Names different agents give to one purpose, the most telling first.
-struct Purpose(&'static [&'static str]);
+struct ToolPurpose(&'static [&'static str]);
 
-const SHELL: Purpose =
-    Purpose(&["Bash", "bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command"]);
-const READ: Purpose = Purpose(&["Read", "read", "read_file", "view"]);
-const WRITE: Purpose = Purpose(&["Write", "write", "write_file", "create"]);
-const EDIT: Purpose = Purpose(&["Edit", "edit", "replace", "str_replace"]);
-const PATCH: Purpose = Purpose(&["apply_patch"]);
+const SHELL: ToolPurpose =
+    ToolPurpose(&["Bash", "bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command"]);
+const READ: ToolPurpose = ToolPurpose(&["Read", "read", "read_file", "view"]);
+const WRITE: ToolPurpose = ToolPurpose(&["Write", "write", "write_file", "create"]);
+const EDIT: ToolPurpose = ToolPurpose(&["Edit", "edit", "replace", "str_replace"]);
+const PATCH: ToolPurpose = ToolPurpose(&["apply_patch"]);
 
 /// Names for one argument.
 type Argument = &'static [&'static str];
@@ -139,17 +139,17 @@ const OLD: Argument = &["old_string", "oldString", "old_str"];
 const NEW: Argument = &["new_string", "newString", "new_str"];
 const PATCH_TEXT: Argument = &["input", "patch", "patchText"];
 
-impl Purpose {
-    fn find<'a>(&self, tools: &'a [Offered]) -> Option<&'a Offered> {
+impl ToolPurpose {
+    fn find<'a>(&self, tools: &'a [OfferedTool]) -> Option<&'a OfferedTool> {
         self.0.iter().find_map(|name| tools.iter().find(|tool| tool.name == *name))
     }
 }
 
-impl Offered {
-    fn called_with(&self, arguments: &[(Argument, &String)]) -> Planned {
+impl OfferedTool {
+    fn called_with(&self, arguments: &[(Argument, &String)]) -> PlannedCall {
         let input = match &self.input {
-            Accepts::Freeform => Input::Freeform(arguments.iter().map(|(_, value)| value.as_str()).collect()),
-            Accepts::Object { properties, required } => {
+            InputForm::Freeform => Input::Freeform(arguments.iter().map(|(_, value)| value.as_str()).collect()),
+            InputForm::Object { properties, required } => {
                 let mut args = Map::new();
                 for (names, value) in arguments {
                     let name = names.iter().find(|name| properties.contains_key(**name)).unwrap_or(&names[0]);
@@ -164,7 +164,7 @@ impl Offered {
                 Input::Json(Value::Object(args))
             }
         };
-        Planned { name: self.name.clone(), namespace: self.namespace.clone(), input }
+        PlannedCall { name: self.name.clone(), namespace: self.namespace.clone(), input }
     }
 }
 

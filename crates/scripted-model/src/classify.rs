@@ -3,7 +3,7 @@
 use hyper::Method;
 use serde_json::Value;
 
-use crate::offered::Offered;
+use crate::offered_tools::OfferedTool;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Api {
@@ -63,7 +63,7 @@ pub(crate) fn wants_stream(path: &str, body: &Value) -> bool {
 }
 
 /// Titles and summaries offer no tools; Codex's title requests do, but say what they are in their metadata.
-pub(crate) fn is_aside(tools: &[Offered], body: &Value, codex_metadata: Option<&str>) -> bool {
+pub(crate) fn is_auxiliary(tools: &[OfferedTool], body: &Value, codex_metadata: Option<&str>) -> bool {
     let metadata = codex_metadata.or(body["client_metadata"]["x-codex-turn-metadata"].as_str());
     let source = metadata.and_then(|metadata| serde_json::from_str::<Value>(metadata).ok());
     tools.is_empty() || source.is_some_and(|source| source["thread_source"] == "thread_title")

@@ -27,24 +27,24 @@
 
 mod action;
 mod answer;
-mod body;
 mod classify;
-mod offered;
-mod pack;
+mod compress;
+mod offered_tools;
 mod player;
+mod raw_head_tap;
 mod record;
+mod request_body;
 mod respond;
 mod schema;
 mod script;
 mod server;
 mod stream;
-mod tap;
 mod wire;
 
 pub use action::Action;
 pub use answer::{Input, ToolCall, Usage};
 pub use classify::{Api, Kind};
-pub use record::{Fate, Recorded, TooFew};
-pub use script::{Branch, ErrorBody, Pace, Packing, Reply, Script, ScriptError, Text, Turn};
+pub use record::{ExchangeEnd, Recorded, WaitTimeout};
+pub use script::{Branch, ContentEncoding, Delivery, ErrorBody, Reply, Script, ScriptError, Text, Turn};
 pub use server::{Options, ScriptedModel};
 pub use wire::ToolResult;

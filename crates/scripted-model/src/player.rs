@@ -15,19 +15,19 @@ pub(crate) struct Player {
 #[derive(Debug, Default)]
 struct State {
     /// Keyed by branch and header value; `None` is the main conversation.
-    conversations: HashMap<Option<(usize, String)>, Place>,
+    conversations: HashMap<Option<(usize, String)>, PlaybackPosition>,
     asides: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct PlaybackPosition {
     conversation: u64,
     next: usize,
 }
 
 /// A turn to be played now.
 #[derive(Debug)]
-pub(crate) struct Cue {
+pub(crate) struct ScheduledTurn {
     pub(crate) turn: Turn,
     /// Its number within the conversation, counting repeats.
     pub(crate) index: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Cue {
 }
 
 /// Keeps ids of asides apart from those of turns.
-const ASIDES: u64 = u64::MAX;
+const AUXILIARY_SEED: u64 = u64::MAX;
 
 impl Player {
     pub(crate) fn new(script: Script) -> Self {
@@ -46,7 +46,7 @@ impl Player {
         &self.script
     }
 
-    pub(crate) fn next_turn<'a>(&self, header: impl Fn(&str) -> Option<&'a str>) -> Cue {
+    pub(crate) fn next_turn<'a>(&self, header: impl Fn(&str) -> Option<&'a str>) -> ScheduledTurn {
         let branches = self.script.branches.iter().enumerate();
         let branch = branches.into_iter().find_map(|(at, branch)| Some((at, header(&branch.header)?.to_owned())));
         let turns = branch.as_ref().map_or(&self.script.turns, |(at, _)| &self.script.branches[*at].turns);
@@ -54,17 +54,17 @@ impl Player {
         // The main conversation is number 0 even if a branch speaks first.
         let branched = state.conversations.keys().flatten().count() as u64;
         let conversation = if branch.is_some() { branched + 1 } else { 0 };
-        let place = state.conversations.entry(branch).or_insert(Place { conversation, next: 0 });
+        let place = state.conversations.entry(branch).or_insert(PlaybackPosition { conversation, next: 0 });
         let index = place.next;
         place.next += 1;
         let turn = nth(turns, index).unwrap_or(&self.script.otherwise).clone();
-        Cue { turn, index, ids: Ids::new(self.script.seed, place.conversation, index as u64) }
+        ScheduledTurn { turn, index, ids: Ids::new(self.script.seed, place.conversation, index as u64) }
     }
 
     pub(crate) fn aside_ids(&self) -> Ids {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.asides += 1;
-        Ids::new(self.script.seed, ASIDES, state.asides)
+        Ids::new(self.script.seed, AUXILIARY_SEED, state.asides)
     }
 
     /// Turns of the main conversation not played yet.

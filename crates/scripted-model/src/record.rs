@@ -35,12 +35,12 @@ pub struct Recorded {
     pub at: Duration,
     /// The tools the answer called.
     pub calls: Vec<ToolCall>,
-    pub fate: Fate,
+    pub fate: ExchangeEnd,
 }
 
 /// How the exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ExchangeEnd {
     /// Still being answered, or held.
     Open,
     Answered,
@@ -82,14 +82,14 @@ impl Recorded {
 /// Waiting for requests took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("only {came} of {wanted} requests came within {waited:?}")]
-pub struct TooFew {
+pub struct WaitTimeout {
     pub wanted: usize,
     pub came: usize,
     pub waited: Duration,
 }
 
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct RequestLog {
     started: Instant,
     folder: Option<PathBuf>,
     state: Mutex<State>,
@@ -102,7 +102,7 @@ struct State {
     complaints: Vec<String>,
 }
 
-impl Log {
+impl RequestLog {
     pub(crate) fn new(folder: Option<PathBuf>) -> Arc<Self> {
         Arc::new(Self { started: Instant::now(), folder, state: Mutex::default(), changed: Condvar::new() })
     }
@@ -112,7 +112,7 @@ impl Log {
     }
 
     /// Takes a request down and returns the ticket through which its fate is reported.
-    pub(crate) fn record(self: &Arc<Self>, mut request: Recorded) -> Ticket {
+    pub(crate) fn record(self: &Arc<Self>, mut request: Recorded) -> RequestTicket {
         let mut state = self.state();
         let index = state.requests.len();
         request.number = index + 1;
@@ -125,7 +125,7 @@ impl Log {
         }
         state.requests.push(request);
         self.changed.notify_all();
-        Ticket { log: Arc::clone(self), index, sent: 0, settled: false }
+        RequestTicket { log: Arc::clone(self), index, sent: 0, settled: false }
     }
 
     /// Something the script asked for could not be done.
@@ -147,12 +147,12 @@ impl Log {
         count: usize,
         timeout: Duration,
         wanted: impl Fn(&Recorded) -> bool,
-    ) -> Result<Vec<Recorded>, TooFew> {
+    ) -> Result<Vec<Recorded>, WaitTimeout> {
         let came = |state: &State| state.requests.iter().filter(|request| wanted(request)).count();
         let waiting = self.changed.wait_timeout_while(self.state(), timeout, |state| came(state) < count);
         let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         match came(&state) {
-            came if came < count => Err(TooFew { wanted: count, came, waited: timeout }),
+            came if came < count => Err(WaitTimeout { wanted: count, came, waited: timeout }),
             _ => Ok(state.requests.iter().filter(|request| wanted(request)).cloned().collect()),
         }
     }
@@ -160,33 +160,33 @@ impl Log {
 
 /// Reports what becomes of a request; dropped unsettled, it reports that the client went away.
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    log: Arc<Log>,
+pub(crate) struct RequestTicket {
+    log: Arc<RequestLog>,
     index: usize,
     sent: usize,
     settled: bool,
 }
 
-impl Ticket {
+impl RequestTicket {
     pub(crate) fn sent_one(&mut self) {
         self.sent += 1;
     }
 
-    pub(crate) fn settle(mut self, fate: Fate) {
+    pub(crate) fn settle(mut self, fate: ExchangeEnd) {
         self.report(fate);
     }
 
-    fn report(&mut self, fate: Fate) {
+    fn report(&mut self, fate: ExchangeEnd) {
         self.settled = true;
         self.log.state().requests[self.index].fate = fate;
         self.log.changed.notify_all();
     }
 }
 
-impl Drop for Ticket {
+impl Drop for RequestTicket {
     fn drop(&mut self) {
         if !self.settled {
-            self.report(Fate::ClientGone { after: self.sent });
+            self.report(ExchangeEnd::ClientGone { after: self.sent });
         }
     }
 }

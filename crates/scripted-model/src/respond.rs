@@ -7,18 +7,18 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::action::{Action, NoTool, Planned};
+use crate::action::{Action, PlannedCall, ToolNotOffered};
 use crate::answer::{Answer, CREATED, Ids, ToolCall, Usage};
-use crate::classify::{Api, Kind, Route, is_aside, route, wanted_schema, wants_stream};
-use crate::offered::{Offered, offered};
-use crate::player::Cue;
-use crate::record::{Fate, Recorded};
-use crate::script::{ErrorBody, Pace, Reply, Text, Turn};
+use crate::classify::{Api, Kind, Route, is_auxiliary, route, wanted_schema, wants_stream};
+use crate::offered_tools::{OfferedTool, offered};
+use crate::player::ScheduledTurn;
+use crate::raw_head_tap::{self, Head};
+use crate::record::{ExchangeEnd, Recorded};
+use crate::script::{Delivery, ErrorBody, Reply, Text, Turn};
 use crate::server::Shared;
-use crate::stream::{Content, Cut, Pieces, before_head, send};
-use crate::tap::{self, Head};
-use crate::wire::{self, Failure, Wishes};
-use crate::{body, schema};
+use crate::stream::{Content, ScriptedBody, ScriptedDisconnect, before_head, send};
+use crate::wire::{self, Failure, FramingOptions};
+use crate::{request_body, schema};
 
 /// An answer decided on, not yet sent.
 struct Prepared {
@@ -26,16 +26,20 @@ struct Prepared {
     status: u16,
     headers: Vec<(String, String)>,
     content: Content,
-    pace: Pace,
+    pace: Delivery,
     calls: Vec<ToolCall>,
     complaint: Option<String>,
 }
 
-pub(crate) async fn respond(shared: &Shared, head: &Head, request: Request<Incoming>) -> Result<Response<Pieces>, Cut> {
+pub(crate) async fn respond(
+    shared: &Shared,
+    head: &Head,
+    request: Request<Incoming>,
+) -> Result<Response<ScriptedBody>, ScriptedDisconnect> {
     let (parts, incoming) = request.into_parts();
-    let wire_body = incoming.collect().await.map_err(|_| Cut)?.to_bytes();
+    let wire_body = incoming.collect().await.map_err(|_| ScriptedDisconnect)?.to_bytes();
     let head = head.take();
-    let decoded = body::plain(header(&parts.headers, CONTENT_ENCODING.as_str()), &wire_body).map(Vec::from);
+    let decoded = request_body::plain(header(&parts.headers, CONTENT_ENCODING.as_str()), &wire_body).map(Vec::from);
     let route = route(&parts.method, parts.uri.path());
     let prepared = match &decoded {
         Ok(body) => prepare(shared, &parts, route, body),
@@ -48,13 +52,13 @@ pub(crate) async fn respond(shared: &Shared, head: &Head, request: Request<Incom
         api: if let Route::Completion(api) = route { Some(api) } else { None },
         method: parts.method.to_string(),
         path: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
-        headers: tap::headers(&head),
+        headers: raw_head_tap::headers(&head),
         head,
         body: decoded.unwrap_or_default(),
         wire_body: wire_body.to_vec(),
         at: std::time::Duration::ZERO,
         calls: prepared.calls,
-        fate: Fate::Open,
+        fate: ExchangeEnd::Open,
     });
     if let Some(complaint) = prepared.complaint {
         shared.log.complain(complaint);
@@ -94,13 +98,13 @@ fn prepare(shared: &Shared, parts: &Parts, route: Route, bytes: &[u8]) -> Prepar
     let tools = offered(api, &body);
     let asked = Asked { api, body: &body, path: parts.uri.path(), query: parts.uri.query().unwrap_or_default() };
     let script = shared.player.script();
-    if !script.toolless && is_aside(&tools, &body, header("x-codex-turn-metadata")) {
+    if !script.toolless && is_auxiliary(&tools, &body, header("x-codex-turn-metadata")) {
         let text = match wanted_schema(api, &body) {
             Some(schema) => schema::instance(schema, &script.aside).to_string(),
             None => script.aside.clone(),
         };
         let turn = Turn::new(Reply::Say { text: Text::Whole(text), calls: vec![] });
-        let cue = Cue { turn, index: 0, ids: shared.player.aside_ids() };
+        let cue = ScheduledTurn { turn, index: 0, ids: shared.player.aside_ids() };
         return Prepared { kind: Kind::Aside, ..asked.answer(cue, &tools) };
     }
     let cue = shared.player.next_turn(header);
@@ -116,8 +120,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn answer(&self, cue: Cue, tools: &[Offered]) -> Prepared {
-        let Cue { turn, index, ids } = cue;
+    fn answer(&self, cue: ScheduledTurn, tools: &[OfferedTool]) -> Prepared {
+        let ScheduledTurn { turn, index, ids } = cue;
         let kind = Kind::Turn(index);
         let usage = turn.usage.unwrap_or_else(|| Usage::of_turn(index));
         let answer = |text, calls| Answer { ids, model: self.model(), text, calls, usage };
@@ -145,14 +149,14 @@ impl Asked<'_> {
         Prepared { pace: turn.pace, ..prepared }
     }
 
-    fn plan(&self, actions: &[Action], tools: &[Offered], ids: Ids) -> Result<Vec<ToolCall>, NoTool> {
+    fn plan(&self, actions: &[Action], tools: &[OfferedTool], ids: Ids) -> Result<Vec<ToolCall>, ToolNotOffered> {
         let prefix = match self.api {
             Api::Responses | Api::Chat => "call_",
             Api::Messages => "toolu_",
             Api::Gemini => "",
         };
         let call = |(index, action): (usize, &Action)| {
-            let Planned { name, namespace, input } = action.plan(tools)?;
+            let PlannedCall { name, namespace, input } = action.plan(tools)?;
             Ok(ToolCall { id: ids.id(prefix, index), name, namespace, input })
         };
         actions.iter().enumerate().map(call).collect()
@@ -172,7 +176,7 @@ impl Asked<'_> {
             Some(failure) if !streamed => Prepared::error(Some(self.api), kind, 500, &failure.message),
             None if !streamed => Prepared::json(kind, &wire::plain(self.api, &answer)),
             failure => {
-                let wishes = Wishes {
+                let wishes = FramingOptions {
                     usage_in_stream: self.body["stream_options"]["include_usage"] == true,
                     gemini_array: !self.query.split('&').any(|pair| pair == "alt=sse"),
                 };
@@ -219,7 +223,7 @@ fn models(api: Api) -> Value {
 impl Prepared {
     fn new(kind: Kind, status: u16, content_type: &str, content: Content) -> Self {
         let headers = vec![(CONTENT_TYPE.to_string(), content_type.to_owned())];
-        Self { kind, status, headers, content, pace: Pace::default(), calls: vec![], complaint: None }
+        Self { kind, status, headers, content, pace: Delivery::default(), calls: vec![], complaint: None }
     }
 
     fn json(kind: Kind, body: &Value) -> Self {

@@ -42,7 +42,7 @@ pub struct Turn {
     pub reply: Reply,
     /// How many times in a row the turn is played.
     pub repeat: usize,
-    pub pace: Pace,
+    pub pace: Delivery,
     /// Token counts to report; by default they grow from turn to turn.
     pub usage: Option<Usage>,
 }
@@ -78,7 +78,7 @@ pub enum ErrorBody {
 
 /// How an answer travels.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pace {
+pub struct Delivery {
     /// Wait before the first byte.
     pub delay: Duration,
     /// Wait before each further piece.
@@ -90,12 +90,12 @@ pub struct Pace {
     /// Close the connection after so many pieces (0: before the status line).
     pub drop_after: Option<usize>,
     /// Send a stream compressed, if the agent accepts that.
-    pub packed: Option<Packing>,
+    pub packed: Option<ContentEncoding>,
 }
 
 /// A content encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-pub enum Packing {
+pub enum ContentEncoding {
     /// Needs the feature `compressed`.
     #[serde(rename = "gzip")]
     Gzip,
@@ -105,7 +105,7 @@ pub enum Packing {
     Zstd,
 }
 
-impl Packing {
+impl ContentEncoding {
     /// As HTTP calls it.
     pub fn name(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Packing {
 
 impl Turn {
     pub fn new(reply: Reply) -> Self {
-        Self { reply, repeat: 1, pace: Pace::default(), usage: None }
+        Self { reply, repeat: 1, pace: Delivery::default(), usage: None }
     }
 }
 
@@ -192,7 +192,7 @@ impl Script {
         self.turn(Turn::new(Reply::Say { text: Text::Whole(text.into()), calls: vec![] }))
     }
 
-    pub fn chant(self, word: impl Into<String>, times: u64) -> Self {
+    pub fn repeat_text(self, word: impl Into<String>, times: u64) -> Self {
         self.turn(Turn::new(Reply::Say { text: Text::Chant { word: word.into(), times }, calls: vec![] }))
     }
 
@@ -223,7 +223,7 @@ impl Script {
     }
 
     /// Let requests that offer no tools take turns as well.
-    pub fn toolless(mut self) -> Self {
+    pub fn without_tools(mut self) -> Self {
         self.toolless = true;
         self
     }
@@ -243,7 +243,7 @@ impl Script {
     }
 
     /// Words before the tool calls of the last turn.
-    pub fn saying(self, words: impl Into<String>) -> Self {
+    pub fn with_text(self, words: impl Into<String>) -> Self {
         let words = Text::Whole(words.into());
         self.amend(|turn| match &mut turn.reply {
             Reply::Say { text, .. } | Reply::StreamError { text, .. } => *text = words,
@@ -289,7 +289,7 @@ impl Script {
         self.amend(|turn| turn.pace.hold_after = Some(pieces))
     }
 
-    pub fn packed(self, packing: Packing) -> Self {
+    pub fn packed(self, packing: ContentEncoding) -> Self {
         self.amend(|turn| turn.pace.packed = Some(packing))
     }
 

@@ -15,10 +15,10 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::classify::Kind;
 use crate::player::Player;
-use crate::record::{Fate, Log, Recorded, TooFew};
+use crate::raw_head_tap::{Head, TappedIo};
+use crate::record::{ExchangeEnd, Recorded, RequestLog, WaitTimeout};
 use crate::respond::respond;
 use crate::script::Script;
-use crate::tap::{Head, Tapped};
 
 /// Where to listen and what to keep.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ pub struct Options {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) player: Player,
-    pub(crate) log: Arc<Log>,
+    pub(crate) log: Arc<RequestLog>,
     pub(crate) release: Arc<Semaphore>,
 }
 
@@ -57,7 +57,7 @@ impl ScriptedModel {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let shared = Arc::new(Shared {
             player: Player::new(script),
-            log: Log::new(options.folder),
+            log: RequestLog::new(options.folder),
             release: Arc::new(Semaphore::new(0)),
         });
         let (stop, stopped) = oneshot::channel();
@@ -93,18 +93,18 @@ impl ScriptedModel {
     }
 
     /// Waits for `count` requests of any kind.
-    pub fn wait_for_requests(&self, count: usize, timeout: Duration) -> Result<Vec<Recorded>, TooFew> {
+    pub fn wait_for_requests(&self, count: usize, timeout: Duration) -> Result<Vec<Recorded>, WaitTimeout> {
         self.shared.log.wait(count, timeout, |_| true)
     }
 
     /// Waits for `count` requests that take a turn.
-    pub fn wait_for_turns(&self, count: usize, timeout: Duration) -> Result<Vec<Recorded>, TooFew> {
+    pub fn wait_for_turns(&self, count: usize, timeout: Duration) -> Result<Vec<Recorded>, WaitTimeout> {
         self.shared.log.wait(count, timeout, is_turn)
     }
 
     /// Waits until `count` requests have come to an end, one way or the other.
-    pub fn wait_for_ends(&self, count: usize, timeout: Duration) -> Result<Vec<Recorded>, TooFew> {
-        self.shared.log.wait(count, timeout, |request| request.fate != Fate::Open)
+    pub fn wait_for_ends(&self, count: usize, timeout: Duration) -> Result<Vec<Recorded>, WaitTimeout> {
+        self.shared.log.wait(count, timeout, |request| request.fate != ExchangeEnd::Open)
     }
 
     /// Lets one held answer go on: the one held longest, or the next to be held.
@@ -154,7 +154,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let head = Head::default();
-    let io = TokioIo::new(Tapped { io: stream, head: head.clone() });
+    let io = TokioIo::new(TappedIo { io: stream, head: head.clone() });
     let service = service_fn(|request| respond(&shared, &head, request));
     // An error here is a client that went away or a cut the script asked for; both are on record already.
     let _ = http1::Builder::new().serve_connection(io, service).await;

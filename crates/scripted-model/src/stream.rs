@@ -7,27 +7,30 @@ use std::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::pack::{Packer, packed};
-use crate::record::{Fate, Ticket};
-use crate::script::Pace;
+use crate::compress::{Compressor, compress};
+use crate::record::{ExchangeEnd, RequestTicket};
+use crate::script::Delivery;
 
 /// The script cuts the connection here.
 #[derive(Debug, thiserror::Error)]
 #[error("connection cut by the script")]
-pub(crate) struct Cut;
+pub(crate) struct ScriptedDisconnect;
 
 /// A response body fed by a task; ends in [`Cut`] where the script says so.
 #[derive(Debug)]
-pub(crate) struct Pieces {
-    feed: mpsc::Receiver<Result<Bytes, Cut>>,
+pub(crate) struct ScriptedBody {
+    feed: mpsc::Receiver<Result<Bytes, ScriptedDisconnect>>,
     length: Option<u64>,
 }
 
-impl Body for Pieces {
+impl Body for ScriptedBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = ScriptedDisconnect;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ScriptedDisconnect>>> {
         self.feed.poll_recv(cx).map_ok(Frame::data)
     }
 
@@ -42,14 +45,18 @@ pub(crate) enum Content {
 }
 
 /// What happens before the status line.
-pub(crate) async fn before_head(pace: &Pace, release: &Semaphore, ticket: Ticket) -> Result<Ticket, Cut> {
+pub(crate) async fn before_head(
+    pace: &Delivery,
+    release: &Semaphore,
+    ticket: RequestTicket,
+) -> Result<RequestTicket, ScriptedDisconnect> {
     tokio::time::sleep(pace.delay).await;
     if pace.hold_after == Some(0) {
         hold(release).await;
     }
     if pace.drop_after == Some(0) {
-        ticket.settle(Fate::Dropped);
-        return Err(Cut);
+        ticket.settle(ExchangeEnd::Dropped);
+        return Err(ScriptedDisconnect);
     }
     Ok(ticket)
 }
@@ -62,15 +69,15 @@ async fn hold(release: &Semaphore) {
 }
 
 /// Starts sending; must be called within a runtime.
-pub(crate) fn send(content: Content, pace: Pace, release: Arc<Semaphore>, ticket: Ticket) -> Pieces {
+pub(crate) fn send(content: Content, pace: Delivery, release: Arc<Semaphore>, ticket: RequestTicket) -> ScriptedBody {
     // One piece of slack: a slow reader slows the model, and what is sent is what the ticket counts.
     let (feed, receiver) = mpsc::channel(1);
     let (length, pieces): (_, Box<dyn Iterator<Item = Vec<u8>> + Send>) = match content {
         Content::Whole(bytes) => (Some(bytes.len() as u64), Box::new(std::iter::once(bytes))),
         Content::Events(events) => {
             let events: Box<dyn Iterator<Item = Vec<u8>> + Send> = Box::new(events.map(String::into_bytes));
-            match pace.packed.and_then(Packer::new) {
-                Some(packer) => (None, Box::new(packed(packer, events))),
+            match pace.packed.and_then(Compressor::new) {
+                Some(packer) => (None, Box::new(compress(packer, events))),
                 None => (None, events),
             }
         }
@@ -86,23 +93,23 @@ pub(crate) fn send(content: Content, pace: Pace, release: Arc<Semaphore>, ticket
             () = gone.closed() => {}
         }
     });
-    Pieces { feed: receiver, length }
+    ScriptedBody { feed: receiver, length }
 }
 
 async fn deliver(
     mut pieces: impl Iterator<Item = Bytes>,
-    feed: mpsc::Sender<Result<Bytes, Cut>>,
-    pace: &Pace,
+    feed: mpsc::Sender<Result<Bytes, ScriptedDisconnect>>,
+    pace: &Delivery,
     release: &Semaphore,
-    mut ticket: Ticket,
+    mut ticket: RequestTicket,
 ) {
     for sent in 0.. {
         if sent > 0 && pace.hold_after == Some(sent) {
             hold(release).await;
         }
         if pace.drop_after == Some(sent) {
-            let _ = feed.send(Err(Cut)).await;
-            return ticket.settle(Fate::Dropped);
+            let _ = feed.send(Err(ScriptedDisconnect)).await;
+            return ticket.settle(ExchangeEnd::Dropped);
         }
         let Some(piece) = pieces.next() else { break };
         if sent > 0 && !pace.piece_delay.is_zero() {
@@ -113,5 +120,5 @@ async fn deliver(
         }
         ticket.sent_one();
     }
-    ticket.settle(Fate::Answered);
+    ticket.settle(ExchangeEnd::Answered);
 }

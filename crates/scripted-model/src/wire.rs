@@ -23,7 +23,7 @@ pub struct ToolResult {
     pub text: String,
 }
 
-pub(crate) enum Step {
+pub(crate) enum StreamStep {
     Open,
     TextOpen,
     Piece(String),
@@ -41,7 +41,7 @@ pub(crate) struct Failure {
 
 /// What an encoder needs to know from the start.
 #[derive(Debug)]
-struct Frame {
+struct EncoderContext {
     ids: Ids,
     model: String,
     usage: Usage,
@@ -50,7 +50,7 @@ struct Frame {
 
 /// Details of the request that change how an answer is framed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct FramingOptions {
     /// Chat Completions report usage in a stream only when asked.
     pub(crate) usage_in_stream: bool,
     /// Gemini streams a JSON array unless `alt=sse` is asked for.
@@ -58,7 +58,7 @@ pub(crate) struct Wishes {
 }
 
 trait Encode: Send {
-    fn encode(&mut self, step: Step) -> Vec<String>;
+    fn encode(&mut self, step: StreamStep) -> Vec<String>;
 }
 
 pub(crate) fn plain(api: Api, answer: &Answer) -> Value {
@@ -73,25 +73,25 @@ pub(crate) fn plain(api: Api, answer: &Answer) -> Value {
 pub(crate) fn stream(
     api: Api,
     answer: Answer,
-    wishes: Wishes,
+    wishes: FramingOptions,
     failure: Option<Failure>,
 ) -> Box<dyn Iterator<Item = String> + Send> {
     let Answer { ids, model, text, calls, usage } = answer;
-    let frame = Frame { ids, model, usage, has_calls: !calls.is_empty() };
+    let frame = EncoderContext { ids, model, usage, has_calls: !calls.is_empty() };
     let mut encoder: Box<dyn Encode> = match api {
         Api::Responses => Box::new(responses::Encoder::new(frame)),
         Api::Chat => Box::new(chat::Encoder::new(frame, wishes.usage_in_stream)),
         Api::Messages => Box::new(messages::Encoder::new(frame)),
         Api::Gemini => Box::new(gemini::Encoder::new(frame, wishes.gemini_array)),
     };
-    let words: Box<dyn Iterator<Item = Step> + Send> = if text.is_empty() {
+    let words: Box<dyn Iterator<Item = StreamStep> + Send> = if text.is_empty() {
         Box::new(std::iter::empty())
     } else {
-        let pieces = text.into_pieces().map(Step::Piece);
-        Box::new(std::iter::once(Step::TextOpen).chain(pieces).chain(std::iter::once(Step::TextClose)))
+        let pieces = text.into_pieces().map(StreamStep::Piece);
+        Box::new(std::iter::once(StreamStep::TextOpen).chain(pieces).chain(std::iter::once(StreamStep::TextClose)))
     };
-    let end = failure.map_or(Step::Close, Step::Fail);
-    let steps = std::iter::once(Step::Open).chain(words).chain(calls.into_iter().map(Step::Call));
+    let end = failure.map_or(StreamStep::Close, StreamStep::Fail);
+    let steps = std::iter::once(StreamStep::Open).chain(words).chain(calls.into_iter().map(StreamStep::Call));
     Box::new(steps.chain(std::iter::once(end)).flat_map(move |step| encoder.encode(step)))
 }
 

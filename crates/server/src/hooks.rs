@@ -1,18 +1,18 @@
 //! Hook calls, decided here for the agents that make them.
 
-use belay_core::{Event, SessionKey, Time, Verdict};
-use belay_hooks::{Answer, Ask, Observation, Watch, handle, watch};
+use belay_core::{Event, SessionKey, Timestamp, Verdict};
+use belay_hooks::{HookRequest, HookResponse, Observation, Watch, handler, watch};
 use belay_store::Tombstone;
 use belay_store::session::SessionRow;
 
-use crate::resident::Shared;
+use crate::daemon::DaemonState;
 
-pub(crate) fn answer(shared: &Shared, ask: &Ask) -> Answer {
-    handle(&shared.desk, &mut Rope(shared), ask)
+pub(crate) fn handle_hook(shared: &DaemonState, ask: &HookRequest) -> HookResponse {
+    handler::handle_hook(&shared.hook_state, &mut Rope(shared), ask)
 }
 
 /// The engine behind its queue, as hooks see it.
-struct Rope<'a>(&'a Shared);
+struct Rope<'a>(&'a DaemonState);
 
 impl Watch for Rope<'_> {
     fn observe(&mut self, events: Vec<Event>) -> Vec<Observation> {
@@ -20,19 +20,19 @@ impl Watch for Rope<'_> {
         answers.map(|answer| watch::observation(answer.map_err(|error| error.to_string()))).collect()
     }
 
-    fn standing(&mut self, session: &SessionKey) -> Verdict {
-        self.0.writer.with_engine(|engine| Watch::standing(engine, session))
+    fn session_verdict(&mut self, session: &SessionKey) -> Verdict {
+        self.0.writer.with_engine(|engine| Watch::session_verdict(engine, session))
     }
 
-    fn ran(&mut self, run: &str, session: &SessionKey) {
-        crate::proxy::learn(self.0, run, session);
+    fn bind_run_session(&mut self, run: &str, session: &SessionKey) {
+        crate::proxy_service::bind_run_session(self.0, run, session);
     }
 
     fn session(&mut self, session: &SessionKey) -> Option<SessionRow> {
         self.0.writer.with_engine(|engine| Watch::session(engine, session))
     }
 
-    fn tombstones(&mut self, project: &str, now: Time) -> Vec<Tombstone> {
+    fn tombstones(&mut self, project: &str, now: Timestamp) -> Vec<Tombstone> {
         self.0.writer.with_engine(|engine| Watch::tombstones(engine, project, now))
     }
 

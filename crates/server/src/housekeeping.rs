@@ -7,33 +7,33 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use belay_config::Config;
-use belay_core::{Body, Event, SessionKey, Source, State, Time};
+use belay_core::{Body, Event, SessionKey, SessionState, Source, Timestamp};
 use belay_store::{Retention, SessionQuery};
 
-use crate::courier;
-use crate::resident::Shared;
+use crate::alert_dispatcher;
+use crate::daemon::DaemonState;
 
 /// A session without an event for this long is told that time passes.
-const QUIET: Duration = Duration::from_secs(60);
+const TICK_AFTER_IDLE: Duration = Duration::from_secs(60);
 
 /// One that has been quiet for longer than this is forgotten about.
-const LONG_QUIET: Duration = Duration::from_secs(6 * 3600);
+const STOP_TICKING_AFTER: Duration = Duration::from_secs(6 * 3600);
 
 /// Sessions looked at in one round.
-const ROUND: usize = 500;
+const MAX_SESSIONS_PER_ROUND: usize = 500;
 
 /// Slices of cleaning up in one round: each takes a few milliseconds, writers get their turn in between.
-const SLICES: usize = 20;
+const MAX_PRUNE_SLICES: usize = 20;
 
 /// How the rounds go.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct HousekeepingConfig {
     pub(crate) tick: Option<Duration>,
     pub(crate) idle_exit: Option<Duration>,
     pub(crate) retention: Retention,
 }
 
-impl Plan {
+impl HousekeepingConfig {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             tick: config.serve.tick.get(),
@@ -47,13 +47,14 @@ impl Plan {
 }
 
 /// Goes its rounds until the end.
-pub(crate) fn run(shared: &Shared, plan: Plan) {
-    let mut ticks = Ticks::default();
+pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
+    let mut ticks = TickScheduler::default();
     let pace = [plan.tick, plan.idle_exit.map(|idle| idle / 4)].into_iter().flatten().min();
     let pace = pace.unwrap_or(Duration::from_secs(60)).clamp(Duration::from_millis(10), Duration::from_secs(60));
     while !shared.stop.wait_for(pace) {
         // Who has news to tell that nobody would take yet is not idle.
-        if plan.idle_exit.is_some_and(|idle| shared.idle_for() >= idle) && !courier::has_news(shared) {
+        if plan.idle_exit.is_some_and(|idle| shared.idle_for() >= idle) && !alert_dispatcher::has_pending_alerts(shared)
+        {
             shared.stop.set("nothing to do");
             return;
         }
@@ -65,9 +66,9 @@ pub(crate) fn run(shared: &Shared, plan: Plan) {
     }
 }
 
-fn prune(shared: &Shared, retention: &Retention) {
+fn prune(shared: &DaemonState, retention: &Retention) {
     let (mut sessions, mut events) = (0, 0);
-    for _ in 0..SLICES {
+    for _ in 0..MAX_PRUNE_SLICES {
         match shared.writer.with_engine(|engine| engine.prune(retention)) {
             Ok(pruned) => {
                 sessions += pruned.sessions;
@@ -89,18 +90,18 @@ fn prune(shared: &Shared, retention: &Retention) {
 
 /// Which sessions were told the time, and how quiet they were then.
 #[derive(Debug, Default)]
-struct Ticks {
-    told: HashMap<SessionKey, (Time, Duration)>,
+struct TickScheduler {
+    told: HashMap<SessionKey, (Timestamp, Duration)>,
 }
 
-impl Ticks {
-    fn round(&mut self, shared: &Shared) {
+impl TickScheduler {
+    fn round(&mut self, shared: &DaemonState) {
         let now = now();
         let Ok(store) = shared.readers.get() else { return };
         let query = SessionQuery {
             states: vec!["active".to_owned(), "paused".to_owned()],
-            since: Some(now - LONG_QUIET),
-            limit: ROUND,
+            since: Some(now - STOP_TICKING_AFTER),
+            limit: MAX_SESSIONS_PER_ROUND,
             ..SessionQuery::default()
         };
         let rows = match store.sessions(&query) {
@@ -113,14 +114,14 @@ impl Ticks {
         let mut due = Vec::new();
         let mut told = HashMap::new();
         for row in rows {
-            let last_at = row.card.facts.last_at;
-            let quiet = now.since(last_at);
+            let last_at = row.details.facts.last_at;
+            let quiet = now.saturating_since(last_at);
             let before = self.told.get(&row.key).filter(|(at, _)| *at == last_at).map(|(_, quiet)| *quiet);
-            let is_due = match row.state.holding() {
-                State::Paused { until, .. } => until.is_some_and(|until| until <= now),
+            let is_due = match row.state.effective() {
+                SessionState::Paused { until, .. } => until.is_some_and(|until| until <= now),
                 // The longer the silence, the less often it is looked at: one that has lasted an hour
                 // is not told a minute more exactly.
-                _ => quiet >= QUIET && before.is_none_or(|before| quiet >= before + before / 8),
+                _ => quiet >= TICK_AFTER_IDLE && before.is_none_or(|before| quiet >= before + before / 8),
             };
             if is_due {
                 told.insert(row.key.clone(), (last_at, quiet));
@@ -140,7 +141,7 @@ impl Ticks {
 }
 
 /// The time of day.
-pub(crate) fn now() -> Time {
+pub(crate) fn now() -> Timestamp {
     use belay_engine::Clock;
     belay_engine::SystemClock::default().now()
 }

@@ -3,11 +3,11 @@
 //! The API is asynchronous at its edge only; questions to the store run on blocking threads.
 
 mod api;
-mod border;
-mod guard;
+mod error;
+mod index_page;
+mod loop_watchdog;
 mod metrics;
-mod page;
-mod watchdog;
+mod request_guard;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{get, post};
-use belay_proxy::{Later, Ours, Relay, Rewound};
+use belay_proxy::{BoxFuture, LocalService, PrefixedIo, Relay};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use crate::resident::Shared;
-use border::ApiError;
-pub(crate) use watchdog::legacy_status;
+use crate::daemon::DaemonState;
+use error::ApiError;
+pub(crate) use loop_watchdog::loop_watchdog_status;
 
 /// Largest body: the largest event.
-const MAX_BODY: usize = belay_core::event::MAX_EVENT_BYTES;
+const MAX_BODY_BYTES: usize = belay_core::event::MAX_EVENT_BYTES;
 
 /// How long requests under way may take when we leave.
-const DRAIN: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn router(shared: Arc<Shared>) -> Router {
+fn router(shared: Arc<DaemonState>) -> Router {
     Router::new()
-        .route("/", get(page::index))
+        .route("/", get(index_page::index))
         // Where Loop Watchdog's page was.
-        .route("/dashboard", get(page::index))
-        .route("/style.css", get(page::style))
+        .route("/dashboard", get(index_page::index))
+        .route("/style.css", get(index_page::stylesheet))
         .route("/healthz", get(api::healthz))
         .route("/readyz", get(api::readyz))
         .route("/metrics", get(metrics::metrics))
@@ -51,25 +51,25 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/api/v1/events", get(api::events).post(api::post_events))
         .route("/api/v1/incidents", get(api::incidents))
         .route("/api/v1/incidents/{id}", get(api::incident))
-        .merge(watchdog::routes())
+        .merge(loop_watchdog::routes())
         .fallback(|| async { ApiError::not_found("there is nothing here; see /api/v1/status") })
         .method_not_allowed_fallback(|| async { ApiError::method() })
-        .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard::check))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), request_guard::check_origin))
         .with_state(shared)
 }
 
 /// Our own pages, for connections the relay hands over.
-pub(crate) struct Pages(Router);
+pub(crate) struct HttpService(Router);
 
-impl Pages {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+impl HttpService {
+    pub(crate) fn new(shared: Arc<DaemonState>) -> Self {
         Self(router(shared))
     }
 }
 
-impl Ours for Pages {
-    fn serve(&self, io: Rewound, _: SocketAddr) -> Later<()> {
+impl LocalService for HttpService {
+    fn serve(&self, io: PrefixedIo, _: SocketAddr) -> BoxFuture<()> {
         let service = TowerToHyperService::new(self.0.clone());
         // One request only: the next one on this connection may be for a model.
         let serving = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(io), service);
@@ -83,7 +83,7 @@ impl Ours for Pages {
 /// Serves at every door that opens until told to leave; requests under way are answered.
 pub(crate) async fn serve(
     mut listeners: UnboundedReceiver<std::net::TcpListener>,
-    shared: &Arc<Shared>,
+    shared: &Arc<DaemonState>,
     relay: &Arc<Relay>,
 ) -> std::io::Result<()> {
     let mut doors = JoinSet::new();
@@ -91,14 +91,14 @@ pub(crate) async fn serve(
         tokio::select! {
             Some(listener) = listeners.recv() => {
                 let listener = tokio::net::TcpListener::from_std(listener)?;
-                doors.spawn(Arc::clone(relay).listen(listener));
+                doors.spawn(Arc::clone(relay).accept_loop(listener));
             }
             Some(Ok(error)) = doors.join_next() => return Err(error),
             () = shared.stop.wait() => break,
         }
     }
     doors.abort_all();
-    if tokio::time::timeout(DRAIN, relay.finished()).await.is_err() {
+    if tokio::time::timeout(DRAIN_TIMEOUT, relay.wait_idle()).await.is_err() {
         tracing::warn!("some HTTP requests did not finish in time");
     }
     Ok(())
@@ -106,8 +106,8 @@ pub(crate) async fn serve(
 
 /// Runs a question to the store where it may block.
 async fn blocking<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    work: impl FnOnce(&Shared) -> Result<T, ApiError> + Send + 'static,
+    shared: &Arc<DaemonState>,
+    work: impl FnOnce(&DaemonState) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let shared = Arc::clone(shared);
     match tokio::task::spawn_blocking(move || work(&shared)).await {

@@ -21,35 +21,35 @@
 // It lives on Unix sockets, signals and processes; elsewhere there is nothing of it, and `belay` says so.
 #![cfg(unix)]
 
+mod alert_dispatcher;
+mod budget_cache;
 pub mod client;
-mod connection;
-mod courier;
-mod doors;
+pub mod daemon;
+pub mod group_commit;
+mod hold_index;
 mod hooks;
 mod housekeeping;
 mod http;
-pub mod instance;
+pub mod instance_lock;
+mod ipc_connection;
+pub mod ipc_server;
 pub mod lines;
-pub mod logfile;
+mod listeners;
+pub mod log_file;
 mod ops;
-mod promises;
+mod pending_run_budgets;
 pub mod protocol;
-pub mod proxy;
-mod purses;
-mod readers;
-pub mod resident;
-mod runs;
-pub mod socket;
-mod standings;
-pub mod stop;
+pub mod proxy_service;
+mod read_pool;
+mod run_store;
+pub mod shutdown;
 pub mod token;
-pub mod view;
-pub mod writer;
+pub mod views;
 
-pub use client::{Client, ClientError, Hangup};
-pub use courier::webhook;
-pub use ops::canonical;
-pub use resident::{Resident, ServeError, ServeOptions};
+pub use alert_dispatcher::build_webhook;
+pub use client::{Client, DisconnectWatcher, IpcClientError};
+pub use daemon::{Daemon, ServeError, ServeOptions};
+pub use ops::canonicalize_agent;
 
 /// The version of this build, as every answer that names one says it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

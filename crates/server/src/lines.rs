@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 /// A buffer that grew beyond this is given back after its line.
-pub const SMALL: usize = 64 * 1024;
+pub const SHRINK_ABOVE_BYTES: usize = 64 * 1024;
 
 /// What came in.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Line<'b> {
 
 /// Splits a stream into lines without ever holding more than one long line.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineReader {
     max: usize,
     buffer: Vec<u8>,
     /// Where the next line starts.
@@ -27,7 +27,7 @@ pub struct Lines {
     ends: u64,
 }
 
-impl Lines {
+impl LineReader {
     /// Lines of more than `max` bytes are passed over.
     pub fn new(max: usize) -> Self {
         Self { max, buffer: Vec::new(), start: 0, looked: 0, skipping: false, ends: 0 }
@@ -66,12 +66,12 @@ impl Lines {
     }
 
     /// Number of the line that was given last, counted from 1, empty ones included.
-    pub fn number(&self) -> u64 {
+    pub fn line_number(&self) -> u64 {
         self.ends
     }
 
     /// What came after the last line end.
-    pub fn rest(&self) -> Line<'_> {
+    pub fn partial_line(&self) -> Line<'_> {
         match self.skipping || self.buffer.len() - self.start > self.max {
             true => Line::TooLong,
             false => Line::Whole(&self.buffer[self.start..]),
@@ -93,7 +93,7 @@ impl Lines {
             self.buffer.clear();
         }
         if self.buffer.is_empty() {
-            self.buffer.shrink_to(SMALL);
+            self.buffer.shrink_to(SHRINK_ABOVE_BYTES);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use belay_core::event::Quick;
+use belay_core::event::FastEvent;
 use belay_core::{Body, Event};
 use belay_engine::EngineError;
 use belay_store::{EventQuery, Order, StoreError};
@@ -12,123 +12,127 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::budget_cache::BudgetChange;
+use crate::daemon::DaemonState;
+use crate::group_commit::CommitError;
 use crate::protocol::{
-    AskStatus, Code, Decide, Envelope, EventAnswer, ObserveAnswers, ObserveRaw, Op, Outcome, PROTOCOL, Pong,
-    QuickObserve, Refusal, Reply, Subscribe, Taken,
+    DecideRequest, ErrorCode, EventResult, IpcErrorBody, ObserveRequestRaw, ObserveResponse, Op, PROTOCOL_VERSION,
+    PingResponse, QuickObserve, RawRequest, Response, ResponseBody, StatusRequest, SubscribeRequest, Taken,
 };
-use crate::purses::Touched;
-use crate::resident::Shared;
-use crate::view::EventView;
-use crate::writer::WriteError;
-use crate::{hooks, proxy};
+use crate::views::EventView;
+use crate::{hooks, proxy_service};
 
 /// What a connection does after an answer.
-pub(crate) enum Next {
+pub(crate) enum AfterReply {
     /// Reads the next line.
     Line,
     /// Leaves, once the answer is out.
     Stop,
     /// Follows the log.
-    Follow(Subscribe),
+    Follow(SubscribeRequest),
 }
 
 /// Answers one line.
-pub(crate) fn answer(shared: &Shared, line: &[u8], out: &mut Vec<u8>) -> Next {
+pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) -> AfterReply {
     if let Some(ask) = QuickObserve::read(line) {
-        let events = ask.with.events.into_iter().map(|Quick(event)| Ok(event)).collect();
-        let answers = ObserveAnswers { answers: take_in(shared, events) };
+        let events = ask.with.events.into_iter().map(|FastEvent(event)| Ok(event)).collect();
+        let answers = ObserveResponse { answers: take_in(shared, events) };
         if let Err(refusal) = accept(out, ask.id, &answers) {
-            refuse(out, ask.id, &refusal);
+            write_error(out, ask.id, &refusal);
         }
-        return Next::Line;
+        return AfterReply::Line;
     }
-    let envelope: Envelope<'_> = match serde_json::from_slice(line) {
+    let envelope: RawRequest<'_> = match serde_json::from_slice(line) {
         Ok(envelope) => envelope,
         Err(error) => {
-            refuse(out, None, &Refusal::new(Code::BadRequest, format!("not a request: {error}")));
-            return Next::Line;
+            write_error(out, None, &IpcErrorBody::new(ErrorCode::BadRequest, format!("not a request: {error}")));
+            return AfterReply::Line;
         }
     };
     let id = envelope.id;
-    if let Some(v) = envelope.v.filter(|v| !(1..=PROTOCOL).contains(v)) {
+    if let Some(v) = envelope.v.filter(|v| !(1..=PROTOCOL_VERSION).contains(v)) {
         let message =
-            format!("protocol version {v} is not known here; this is Belay {} with {PROTOCOL}", crate::VERSION);
-        refuse(
+            format!("protocol version {v} is not known here; this is Belay {} with {PROTOCOL_VERSION}", crate::VERSION);
+        write_error(
             out,
             id,
-            &Refusal::new(Code::Unknown, message).field("v").hint("restart the resident process: belay stop"),
+            &IpcErrorBody::new(ErrorCode::Unknown, message).field("v").hint("restart the resident process: belay stop"),
         );
-        return Next::Line;
+        return AfterReply::Line;
     }
     let Ok(op) = serde_json::from_value::<Op>(envelope.op.as_ref().into()) else {
         let message = format!("there is no operation {:?} in Belay {}", envelope.op, crate::VERSION);
-        refuse(out, id, &Refusal::new(Code::Unknown, message).field("op"));
-        return Next::Line;
+        write_error(out, id, &IpcErrorBody::new(ErrorCode::Unknown, message).field("op"));
+        return AfterReply::Line;
     };
     let with = envelope.with;
     let (result, next) = match op {
-        Op::Ping => (accept(out, id, &pong()), Next::Line),
-        Op::Stop => (accept(out, id, &pong()), Next::Stop),
-        Op::Status => (read::<AskStatus>(with).and_then(|ask| accept(out, id, &shared.status(ask.token))), Next::Line),
-        Op::Observe => (observe(shared, with).and_then(|answers| accept(out, id, &answers)), Next::Line),
-        Op::Decide => {
-            (read(with).and_then(|ask| decide(shared, &ask)).and_then(|taken| accept(out, id, &taken)), Next::Line)
+        Op::Ping => (accept(out, id, &pong()), AfterReply::Line),
+        Op::Stop => (accept(out, id, &pong()), AfterReply::Stop),
+        Op::Status => {
+            (read::<StatusRequest>(with).and_then(|ask| accept(out, id, &shared.status(ask.token))), AfterReply::Line)
         }
-        Op::Hook => (read(with).and_then(|ask| accept(out, id, &hooks::answer(shared, &ask))), Next::Line),
-        Op::Run => {
-            (read(with).and_then(|ask| proxy::run(shared, &ask)).and_then(|run| accept(out, id, &run)), Next::Line)
-        }
-        Op::Subscribe => match read::<Subscribe>(with) {
-            Ok(what) => (accept(out, id, &serde_json::json!({ "following": true })), Next::Follow(what)),
-            Err(refusal) => (Err(refusal), Next::Line),
+        Op::Observe => (observe(shared, with).and_then(|answers| accept(out, id, &answers)), AfterReply::Line),
+        Op::Decide => (
+            read(with).and_then(|ask| decide(shared, &ask)).and_then(|taken| accept(out, id, &taken)),
+            AfterReply::Line,
+        ),
+        Op::Hook => (read(with).and_then(|ask| accept(out, id, &hooks::handle_hook(shared, &ask))), AfterReply::Line),
+        Op::Run => (
+            read(with).and_then(|ask| proxy_service::handle_run(shared, &ask)).and_then(|run| accept(out, id, &run)),
+            AfterReply::Line,
+        ),
+        Op::Subscribe => match read::<SubscribeRequest>(with) {
+            Ok(what) => (accept(out, id, &serde_json::json!({ "following": true })), AfterReply::Follow(what)),
+            Err(refusal) => (Err(refusal), AfterReply::Line),
         },
     };
     match result {
         Ok(()) => next,
         Err(refusal) => {
-            refuse(out, id, &refusal);
-            Next::Line
+            write_error(out, id, &refusal);
+            AfterReply::Line
         }
     }
 }
 
-fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, answer: &T) -> Result<(), Refusal> {
-    let reply = Reply { id, outcome: Outcome::Ok(answer) };
-    serde_json::to_writer(&mut *out, &reply).map_err(|e| Refusal::new(Code::Internal, e.to_string()))?;
+fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, answer: &T) -> Result<(), IpcErrorBody> {
+    let reply = Response { id, outcome: ResponseBody::Ok(answer) };
+    serde_json::to_writer(&mut *out, &reply).map_err(|e| IpcErrorBody::new(ErrorCode::Internal, e.to_string()))?;
     out.push(b'\n');
     Ok(())
 }
 
 /// Writes a refusal.
-pub(crate) fn refuse(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &Refusal) {
+pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &IpcErrorBody) {
     out.clear();
-    let reply: Reply<'_, ()> = Reply { id, outcome: Outcome::Error(refusal.clone()) };
+    let reply: Response<'_, ()> = Response { id, outcome: ResponseBody::Error(refusal.clone()) };
     // Strings and numbers always serialise.
     let _ = serde_json::to_writer(&mut *out, &reply);
     out.push(b'\n');
 }
 
-fn read<T: DeserializeOwned>(with: Option<&RawValue>) -> Result<T, Refusal> {
+fn read<T: DeserializeOwned>(with: Option<&RawValue>) -> Result<T, IpcErrorBody> {
     let json = with.map_or("{}", RawValue::get);
-    serde_json::from_str(json).map_err(|e| Refusal::new(Code::BadRequest, e.to_string()).field("with"))
+    serde_json::from_str(json).map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("with"))
 }
 
-fn pong() -> Pong {
-    Pong { pid: std::process::id(), version: crate::VERSION.to_owned(), protocol: PROTOCOL }
+fn pong() -> PingResponse {
+    PingResponse { pid: std::process::id(), version: crate::VERSION.to_owned(), protocol: PROTOCOL_VERSION }
 }
 
-fn observe(shared: &Shared, with: Option<&RawValue>) -> Result<ObserveAnswers, Refusal> {
+fn observe(shared: &DaemonState, with: Option<&RawValue>) -> Result<ObserveResponse, IpcErrorBody> {
     let json = with.map_or("{}", RawValue::get);
-    let raw: ObserveRaw<'_> =
-        serde_json::from_str(json).map_err(|e| Refusal::new(Code::BadRequest, e.to_string()).field("with"))?;
+    let raw: ObserveRequestRaw<'_> = serde_json::from_str(json)
+        .map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("with"))?;
     // Only the owner can open the socket.
     let events = raw.events.iter().map(|event| event.get().as_bytes());
-    Ok(ObserveAnswers { answers: observe_all(shared, events, Caller::Owner) })
+    Ok(ObserveResponse { answers: observe_all(shared, events, Authority::Owner) })
 }
 
 /// On whose word events are taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub(crate) enum Authority {
     /// Proved to be the person this Belay works for: may also post decisions.
     Owner,
     /// Anything on this machine, maybe the agent itself: may tell what happened, not decide.
@@ -137,108 +141,112 @@ pub(crate) enum Caller {
 
 /// Takes events in; each is answered, whatever becomes of the others.
 pub(crate) fn observe_all<'e>(
-    shared: &Shared,
+    shared: &DaemonState,
     events: impl Iterator<Item = &'e [u8]>,
-    caller: Caller,
-) -> Vec<EventAnswer> {
+    caller: Authority,
+) -> Vec<EventResult> {
     let read = |json: &[u8]| match Event::from_json(json) {
-        Ok(event) if caller == Caller::Anyone && matches!(event.body, Body::Operator(_)) => {
+        Ok(event) if caller == Authority::Anyone && matches!(event.body, Body::Operator(_)) => {
             let problem = "a decision needs the token: send authorization: Bearer TOKEN";
-            Err(Refusal::new(Code::Refused, problem).field("kind").hint("belay status --token shows the token"))
+            Err(IpcErrorBody::new(ErrorCode::Refused, problem)
+                .field("kind")
+                .hint("belay status --token shows the token"))
         }
         Ok(event) => Ok(event),
-        Err(error) => Err(Refusal::new(Code::Refused, error.to_string()).field(error.field)),
+        Err(error) => Err(IpcErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field)),
     };
     take_in(shared, events.map(read).collect())
 }
 
-fn take_in(shared: &Shared, read: Vec<Result<Event, Refusal>>) -> Vec<EventAnswer> {
+fn take_in(shared: &DaemonState, read: Vec<Result<Event, IpcErrorBody>>) -> Vec<EventResult> {
     let mut good = Vec::with_capacity(read.len());
-    let refused: Vec<Option<Refusal>> =
-        read.into_iter().map(|event| event.map(|event| good.push(canonical(event))).err()).collect();
+    let refused: Vec<Option<IpcErrorBody>> =
+        read.into_iter().map(|event| event.map(|event| good.push(canonicalize_agent(event))).err()).collect();
     let mut written = shared.writer.observe(good).into_iter();
     refused
         .into_iter()
         .map(|refused| match refused {
-            Some(error) => EventAnswer::Refused { error },
+            Some(error) => EventResult::Refused { error },
             None => match written.next() {
-                Some(Ok(observed)) => EventAnswer::Taken(Taken::from(observed)),
-                Some(Err(error)) => EventAnswer::Refused { error: refusal(error) },
-                None => EventAnswer::Refused { error: refusal(WriteError::Fault) },
+                Some(Ok(observed)) => EventResult::Taken(Taken::from(observed)),
+                Some(Err(error)) => EventResult::Refused { error: to_ipc_error(error) },
+                None => EventResult::Refused { error: to_ipc_error(CommitError::Panicked) },
             },
         })
         .collect()
 }
 
 /// People and tools call agents by many names; sessions are kept under one.
-pub fn canonical(mut event: Event) -> Event {
+pub fn canonicalize_agent(mut event: Event) -> Event {
     for key in [Some(&mut event.session), event.parent.as_mut()].into_iter().flatten() {
-        if let Some(agent) = belay_agents::agent(&key.agent).filter(|agent| agent.id != &*key.agent) {
+        if let Some(agent) = belay_agents::find(&key.agent).filter(|agent| agent.id != &*key.agent) {
             key.agent = agent.id.into();
         }
     }
     event
 }
 
-pub(crate) fn decide(shared: &Shared, ask: &Decide) -> Result<Taken, Refusal> {
+pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<Taken, IpcErrorBody> {
     let decided = shared.writer.with_engine(|engine| {
         let decided = engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref())?;
         // Noted before the next decision can be made: the last one stands.
-        shared.standings.note(&ask.session, false, &decided.decision);
-        shared.purses.look_into(&ask.session, Touched::default(), engine);
+        shared.standings.apply_decision(&ask.session, false, &decided.decision);
+        shared.purses.refresh(&ask.session, BudgetChange::default(), engine);
         Ok(decided)
     });
-    let decided = decided.map_err(|error: EngineError| refusal(error.into()))?;
+    let decided = decided.map_err(|error: EngineError| to_ipc_error(error.into()))?;
     Ok(Taken::from(decided))
 }
 
 /// The one border where our errors become refusals.
-pub(crate) fn refusal(error: WriteError) -> Refusal {
+pub(crate) fn to_ipc_error(error: CommitError) -> IpcErrorBody {
     match error {
-        WriteError::Busy => Refusal::new(Code::Busy, error.to_string()).hint("try again"),
-        WriteError::Fault => Refusal::new(Code::Internal, error.to_string()).hint("see the log: belay doctor"),
-        WriteError::Engine(EngineError::Refused { field, problem }) => {
-            Refusal::new(Code::Refused, format!("{field}: {problem}")).field(field)
+        CommitError::Busy => IpcErrorBody::new(ErrorCode::Busy, error.to_string()).hint("try again"),
+        CommitError::Panicked => {
+            IpcErrorBody::new(ErrorCode::Internal, error.to_string()).hint("see the log: belay doctor")
         }
-        WriteError::Engine(EngineError::Store(error)) => store_refusal(&error),
+        CommitError::Engine(EngineError::Refused { field, problem }) => {
+            IpcErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field)
+        }
+        CommitError::Engine(EngineError::Store(error)) => store_error_to_ipc(&error),
     }
 }
 
-pub(crate) fn store_refusal(error: &StoreError) -> Refusal {
+pub(crate) fn store_error_to_ipc(error: &StoreError) -> IpcErrorBody {
     let code = match error {
-        StoreError::NotFound(_) => Code::NotFound,
-        StoreError::Ambiguous { .. } => Code::Ambiguous,
-        _ => Code::Store,
+        StoreError::NotFound(_) => ErrorCode::NotFound,
+        StoreError::Ambiguous { .. } => ErrorCode::Ambiguous,
+        _ => ErrorCode::Store,
     };
-    Refusal::new(code, error.to_string()).hint(error.hint())
+    IpcErrorBody::new(code, error.to_string()).hint(error.hint())
 }
 
 /// Other processes write to the store too, and do not ring our bell.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Sends events of the log as they come, until somebody has enough.
-pub(crate) fn follow(shared: &Shared, stream: &mut UnixStream, what: &Subscribe) {
+pub(crate) fn stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) {
     if let Err(refusal) = try_follow(shared, stream, what) {
         let mut out = Vec::new();
-        refuse(&mut out, None, &refusal);
+        write_error(&mut out, None, &refusal);
         // Whoever followed has gone, or reads why it ended.
         let _ = stream.write_all(&out);
     }
 }
 
-fn try_follow(shared: &Shared, stream: &mut UnixStream, what: &Subscribe) -> Result<(), Refusal> {
-    let store = shared.readers.get().map_err(|error| store_refusal(&error))?;
+fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) -> Result<(), IpcErrorBody> {
+    let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
     let mut query = EventQuery { session: what.session.clone(), kinds: what.kinds.clone(), ..EventQuery::default() };
     query.after = what.after;
     if query.after.is_none() {
         let last = EventQuery { order: Order::Last, limit: 1, kinds: Vec::new(), ..query.clone() };
-        let last = store.events(&last).map_err(|error| store_refusal(&error))?;
+        let last = store.events(&last).map_err(|error| store_error_to_ipc(&error))?;
         query.after = Some(last.last().map_or(0, |row| number(what, row)));
     }
     let mut seen = 0;
     let mut out = Vec::new();
     while !shared.stop.is_set() {
-        let rows = store.events(&query).map_err(|error| store_refusal(&error))?;
+        let rows = store.events(&query).map_err(|error| store_error_to_ipc(&error))?;
         for row in &rows {
             query.after = Some(number(what, row));
             out.clear();
@@ -250,17 +258,17 @@ fn try_follow(shared: &Shared, stream: &mut UnixStream, what: &Subscribe) -> Res
             }
         }
         if rows.is_empty() {
-            shared.touch();
+            shared.mark_active();
             if hung_up(stream) {
                 return Ok(());
             }
-            seen = shared.writer.commits().wait(seen, LOOK_AGAIN);
+            seen = shared.writer.commits().wait(seen, POLL_INTERVAL);
         }
     }
     Ok(())
 }
 
-fn number(what: &Subscribe, row: &belay_store::EventRow) -> u64 {
+fn number(what: &SubscribeRequest, row: &belay_store::EventRow) -> u64 {
     if what.session.is_some() { row.seq } else { u64::try_from(row.ord).unwrap_or(0) }
 }
 

@@ -10,17 +10,17 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use belay_core::event::{MAX_EVENT_BYTES, OperatorDecision, Quick};
+use belay_core::event::{FastEvent, MAX_EVENT_BYTES, OperatorDecision};
 use belay_core::{Decision, SessionKey};
-use belay_engine::{Health, Metrics, Observed};
+use belay_engine::{EventOutcome, Health, Metrics};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Version of this protocol.
-pub const PROTOCOL: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 1;
 
 /// Longest line in either direction: the longest event with an envelope around it.
-pub const MAX_LINE: usize = MAX_EVENT_BYTES + 64 * 1024;
+pub const MAX_LINE_BYTES: usize = MAX_EVENT_BYTES + 64 * 1024;
 
 /// What can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub enum Op {
 
 /// A request as it stands on its line.
 #[derive(Debug, Deserialize)]
-pub struct Envelope<'a> {
+pub struct RawRequest<'a> {
     #[serde(default)]
     pub v: Option<u16>,
     #[serde(borrow, default)]
@@ -67,35 +67,35 @@ pub struct Request<T> {
 
 /// An answer to be written.
 #[derive(Debug, Serialize)]
-pub struct Reply<'a, T> {
+pub struct Response<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<&'a RawValue>,
     #[serde(flatten)]
-    pub outcome: Outcome<T>,
+    pub outcome: ResponseBody<T>,
 }
 
 /// An answer as it is read: one of the two.
 #[derive(Debug, Deserialize)]
-pub struct Answer<T> {
+pub struct RawResponse<T> {
     #[serde(default = "Option::default")]
     pub ok: Option<T>,
     #[serde(default)]
-    pub error: Option<Refusal>,
+    pub error: Option<IpcErrorBody>,
 }
 
 /// How a request ended.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome<T> {
+pub enum ResponseBody<T> {
     Ok(T),
-    Error(Refusal),
+    Error(IpcErrorBody),
 }
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
-    pub code: Code,
+pub struct IpcErrorBody {
+    pub code: ErrorCode,
     /// The field at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -105,8 +105,8 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
-impl Refusal {
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+impl IpcErrorBody {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, field: None, message: message.into(), hint: None }
     }
 
@@ -126,7 +126,7 @@ impl Refusal {
 /// Kinds of refusals. Stable: scripts may match on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Code {
+pub enum ErrorCode {
     /// Not a request we can read.
     BadRequest,
     /// An operation or protocol version we do not know.
@@ -151,7 +151,7 @@ pub enum Code {
 
 /// `with` of [`Op::Observe`].
 #[derive(Debug, Deserialize)]
-pub struct ObserveRaw<'a> {
+pub struct ObserveRequestRaw<'a> {
     #[serde(borrow)]
     pub events: Vec<&'a RawValue>,
 }
@@ -179,7 +179,7 @@ enum Observing {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuickEvents {
-    pub(crate) events: Vec<Quick>,
+    pub(crate) events: Vec<FastEvent>,
 }
 
 impl<'a> QuickObserve<'a> {
@@ -188,28 +188,28 @@ impl<'a> QuickObserve<'a> {
             return None;
         }
         let ask: Self = serde_json::from_slice(line).ok()?;
-        ask.v.is_none_or(|v| (1..=PROTOCOL).contains(&v)).then_some(ask)
+        ask.v.is_none_or(|v| (1..=PROTOCOL_VERSION).contains(&v)).then_some(ask)
     }
 }
 
 /// `with` of [`Op::Observe`], to be written.
 #[derive(Debug, Serialize)]
-pub struct Observe<'a, E: Serialize> {
+pub struct ObserveRequest<'a, E: Serialize> {
     pub events: &'a [E],
 }
 
 /// `ok` of [`Op::Observe`].
 #[derive(Debug, Serialize, Deserialize)]
-pub struct ObserveAnswers {
+pub struct ObserveResponse {
     /// One for each event, in their order.
-    pub answers: Vec<EventAnswer>,
+    pub answers: Vec<EventResult>,
 }
 
 /// The answer to one event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum EventAnswer {
-    Refused { error: Refusal },
+pub enum EventResult {
+    Refused { error: IpcErrorBody },
     Taken(Taken),
 }
 
@@ -225,8 +225,8 @@ pub struct Taken {
     pub committed: bool,
 }
 
-impl From<Observed> for Taken {
-    fn from(observed: Observed) -> Self {
+impl From<EventOutcome> for Taken {
+    fn from(observed: EventOutcome) -> Self {
         Self { decision: observed.decision, seq: observed.seq, committed: observed.committed }
     }
 }
@@ -234,7 +234,7 @@ impl From<Observed> for Taken {
 /// `with` of [`Op::Decide`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Decide {
+pub struct DecideRequest {
     pub session: SessionKey,
     pub decision: OperatorDecision,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -245,7 +245,7 @@ pub struct Decide {
 
 /// `ok` of [`Op::Ping`] and [`Op::Stop`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pong {
+pub struct PingResponse {
     pub pid: u32,
     pub version: String,
     pub protocol: u16,
@@ -254,18 +254,18 @@ pub struct Pong {
 /// `with` of [`Op::Status`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AskStatus {
+pub struct StatusRequest {
     /// Also tell the token a decision over HTTP needs.
     pub token: bool,
 }
 
 /// `ok` of [`Op::Status`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ServeStatus {
+pub struct StatusResponse {
     pub pid: u32,
     pub version: String,
     pub protocol: u16,
-    pub started_at: belay_core::Time,
+    pub started_at: belay_core::Timestamp,
     /// Where the page is, when HTTP is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -289,7 +289,7 @@ pub struct HealthView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<belay_core::Time>,
+    pub since: Option<belay_core::Timestamp>,
     /// Events that wait in memory to be written.
     pub spooled: usize,
     /// Events lost to the log.
@@ -298,7 +298,7 @@ pub struct HealthView {
 
 impl From<Health> for HealthView {
     fn from(health: Health) -> Self {
-        let ok = health.is_good();
+        let ok = health.is_healthy();
         let (problem, hint, since) = match health.fault {
             Some(fault) => (Some(fault.problem), Some(fault.hint), Some(fault.since)),
             None => (None, None, None),
@@ -315,7 +315,7 @@ pub(crate) fn counters(metrics: &Metrics) -> serde_json::Value {
 /// `with` of [`Op::Subscribe`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Subscribe {
+pub struct SubscribeRequest {
     /// Only of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionKey>,
@@ -330,7 +330,7 @@ pub struct Subscribe {
 /// A run of an agent through the proxy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct BeginRun {
+pub struct RunRequest {
     /// The key the run goes by: agent and a UUID.
     pub run: String,
     /// The run begins. Otherwise only how it is doing is asked for.
@@ -353,7 +353,7 @@ pub struct BeginRun {
 
 /// Where a run's requests go, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunView {
+pub struct RunResponse {
     /// Where the proxy is.
     pub url: Option<String>,
     /// The session it turned out to be.

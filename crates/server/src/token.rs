@@ -3,26 +3,28 @@
 use std::io;
 use std::path::Path;
 
-use belay_config::atomic;
+use belay_config::atomic_file;
 
 /// A secret. Its debug form does not show it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct ApiToken(String);
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for ApiToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(..)")
     }
 }
 
-impl Token {
+impl ApiToken {
     /// The one in the file, or a new one put there. One that cannot be kept lives as long as we do.
     pub fn load_or_make(path: &Path) -> io::Result<Self> {
         if let Some(token) = Self::load(path) {
             return Ok(token);
         }
         let token = Self::make()?;
-        if let Err(error) = atomic::write(path, format!("{}\n", token.0).as_bytes(), atomic::Mode::Private) {
+        if let Err(error) =
+            atomic_file::write(path, format!("{}\n", token.0).as_bytes(), atomic_file::FileMode::Private)
+        {
             tracing::warn!(%error, "the token cannot be kept; `belay status --token` tells it while we run");
         }
         Ok(token)
@@ -43,7 +45,7 @@ impl Token {
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    pub fn reveal(&self) -> &str {
+    pub fn expose_secret(&self) -> &str {
         &self.0
     }
 

@@ -13,11 +13,11 @@ pub mod retention;
 pub mod sessions;
 pub mod transactions;
 
-use belay_core::session::Facts;
-use belay_core::{Digest, SessionKey, State, Time};
+use belay_core::session::SessionFacts;
+use belay_core::{Digest, SessionKey, SessionState, Timestamp};
 
-use crate::session::{Card, Change};
-use crate::{Durability, Head, NewEvent, SessionId, Store, Transaction};
+use crate::session::{SessionDetails, SessionUpdate};
+use crate::{Durability, NewEvent, SessionHead, SessionId, Store, Transaction};
 
 /// A fresh, empty store that can be opened any number of times.
 pub trait Fixture {
@@ -78,30 +78,33 @@ fn key(id: &str) -> SessionKey {
     SessionKey::new("codex", id)
 }
 
-fn at(millis: i64) -> Time {
-    Time::from_millis(millis)
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
 }
 
 /// A card whose session was last heard of then.
-fn card(last_at: i64) -> Card {
-    Card { facts: Facts { started_at: at(1), last_at: at(last_at), ..Facts::default() }, ..Card::default() }
+fn card(last_at: i64) -> SessionDetails {
+    SessionDetails {
+        facts: SessionFacts { started_at: at(1), last_at: at(last_at), ..SessionFacts::default() },
+        ..SessionDetails::default()
+    }
 }
 
 /// A change of everything there is.
-fn change<'a>(from: u64, to: u64, state: &'a State, card: &'a Card) -> Change<'a> {
-    Change { from, to, state: Some(state), listed: Some(card.facts.last_at), card }
+fn change<'a>(from: u64, to: u64, state: &'a SessionState, card: &'a SessionDetails) -> SessionUpdate<'a> {
+    SessionUpdate { from, to, state: Some(state), listed: Some(card.facts.last_at), card }
 }
 
 /// Does something under the write lock and commits.
 fn write<T>(store: &mut dyn Store, work: impl FnOnce(&mut dyn Transaction) -> T) -> T {
-    let mut transaction = store.begin(Durability::Process).unwrap();
+    let mut transaction = store.begin(Durability::ProcessCrash).unwrap();
     let done = work(&mut *transaction);
     transaction.commit().unwrap();
     done
 }
 
 /// A session with one event at that time.
-fn seed(store: &mut dyn Store, key: &SessionKey, state: &State, last_at: i64) -> SessionId {
+fn seed(store: &mut dyn Store, key: &SessionKey, state: &SessionState, last_at: i64) -> SessionId {
     write(store, |transaction| {
         let head = transaction.create(key, at(last_at)).unwrap();
         append(transaction, &head, 1, &format!("{key}-1"));
@@ -111,7 +114,7 @@ fn seed(store: &mut dyn Store, key: &SessionKey, state: &State, last_at: i64) ->
 }
 
 /// Appends an event with that identity; `false` for a duplicate.
-fn append(transaction: &mut dyn Transaction, head: &Head, seq: u64, identity: &str) -> bool {
+fn append(transaction: &mut dyn Transaction, head: &SessionHead, seq: u64, identity: &str) -> bool {
     let json = format!("{{\"id\":\"{identity}\"}}");
     let event = NewEvent {
         seq,
@@ -124,6 +127,11 @@ fn append(transaction: &mut dyn Transaction, head: &Head, seq: u64, identity: &s
     transaction.append(head.id, &event).unwrap()
 }
 
-fn paused() -> State {
-    State::Paused { incident: "inc-1".to_owned(), since: at(5), until: None, gate: belay_core::session::Gate::Person }
+fn paused() -> SessionState {
+    SessionState::Paused {
+        incident: "inc-1".to_owned(),
+        since: at(5),
+        until: None,
+        gate: belay_core::session::ResumeCondition::Operator,
+    }
 }

@@ -24,22 +24,22 @@
 //! | [`retention`] | how long things are kept |
 //! | [`sqlite`] | the embedded backend |
 
-pub mod api;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
 pub mod outbox;
-pub mod records;
 pub mod retention;
+pub mod rows;
 pub mod session;
 pub mod sqlite;
+pub mod traits;
 
-pub use api::{Durability, Mark, Store, Transaction, UNFILED};
 pub use error::{Result, StoreError};
 pub use outbox::{Message, MessageState, NewMessage};
-pub use records::{
-    EventQuery, EventRow, FindingRow, IncidentQuery, NewEvent, Note, Order, Settings, Tombstone, Totals,
-};
 pub use retention::{Pruned, Retention};
-pub use session::{Cursor, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
+pub use rows::{
+    EventQuery, EventRow, FindingRow, IncidentQuery, NewEvent, NoteRow, Order, Settings, StoreTotals, Tombstone,
+};
+pub use session::{Cursor, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession};
 pub use sqlite::{OpenOptions, SqliteStore};
+pub use traits::{ChangeToken, Durability, Store, Transaction, UNFILED};

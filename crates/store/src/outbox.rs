@@ -1,6 +1,6 @@
 //! What waits to be sent: written with the event it follows from, sent later, at least once.
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// A message to be sent.
@@ -13,7 +13,7 @@ pub struct NewMessage {
     /// What to tell.
     pub payload: serde_json::Value,
     /// When it was enqueued; also when it may first be sent.
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 /// A message of the outbox.
@@ -23,9 +23,9 @@ pub struct Message {
     pub key: String,
     pub topic: String,
     pub payload: serde_json::Value,
-    pub created_at: Time,
+    pub created_at: Timestamp,
     /// When it is due.
-    pub next_at: Time,
+    pub next_at: Timestamp,
     /// How often sending was tried.
     pub attempts: u32,
     pub state: MessageState,
@@ -46,7 +46,7 @@ pub enum MessageState {
 }
 
 impl MessageState {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Sent => "sent",
@@ -55,6 +55,6 @@ impl MessageState {
     }
 
     pub(crate) fn parse(word: &str) -> Option<Self> {
-        [Self::Pending, Self::Sent, Self::Failed].into_iter().find(|state| state.word() == word)
+        [Self::Pending, Self::Sent, Self::Failed].into_iter().find(|state| state.as_str() == word)
     }
 }

@@ -1,11 +1,11 @@
 //! What a session looks like to readers (a row) and to the engine (head, snapshot, tail).
 
-use belay_core::effect::Spent;
-use belay_core::session::{Budget, Counters, Facts, ProgressClock, Wait};
-use belay_core::{Digest, Session, SessionKey, State, Time};
+use belay_core::effect::Spend;
+use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
+use belay_core::{Digest, Session, SessionKey, SessionState, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::records::EventRow;
+use crate::rows::EventRow;
 
 /// A session's number in its store. Never used again for another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,21 +23,21 @@ pub struct SessionRow {
     /// Number of its last event.
     pub version: u64,
     /// May it go on? This row, not a replay, is the authority.
-    pub state: State,
+    pub state: SessionState,
     /// What it and its sub-agents cost is `spent` and `beneath` together.
-    pub beneath: Spent,
+    pub descendants: Spend,
     /// Everything else.
     #[serde(flatten)]
-    pub card: Card,
+    pub details: SessionDetails,
 }
 
 /// The part of a session that is shown but never searched for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Card {
-    pub facts: Facts,
+pub struct SessionDetails {
+    pub facts: SessionFacts,
     pub counters: Counters,
-    pub spent: Spent,
+    pub spent: Spend,
     /// Since when, and at what cost, it has not moved.
     pub clock: ProgressClock,
     pub budget: Budget,
@@ -45,10 +45,10 @@ pub struct Card {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Wait>,
+    pub waiting: Option<DeclaredWait>,
 }
 
-impl Card {
+impl SessionDetails {
     pub fn of(session: &Session) -> Self {
         Self {
             facts: session.facts.clone(),
@@ -76,7 +76,7 @@ pub struct SessionQuery {
     /// Archived ones too. Asking for the state `archived` implies it.
     pub archived: bool,
     /// Only sessions with an event at or after this.
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// At most this many; 0 stands for 50.
     pub limit: usize,
     /// Where the last page ended.
@@ -86,7 +86,7 @@ pub struct SessionQuery {
 /// A place in a list that is sorted newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    pub last_at: Time,
+    pub last_at: Timestamp,
     pub id: SessionId,
 }
 
@@ -101,29 +101,29 @@ pub struct Page<T> {
 
 /// What the engine needs to know before it touches a session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Head {
+pub struct SessionHead {
     pub id: SessionId,
     pub parent: Option<SessionId>,
     pub version: u64,
     /// Event number of the newest snapshot; 0 when there is none.
     pub snapshot: u64,
     /// The authority on whether the session may go on.
-    pub state: State,
+    pub state: SessionState,
     /// The time it is listed by.
-    pub listed: Time,
+    pub listed: Timestamp,
 }
 
 /// What events made of a session's row.
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
+pub struct SessionUpdate<'a> {
     /// The version it builds on.
     pub from: u64,
     pub to: u64,
     /// The state, where it is another one.
-    pub state: Option<&'a State>,
+    pub state: Option<&'a SessionState>,
     /// The time to list it by, where that should move. It never goes back.
-    pub listed: Option<Time>,
-    pub card: &'a Card,
+    pub listed: Option<Timestamp>,
+    pub card: &'a SessionDetails,
 }
 
 /// A whole session at some event, serialised.
@@ -141,8 +141,8 @@ pub struct Snapshot {
 
 /// What it takes to have a session in memory again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
-    pub head: Head,
+pub struct StoredSession {
+    pub head: SessionHead,
     /// The newest snapshot of the wanted format.
     pub snapshot: Option<Snapshot>,
     /// The events since the snapshot; all of them without one.

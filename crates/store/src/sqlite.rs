@@ -5,11 +5,11 @@
 
 mod append;
 mod card;
+mod error;
 mod events;
-mod fault;
 mod identities;
 mod migrate;
-mod names;
+mod name_lookup;
 mod open;
 mod outbox;
 mod pack;
@@ -24,17 +24,17 @@ mod transaction;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
-use belay_core::{Digest, Incident, SessionKey, Time};
+use belay_core::{Digest, Incident, SessionKey, Timestamp};
 use rusqlite::Connection;
 
 pub use open::OpenOptions;
 
-use crate::api::{Durability, Mark, Store, Transaction};
 use crate::error::Result;
 use crate::outbox::{Message, MessageState};
-use crate::records::{EventQuery, EventRow, FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
 use crate::retention::{Pruned, Retention};
-use crate::session::{Page, SessionQuery, SessionRow, Stored};
+use crate::rows::{EventQuery, EventRow, FindingRow, IncidentQuery, NoteRow, Settings, StoreTotals, Tombstone};
+use crate::session::{Page, SessionQuery, SessionRow, StoredSession};
+use crate::traits::{ChangeToken, Durability, Store, Transaction};
 use pack::Pack;
 use tips::Tips;
 
@@ -62,7 +62,7 @@ impl SqliteStore {
     }
 
     fn explain<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
-        result.map_err(|e| fault::explain(&self.path, e))
+        result.map_err(|e| error::to_store_error(&self.path, e))
     }
 }
 
@@ -80,14 +80,14 @@ impl Store for SqliteStore {
     }
 
     fn resolve(&self, text: &str) -> Result<SessionKey> {
-        self.explain(names::resolve(&self.conn, text))?
+        self.explain(name_lookup::resolve(&self.conn, text))?
     }
 
     fn short_names(&self, keys: &[SessionKey], at_least: usize) -> Result<Vec<String>> {
-        self.explain(names::short_names(&self.conn, keys, at_least))
+        self.explain(name_lookup::short_names(&self.conn, keys, at_least))
     }
 
-    fn load(&self, key: &SessionKey, format: u16) -> Result<Option<Stored>> {
+    fn load(&self, key: &SessionKey, format: u16) -> Result<Option<StoredSession>> {
         // One read transaction: row, snapshot and tail belong together.
         let read = self.explain(self.conn.unchecked_transaction())?;
         let Some(head) = self.explain(sessions::head(&read, key))? else { return Ok(None) };
@@ -118,7 +118,7 @@ impl Store for SqliteStore {
         self.explain(records::findings(&self.conn, session, limit))
     }
 
-    fn notes(&self, session: &SessionKey, limit: usize) -> Result<Vec<Note>> {
+    fn notes(&self, session: &SessionKey, limit: usize) -> Result<Vec<NoteRow>> {
         self.explain(records::notes(&self.conn, session, limit))
     }
 
@@ -134,19 +134,19 @@ impl Store for SqliteStore {
         self.explain(records::settings(&self.conn))
     }
 
-    fn tombstones(&self, project: Option<&str>, now: Time) -> Result<Vec<Tombstone>> {
+    fn tombstones(&self, project: Option<&str>, now: Timestamp) -> Result<Vec<Tombstone>> {
         self.explain(records::tombstones(&self.conn, project, now))
     }
 
-    fn totals(&self, since: Option<Time>) -> Result<Totals> {
+    fn totals(&self, since: Option<Timestamp>) -> Result<StoreTotals> {
         self.explain(records::totals(&self.conn, since))
     }
 
-    fn mark(&self) -> Result<Mark> {
-        self.explain(events::mark(&self.conn))
+    fn change_token(&self) -> Result<ChangeToken> {
+        self.explain(events::change_token(&self.conn))
     }
 
-    fn prune(&mut self, retention: &Retention, now: Time) -> Result<Pruned> {
+    fn prune(&mut self, retention: &Retention, now: Timestamp) -> Result<Pruned> {
         prune::prune(self, retention, now)
     }
 

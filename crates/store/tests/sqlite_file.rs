@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use belay_core::{SessionKey, Time};
-use belay_store::session::{Card, Change};
+use belay_core::{SessionKey, Timestamp};
+use belay_store::session::{SessionDetails, SessionUpdate};
 use belay_store::{Durability, NewEvent, OpenOptions, SqliteStore, Store, StoreError};
 
 struct Folder(tempfile::TempDir);
@@ -33,20 +33,21 @@ impl Folder {
 }
 
 fn fill(store: &mut SqliteStore, sessions: u64) {
-    let mut transaction = store.begin(Durability::Process).unwrap();
+    let mut transaction = store.begin(Durability::ProcessCrash).unwrap();
     for n in 0..sessions {
-        let head = transaction.create(&SessionKey::new("codex", format!("s{n:04}")), Time::from_millis(1)).unwrap();
+        let head =
+            transaction.create(&SessionKey::new("codex", format!("s{n:04}")), Timestamp::from_millis(1)).unwrap();
         let json = "x".repeat(1000);
         let event = NewEvent {
             seq: 1,
             identity: Default::default(),
-            at: Time::from_millis(1),
+            at: Timestamp::from_millis(1),
             kind: "note",
             rules: Default::default(),
             json: &json,
         };
         assert!(transaction.append(head.id, &event).unwrap());
-        let change = Change { from: 0, to: 1, state: None, listed: None, card: &Card::default() };
+        let change = SessionUpdate { from: 0, to: 1, state: None, listed: None, card: &SessionDetails::default() };
         transaction.save(head.id, &change).unwrap();
     }
     transaction.commit().unwrap();
@@ -163,7 +164,7 @@ fn reading_makes_nothing_and_writes_nothing() {
     assert!(!folder.file().exists());
     fill(&mut folder.open().unwrap(), 1);
     let mut reader = folder.read().unwrap();
-    let refused = reader.begin(Durability::Process).err().unwrap();
+    let refused = reader.begin(Durability::ProcessCrash).err().unwrap();
     assert!(matches!(refused, StoreError::ReadOnly(_)), "{refused:?}");
 }
 
@@ -171,9 +172,9 @@ fn reading_makes_nothing_and_writes_nothing() {
 fn a_lock_that_lasts_is_said_to_be_one() {
     let folder = Folder::new();
     let mut holder = folder.open().unwrap();
-    let _lock = holder.begin(Durability::Process).unwrap();
+    let _lock = holder.begin(Durability::ProcessCrash).unwrap();
     let options = OpenOptions { busy_timeout: Duration::ZERO, ..OpenOptions::default() };
     let mut other = SqliteStore::open(folder.file(), options).unwrap();
-    let busy = other.begin(Durability::Process).err().unwrap();
+    let busy = other.begin(Durability::ProcessCrash).err().unwrap();
     assert!(matches!(busy, StoreError::Busy(_)), "{busy:?}");
 }

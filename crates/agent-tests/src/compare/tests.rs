@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::normal::Normal;
-use super::{Story, holds, one_blank};
+use super::normalize::Normal;
+use super::{NormalizedRun, holds, one_blank};
 use crate::transcript::Transcript;
 
-fn told(lines: Vec<Value>) -> Story {
+fn told(lines: Vec<Value>) -> NormalizedRun {
     let transcript = Transcript { file: PathBuf::new(), lines };
     let transcripts = vec![Normal::new(Path::new("/runs/run-1")).transcript(&transcript)];
-    Story { turns: vec![], asides: vec![], transcripts }
+    NormalizedRun { turns: vec![], asides: vec![], transcripts }
 }
 
 fn differences(ours: Value, theirs: Value) -> Vec<String> {

@@ -1,10 +1,10 @@
 //! A session that goes on after the CLI has ended.
 
-use belay_agent_tests::compare::{first_heard, says};
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::compare::{contains, first_seen};
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 
-pub(crate) fn takes_up_a_session_again(recipe: &'static Recipe) {
+pub(crate) fn takes_up_a_session_again(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let script = Script::new().shell("echo step-one").text("So far so good.").text("And that is all.");
@@ -17,8 +17,8 @@ pub(crate) fn takes_up_a_session_again(recipe: &'static Recipe) {
     assert_eq!(second.session().as_deref(), Some(session.as_str()));
     assert!(second.output().contains("And that is all."), "{}", second.output());
     let turns = model.turns();
-    assert_eq!(first_heard(&turns, "Now the second"), Some(2));
+    assert_eq!(first_seen(&turns, "Now the second"), Some(2));
     for words in ["Take the first step", "step-one", "So far so good."] {
-        assert!(says(&turns[2], words), "{words:?} is forgotten");
+        assert!(contains(&turns[2], words), "{words:?} is forgotten");
     }
 }

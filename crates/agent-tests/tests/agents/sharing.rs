@@ -1,18 +1,18 @@
 //! Several conversations at once: two sessions in one folder, and an agent with a sub-agent.
 
-use belay_agent_tests::compare::says;
-use belay_agent_tests::recipe::{CLAUDE_CODE, CODEX};
-use belay_agent_tests::stories::{PATIENCE, Side, side_by_side};
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::agent_setups::{CLAUDE_CODE, CODEX};
+use belay_agent_tests::compare::contains;
+use belay_agent_tests::scenarios::{ParallelSession, SCENARIO_TIMEOUT, side_by_side};
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Action, Script, ScriptedModel};
 use serde_json::json;
 
-pub(crate) fn two_sessions_share_a_folder(recipe: &'static Recipe) {
+pub(crate) fn two_sessions_share_a_folder(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let script = |word: &str| Script::new().shell(format!("echo {word}")).hold_after(0).text("Done.");
     let sides = side_by_side(&agent, &bench, script).expect("an end");
-    for Side { word, model, finished } in &sides {
+    for ParallelSession { word, model, finished } in &sides {
         assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.output());
         let results = model.turns()[1].tool_results();
         assert!(results.len() == 1 && results[0].text.contains(word), "{results:?}");
@@ -21,21 +21,21 @@ pub(crate) fn two_sessions_share_a_folder(recipe: &'static Recipe) {
 }
 
 /// Plays the parent until it has a child, then the child to its end, then the parent's last word.
-fn with_a_child(recipe: &'static Recipe, spawn: Action, child_header: &str) {
+fn with_a_child(recipe: &'static AgentSetup, spawn: Action, child_header: &str) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let child = Script::new().shell("echo from-the-child").text("The child is done.");
     let script = Script::new().calls([spawn]).text("The parent is done.").hold_after(0).branch(child_header, child);
     let model = ScriptedModel::start(script).expect("a model");
     let running = agent.run(&bench, &model.url(), "Let somebody else do it").start().expect("a start");
-    let turns = model.wait_for_turns(4, PATIENCE).expect("two turns of the parent, two of the child");
+    let turns = model.wait_for_turns(4, SCENARIO_TIMEOUT).expect("two turns of the parent, two of the child");
     model.release();
     let finished = running.finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.output());
     let (children, parents): (Vec<_>, Vec<_>) = turns.iter().partition(|turn| turn.header(child_header).is_some());
     assert_eq!((parents.len(), children.len()), (2, 2));
-    assert!(says(children[1], "from-the-child"));
-    assert!(!says(parents[1], "from-the-child"));
+    assert!(contains(children[1], "from-the-child"));
+    assert!(!contains(parents[1], "from-the-child"));
     assert_eq!(finished.transcripts.len(), 2);
 }
 

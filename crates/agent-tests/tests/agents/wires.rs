@@ -1,12 +1,12 @@
 //! The other ways these CLIs talk to a model.
 
-use belay_agent_tests::recipe::{CODEX_BUILT_IN, COPILOT_CHAT, COPILOT_RESPONSES};
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::agent_setups::{CODEX_BUILT_IN, COPILOT_CHAT, COPILOT_RESPONSES};
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Api, Kind, Recorded, Script};
 
 use crate::working::play;
 
-fn requests(recipe: &'static Recipe) -> Option<Vec<Recorded>> {
+fn requests(recipe: &'static AgentSetup) -> Option<Vec<Recorded>> {
     let agent = Agent::or_skip(recipe)?;
     let bench = Workbench::new().expect("a bench");
     let script = Script::new().write(bench.path("a.txt"), "it's\n").read(bench.path("a.txt")).text("Done.");

@@ -1,6 +1,6 @@
 //! One session from prompt to end.
 
-use belay_agent_tests::{Agent, Finished, Recipe, Workbench};
+use belay_agent_tests::{Agent, AgentSetup, Finished, Workbench};
 use belay_scripted_model::{Action, Input, Recorded, Script, ScriptedModel};
 
 /// Runs a script to its end and checks what every story shares: it ended well and said its last word.
@@ -20,12 +20,12 @@ fn results(of: &Recorded, next: &Recorded) -> Vec<String> {
     of.calls.iter().map(|call| find(&call.id).unwrap_or_else(|| panic!("no result for {}", call.id))).collect()
 }
 
-pub(crate) fn does_its_work_to_the_end(recipe: &'static Recipe) {
+pub(crate) fn does_its_work_to_the_end(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let script = Script::new()
         .shell("echo from-the-shell")
-        .saying("First I look around.")
+        .with_text("First I look around.")
         .write(bench.path("note.txt"), "one line\n")
         .read(bench.path("note.txt"))
         .edit(bench.path("note.txt"), "one line", "another line")
@@ -43,7 +43,7 @@ pub(crate) fn does_its_work_to_the_end(recipe: &'static Recipe) {
     assert!(told.contains("from-the-shell") && told.contains("All is well."), "{}", transcript.file.display());
 }
 
-pub(crate) fn loops_as_long_as_the_model_does(recipe: &'static Recipe) {
+pub(crate) fn loops_as_long_as_the_model_does(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let script = Script::new().shell("cat no-such-file").repeat(6).text("I give up.");
@@ -57,7 +57,7 @@ pub(crate) fn loops_as_long_as_the_model_does(recipe: &'static Recipe) {
     assert_eq!(turns[6].tool_results().len(), 6);
 }
 
-pub(crate) fn runs_four_calls_of_one_turn(recipe: &'static Recipe) {
+pub(crate) fn runs_four_calls_of_one_turn(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let words = ["alpha", "beta", "gamma", "delta"];

@@ -1,13 +1,13 @@
 //! The resident process dies in the middle: the agent does not notice, and nothing is lost.
 
-use belay_agent_tests::stories::PATIENCE;
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::scenarios::SCENARIO_TIMEOUT;
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::rope::{Rope, number};
 
-pub(crate) fn killing_the_resident_process_changes_nothing(recipe: &'static Recipe) {
+pub(crate) fn killing_the_resident_process_changes_nothing(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
@@ -21,7 +21,7 @@ pub(crate) fn killing_the_resident_process_changes_nothing(recipe: &'static Reci
         .text("Done.");
     let model = ScriptedModel::start(script).expect("a model");
     let running = agent.run(&bench, &model.url(), "Show me the file").start().expect("a start");
-    model.wait_for_turns(3, PATIENCE).expect("turns");
+    model.wait_for_turns(3, SCENARIO_TIMEOUT).expect("turns");
     let resident = Pid::from_raw(rope.resident()).expect("a process");
     kill_process(resident, Signal::KILL).expect("a process of ours");
     model.release();

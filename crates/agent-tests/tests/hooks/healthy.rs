@@ -1,8 +1,8 @@
 //! Honest work: nothing is said, nothing is changed, nothing is seen of us.
 
-use belay_agent_tests::compare::Story;
-use belay_agent_tests::stories::thirty_calls;
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::compare::NormalizedRun;
+use belay_agent_tests::scenarios::thirty_calls;
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::ScriptedModel;
 
 use crate::rope::{Rope, number};
@@ -10,14 +10,14 @@ use crate::rope::{Rope, number};
 /// What the scripted model says that its 31 turns cost in tokens, when nobody tells it otherwise.
 const SPENT: u64 = 79_050;
 
-fn play(agent: &Agent, bench: &Workbench) -> Story {
+fn play(agent: &Agent, bench: &Workbench) -> NormalizedRun {
     let model = ScriptedModel::start(thirty_calls(bench)).expect("a model");
     let finished = agent.run(bench, &model.url(), "Do what is to be done").finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.tail());
-    Story::of(bench, &model.requests(), &finished.transcripts)
+    NormalizedRun::of(bench, &model.requests(), &finished.transcripts)
 }
 
-pub(crate) fn healthy_work_is_left_alone(recipe: &'static Recipe) {
+pub(crate) fn healthy_work_is_left_alone(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let without = play(&agent, &bench);

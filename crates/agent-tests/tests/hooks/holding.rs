@@ -1,7 +1,7 @@
 //! Who does not listen is stopped, and stays stopped until a person decides.
 
-use belay_agent_tests::compare::{first_heard, says};
-use belay_agent_tests::{Agent, Finished, Recipe, Workbench};
+use belay_agent_tests::compare::{contains, first_seen};
+use belay_agent_tests::{Agent, AgentSetup, Finished, Workbench};
 use belay_scripted_model::{Recorded, Script, ScriptedModel};
 
 use crate::rope::{Rope, number};
@@ -14,7 +14,9 @@ fn again(agent: &Agent, bench: &Workbench, id: &str, seed: u64) -> (Finished, Ve
     (finished, model.turns())
 }
 
-pub(crate) fn ignored_nudges_end_in_a_pause_that_a_person_lifts_and_a_kill_that_nobody_lifts(recipe: &'static Recipe) {
+pub(crate) fn ignored_nudges_end_in_a_pause_that_a_person_lifts_and_a_kill_that_nobody_lifts(
+    recipe: &'static AgentSetup,
+) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
@@ -43,8 +45,8 @@ pub(crate) fn ignored_nudges_end_in_a_pause_that_a_person_lifts_and_a_kill_that_
     assert_eq!(lifted["session"]["state"], "active", "{lifted}");
     let (finished, asked) = again(&agent, &bench, &id, 3);
     assert_eq!((finished.code, asked.len()), (Some(0), 2), "{}", finished.tail());
-    assert!(says(&asked[0], "Show me the file"), "it begins anew");
-    assert_eq!(first_heard(&asked, "on-the-way-again"), Some(1));
+    assert!(contains(&asked[0], "Show me the file"), "it begins anew");
+    assert_eq!(first_seen(&asked, "on-the-way-again"), Some(1));
     assert_eq!(finished.session().as_ref(), Some(&id));
 
     // Killed is killed: a resume does not lift it.

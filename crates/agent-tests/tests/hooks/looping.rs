@@ -1,7 +1,7 @@
 //! Going in circles: a nudge at the right call, and the model reads why.
 
-use belay_agent_tests::compare::first_heard;
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::compare::first_seen;
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 
 use crate::rope::{Rope, number};
@@ -10,7 +10,7 @@ use crate::rope::{Rope, number};
 const NUDGE: &str = "Belay: The same call was made 3 times in a row and led to the same result each time: \
                      `cat no-such-file`.";
 
-pub(crate) fn a_loop_is_nudged_at_the_right_call_and_the_model_reads_why(recipe: &'static Recipe) {
+pub(crate) fn a_loop_is_nudged_at_the_right_call_and_the_model_reads_why(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
@@ -20,7 +20,7 @@ pub(crate) fn a_loop_is_nudged_at_the_right_call_and_the_model_reads_why(recipe:
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}\n{}", finished.tail(), rope.faults());
     let turns = model.turns();
     // Three calls ran and led to the same; the fourth was answered by us, and the model read it in its next request.
-    assert_eq!(first_heard(&turns, NUDGE), Some(4), "{}", rope.session());
+    assert_eq!(first_seen(&turns, NUDGE), Some(4), "{}", rope.session());
     let results = turns[4].tool_results();
     let refused: Vec<&String> = results.iter().map(|result| &result.text).filter(|text| text.contains(NUDGE)).collect();
     assert_eq!(refused.len(), 1, "{results:?}");

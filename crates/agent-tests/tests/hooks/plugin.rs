@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use belay_agent_tests::recipe::{CLAUDE_CODE, CODEX, COPILOT};
-use belay_agent_tests::{Agent, Recipe, Workbench, belay_program};
+use belay_agent_tests::agent_setups::{CLAUDE_CODE, CODEX, COPILOT};
+use belay_agent_tests::{Agent, AgentSetup, Workbench, belay_program};
 use belay_scripted_model::{Script, ScriptedModel};
 use serde_json::Value;
 
 /// Installs the plugin by the agent's own commands and lets it loop.
-fn installs_and_fires(recipe: &'static Recipe, install: &str, more: &[&str]) {
+fn installs_and_fires(recipe: &'static AgentSetup, install: &str, more: &[&str]) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     bench.configure(&agent).expect("a configuration");
@@ -22,7 +22,7 @@ fn installs_and_fires(recipe: &'static Recipe, install: &str, more: &[&str]) {
     let belay = belay_program().expect("belay");
     let script = Script::new().shell("cat no-such-file").repeat(4).text("I see.");
     let model = ScriptedModel::start(script).expect("a model");
-    let mut going = agent.run(&bench, &model.url(), "Show me the file").path_first(belay.parent().expect("a folder"));
+    let mut going = agent.run(&bench, &model.url(), "Show me the file").prepend_path(belay.parent().expect("a folder"));
     for arg in more {
         going = going.arg(arg);
     }

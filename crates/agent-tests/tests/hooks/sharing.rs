@@ -1,12 +1,12 @@
 //! Two conversations in one folder, four calls in one turn: each call is recorded once, where it belongs.
 
-use belay_agent_tests::stories::{Side, side_by_side};
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::scenarios::{ParallelSession, side_by_side};
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Action, Script};
 
 use crate::rope::{Rope, number};
 
-pub(crate) fn two_sessions_and_four_calls_at_once_do_not_mix(recipe: &'static Recipe) {
+pub(crate) fn two_sessions_and_four_calls_at_once_do_not_mix(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
@@ -16,7 +16,7 @@ pub(crate) fn two_sessions_and_four_calls_at_once_do_not_mix(recipe: &'static Re
     };
     let sides = side_by_side(&agent, &bench, script).expect("an end");
     assert_eq!(rope.sessions().len(), 2);
-    for Side { word, model, finished } in &sides {
+    for ParallelSession { word, model, finished } in &sides {
         assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", finished.tail());
         let id = finished.session().expect("a session");
         let sessions = rope.sessions();

@@ -1,12 +1,12 @@
 //! Honest work: what leaves for the model is what the agent sent.
 
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 
 use crate::rope::{Rope, number};
 use crate::wiretap::{Sent, Wiretap};
 
-pub(crate) fn what_leaves_for_the_model_is_what_the_agent_sent(recipe: &'static Recipe) {
+pub(crate) fn what_leaves_for_the_model_is_what_the_agent_sent(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
@@ -15,7 +15,7 @@ pub(crate) fn what_leaves_for_the_model_is_what_the_agent_sent(recipe: &'static 
     let file = bench.path("notes.txt");
     let script = Script::new()
         .shell("ls")
-        .saying("Grüße – I will look around first. \u{1F9D7}")
+        .with_text("Grüße – I will look around first. \u{1F9D7}")
         .write(&file, "one\n")
         .shell("cat notes.txt")
         .text("Done.");

@@ -1,14 +1,14 @@
 //! Going in circles: one request is refused, the person reads why, and a resume goes on in the same conversation.
 
-use belay_agent_tests::compare::first_heard;
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::compare::first_seen;
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 
 use crate::rope::{Rope, number};
 use crate::wiretap::Wiretap;
 
 pub(crate) fn a_loop_ends_in_one_refused_request_and_a_resume_goes_on_in_the_same_conversation(
-    recipe: &'static Recipe,
+    recipe: &'static AgentSetup,
 ) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
@@ -42,7 +42,7 @@ pub(crate) fn a_loop_ends_in_one_refused_request_and_a_resume_goes_on_in_the_sam
     let finished = rope.proxied(agent.run(&bench, &model.url(), "Go on").resume(&id)).finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", rope.story(&finished));
     let turns = model.turns();
-    assert_eq!(first_heard(&turns, "on-the-way-again"), Some(1));
-    assert_eq!(first_heard(&turns, "Show me the file"), Some(0), "the conversation is the same");
+    assert_eq!(first_seen(&turns, "on-the-way-again"), Some(1));
+    assert_eq!(first_seen(&turns, "Show me the file"), Some(0), "the conversation is the same");
     assert_eq!(rope.session()["state"], "ended", "{}", rope.session());
 }

@@ -22,7 +22,7 @@ belay_agent_tests::for_each_agent! {
 
 /// Gemini's API sends calls in one piece, so there is nothing to cut.
 mod calls_in_pieces {
-    use belay_agent_tests::recipe::{CLAUDE_CODE, CODEX, COPILOT, COPILOT_RESPONSES, OPENCODE};
+    use belay_agent_tests::agent_setups::{CLAUDE_CODE, CODEX, COPILOT, COPILOT_RESPONSES, OPENCODE};
 
     use super::cutting::a_call_that_chants_is_cut_off_and_not_run;
 

@@ -31,7 +31,7 @@ impl<'a> Rope<'a> {
 
     /// A run through the proxy alone.
     pub(crate) fn proxied(&self, run: Run<'a>) -> Run<'a> {
-        run.through(&self.belay, &["run", "--no-hooks"])
+        run.via_proxy(&self.belay, &["run", "--no-hooks"])
     }
 
     /// What a command of ours says, in JSON.

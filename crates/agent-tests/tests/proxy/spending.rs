@@ -1,12 +1,12 @@
 //! A budget: used up, it stops the agent before the next request, and a person can raise it.
 
-use belay_agent_tests::compare::first_heard;
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::compare::first_seen;
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel, Usage};
 
 use crate::rope::{Rope, number};
 
-pub(crate) fn a_budget_stops_it_before_the_next_request(recipe: &'static Recipe) {
+pub(crate) fn a_budget_stops_it_before_the_next_request(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
@@ -16,7 +16,7 @@ pub(crate) fn a_budget_stops_it_before_the_next_request(recipe: &'static Recipe)
     }
     let model = ScriptedModel::start(script.text("Done.")).expect("a model");
     let run = agent.run(&bench, &model.url(), "Take six steps");
-    let run = run.through(&rope.belay, &["run", "--no-hooks", "--budget", "3k"]);
+    let run = run.via_proxy(&rope.belay, &["run", "--no-hooks", "--budget", "3k"]);
     let finished = run.finish().expect("an end");
     let session = rope.session();
     assert_eq!(session["state"], "paused", "{}", rope.story(&finished));
@@ -34,6 +34,6 @@ pub(crate) fn a_budget_stops_it_before_the_next_request(recipe: &'static Recipe)
     let id = finished.session().expect("a session");
     let finished = rope.proxied(agent.run(&bench, &model.url(), "Go on").resume(&id)).finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", rope.story(&finished));
-    assert_eq!(first_heard(&model.turns()[asked..], "step-1"), Some(0), "the conversation is the same");
+    assert_eq!(first_seen(&model.turns()[asked..], "step-1"), Some(0), "the conversation is the same");
     assert!(number(&rope.session(), "tokens") >= 6000);
 }

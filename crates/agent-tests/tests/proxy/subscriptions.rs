@@ -1,7 +1,7 @@
 //! Logins at ChatGPT and claude.ai: what they send goes where it would have gone, as it is, and is held like any other.
 
-use belay_agent_tests::recipe::{CLAUDE_CODE_SUBSCRIPTION, CODEX_SUBSCRIPTION};
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::agent_setups::{CLAUDE_CODE_SUBSCRIPTION, CODEX_SUBSCRIPTION};
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 
 use crate::healthy::kept_back;
@@ -26,7 +26,7 @@ fn a_login_at_claude_ai_works_and_can_be_held() {
 }
 
 /// All requests for turns, of which all but the last one came to `upstream`, where the login is good.
-fn a_login_works_and_can_be_held(recipe: &'static Recipe, upstream: &str) -> Vec<Sent> {
+fn a_login_works_and_can_be_held(recipe: &'static AgentSetup, upstream: &str) -> Vec<Sent> {
     let Some(agent) = Agent::or_skip(recipe) else { return vec![] };
     let bench = Workbench::new().expect("a bench");
     let script = Script::new().shell("echo one > notes.txt").text("Done.").shell("cat no-such-file").repeat(30);

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use belay_agent_tests::{Agent, Recipe, Workbench};
+use belay_agent_tests::{Agent, AgentSetup, Workbench};
 use belay_scripted_model::{Script, ScriptedModel};
 
 use crate::rope::{Rope, number};
 
-pub(crate) fn hooks_and_proxy_are_one_session(recipe: &'static Recipe) {
+pub(crate) fn hooks_and_proxy_are_one_session(recipe: &'static AgentSetup) {
     let Some(agent) = Agent::or_skip(recipe) else { return };
     let bench = Workbench::new().expect("a bench");
     let rope = Rope::tie(&agent, &bench);
     let script = Script::new().shell("echo one").shell("echo two").text("Done.");
     let model = ScriptedModel::start(script).expect("a model");
-    let run = agent.run(&bench, &model.url(), "Take two steps").through(&rope.belay, &["run"]);
+    let run = agent.run(&bench, &model.url(), "Take two steps").via_proxy(&rope.belay, &["run"]);
     let finished = run.finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 0), "{}", rope.story(&finished));
     let session = rope.session();

@@ -8,39 +8,41 @@ use belay_core::event::{
     Author, Body, ChangeKind, Committed, FileChanged, ModelAnswered, ModelFailed, Note, Prompt, SessionStarted,
     TurnEnded, Usage,
 };
-use belay_core::{Excerpt, SessionKey, Time};
+use belay_core::{Excerpt, SessionKey, Timestamp};
 
-use super::{HISTORY, ID};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, read_lines};
+use super::{HISTORY_FILE, ID};
+use crate::transcript::{
+    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, read_lines,
+};
 
 /// The format.
 #[derive(Debug)]
-pub struct Transcript;
+pub struct AiderFormat;
 
-const CHAT: &str = "# aider chat started at ";
+const CHAT_HEADING: &str = "# aider chat started at ";
 
-impl Format for Transcript {
+impl TranscriptFormat for AiderFormat {
     fn agent(&self) -> &'static str {
         ID
     }
 
     fn recognises(&self, path: &Path, head: &[u8]) -> bool {
-        let named = path.file_name().is_some_and(|name| name == HISTORY);
+        let named = path.file_name().is_some_and(|name| name == HISTORY_FILE);
         let markdown = path.extension().is_some_and(|ext| ext == "md");
-        let begins = memchr::memmem::find(&head[..head.len().min(256)], CHAT.as_bytes()).is_some();
+        let begins = memchr::memmem::find(&head[..head.len().min(256)], CHAT_HEADING.as_bytes()).is_some();
         markdown && (named || begins)
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let mut teller = Teller::new(SessionKey::new(ID, "unnamed"), sink);
-        read_lines(path, &mut Reader::new(path), &mut teller)
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, "unnamed"), sink);
+        read_lines(path, &mut AiderParser::new(path), &mut teller)
     }
 }
 
 /// How much of one prompt or answer is kept to be told.
-const SAID_BYTES: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-struct Reader {
+struct AiderParser {
     transcript: String,
     project: Option<String>,
     /// The project's name: two projects may have chats of the same second.
@@ -53,7 +55,7 @@ struct Reader {
     number: u32,
 }
 
-impl Reader {
+impl AiderParser {
     fn new(path: &Path) -> Self {
         let project = path.parent().map(|folder| folder.to_string_lossy().into_owned());
         Self {
@@ -69,16 +71,16 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, started: &str, teller: &mut Teller<'_>) {
+    fn begin(&mut self, started: &str, teller: &mut TranscriptEventBuilder<'_>) {
         self.end_turn(teller);
         let started = started.trim();
-        teller.at = Time::parse(started).unwrap_or(Time::UNKNOWN);
+        teller.at = Timestamp::parse(started).unwrap_or(Timestamp::UNKNOWN);
         teller.session = SessionKey::new(ID, format!("{}-{}", started.replace(' ', "T"), self.name));
         teller.cwd.clone_from(&self.project);
         self.chat = Some(started.to_owned());
         self.model = None;
         self.number = 0;
-        teller.tell(Body::SessionStarted(SessionStarted {
+        teller.push(Body::SessionStarted(SessionStarted {
             project: self.project.clone(),
             transcript: Some(self.transcript.clone()),
             ..SessionStarted::default()
@@ -86,15 +88,15 @@ impl Reader {
     }
 
     /// The user has typed all there is.
-    fn prompted(&mut self, teller: &mut Teller<'_>) {
+    fn prompted(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         if !self.prompt.is_empty() {
             let text = std::mem::take(&mut self.prompt);
-            teller.tell(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(text.trim()) }));
+            teller.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(text.trim()) }));
         }
     }
 
     /// The model has said all there is; `cost` is what aider reports about it.
-    fn answer(&mut self, cost: Option<(Usage, Option<u64>)>, teller: &mut Teller<'_>) {
+    fn answer(&mut self, cost: Option<(Usage, Option<u64>)>, teller: &mut TranscriptEventBuilder<'_>) {
         self.prompted(teller);
         let said = std::mem::take(&mut self.said);
         if said.trim().is_empty() && cost.is_none() {
@@ -102,7 +104,7 @@ impl Reader {
         }
         self.number += 1;
         self.answered = true;
-        teller.tell(Body::ModelAnswered(ModelAnswered {
+        teller.push(Body::ModelAnswered(ModelAnswered {
             response: Some(format!("{}#{}", teller.session.id, self.number)),
             model: self.model.clone(),
             usage: cost.map(|(usage, _)| usage),
@@ -112,15 +114,15 @@ impl Reader {
         }));
     }
 
-    fn end_turn(&mut self, teller: &mut Teller<'_>) {
+    fn end_turn(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         self.answer(None, teller);
         if std::mem::take(&mut self.answered) {
-            teller.tell(Body::TurnEnded(TurnEnded::default()));
+            teller.push(Body::TurnEnded(TurnEnded::default()));
         }
     }
 
     /// What aider says about itself.
-    fn remark(&mut self, remark: &str, teller: &mut Teller<'_>) {
+    fn remark(&mut self, remark: &str, teller: &mut TranscriptEventBuilder<'_>) {
         if let Some(cost) = cost(remark) {
             self.answer(Some(cost), teller);
             return;
@@ -131,7 +133,7 @@ impl Reader {
             self.model = Some(name.to_owned());
         } else if let Some(path) = remark.strip_prefix("Applied edit to ") {
             self.answer(None, teller);
-            teller.tell(Body::FileChanged(FileChanged {
+            teller.push(Body::FileChanged(FileChanged {
                 path: path.to_owned(),
                 change: ChangeKind::Modified,
                 before: None,
@@ -142,27 +144,27 @@ impl Reader {
             }));
         } else if let Some((sha, _)) = remark.strip_prefix("Commit ").and_then(|rest| rest.split_once(' ')) {
             if sha.len() >= 7 && sha.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                teller.tell(Body::Committed(Committed { sha: sha.to_owned(), files: None }));
+                teller.push(Body::Committed(Committed { sha: sha.to_owned(), files: None }));
             }
         } else if remark.starts_with("litellm.") {
             self.answer(None, teller);
-            let message = Excerpt::bounded(remark, 512);
-            teller.tell(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+            let message = Excerpt::with_limit(remark, 512);
+            teller.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
         } else if remark.contains("failed to match") || remark.contains("did not conform to the edit format") {
             self.answer(None, teller);
-            teller.tell(Body::Note(Note { text: Excerpt::bounded(remark, 512) }));
+            teller.push(Body::Note(Note { text: Excerpt::with_limit(remark, 512) }));
         }
     }
 }
 
-impl Dialect for Reader {
-    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        if let Some(started) = line.strip_prefix(CHAT) {
+impl LineParser for AiderParser {
+    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+        if let Some(started) = line.strip_prefix(CHAT_HEADING) {
             self.begin(started, teller);
             return Ok(());
         }
         if self.chat.is_none() {
-            return Err(if line.contains('\0') { Flaw::Broken } else { Flaw::Unknown });
+            return Err(if line.contains('\0') { LineError::Malformed } else { LineError::Unknown });
         }
         if let Some(typed) = line.strip_prefix("####") {
             if self.prompt.is_empty() {
@@ -179,7 +181,7 @@ impl Dialect for Reader {
         Ok(())
     }
 
-    fn end(&mut self, teller: &mut Teller<'_>) {
+    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         if self.chat.is_some() {
             self.end_turn(teller);
         }
@@ -187,7 +189,7 @@ impl Dialect for Reader {
 }
 
 fn add(text: &mut String, line: &str) {
-    let room = SAID_BYTES.saturating_sub(text.len());
+    let room = MAX_TEXT_BYTES.saturating_sub(text.len());
     if !text.is_empty() && room > 0 {
         text.push('\n');
     }

@@ -6,26 +6,26 @@
 //! hardest stop: the tool does not run and no further model request leaves.
 
 use belay_core::event::Author;
-use belay_core::{Status, ToolKind};
+use belay_core::{CallStatus, ToolKind};
 use serde_json::Value;
 
-use super::transcript::author::{Marks, Said, said};
-use super::transcript::result::ending;
+use super::transcript::prompt_author::{LineFlags, UserText, classify_user_text};
+use super::transcript::tool_result::ending;
 use super::{ID, kind_of, sub_agent_key};
-use crate::hook::{CLAUDE, Ending, Family, Powers};
+use crate::hook::{CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible};
 
 /// The dialect.
-pub(crate) static HOOKS: Family = Family {
+pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: CLAUDE,
+    names: CLAUDE_EVENTS,
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id"],
     sub_agent: sub_agent_key,
     sub_agent_file,
     ending: how_it_ended,
-    author,
-    powers: Powers { ends_turn: true, interrupts: true, tells_person: false },
-    transcript: &super::transcript::Transcript,
+    author: prompt_author,
+    powers: Capabilities { ends_turn: true, interrupts: true, tells_person: false },
+    transcript: &super::transcript::ClaudeCodeFormat,
 };
 
 /// Hooks of a sub-agent name the file of the session it belongs to; its own lies beside that.
@@ -35,21 +35,21 @@ fn sub_agent_file(file: &str, agent: &str) -> Option<String> {
     Some(format!("{folder}/subagents/agent-{agent}.jsonl"))
 }
 
-fn how_it_ended(kind: ToolKind, response: &Value, text: &str, failed: bool) -> Ending {
+fn how_it_ended(kind: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {
     let says = |field: &str| response.get(field).is_some_and(|value| *value != Value::Null && *value != false);
     if says("backgroundTaskId") {
-        return Ending { status: Status::Running, exit_code: None };
+        return CallEnding { status: CallStatus::Running, exit_code: None };
     }
     if says("interrupted") {
-        return Ending { status: Status::TimedOut, exit_code: None };
+        return CallEnding { status: CallStatus::TimedOut, exit_code: None };
     }
     ending(Some(kind), text, failed, false)
 }
 
 /// Who wrote a prompt.
-pub(crate) fn author(prompt: &str) -> Option<Author> {
-    match said(prompt, Marks::default()) {
-        Said::By(author) => Some(author),
-        Said::Summary | Said::Interrupted | Said::Noise => Some(Author::System),
+pub(crate) fn prompt_author(prompt: &str) -> Option<Author> {
+    match classify_user_text(prompt, LineFlags::default()) {
+        UserText::By(author) => Some(author),
+        UserText::Summary | UserText::Interrupted | UserText::Noise => Some(Author::System),
     }
 }

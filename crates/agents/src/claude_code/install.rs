@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::ID;
-use crate::install::json::Document;
+use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
-    Change, Entry, InstallError, PLUGIN, Recipe, Setting, add_entries, command, has_plugin, quoted, remove_entries,
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, has_plugin,
+    hook_command, quote, remove_entries,
 };
 
 /// The recipe.
 #[derive(Debug)]
-pub(crate) struct Install;
+pub(crate) struct ClaudeCodeInstaller;
 
 /// Seconds before Claude Code goes on without an answer.
-const TIMEOUT: u32 = 10;
+const HOOK_TIMEOUT_SECS: u32 = 10;
 
-pub(crate) const EVENTS: &[&str] = &[
+pub(crate) const HOOK_EVENTS: &[&str] = &[
     "SessionStart",
     "SessionEnd",
     "UserPromptSubmit",
@@ -34,35 +35,35 @@ pub(crate) const EVENTS: &[&str] = &[
     "PreCompact",
 ];
 
-fn settings(setting: &Setting<'_>) -> PathBuf {
+fn settings(setting: &InstallContext<'_>) -> PathBuf {
     let user = setting.dirs.var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.dirs.home.join(".claude"), PathBuf::from);
-    setting.below(user, ".claude", "settings.json")
+    setting.settings_path(user, ".claude", "settings.json")
 }
 
-const STATUS_LINE: &[&str] = &["statusLine", "command"];
+const STATUS_LINE_PATH: &[&str] = &["statusLine", "command"];
 
 fn is_our_line(command: &str) -> bool {
     let program = command.strip_suffix(" statusline").and_then(|program| program.rsplit('/').next());
     program.is_some_and(|program| program.trim_matches('\'').starts_with("belay"))
 }
 
-fn open(path: &Path, text: Option<&str>) -> Result<Document, InstallError> {
-    Document::new(text.unwrap_or_default()).map_err(|error| InstallError::edit(path, error))
+fn open(path: &Path, text: Option<&str>) -> Result<JsoncDocument, InstallError> {
+    JsoncDocument::new(text.unwrap_or_default()).map_err(|error| InstallError::edit(path, error))
 }
 
-impl Recipe for Install {
+impl HookInstaller for ClaudeCodeInstaller {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        let hook = json!({ "type": "command", "command": command(setting, ID, None, false), "timeout": TIMEOUT });
-        let entry = |event: &&'static str| Entry { event, value: json!({ "hooks": [hook] }) };
-        let entries: Vec<Entry> = EVENTS.iter().map(entry).collect();
+    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let hook = json!({ "type": "command", "command": hook_command(setting, ID, None, false), "timeout": HOOK_TIMEOUT_SECS });
+        let entry = |event: &&'static str| HookEntry { event, value: json!({ "hooks": [hook] }) };
+        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
         add_entries(setting, settings(setting), ID, &[], &entries)
     }
 
-    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let path = settings(setting);
         let mut changes = remove_entries(setting, path.clone(), ID)?;
         let text = match changes.first() {
@@ -70,32 +71,32 @@ impl Recipe for Install {
             None => setting.text(&path)?,
         };
         let mut document = open(&path, text.as_deref())?;
-        if document.get(STATUS_LINE).and_then(|line| Some(is_our_line(line.as_str()?))) == Some(true) {
+        if document.get(STATUS_LINE_PATH).and_then(|line| Some(is_our_line(line.as_str()?))) == Some(true) {
             document.remove_member("statusLine").map_err(|error| InstallError::edit(&path, error))?;
             changes = setting.change(path, Some(document.text().to_owned()))?.into_iter().collect();
         }
         Ok(changes)
     }
 
-    fn status_line(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn status_line(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let path = settings(setting);
         let text = setting.text(&path)?;
         let mut document = open(&path, text.as_deref())?;
-        let line = json!({ "type": "command", "command": format!("{} statusline", quoted(setting.belay)) });
-        document.set_missing("statusLine", &line).map_err(|error| InstallError::edit(&path, error))?;
+        let line = json!({ "type": "command", "command": format!("{} statusline", quote(setting.belay)) });
+        document.set_if_absent("statusLine", &line).map_err(|error| InstallError::edit(&path, error))?;
         Ok(setting.change(path, Some(document.text().to_owned()))?.into_iter().collect())
     }
 
-    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
+    fn blocking_setting(&self, setting: &InstallContext<'_>) -> Option<String> {
         let path = settings(setting);
         let document = open(&path, setting.text(&path).ok()?.as_deref()).ok()?;
         if document.get(&["disableAllHooks"]) == Some(true.into()) {
             return Some(format!("{} says disableAllHooks: no hook runs until that is gone", path.display()));
         }
-        has_plugin(&document).then(|| format!("its plugin is there too; keep one: claude plugin uninstall {PLUGIN}"))
+        has_plugin(&document).then(|| format!("its plugin is there too; keep one: claude plugin uninstall {PLUGIN_ID}"))
     }
 
-    fn silence(&self) -> &'static str {
+    fn silent_hint(&self) -> &'static str {
         "start a new session (running ones keep the hooks they began with), and accept the folder's trust dialog; \
          `/hooks` in Claude Code lists what it knows"
     }

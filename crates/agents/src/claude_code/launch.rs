@@ -9,15 +9,15 @@ use belay_core::SessionKey;
 use serde_json::{Value, json};
 
 use super::ID;
-use crate::launch::{Launch, Recipe, Setting, add_hooks, claude_hooks, read_json};
+use crate::launch::{LaunchCommand, LaunchContext, Launcher, add_hooks, claude_hooks, read_json};
 
 /// The recipe.
-pub(crate) struct Start;
+pub(crate) struct ClaudeCodeLauncher;
 
-const BASE_URL: &str = "ANTHROPIC_BASE_URL";
-const FLAG: &str = "--settings";
+const BASE_URL_VAR: &str = "ANTHROPIC_BASE_URL";
+const SETTINGS_FLAG: &str = "--settings";
 /// What a company has set; nothing wins over it.
-const MANAGED: &str = if cfg!(target_os = "macos") {
+const MANAGED_SETTINGS_FILE: &str = if cfg!(target_os = "macos") {
     "/Library/Application Support/ClaudeCode/managed-settings.json"
 } else {
     "/etc/claude-code/managed-settings.json"
@@ -40,13 +40,13 @@ const EVENTS: &[&str] = &[
     "SessionEnd",
 ];
 
-impl Recipe for Start {
+impl Launcher for ClaudeCodeLauncher {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let mut launch = Launch::default();
+    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+        let mut launch = LaunchCommand::default();
         let taken_up = setting.has_flag(&["--resume", "-r", "--continue", "-c", "--from-pr", "--fork-session"]);
         let session = match setting.named_session(&["--session-id", "--resume", "-r"]) {
             Some(id) => Some(id.to_owned()),
@@ -63,28 +63,28 @@ impl Recipe for Start {
         let layers = layers(setting, &settings);
         let elsewhere = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
         let variable = |name: &str| variable(setting, &layers, name);
-        let managed = read_json(Path::new(MANAGED)).unwrap_or_default();
+        let managed = read_json(Path::new(MANAGED_SETTINGS_FILE)).unwrap_or_default();
         let instead = if let Some(name) = elsewhere.iter().find(|name| variable(name).is_some()) {
             Some(format!("{name} is set"))
-        } else if managed.pointer(&format!("/env/{BASE_URL}")).is_some() {
-            Some(format!("{MANAGED} sets {BASE_URL}"))
+        } else if managed.pointer(&format!("/env/{BASE_URL_VAR}")).is_some() {
+            Some(format!("{MANAGED_SETTINGS_FILE} sets {BASE_URL_VAR}"))
         } else {
             // Whether the project is trusted, and so what it says, is for the agent to ask: before that no key may go there.
             let projects =
-                |(_, file): (String, Option<&Path>)| file.map(|file| format!("{} sets {BASE_URL}", file.display()));
-            variable(BASE_URL).and_then(projects)
+                |(_, file): (String, Option<&Path>)| file.map(|file| format!("{} sets {BASE_URL_VAR}", file.display()));
+            variable(BASE_URL_VAR).and_then(projects)
         };
         if let Some(why) = instead {
             launch.notes.push(format!("{why}: requests do not pass the proxy, hooks do the watching"));
-        } else if let Some(base) = setting.base("anthropic") {
-            if let Some(own) = variable(BASE_URL).and_then(|(own, _)| setting.beyond(own)) {
-                launch.upstream("anthropic", &own);
+        } else if let Some(base) = setting.proxy_url("anthropic") {
+            if let Some(own) = variable(BASE_URL_VAR).and_then(|(own, _)| setting.resolve_nested(own)) {
+                launch.add_upstream("anthropic", &own);
             }
             // A settings file may set the variable as well; the command line's settings win over it.
-            settings["env"][BASE_URL] = base.clone().into();
-            launch.set(BASE_URL, base);
+            settings["env"][BASE_URL_VAR] = base.clone().into();
+            launch.set_env(BASE_URL_VAR, base);
         }
-        if let Some(command) = setting.hook(ID) {
+        if let Some(command) = setting.hook_command(ID) {
             add_hooks(&mut settings, &claude_hooks(EVENTS, &command, 10));
         }
         if settings.as_object().is_some_and(|settings| !settings.is_empty()) {
@@ -97,12 +97,12 @@ impl Recipe for Start {
 }
 
 /// The settings the user typed, taken out of the arguments: of several, Claude Code reads only the last.
-fn typed_settings(setting: &Setting<'_>, args: &mut Vec<OsString>) -> Value {
+fn typed_settings(setting: &LaunchContext<'_>, args: &mut Vec<OsString>) -> Value {
     let mut typed: Vec<(Range<usize>, String)> = Vec::new();
     for (at, arg) in args.iter().enumerate().take_while(|(_, arg)| *arg != "--") {
         let value = |at: usize| args.get(at).and_then(|arg| arg.to_str()).map(str::to_owned);
-        let in_one = || Some((at..at + 1, arg.to_str()?.strip_prefix(FLAG)?.strip_prefix('=')?.to_owned()));
-        typed.extend(if arg == FLAG { value(at + 1).map(|value| (at..at + 2, value)) } else { in_one() });
+        let in_one = || Some((at..at + 1, arg.to_str()?.strip_prefix(SETTINGS_FLAG)?.strip_prefix('=')?.to_owned()));
+        typed.extend(if arg == SETTINGS_FLAG { value(at + 1).map(|value| (at..at + 2, value)) } else { in_one() });
     }
     let found = typed.last().and_then(|(_, last)| match last.trim_start().starts_with('{') {
         true => serde_json::from_str(last).ok(),
@@ -117,11 +117,12 @@ fn typed_settings(setting: &Setting<'_>, args: &mut Vec<OsString>) -> Value {
 }
 
 /// Settings, and the project's file they stand in if they are not the user's.
-type Layer = (Value, Option<PathBuf>);
+type SettingsLayer = (Value, Option<PathBuf>);
 
 /// What is set, most important first, as far as it is to be read.
-fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Layer> {
-    let home: PathBuf = setting.var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.user.home.join(".claude"), Into::into);
+fn layers(setting: &LaunchContext<'_>, typed: &Value) -> Vec<SettingsLayer> {
+    let home: PathBuf =
+        setting.env_var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.user.home.join(".claude"), Into::into);
     let here = setting.folder.join(".claude");
     let files = [
         ("local", setting.project().join(".claude/settings.local.json")),
@@ -139,10 +140,14 @@ fn layers(setting: &Setting<'_>, typed: &Value) -> Vec<Layer> {
 }
 
 /// A variable as Claude Code will see it (what settings say wins over the environment), and the project's file that sets it.
-fn variable<'l>(setting: &Setting<'_>, layers: &'l [Layer], name: &str) -> Option<(String, Option<&'l Path>)> {
+fn variable<'l>(
+    setting: &LaunchContext<'_>,
+    layers: &'l [SettingsLayer],
+    name: &str,
+) -> Option<(String, Option<&'l Path>)> {
     let set = layers.iter().find_map(|(layer, file)| Some((layer.get("env")?.get(name)?.as_str()?, file.as_deref())));
     match set {
         Some((set, file)) => (!set.is_empty()).then(|| (set.to_owned(), file)),
-        None => setting.var(name).map(|set| (set, None)),
+        None => setting.env_var(name).map(|set| (set, None)),
     }
 }

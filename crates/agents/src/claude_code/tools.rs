@@ -2,9 +2,9 @@
 
 use belay_core::ToolKind;
 
-use crate::tools::Tools;
+use crate::tool_table::ToolTable;
 
-const TOOLS: Tools = Tools::new(&[
+const TOOLS: ToolTable = ToolTable::new(&[
     ("Agent", ToolKind::SubAgent),
     ("AgentOutputTool", ToolKind::Poll),
     ("AskUserQuestion", ToolKind::Ask),
@@ -45,5 +45,5 @@ const TOOLS: Tools = Tools::new(&[
 
 /// What a tool does; `None` for tools that are not Claude Code's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    TOOLS.or_mcp(name)
+    TOOLS.kind_of_or_mcp(name)
 }

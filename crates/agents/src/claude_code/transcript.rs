@@ -5,13 +5,13 @@
 //! files of their own (`agent-<id>.jsonl`, beside the session or under `<session>/subagents/`), in
 //! very old versions inline. `progress` lines repeat what sub-agents say and are passed.
 
-pub(crate) mod author;
-mod details;
 mod edit;
-mod pending;
+mod pending_message;
+pub(crate) mod prompt_author;
 mod record;
-pub(crate) mod result;
-mod system;
+mod system_record;
+mod tool_details;
+pub(crate) mod tool_result;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -22,20 +22,22 @@ use belay_core::{Excerpt, SessionKey, ToolKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use self::author::{Marks, Said};
-use self::details::Details;
-use self::edit::Edited;
-use self::pending::{Because, Call, Pending};
+use self::edit::EditDetails;
+use self::pending_message::{Call, CompletionReason, PendingMessage};
+use self::prompt_author::{LineFlags, UserText};
 use self::record::{Block, Content, Record};
+use self::tool_details::Details;
 use super::{ID, sub_agent_key};
-use crate::json::{Text, well_formed};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, marks, read_lines};
+use crate::lenient_json::{LenientString, is_valid_json};
+use crate::transcript::{
+    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, fork_ids, read_lines,
+};
 
 /// The format.
 #[derive(Debug)]
-pub struct Transcript;
+pub struct ClaudeCodeFormat;
 
-impl Format for Transcript {
+impl TranscriptFormat for ClaudeCodeFormat {
     fn agent(&self) -> &'static str {
         ID
     }
@@ -46,22 +48,22 @@ impl Format for Transcript {
         }
         // The first lines may be of any type, but they name session or uuid as only Claude Code does.
         let lines = head.split(|byte| *byte == b'\n').take(16);
-        lines.filter_map(|line| serde_json::from_slice::<Signature<'_>>(line).ok()).any(|line| line.is_ours())
+        lines.filter_map(|line| serde_json::from_slice::<LineSignature<'_>>(line).ok()).any(|line| line.is_ours())
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
-        Some(Box::new(Reader::new(path)))
+    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+        Some(Box::new(ClaudeCodeParser::new(path)))
     }
 
-    fn marks(&self, path: &Path, head: &[u8]) -> Vec<u64> {
-        let mut marks = marks::of_fields(head, &["uuid", "tool_use_id"]);
-        marks.extend(marks::of_name(ID, path));
+    fn fork_ids(&self, path: &Path, head: &[u8]) -> Vec<u64> {
+        let mut marks = fork_ids::of_fields(head, &["uuid", "tool_use_id"]);
+        marks.extend(fork_ids::of_name(ID, path));
         marks
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let mut reader = Reader::new(path);
-        let mut teller = Teller::new(reader.main.clone(), sink);
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let mut reader = ClaudeCodeParser::new(path);
+        let mut teller = TranscriptEventBuilder::new(reader.main.clone(), sink);
         read_lines(path, &mut reader, &mut teller)
     }
 }
@@ -69,39 +71,39 @@ impl Format for Transcript {
 /// What tells a line of Claude Code from those of its imitators (Qwen Code has `parts`).
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Signature<'a> {
+struct LineSignature<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: LenientString<'a>,
     #[serde(borrow)]
-    session_id: Text<'a>,
+    session_id: LenientString<'a>,
     #[serde(borrow)]
-    leaf_uuid: Text<'a>,
+    leaf_uuid: LenientString<'a>,
     #[serde(borrow)]
     is_sidechain: Option<&'a RawValue>,
     #[serde(borrow)]
     is_snapshot_update: Option<&'a RawValue>,
 }
 
-impl Signature<'_> {
+impl LineSignature<'_> {
     fn is_ours(&self) -> bool {
         match &*self.kind {
             "user" | "assistant" | "system" | "attachment" | "progress" => self.is_sidechain.is_some(),
-            "summary" => self.leaf_uuid.some().is_some(),
+            "summary" => self.leaf_uuid.non_empty().is_some(),
             "file-history-snapshot" => self.is_snapshot_update.is_some(),
-            "queue-operation" => self.session_id.some().is_some(),
+            "queue-operation" => self.session_id.non_empty().is_some(),
             _ => false,
         }
     }
 }
 
 /// How many sub-agents are kept in mind.
-const CHAINS: usize = 64;
+const MAX_SUB_AGENTS: usize = 64;
 
 /// What the buffer for cut lines keeps.
-const BUFFER: usize = 256 * 1024;
+const SPLICE_BUFFER_BYTES: usize = 256 * 1024;
 
 /// State of one file.
-struct Reader {
+struct ClaudeCodeParser {
     /// The file's own session: the conversation, or the sub-agent.
     main: SessionKey,
     /// Whose sub-agent it is.
@@ -113,7 +115,7 @@ struct Reader {
     transcript: String,
     started: bool,
     compacted: bool,
-    pending: Pending,
+    pending: PendingMessage,
     /// Sub-agents that run in the background.
     launched: VecDeque<SubAgent>,
     /// Inline sub-agents: latest line of each, and its session.
@@ -122,7 +124,7 @@ struct Reader {
     buffer: String,
 }
 
-impl Reader {
+impl ClaudeCodeParser {
     fn new(path: &Path) -> Self {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut reader = Self {
@@ -133,7 +135,7 @@ impl Reader {
             transcript: path.to_string_lossy().into_owned(),
             started: false,
             compacted: false,
-            pending: Pending::default(),
+            pending: PendingMessage::default(),
             launched: VecDeque::new(),
             chains: VecDeque::new(),
             buffer: String::new(),
@@ -157,9 +159,9 @@ impl Reader {
     }
 
     /// Points the teller at the session a line belongs to and begins it if need be.
-    fn place(&mut self, record: &Record<'_>, teller: &mut Teller<'_>) {
+    fn place(&mut self, record: &Record<'_>, teller: &mut TranscriptEventBuilder<'_>) {
         if self.unnamed
-            && let Some(session) = record.session_id.some()
+            && let Some(session) = record.session_id.non_empty()
         {
             if self.agent.is_some() {
                 self.belongs_to(session);
@@ -168,11 +170,11 @@ impl Reader {
                 self.unnamed = false;
             }
         }
-        if let Some(uuid) = record.uuid.some() {
-            teller.record(format_args!("{uuid}"));
+        if let Some(uuid) = record.uuid.non_empty() {
+            teller.start_record(format_args!("{uuid}"));
         }
         teller.at = record.timestamp.or(teller.at);
-        if let Some(cwd) = record.cwd.some()
+        if let Some(cwd) = record.cwd.non_empty()
             && teller.cwd.as_deref() != Some(cwd)
         {
             teller.cwd = Some(cwd.to_owned());
@@ -185,7 +187,7 @@ impl Reader {
         teller.parent = parent;
         if !self.started {
             self.started = true;
-            teller.tell(Body::SessionStarted(SessionStarted {
+            teller.push(Body::SessionStarted(SessionStarted {
                 how: if record.forked_from.is_some() { StartKind::Forked } else { StartKind::New },
                 agent_version: record.version.owned(),
                 project: record.cwd.owned(),
@@ -202,25 +204,25 @@ impl Reader {
             return None;
         }
         let known = self.chains.iter().position(|(latest, _)| *latest == *record.parent_uuid);
-        let session = match (known, record.agent_id.some()) {
+        let session = match (known, record.agent_id.non_empty()) {
             (_, Some(agent)) => sub_agent_key(&self.main.id, agent),
             (Some(at), None) => self.chains.remove(at).map(|(_, session)| session)?,
             (None, None) => sub_agent_key(&self.main.id, &record.uuid),
         };
-        if self.chains.len() == CHAINS {
+        if self.chains.len() == MAX_SUB_AGENTS {
             self.chains.pop_front();
         }
         self.chains.push_back((record.uuid.to_string(), session.clone()));
         Some(session)
     }
 
-    fn user(&mut self, record: Record<'_>, details: Details<'_>, teller: &mut Teller<'_>) {
-        let origin = record.origin.and_then(|raw| serde_json::from_str::<Origin<'_>>(raw.get()).ok());
-        let marks = Marks {
+    fn user(&mut self, record: Record<'_>, details: Details<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+        let origin = record.origin.and_then(|raw| serde_json::from_str::<SubAgentOrigin<'_>>(raw.get()).ok());
+        let marks = LineFlags {
             sub_agent: teller.parent.is_some(),
             meta: record.is_meta.0,
             compact_summary: record.is_compact_summary.0,
-            origin: origin.as_ref().and_then(|origin| origin.kind.some()),
+            origin: origin.as_ref().and_then(|origin| origin.kind.non_empty()),
         };
         match record.message.content {
             Content::None => {}
@@ -229,10 +231,10 @@ impl Reader {
                 for block in blocks {
                     match &*block.kind {
                         "tool_result" => {
-                            self.pending.complete(Because::GoesOn, teller);
+                            self.pending.complete(CompletionReason::GoesOn, teller);
                             // Nothing that went well was denied.
-                            let denied =
-                                block.is_error.0 && (record.tool_denial_kind.some().is_some() || details.deny());
+                            let denied = block.is_error.0
+                                && (record.tool_denial_kind.non_empty().is_some() || details.mark_denied());
                             self.answer(block, details, denied, teller);
                         }
                         "text" => self.prompt(&block.text, marks, teller),
@@ -243,38 +245,46 @@ impl Reader {
         }
     }
 
-    fn prompt(&mut self, text: &str, marks: Marks<'_>, teller: &mut Teller<'_>) {
-        self.pending.complete(Because::TurnOver, teller);
-        match author::said(text, marks) {
-            Said::By(by) => {
-                teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(text) }));
+    fn prompt(&mut self, text: &str, marks: LineFlags<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+        self.pending.complete(CompletionReason::TurnOver, teller);
+        match prompt_author::classify_user_text(text, marks) {
+            UserText::By(by) => {
+                teller.push(Body::Prompt(Prompt { by, text: Excerpt::new(text) }));
                 if by == Author::System {
                     self.notified(text, teller);
                 }
             }
-            Said::Interrupted => teller.tell(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") })),
+            UserText::Interrupted => {
+                teller.push(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") }))
+            }
             // Newer versions mark the boundary themselves, just before.
-            Said::Summary if !self.compacted => teller.tell(system::compacted(None)),
-            Said::Summary | Said::Noise => {}
+            UserText::Summary if !self.compacted => teller.push(system_record::compacted(None)),
+            UserText::Summary | UserText::Noise => {}
         }
         self.compacted = false;
     }
 
-    fn answer(&mut self, block: Block<'_>, details: Details<'_>, denied: bool, teller: &mut Teller<'_>) {
+    fn answer(
+        &mut self,
+        block: Block<'_>,
+        details: Details<'_>,
+        denied: bool,
+        teller: &mut TranscriptEventBuilder<'_>,
+    ) {
         let call = self.pending.answered(&block.tool_use_id);
         let kind = call.as_ref().map(|call| call.kind);
         let text = block.content.into_text();
-        let ending = result::ending(kind, &text, block.is_error.0, denied);
+        let ending = tool_result::ending(kind, &text, block.is_error.0, denied);
         let id = block.tool_use_id.owned();
-        let ok = ending.status == belay_core::Status::Ok;
-        teller.tell(Body::ToolReturned(match kind {
-            Some(ToolKind::Read | ToolKind::Search) if ok => ToolReturned::looked(id.clone(), &text),
+        let ok = ending.status == belay_core::CallStatus::Ok;
+        teller.push(Body::ToolReturned(match kind {
+            Some(ToolKind::Read | ToolKind::Search) if ok => ToolReturned::from_read(id.clone(), &text),
             _ => ToolReturned::new(id.clone(), Some(ending.status), ending.exit_code, &text),
         }));
         match kind {
             Some(ToolKind::Edit | ToolKind::Write) if ok => {
-                if let Some(change) = details.read::<Edited<'_>>().and_then(|edited| edit::change(id, &edited)) {
-                    teller.tell(Body::FileChanged(change));
+                if let Some(change) = details.read::<EditDetails<'_>>().and_then(|edited| edit::change(id, &edited)) {
+                    teller.push(Body::FileChanged(change));
                 }
             }
             Some(ToolKind::SubAgent) => {
@@ -286,59 +296,69 @@ impl Reader {
         }
     }
 
-    fn sub_agent(&mut self, call: Option<Call>, launched: &Launched<'_>, teller: &mut Teller<'_>) {
-        let Some(agent) = launched.agent_id.some() else { return };
+    fn sub_agent(
+        &mut self,
+        call: Option<Call>,
+        launched: &LaunchedSubAgent<'_>,
+        teller: &mut TranscriptEventBuilder<'_>,
+    ) {
+        let Some(agent) = launched.agent_id.non_empty() else { return };
         let sub = SubAgent { child: sub_agent_key(&self.main.id, agent), role: call.and_then(|call| call.role) };
-        teller.tell(Body::SubAgentStarted(sub.clone()));
+        teller.push(Body::SubAgentStarted(sub.clone()));
         if &*launched.status == "completed" {
-            teller.tell(Body::SubAgentEnded(sub));
+            teller.push(Body::SubAgentEnded(sub));
             return;
         }
-        if self.launched.len() == CHAINS {
+        if self.launched.len() == MAX_SUB_AGENTS {
             self.launched.pop_front();
         }
         self.launched.push_back(sub);
     }
 
     /// A background sub-agent's end comes as a notification in the user's name.
-    fn notified(&mut self, text: &str, teller: &mut Teller<'_>) {
+    fn notified(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) {
         let task = text.split_once("<task-id>").and_then(|(_, rest)| rest.split_once("</task-id>"));
         let Some((task, _)) = task else { return };
         let child = sub_agent_key(&self.main.id, task);
         if let Some(at) = self.launched.iter().position(|sub| sub.child == child)
             && let Some(sub) = self.launched.remove(at)
         {
-            teller.tell(Body::SubAgentEnded(sub));
+            teller.push(Body::SubAgentEnded(sub));
         }
     }
 }
 
-impl Dialect for Reader {
-    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        if system::is_of_no_interest(line) {
+impl LineParser for ClaudeCodeParser {
+    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+        if system_record::is_ignored(line) {
             return Ok(());
         }
         let mut buffer = std::mem::take(&mut self.buffer);
-        let result = match details::cut(line, &mut buffer) {
+        let result = match tool_details::splice_out(line, &mut buffer) {
             Some((head, rest)) => self.record(head, Details::Unread(rest), teller),
             None => self.record(line, Details::None, teller),
         };
-        buffer.shrink_to(BUFFER);
+        buffer.shrink_to(SPLICE_BUFFER_BYTES);
         self.buffer = buffer;
         result
     }
 
-    fn end(&mut self, teller: &mut Teller<'_>) {
-        self.pending.complete(Because::TurnOver, teller);
+    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
+        self.pending.complete(CompletionReason::TurnOver, teller);
     }
 }
 
-impl Reader {
-    fn record(&mut self, line: &str, details: Details<'_>, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl ClaudeCodeParser {
+    fn record(
+        &mut self,
+        line: &str,
+        details: Details<'_>,
+        teller: &mut TranscriptEventBuilder<'_>,
+    ) -> Result<(), LineError> {
         let record: Record<'_> = match serde_json::from_str(line) {
             Ok(record) => record,
-            Err(_) if well_formed(line) => return Err(Flaw::Unknown),
-            Err(_) => return Err(Flaw::Broken),
+            Err(_) if is_valid_json(line) => return Err(LineError::Unknown),
+            Err(_) => return Err(LineError::Malformed),
         };
         let details = record.tool_use_result.map_or(details, Details::Read);
         match &*record.kind {
@@ -349,32 +369,32 @@ impl Reader {
             "assistant" => {
                 self.place(&record, teller);
                 if record.is_api_error_message.0 || &*record.message.model == "<synthetic>" {
-                    self.pending.complete(Because::GoesOn, teller);
-                    system::synthetic(record, teller);
+                    self.pending.complete(CompletionReason::GoesOn, teller);
+                    system_record::synthetic(record, teller);
                 } else {
                     self.pending.take(record, teller);
                 }
             }
             "system" => {
                 self.place(&record, teller);
-                if system::ends_turn(&record) {
-                    self.pending.complete(Because::TurnOver, teller);
+                if system_record::ends_turn(&record) {
+                    self.pending.complete(CompletionReason::TurnOver, teller);
                 }
-                self.compacted |= system::tell(&record, teller);
+                self.compacted |= system_record::push_events(&record, teller);
             }
             "attachment" => {
-                let queued = record.attachment.and_then(|raw| serde_json::from_str::<Queued<'_>>(raw.get()).ok());
+                let queued = record.attachment.and_then(|raw| serde_json::from_str::<QueuedPrompt<'_>>(raw.get()).ok());
                 if let Some(queued) = queued.filter(|queued| &*queued.kind == "queued_command") {
                     self.place(&record, teller);
                     let typed = matches!(&*queued.command_mode, "" | "prompt" | "bash");
-                    let marks = Marks { meta: !typed, sub_agent: teller.parent.is_some(), ..Marks::default() };
+                    let marks = LineFlags { meta: !typed, sub_agent: teller.parent.is_some(), ..LineFlags::default() };
                     let text: Cow<'_, str> = queued.prompt.into_text();
                     self.prompt(&text, marks, teller);
                 }
             }
-            "" => return Err(Flaw::Unknown),
-            known if system::PASSED.contains(&known) => {}
-            _ => return Err(Flaw::Unknown),
+            "" => return Err(LineError::Unknown),
+            known if system_record::IGNORED_TYPES.contains(&known) => {}
+            _ => return Err(LineError::Unknown),
         }
         Ok(())
     }
@@ -382,29 +402,29 @@ impl Reader {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Origin<'a> {
+struct SubAgentOrigin<'a> {
     #[serde(borrow)]
-    kind: Text<'a>,
+    kind: LenientString<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Queued<'a> {
+struct QueuedPrompt<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
+    kind: LenientString<'a>,
     #[serde(borrow)]
     prompt: Content<'a>,
     #[serde(borrow)]
-    command_mode: Text<'a>,
+    command_mode: LenientString<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Launched<'a> {
+struct LaunchedSubAgent<'a> {
     #[serde(borrow)]
-    agent_id: Text<'a>,
+    agent_id: LenientString<'a>,
     #[serde(borrow)]
-    status: Text<'a>,
+    status: LenientString<'a>,
 }
 
 fn is_uuid(text: &str) -> bool {

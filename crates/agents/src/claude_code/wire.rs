@@ -4,20 +4,20 @@ use belay_core::event::Author;
 use belay_core::{SessionKey, ToolKind};
 use serde_json::Value;
 
-use super::transcript::author::{Marks, Said, said};
+use super::transcript::prompt_author::{LineFlags, UserText, classify_user_text};
 use super::{ID, kind_of, sub_agent_key};
-use crate::wire::{Dialect, Head, Sender, version_of};
+use crate::wire::{RequestHead, RequestIdentity, WireClient, version_of};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Wire;
+pub(crate) struct ClaudeCodeWire;
 
-impl Dialect for Wire {
+impl WireClient for ClaudeCodeWire {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+    fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity> {
         let session = head.header("x-claude-code-session-id").filter(|id| !id.is_empty());
         let version = version_of(head, "claude-cli");
         if session.is_none() && version.is_none() {
@@ -29,17 +29,17 @@ impl Dialect for Wire {
             Some((session, agent)) => (Some(sub_agent_key(session, agent)), main),
             None => (main, None),
         };
-        Some(Sender { agent: ID, session, parent, version, ..Sender::default() })
+        Some(RequestIdentity { agent: ID, session, parent, version, ..RequestIdentity::default() })
     }
 
     fn kind_of(&self, name: &str, _: &Value) -> Option<ToolKind> {
         kind_of(name)
     }
 
-    fn prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
-        match said(text, Marks::default()) {
-            Said::By(author) => Some((author, text)),
-            Said::Summary | Said::Interrupted | Said::Noise => None,
+    fn user_prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
+        match classify_user_text(text, LineFlags::default()) {
+            UserText::By(author) => Some((author, text)),
+            UserText::Summary | UserText::Interrupted | UserText::Noise => None,
         }
     }
 }

@@ -6,48 +6,51 @@
 
 use std::borrow::Cow;
 
-use belay_core::{SessionKey, Status, ToolKind};
+use belay_core::{CallStatus, SessionKey, ToolKind};
 use serde_json::Value;
 
 use super::output::unwrap;
 use super::{ID, kind_of};
-use crate::hook::{CLAUDE, Dialect, Ending, Family, Heard, Moment, Powers, Program, Reply, Told};
-use crate::transcript::Format;
+use crate::hook::{
+    AgentProcess, CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol,
+    HookReply, ParsedHook,
+};
+use crate::transcript::TranscriptFormat;
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Hooks;
+pub(crate) struct CodexHooks;
 
-const FAMILY: Family = Family {
+const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: CLAUDE,
+    names: CLAUDE_EVENTS,
     kind_of: |name, input| if name == "Bash" { Some(ToolKind::Shell) } else { kind_of(name, input) },
     call_id: &["tool_use_id"],
     // A sub-agent is a thread of its own; the id names it.
     sub_agent: |_, thread| SessionKey::new(ID, thread),
     sub_agent_file: |file, _| Some(file.to_owned()),
     ending: how_it_ended,
-    author: crate::claude_code::hook::author,
-    powers: Powers { ends_turn: false, interrupts: false, tells_person: true },
-    transcript: &super::transcript::Transcript,
+    author: crate::claude_code::hook::prompt_author,
+    powers: Capabilities { ends_turn: false, interrupts: false, tells_person: true },
+    transcript: &super::transcript::CodexFormat,
 };
 
-impl Dialect for Hooks {
+impl HookProtocol for CodexHooks {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
-        FAMILY.understand(told)
+    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
+        PROTOCOL.understand(told)
     }
 
-    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
-        FAMILY.compose(heard, reply)
+    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
+        PROTOCOL.compose(heard, reply)
     }
 
-    fn interrupt(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Program> {
-        let held = heard.moment == Moment::BeforeTool && reply.hold().is_some();
-        held.then_some(Program { name: "codex", headless: "exec" })
+    fn interrupt(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<AgentProcess> {
+        let held = heard.moment == HookPoint::BeforeTool && reply.hold_reason().is_some();
+        held.then_some(AgentProcess { name: "codex", headless: "exec" })
     }
 
     fn exit_code(&self, line: &str) -> Option<(String, i32)> {
@@ -60,14 +63,14 @@ impl Dialect for Hooks {
         Some((item.get("id")?.as_str()?.to_owned(), code))
     }
 
-    fn transcript(&self) -> Option<&'static dyn Format> {
-        FAMILY.transcript()
+    fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
+        PROTOCOL.transcript()
     }
 }
 
 /// The exit code is missing from plain output, and with it whether a command failed: unknown until
 /// the rollout tells.
-fn how_it_ended(_: ToolKind, _: &Value, text: &str, _: bool) -> Ending {
+fn how_it_ended(_: ToolKind, _: &Value, text: &str, _: bool) -> CallEnding {
     let output = unwrap(Cow::Borrowed(text));
-    Ending { status: output.status.unwrap_or(Status::Ok), exit_code: output.exit_code }
+    CallEnding { status: output.status.unwrap_or(CallStatus::Ok), exit_code: output.exit_code }
 }

@@ -12,20 +12,21 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::ID;
-use crate::install::json::Document;
+use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
-    Change, Entry, InstallError, PLUGIN, Recipe, Setting, add_entries, command, is_ours_entry, remove_entries,
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, hook_command,
+    is_ours_entry, remove_entries,
 };
 
-use trust::Trusted;
+use trust::TrustedHook;
 
 /// The recipe.
 #[derive(Debug)]
-pub(crate) struct Install;
+pub(crate) struct CodexInstaller;
 
 /// Event, its name in trust keys, and seconds before Codex goes on without an answer. It gives the
 /// last two no more than three.
-pub(super) const EVENTS: &[(&str, &str, u32)] = &[
+pub(super) const HOOK_EVENTS: &[(&str, &str, u32)] = &[
     ("SessionStart", "session_start", 10),
     ("UserPromptSubmit", "user_prompt_submit", 10),
     ("PreToolUse", "pre_tool_use", 10),
@@ -39,26 +40,26 @@ pub(super) const EVENTS: &[(&str, &str, u32)] = &[
     ("Interrupt", "interrupt", 3),
 ];
 
-fn home(setting: &Setting<'_>) -> PathBuf {
+fn home(setting: &InstallContext<'_>) -> PathBuf {
     setting.dirs.var("CODEX_HOME").map_or_else(|| setting.dirs.home.join(".codex"), PathBuf::from)
 }
 
-fn hooks(setting: &Setting<'_>) -> PathBuf {
-    setting.below(home(setting), ".codex", "hooks.json")
+fn hooks(setting: &InstallContext<'_>) -> PathBuf {
+    setting.settings_path(home(setting), ".codex", "hooks.json")
 }
 
-impl Recipe for Install {
+impl HookInstaller for CodexInstaller {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        let command = command(setting, ID, None, false);
+    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let command = hook_command(setting, ID, None, false);
         let entry = |(event, _, timeout): &(&'static str, &str, u32)| {
             let hook = json!({ "type": "command", "command": command, "timeout": timeout });
-            Entry { event, value: json!({ "hooks": [hook] }) }
+            HookEntry { event, value: json!({ "hooks": [hook] }) }
         };
-        let entries: Vec<Entry> = EVENTS.iter().map(entry).collect();
+        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
         let path = hooks(setting);
         let before = ours(setting, &path, None)?;
         let mut changes = add_entries(setting, path.clone(), ID, &[], &entries)?;
@@ -67,7 +68,7 @@ impl Recipe for Install {
         Ok(changes)
     }
 
-    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let path = hooks(setting);
         let before = ours(setting, &path, None)?;
         let mut changes = remove_entries(setting, path.clone(), ID)?;
@@ -81,33 +82,33 @@ impl Recipe for Install {
         Ok(changes)
     }
 
-    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
+    fn blocking_setting(&self, setting: &InstallContext<'_>) -> Option<String> {
         let text = setting.text(&home(setting).join("config.toml")).ok()??;
         let config: toml_edit::DocumentMut = text.parse().ok()?;
-        config.get("plugins")?.get(PLUGIN)?;
-        Some(format!("its plugin is there too; keep one: codex plugin remove {PLUGIN}"))
+        config.get("plugins")?.get(PLUGIN_ID)?;
+        Some(format!("its plugin is there too; keep one: codex plugin remove {PLUGIN_ID}"))
     }
 
-    fn silence(&self) -> &'static str {
+    fn silent_hint(&self) -> &'static str {
         "Codex skips hooks whose trust does not match: run `belay init --agent codex` again, and start a new session"
     }
 }
 
 /// Our hooks in the file, or in `text` if it is given: places, and the hashes Codex makes of them.
-fn ours(setting: &Setting<'_>, path: &Path, text: Option<&str>) -> Result<Vec<Trusted>, InstallError> {
+fn ours(setting: &InstallContext<'_>, path: &Path, text: Option<&str>) -> Result<Vec<TrustedHook>, InstallError> {
     let text = match text {
         Some(text) => text.to_owned(),
         None => setting.text(path)?.unwrap_or_default(),
     };
-    let document = Document::new(&text).map_err(|error| InstallError::edit(path, error))?;
+    let document = JsoncDocument::new(&text).map_err(|error| InstallError::edit(path, error))?;
     let mut found = Vec::new();
-    for (event, name, timeout) in EVENTS {
+    for (event, name, timeout) in HOOK_EVENTS {
         let groups = document.get(&["hooks", event]).unwrap_or_default();
         for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
             let hook = group.pointer("/hooks/0").filter(|_| is_ours_entry(group, ID));
             let Some(command) = hook.and_then(|hook| hook.get("command")?.as_str()) else { continue };
             let timeout = hook.and_then(|hook| hook.get("timeout")?.as_u64()).unwrap_or_else(|| u64::from(*timeout));
-            found.push(Trusted { place: format!("{name}:{at}:0"), hash: trust::hash(name, command, timeout) });
+            found.push(TrustedHook { place: format!("{name}:{at}:0"), hash: trust::hash(name, command, timeout) });
         }
     }
     Ok(found)

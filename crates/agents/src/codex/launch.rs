@@ -8,40 +8,40 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ID;
-use super::install::EVENTS;
+use super::install::HOOK_EVENTS;
 use super::install::trust::hash;
-use crate::launch::{Launch, Recipe, Setting};
+use crate::launch::{LaunchCommand, LaunchContext, Launcher};
 
 /// The recipe.
-pub(crate) struct Start;
+pub(crate) struct CodexLauncher;
 
 /// What of the user's configuration decides where requests go.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Config {
+struct CodexConfig {
     model_provider: Option<String>,
     openai_base_url: Option<String>,
-    model_providers: std::collections::BTreeMap<String, Provider>,
+    model_providers: std::collections::BTreeMap<String, CodexProvider>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Provider {
+struct CodexProvider {
     base_url: Option<String>,
 }
 
-impl Recipe for Start {
+impl Launcher for CodexLauncher {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let mut launch = Launch::default();
+    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+        let mut launch = LaunchCommand::default();
         let mut typed = setting.args.to_vec();
         if setting.proxy.is_some() {
             point(setting, &mut launch, &mut typed);
         }
-        if let Some(command) = setting.hook(ID) {
+        if let Some(command) = setting.hook_command(ID) {
             hooks(&command, &mut launch);
         }
         // Overrides may stand before the sub-command, and the user's own come later and win.
@@ -51,7 +51,7 @@ impl Recipe for Start {
 }
 
 /// Points Codex at the proxy. What the user typed about the place is taken out: the proxy knows it now.
-fn point(setting: &Setting<'_>, launch: &mut Launch, args: &mut Vec<OsString>) {
+fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand, args: &mut Vec<OsString>) {
     let config = config(setting);
     let overrides = overrides(setting);
     let typed = |name: &str| overrides.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -62,24 +62,24 @@ fn point(setting: &Setting<'_>, launch: &mut Launch, args: &mut Vec<OsString>) {
         launch.arg(format!("{name}={}", json!(base)));
     };
     if provider == "openai" {
-        let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| setting.var("OPENAI_BASE_URL"));
-        let own = own.and_then(|own| setting.beyond(own));
+        let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| setting.env_var("OPENAI_BASE_URL"));
+        let own = own.and_then(|own| setting.resolve_nested(own));
         // Without one of the user's own, whether a subscription or a key pays decides where requests go.
         let upstream = if own.is_some() { "openai" } else { "codex" };
-        if let Some(base) = setting.base(upstream) {
+        if let Some(base) = setting.proxy_url(upstream) {
             set("openai_base_url", base);
         }
         if let Some(own) = own {
-            launch.upstream("openai", &own);
+            launch.add_upstream("openai", &own);
         }
         return;
     }
     let name = format!("model_providers.{provider}.base_url");
     let own = typed(&name).or_else(|| config.model_providers.get(&provider)?.base_url.clone());
-    match (own, setting.base(&provider)) {
+    match (own, setting.proxy_url(&provider)) {
         (Some(own), Some(base)) => {
             set(&name, base);
-            launch.upstream(&provider, &own);
+            launch.add_upstream(&provider, &own);
         }
         _ => launch.notes.push(format!(
             "where the provider `{provider}` is cannot be told from Codex's configuration: requests do not pass the proxy"
@@ -88,9 +88,9 @@ fn point(setting: &Setting<'_>, launch: &mut Launch, args: &mut Vec<OsString>) {
 }
 
 /// The user's configuration, as far as it can be read: of a profile first, where one is chosen.
-fn config(setting: &Setting<'_>) -> Config {
-    let home: PathBuf = setting.var("CODEX_HOME").map_or_else(|| setting.user.home.join(".codex"), Into::into);
-    let read = |file: &str| -> Config {
+fn config(setting: &LaunchContext<'_>) -> CodexConfig {
+    let home: PathBuf = setting.env_var("CODEX_HOME").map_or_else(|| setting.user.home.join(".codex"), Into::into);
+    let read = |file: &str| -> CodexConfig {
         toml::from_str(&std::fs::read_to_string(home.join(file)).unwrap_or_default()).unwrap_or_default()
     };
     let mut config = read("config.toml");
@@ -120,7 +120,7 @@ fn without(args: &mut Vec<OsString>, name: &str) {
 }
 
 /// What the user overrides on the command line.
-fn overrides(setting: &Setting<'_>) -> Vec<(String, String)> {
+fn overrides(setting: &LaunchContext<'_>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut args = setting.args.iter().filter_map(|arg| arg.to_str());
     while let Some(arg) = args.next() {
@@ -135,9 +135,9 @@ fn overrides(setting: &Setting<'_>) -> Vec<(String, String)> {
     found
 }
 
-fn hooks(command: &str, launch: &mut Launch) {
+fn hooks(command: &str, launch: &mut LaunchCommand) {
     let mut trusted = Vec::new();
-    for (event, name, timeout) in EVENTS {
+    for (event, name, timeout) in HOOK_EVENTS {
         let quoted = json!(command);
         launch.arg("-c");
         launch.arg(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={quoted},timeout={timeout}}}]}}]"));

@@ -3,20 +3,20 @@
 
 use std::borrow::Cow;
 
-use belay_core::Status;
+use belay_core::CallStatus;
 use serde::Deserialize;
 
 /// An unwrapped output.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Output<'a> {
+pub(crate) struct UnwrappedOutput<'a> {
     pub(super) text: Cow<'a, str>,
-    pub(super) status: Option<Status>,
+    pub(super) status: Option<CallStatus>,
     pub(super) exit_code: Option<i32>,
     pub(super) duration_ms: Option<u64>,
 }
 
 /// Answers that are a person's or a policy's "no", or the person's Esc.
-const REFUSALS: &[&str] = &[
+const REFUSAL_TEXTS: &[&str] = &[
     "aborted by user",
     "Command blocked by ",
     "command rejected",
@@ -28,7 +28,7 @@ const REFUSALS: &[&str] = &[
 ];
 
 /// Answers that are failures of the tool itself.
-const FAILURES: &[&str] = &[
+const FAILURE_TEXTS: &[&str] = &[
     "apply_patch verification failed",
     "error: ",
     "exec_command failed",
@@ -41,12 +41,12 @@ const FAILURES: &[&str] = &[
 ];
 
 /// Unwraps an output in whichever of the wrappings it came.
-pub(super) fn unwrap(text: Cow<'_, str>) -> Output<'_> {
+pub(super) fn unwrap(text: Cow<'_, str>) -> UnwrappedOutput<'_> {
     if text.starts_with("{\"output\"")
-        && let Ok(wrapped) = serde_json::from_str::<Wrapped>(&text)
+        && let Ok(wrapped) = serde_json::from_str::<OutputEnvelope>(&text)
     {
         let seconds = wrapped.metadata.duration_seconds.filter(|seconds| *seconds >= 0.0);
-        return judged(Output {
+        return judged(UnwrappedOutput {
             text: Cow::Owned(wrapped.output),
             exit_code: wrapped.metadata.exit_code,
             duration_ms: seconds.map(|seconds| (seconds * 1e3) as u64),
@@ -61,17 +61,17 @@ pub(super) fn unwrap(text: Cow<'_, str>) -> Output<'_> {
             };
             judged(output)
         }
-        None => judged(Output { text, ..Output::default() }),
+        None => judged(UnwrappedOutput { text, ..UnwrappedOutput::default() }),
     }
 }
 
 /// Reads the lines before `Output:`; where the body begins.
-fn headers(text: &str) -> Option<(Output<'static>, usize)> {
-    const FIRST: &[&str] = &["Chunk ID: ", "Wall time: ", "Exit code: ", "Process "];
-    if !FIRST.iter().any(|first| text.starts_with(first)) {
+fn headers(text: &str) -> Option<(UnwrappedOutput<'static>, usize)> {
+    const HEADER_LINES: &[&str] = &["Chunk ID: ", "Wall time: ", "Exit code: ", "Process "];
+    if !HEADER_LINES.iter().any(|first| text.starts_with(first)) {
         return None;
     }
-    let mut output = Output::default();
+    let mut output = UnwrappedOutput::default();
     let mut at = 0;
     // The header is a handful of lines; an `Output:` far down is somebody else's.
     for line in text.split_inclusive('\n').take(8) {
@@ -83,7 +83,7 @@ fn headers(text: &str) -> Option<(Output<'static>, usize)> {
         if let Some(code) = line.strip_prefix("Exit code: ").or(line.strip_prefix("Process exited with code ")) {
             output.exit_code = code.trim().parse().ok();
         } else if line.starts_with("Process running with session ID") {
-            output.status = Some(Status::Running);
+            output.status = Some(CallStatus::Running);
         } else if let Some(wall) = line.strip_prefix("Wall time: ") {
             let seconds = wall.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
             output.duration_ms = seconds.filter(|seconds| *seconds >= 0.0).map(|seconds| (seconds * 1e3) as u64);
@@ -93,20 +93,20 @@ fn headers(text: &str) -> Option<(Output<'static>, usize)> {
     (output.exit_code.is_some() || output.status.is_some()).then_some((output, at))
 }
 
-fn judged(mut output: Output<'_>) -> Output<'_> {
+fn judged(mut output: UnwrappedOutput<'_>) -> UnwrappedOutput<'_> {
     if output.status.is_some() {
         return output;
     }
     let text = output.text.trim_start();
     let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| text.starts_with(beginning));
-    output.status = if begins(REFUSALS) || text.starts_with("exec_command failed") && text.contains("ejected") {
-        Some(Status::Refused)
+    output.status = if begins(REFUSAL_TEXTS) || text.starts_with("exec_command failed") && text.contains("ejected") {
+        Some(CallStatus::Refused)
     } else if text.starts_with("command timed out after") || output.exit_code == Some(124) {
-        Some(Status::TimedOut)
+        Some(CallStatus::TimedOut)
     } else if let Some(code) = output.exit_code {
-        Some(if code == 0 { Status::Ok } else { Status::Error })
-    } else if begins(FAILURES) {
-        Some(Status::Error)
+        Some(if code == 0 { CallStatus::Ok } else { CallStatus::Error })
+    } else if begins(FAILURE_TEXTS) {
+        Some(CallStatus::Error)
     } else {
         None
     };
@@ -114,7 +114,7 @@ fn judged(mut output: Output<'_>) -> Output<'_> {
 }
 
 #[derive(Deserialize)]
-struct Wrapped {
+struct OutputEnvelope {
     output: String,
     #[serde(default)]
     metadata: Metadata,
@@ -131,7 +131,7 @@ struct Metadata {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Output<'_> {
+    fn of(text: &str) -> UnwrappedOutput<'_> {
         unwrap(Cow::Borrowed(text))
     }
 
@@ -143,9 +143,9 @@ mod tests {
             "Chunk ID: adab13\nWall time: 0.5000 seconds\nProcess exited with code 1\nOriginal token count: 2\nOutput:\n1 failed\n",
         ];
         for text in wrapped {
-            let expected = Output {
+            let expected = UnwrappedOutput {
                 text: Cow::Borrowed("1 failed\n"),
-                status: Some(Status::Error),
+                status: Some(CallStatus::Error),
                 exit_code: Some(1),
                 duration_ms: Some(500),
             };
@@ -157,15 +157,21 @@ mod tests {
     fn a_process_that_runs_on_has_neither_failed_nor_ended() {
         let text = "Chunk ID: 1\nWall time: 10.0 seconds\nProcess running with session ID 4711\nOutput:\nbuilding\n";
         let running = of(text);
-        assert_eq!((running.status, running.exit_code, &*running.text), (Some(Status::Running), None, "building\n"));
+        assert_eq!(
+            (running.status, running.exit_code, &*running.text),
+            (Some(CallStatus::Running), None, "building\n")
+        );
     }
 
     #[test]
     fn refusals_and_failures_are_told_by_their_words() {
-        assert_eq!(of("exec_command failed for `rm`: Rejected(\"rejected by user\")").status, Some(Status::Refused));
-        assert_eq!(of("aborted by user after 3.1s").status, Some(Status::Refused));
-        assert_eq!(of("apply_patch verification failed: no such line").status, Some(Status::Error));
-        assert_eq!(of("command timed out after 10000 milliseconds\nx").status, Some(Status::TimedOut));
+        assert_eq!(
+            of("exec_command failed for `rm`: Rejected(\"rejected by user\")").status,
+            Some(CallStatus::Refused)
+        );
+        assert_eq!(of("aborted by user after 3.1s").status, Some(CallStatus::Refused));
+        assert_eq!(of("apply_patch verification failed: no such line").status, Some(CallStatus::Error));
+        assert_eq!(of("command timed out after 10000 milliseconds\nx").status, Some(CallStatus::TimedOut));
         assert_eq!(of("Plan updated").status, None);
     }
 

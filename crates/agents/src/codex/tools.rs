@@ -3,9 +3,9 @@
 use belay_core::ToolKind;
 use serde_json::{Map, Value};
 
-use crate::tools::Tools;
+use crate::tool_table::ToolTable;
 
-const TOOLS: Tools = Tools::new(&[
+const TOOLS: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("close_agent", ToolKind::SubAgent),
     ("exec", ToolKind::Shell),

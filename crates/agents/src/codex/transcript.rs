@@ -5,12 +5,12 @@
 //! errors from the events. One model response is a run of items that its usage record, an output or
 //! another speaker ends.
 
-mod answer;
-mod change;
-mod event;
-mod item;
-pub(super) mod prompt;
+mod event_msg;
+mod file_changes;
 mod record;
+mod response_buffer;
+mod response_item;
+pub(super) mod user_prompt;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -20,19 +20,20 @@ use belay_core::{Excerpt, SessionKey};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::answer::Gathered;
-use self::prompt::Said;
 use self::record::{Line, Meta, Tokens, Turn, UsageRecord};
+use self::response_buffer::ResponseBuffer;
+use self::user_prompt::UserText;
 use super::ID;
 use crate::transcript::{
-    Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, marks, parse, read_lines, stem,
+    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line,
+    fork_ids, parse, read_lines,
 };
 
 /// The format.
 #[derive(Debug)]
-pub struct Transcript;
+pub struct CodexFormat;
 
-impl Format for Transcript {
+impl TranscriptFormat for CodexFormat {
     fn agent(&self) -> &'static str {
         ID
     }
@@ -48,39 +49,39 @@ impl Format for Transcript {
         envelope || named && first.trim_start().starts_with('{')
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
-        Some(Box::new(Reader { transcript: path.to_string_lossy().into_owned(), ..Reader::default() }))
+    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+        Some(Box::new(CodexParser { transcript: path.to_string_lossy().into_owned(), ..CodexParser::default() }))
     }
 
-    fn marks(&self, path: &Path, head: &[u8]) -> Vec<u64> {
-        let mut marks = marks::of_fields(head, &["call_id"]);
-        marks.extend(marks::of_name(ID, path));
+    fn fork_ids(&self, path: &Path, head: &[u8]) -> Vec<u64> {
+        let mut marks = fork_ids::of_fields(head, &["call_id"]);
+        marks.extend(fork_ids::of_name(ID, path));
         marks
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let stem = stem(path);
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let stem = file_stem(path);
         // `rollout-<time>-<thread>`: the id is the last 36 characters.
         let id = stem.len().checked_sub(36).and_then(|at| stem.get(at..)).unwrap_or(&stem);
-        let mut teller = Teller::new(SessionKey::new(ID, id), sink);
-        let mut reader = Reader { transcript: path.to_string_lossy().into_owned(), ..Reader::default() };
+        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, id), sink);
+        let mut reader = CodexParser { transcript: path.to_string_lossy().into_owned(), ..CodexParser::default() };
         read_lines(path, &mut reader, &mut teller)
     }
 }
 
 #[derive(Default)]
-struct Reader {
+struct CodexParser {
     transcript: String,
     started: bool,
     /// A thread that only makes a title: what it costs counts, what it does is no work.
     auxiliary: bool,
     model: Option<String>,
-    gathered: Gathered,
+    gathered: ResponseBuffer,
     /// Usage comes in records of its own; the older counters repeat it.
     has_usage_records: bool,
     last_total: Option<Tokens>,
     usages: u32,
-    said: prompt::Heard,
+    said: user_prompt::LastPrompt,
     turn_over: bool,
     compacted: bool,
     /// Calls whose command went on in the background.
@@ -89,22 +90,22 @@ struct Reader {
     spawning: VecDeque<String>,
 }
 
-impl Reader {
-    fn meta(&mut self, raw: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
-        let meta: Meta<'_> = serde_json::from_str(raw).map_err(|_| Flaw::Unknown)?;
+impl CodexParser {
+    fn meta(&mut self, raw: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+        let meta: Meta<'_> = serde_json::from_str(raw).map_err(|_| LineError::Unknown)?;
         // A forked thread carries a copy of its origin, header included; only the first is its own.
         if self.started {
             return Ok(());
         }
         self.started = true;
-        if let Some(id) = meta.id.some() {
+        if let Some(id) = meta.id.non_empty() {
             teller.session = SessionKey::new(ID, id);
         }
         let parent = meta.parent_thread_id.owned().or_else(|| spawned_by(meta.source?));
         teller.parent = parent.map(|id| SessionKey::new(ID, id));
         teller.cwd = meta.cwd.owned();
         self.auxiliary = &*meta.thread_source == "thread_title";
-        let forked = meta.forked_from_id.some().is_some();
+        let forked = meta.forked_from_id.non_empty().is_some();
         self.tell(
             Body::SessionStarted(SessionStarted {
                 how: if forked { StartKind::Forked } else { StartKind::New },
@@ -119,29 +120,29 @@ impl Reader {
         Ok(())
     }
 
-    fn tell(&self, body: Body, teller: &mut Teller<'_>) {
+    fn tell(&self, body: Body, teller: &mut TranscriptEventBuilder<'_>) {
         if !self.auxiliary {
-            teller.tell(body);
+            teller.push(body);
         }
     }
 
     /// The model says or does something: what was heard before has been heard.
-    fn model_speaks(&mut self, teller: &mut Teller<'_>) {
+    fn model_speaks(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         self.said.forget();
         self.turn_over = false;
         self.compacted = false;
         self.gathered.begin(teller);
     }
 
-    fn finish_answer(&mut self, teller: &mut Teller<'_>) {
+    fn finish_answer(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         let auxiliary = self.auxiliary;
-        self.gathered.tell(self.model.as_deref(), None, auxiliary, teller);
+        self.gathered.flush(self.model.as_deref(), None, auxiliary, teller);
     }
 
     /// Somebody else speaks, or nobody any more.
-    fn end_turn(&mut self, teller: &mut Teller<'_>) {
+    fn end_turn(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         self.finish_answer(teller);
-        if let Some(text) = self.gathered.last_words()
+        if let Some(text) = self.gathered.last_text()
             && !self.turn_over
         {
             self.turn_over = true;
@@ -149,25 +150,25 @@ impl Reader {
         }
     }
 
-    fn heard(&mut self, said: Said, text: &str, teller: &mut Teller<'_>) {
+    fn heard(&mut self, said: UserText, text: &str, teller: &mut TranscriptEventBuilder<'_>) {
         match said {
-            Said::By(by) => {
-                if self.said.again(text) {
+            UserText::By(by) => {
+                if self.said.is_repeat(text) {
                     return;
                 }
                 self.end_turn(teller);
-                let by = if teller.parent.is_some() { prompt::in_sub_agent(by) } else { by };
+                let by = if teller.parent.is_some() { user_prompt::in_sub_agent(by) } else { by };
                 self.tell(Body::Prompt(Prompt { by, text: Excerpt::new(text) }), teller);
-                if let Some(child) = prompt::ended_sub_agent(text) {
+                if let Some(child) = user_prompt::ended_sub_agent(text) {
                     let sub = SubAgent { child: SessionKey::new(ID, child), role: None };
                     self.tell(Body::SubAgentEnded(sub), teller);
                 }
             }
-            Said::Noise => {}
+            UserText::Noise => {}
         }
     }
 
-    fn condensed(&mut self, teller: &mut Teller<'_>) {
+    fn condensed(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         self.finish_answer(teller);
         if !std::mem::replace(&mut self.compacted, true) {
             self.tell(Body::Compacted(Compacted { automatic: true, before: None }), teller);
@@ -175,15 +176,15 @@ impl Reader {
     }
 }
 
-impl Dialect for Reader {
-    fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl LineParser for CodexParser {
+    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(teller.at);
         let payload = line.payload.map_or(text, RawValue::get);
         match &*line.kind {
             "session_meta" => self.meta(payload, teller),
             "turn_context" => {
-                let turn: Turn<'_> = serde_json::from_str(payload).map_err(|_| Flaw::Unknown)?;
+                let turn: Turn<'_> = serde_json::from_str(payload).map_err(|_| LineError::Unknown)?;
                 if let Some(model) = turn.model.owned() {
                     self.model = Some(model);
                 }
@@ -195,10 +196,10 @@ impl Dialect for Reader {
             "response_item" => self.item(payload, teller),
             "event_msg" => self.event(payload, teller),
             "token_usage_record" => {
-                let record: UsageRecord<'_> = serde_json::from_str(payload).map_err(|_| Flaw::Unknown)?;
+                let record: UsageRecord<'_> = serde_json::from_str(payload).map_err(|_| LineError::Unknown)?;
                 self.has_usage_records = true;
                 if let Some(tokens) = record.usage.0 {
-                    self.usage(record.response_id.some(), tokens, teller);
+                    self.usage(record.response_id.non_empty(), tokens, teller);
                 }
                 Ok(())
             }
@@ -211,11 +212,11 @@ impl Dialect for Reader {
             "" if line.payload.is_none() && !self.started => self.meta(text, teller),
             "" if text.contains("\"record_type\"") => Ok(()),
             _ if line.payload.is_none() => self.item(text, teller),
-            _ => Err(Flaw::Unknown),
+            _ => Err(LineError::Unknown),
         }
     }
 
-    fn end(&mut self, teller: &mut Teller<'_>) {
+    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         self.end_turn(teller);
     }
 }

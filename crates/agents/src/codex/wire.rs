@@ -9,41 +9,41 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::transcript::prompt::{Said, said};
+use super::transcript::user_prompt::{UserText, classify_user_text};
 use super::{ID, kind_of};
-use crate::wire::{Dialect, Head, Refusal, Sender};
+use crate::wire::{FinalRefusal, RequestHead, RequestIdentity, WireClient};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Wire;
+pub(crate) struct CodexWire;
 
 /// `x-codex-turn-metadata`, as far as it matters.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Turn {
+struct TurnMetadata {
     thread_source: String,
     parent_thread_id: Option<String>,
     workspaces: BTreeMap<String, IgnoredAny>,
 }
 
-impl Dialect for Wire {
+impl WireClient for CodexWire {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+    fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity> {
         let user_agent = head.header("user-agent").unwrap_or_default();
         let turn = head.header("x-codex-turn-metadata");
         if turn.is_none() && !user_agent.starts_with("codex") {
             return None;
         }
-        let turn: Turn = turn.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let turn: TurnMetadata = turn.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
         let key = |id: &str| (!id.is_empty()).then(|| SessionKey::new(ID, id));
         let auxiliary = turn.thread_source == "thread_title";
         let thread = head.header("thread-id").or(head.header("session-id")).filter(|_| !auxiliary);
         let parent = head.header("x-codex-parent-thread-id").map(str::to_owned).or(turn.parent_thread_id);
         let version = user_agent.split_once('/').and_then(|(_, rest)| rest.split(' ').next());
-        Some(Sender {
+        Some(RequestIdentity {
             agent: ID,
             session: thread.and_then(key),
             parent: parent.as_deref().and_then(key),
@@ -57,15 +57,19 @@ impl Dialect for Wire {
         kind_of(name, input)
     }
 
-    fn prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
-        match said(text) {
-            Said::By(author) => Some((author, text)),
-            Said::Noise => None,
+    fn user_prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
+        match classify_user_text(text) {
+            UserText::By(author) => Some((author, text)),
+            UserText::Noise => None,
         }
     }
 
     /// Codex retries almost everything; a bad request it shows as it is, and stops.
-    fn refuse(&self, _: &str, message: &str) -> Refusal {
-        Refusal { status: 400, headers: vec![("content-type", "text/plain; charset=utf-8")], body: message.to_owned() }
+    fn refuse(&self, _: &str, message: &str) -> FinalRefusal {
+        FinalRefusal {
+            status: 400,
+            headers: vec![("content-type", "text/plain; charset=utf-8")],
+            body: message.to_owned(),
+        }
     }
 }

@@ -10,49 +10,52 @@
 
 use std::path::PathBuf;
 
-use belay_core::{SessionKey, Status, ToolKind};
+use belay_core::{CallStatus, SessionKey, ToolKind};
 use serde_json::{Value, json};
 
 use super::{ID, kind_of};
-use crate::claude_code::hook::author;
-use crate::hook::{Dialect, Ending, Family, Heard, Moment, Names, Powers, Program, Reply, Told};
-use crate::table::UserDirs;
-use crate::transcript::Format;
+use crate::claude_code::hook::prompt_author;
+use crate::hook::{
+    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, EventNames, HookInput, HookPoint, HookProtocol,
+    HookReply, ParsedHook,
+};
+use crate::registry::UserDirs;
+use crate::transcript::TranscriptFormat;
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Hooks;
+pub(crate) struct CopilotHooks;
 
-const FAMILY: Family = Family {
+const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: &Names(&[
-        ("sessionStart", "SessionStart", Moment::SessionStart),
-        ("sessionEnd", "SessionEnd", Moment::SessionEnd),
-        ("userPromptSubmitted", "UserPromptSubmit", Moment::Prompt),
-        ("preToolUse", "PreToolUse", Moment::BeforeTool),
-        ("permissionRequest", "PermissionGate", Moment::Permission),
-        ("postToolUse", "PostToolUse", Moment::AfterTool),
-        ("postToolUseFailure", "PostToolUseFailure", Moment::AfterTool),
-        ("errorOccurred", "ErrorOccurred", Moment::Aside),
-        ("agentStop", "Stop", Moment::TurnEnd),
-        ("subagentStart", "SubagentStart", Moment::Aside),
-        ("subagentStop", "SubagentStop", Moment::Aside),
-        ("preCompact", "PreCompact", Moment::Aside),
-        ("notification", "Notification", Moment::Aside),
-        ("SessionStart", "SessionStart", Moment::SessionStart),
-        ("SessionEnd", "SessionEnd", Moment::SessionEnd),
-        ("UserPromptSubmit", "UserPromptSubmit", Moment::Prompt),
-        ("PreToolUse", "PreToolUse", Moment::BeforeTool),
+    names: &EventNames(&[
+        ("sessionStart", "SessionStart", HookPoint::SessionStart),
+        ("sessionEnd", "SessionEnd", HookPoint::SessionEnd),
+        ("userPromptSubmitted", "UserPromptSubmit", HookPoint::Prompt),
+        ("preToolUse", "PreToolUse", HookPoint::BeforeTool),
+        ("permissionRequest", "PermissionGate", HookPoint::Permission),
+        ("postToolUse", "PostToolUse", HookPoint::AfterTool),
+        ("postToolUseFailure", "PostToolUseFailure", HookPoint::AfterTool),
+        ("errorOccurred", "ErrorOccurred", HookPoint::Informational),
+        ("agentStop", "Stop", HookPoint::TurnEnd),
+        ("subagentStart", "SubagentStart", HookPoint::Informational),
+        ("subagentStop", "SubagentStop", HookPoint::Informational),
+        ("preCompact", "PreCompact", HookPoint::Informational),
+        ("notification", "Notification", HookPoint::Informational),
+        ("SessionStart", "SessionStart", HookPoint::SessionStart),
+        ("SessionEnd", "SessionEnd", HookPoint::SessionEnd),
+        ("UserPromptSubmit", "UserPromptSubmit", HookPoint::Prompt),
+        ("PreToolUse", "PreToolUse", HookPoint::BeforeTool),
         // Asked for every command, whether or not a person will be.
-        ("PermissionRequest", "PermissionGate", Moment::Permission),
-        ("PostToolUse", "PostToolUse", Moment::AfterTool),
-        ("PostToolUseFailure", "PostToolUseFailure", Moment::AfterTool),
-        ("ErrorOccurred", "ErrorOccurred", Moment::Aside),
-        ("Stop", "Stop", Moment::TurnEnd),
-        ("SubagentStart", "SubagentStart", Moment::Aside),
-        ("SubagentStop", "SubagentStop", Moment::Aside),
-        ("PreCompact", "PreCompact", Moment::Aside),
-        ("Notification", "Notification", Moment::Aside),
+        ("PermissionRequest", "PermissionGate", HookPoint::Permission),
+        ("PostToolUse", "PostToolUse", HookPoint::AfterTool),
+        ("PostToolUseFailure", "PostToolUseFailure", HookPoint::AfterTool),
+        ("ErrorOccurred", "ErrorOccurred", HookPoint::Informational),
+        ("Stop", "Stop", HookPoint::TurnEnd),
+        ("SubagentStart", "SubagentStart", HookPoint::Informational),
+        ("SubagentStop", "SubagentStop", HookPoint::Informational),
+        ("PreCompact", "PreCompact", HookPoint::Informational),
+        ("Notification", "Notification", HookPoint::Informational),
     ]),
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id", "toolCallId"],
@@ -61,45 +64,45 @@ const FAMILY: Family = Family {
     // It has no file of its own.
     sub_agent_file: |_, _| None,
     ending: how_it_ended,
-    author,
-    powers: Powers { ends_turn: false, interrupts: true, tells_person: false },
-    transcript: &super::transcript::Transcript,
+    author: prompt_author,
+    powers: Capabilities { ends_turn: false, interrupts: true, tells_person: false },
+    transcript: &super::transcript::CopilotFormat,
 };
 
-impl Dialect for Hooks {
+impl HookProtocol for CopilotHooks {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
-        FAMILY.understand(told)
+    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
+        PROTOCOL.understand(told)
     }
 
-    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
         let deny = |reason: &str| json!({ "permissionDecision": "deny", "permissionDecisionReason": reason });
-        match (heard.moment, reply.hold()) {
-            (Moment::BeforeTool, Some(reason)) if heard.tool == Some(ToolKind::Shell) => Some(harmless(reason)),
-            (Moment::BeforeTool, Some(reason)) => Some(deny(reason)),
-            (Moment::BeforeTool, None) => reply.nudge().map(deny),
-            (Moment::Permission, Some(reason)) => {
+        match (heard.moment, reply.hold_reason()) {
+            (HookPoint::BeforeTool, Some(reason)) if heard.tool == Some(ToolKind::Shell) => Some(harmless(reason)),
+            (HookPoint::BeforeTool, Some(reason)) => Some(deny(reason)),
+            (HookPoint::BeforeTool, None) => reply.nudge_text().map(deny),
+            (HookPoint::Permission, Some(reason)) => {
                 Some(json!({ "behavior": "deny", "message": reason, "interrupt": true }))
             }
-            (Moment::Prompt, Some(reason)) => Some(json!({ "decision": "block", "reason": reason })),
-            (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => {
-                reply.remark().map(|text| json!({ "additionalContext": text }))
+            (HookPoint::Prompt, Some(reason)) => Some(json!({ "decision": "block", "reason": reason })),
+            (HookPoint::SessionStart | HookPoint::Prompt | HookPoint::AfterTool, _) => {
+                reply.context_text().map(|text| json!({ "additionalContext": text }))
             }
             _ => None,
         }
     }
 
     /// What needs no permission is refused and no more; an agent nobody watches is then interrupted.
-    fn interrupt(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Program> {
-        let refused_only = heard.moment == Moment::BeforeTool && heard.tool != Some(ToolKind::Shell);
-        (refused_only && reply.hold().is_some()).then_some(Program { name: "copilot", headless: "-p" })
+    fn interrupt(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<AgentProcess> {
+        let refused_only = heard.moment == HookPoint::BeforeTool && heard.tool != Some(ToolKind::Shell);
+        (refused_only && reply.hold_reason().is_some()).then_some(AgentProcess { name: "copilot", headless: "-p" })
     }
 
-    fn transcript(&self) -> Option<&'static dyn Format> {
-        FAMILY.transcript()
+    fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
+        PROTOCOL.transcript()
     }
 
     /// Only the end of a turn names it.
@@ -116,20 +119,20 @@ fn harmless(reason: &str) -> Value {
 }
 
 /// Exit codes stand at the end of the text; the result type says success all the same.
-fn how_it_ended(_: ToolKind, response: &Value, text: &str, failed: bool) -> Ending {
+fn how_it_ended(_: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {
     let exit_code = shell_line(text).and_then(|rest| {
         let code = rest.split_once("exit code ")?.1;
         code.trim_end_matches('>').trim().parse().ok()
     });
     let kind = response.get("resultType").and_then(Value::as_str).unwrap_or("success");
     let status = match (kind, exit_code) {
-        ("denied" | "rejected", _) => Status::Refused,
-        (_, Some(0)) => Status::Ok,
-        (_, Some(_)) => Status::Error,
-        _ if failed || kind == "failure" => Status::Error,
-        _ => Status::Ok,
+        ("denied" | "rejected", _) => CallStatus::Refused,
+        (_, Some(0)) => CallStatus::Ok,
+        (_, Some(_)) => CallStatus::Error,
+        _ if failed || kind == "failure" => CallStatus::Error,
+        _ => CallStatus::Ok,
     };
-    Ending { status, exit_code }
+    CallEnding { status, exit_code }
 }
 
 /// What follows the last `<shellId: N` of a text.

@@ -7,20 +7,20 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::ID;
-use crate::install::json::Document;
+use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
-    Change, Entry, InstallError, PLUGIN, Recipe, Scope, Setting, Trial, add_entries, command, has_plugin,
-    remove_entries,
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, Scope, SelfTestCall, add_entries,
+    has_plugin, hook_command, remove_entries,
 };
 
 /// The recipe.
 #[derive(Debug)]
-pub(crate) struct Install;
+pub(crate) struct CopilotInstaller;
 
 /// Seconds before Copilot goes on without an answer.
-const TIMEOUT: u32 = 10;
+const HOOK_TIMEOUT_SECS: u32 = 10;
 
-const EVENTS: &[&str] = &[
+const HOOK_EVENTS: &[&str] = &[
     "sessionStart",
     "sessionEnd",
     "userPromptSubmitted",
@@ -36,29 +36,29 @@ const EVENTS: &[&str] = &[
     "notification",
 ];
 
-fn home(setting: &Setting<'_>) -> PathBuf {
+fn home(setting: &InstallContext<'_>) -> PathBuf {
     setting.dirs.var("COPILOT_HOME").map_or_else(|| setting.dirs.home.join(".copilot"), PathBuf::from)
 }
 
-fn file(setting: &Setting<'_>) -> PathBuf {
-    setting.below(home(setting).join("hooks"), ".github/hooks", "belay.json")
+fn file(setting: &InstallContext<'_>) -> PathBuf {
+    setting.settings_path(home(setting).join("hooks"), ".github/hooks", "belay.json")
 }
 
-impl Recipe for Install {
+impl HookInstaller for CopilotInstaller {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let hook = |event: &&'static str| {
-            let command = command(setting, ID, Some(event), true);
-            Entry { event, value: json!({ "type": "command", "bash": command, "timeoutSec": TIMEOUT }) }
+            let command = hook_command(setting, ID, Some(event), true);
+            HookEntry { event, value: json!({ "type": "command", "bash": command, "timeoutSec": HOOK_TIMEOUT_SECS }) }
         };
-        let entries: Vec<Entry> = EVENTS.iter().map(hook).collect();
+        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(hook).collect();
         add_entries(setting, file(setting), ID, &[("version", Value::from(1))], &entries)
     }
 
-    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         // The file is ours, but somebody may have put hooks of his own into it.
         let mut changes = remove_entries(setting, file(setting), ID)?;
         for change in &mut changes {
@@ -70,22 +70,22 @@ impl Recipe for Install {
         Ok(changes)
     }
 
-    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
-        Trial {
-            command: command(setting, ID, Some("sessionStart"), true),
+    fn self_test_call(&self, setting: &InstallContext<'_>, session: &str) -> SelfTestCall {
+        SelfTestCall {
+            command: hook_command(setting, ID, Some("sessionStart"), true),
             payload: json!({ "sessionId": session, "source": "new" }).to_string(),
             session: session.to_owned(),
         }
     }
 
-    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
+    fn blocking_setting(&self, setting: &InstallContext<'_>) -> Option<String> {
         let text = setting.text(&home(setting).join("settings.json")).ok()??;
-        let twice = Document::new(&text).is_ok_and(|document| has_plugin(&document));
+        let twice = JsoncDocument::new(&text).is_ok_and(|document| has_plugin(&document));
         // It gives its calls no ids: heard twice, they count twice.
-        twice.then(|| format!("its plugin is there too; keep one: copilot plugin uninstall {PLUGIN}"))
+        twice.then(|| format!("its plugin is there too; keep one: copilot plugin uninstall {PLUGIN_ID}"))
     }
 
-    fn note(&self, setting: &Setting<'_>) -> Option<String> {
+    fn user_note(&self, setting: &InstallContext<'_>) -> Option<String> {
         (setting.scope == Scope::Project).then(|| {
             "Copilot runs a project's hooks only in a folder you trust; with `-p` it needs --trust-folder.".to_owned()
         })

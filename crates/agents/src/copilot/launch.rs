@@ -5,10 +5,10 @@ use belay_core::SessionKey;
 use serde_json::json;
 
 use super::ID;
-use crate::launch::{Launch, Recipe, Setting, claude_hooks};
+use crate::launch::{LaunchCommand, LaunchContext, Launcher, claude_hooks};
 
 /// The recipe.
-pub(crate) struct Start;
+pub(crate) struct CopilotLauncher;
 
 const EVENTS: &[&str] = &[
     "SessionStart",
@@ -25,13 +25,13 @@ const EVENTS: &[&str] = &[
     "SessionEnd",
 ];
 
-impl Recipe for Start {
+impl Launcher for CopilotLauncher {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let mut launch = Launch::default();
+    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+        let mut launch = LaunchCommand::default();
         let named = setting.named_session(&["--session-id", "--resume"]);
         let id = named.unwrap_or(setting.run);
         if named.is_none() && !setting.has_flag(&["--resume", "--continue"]) {
@@ -40,14 +40,14 @@ impl Recipe for Start {
         }
         launch.session = Some(SessionKey::new(ID, id));
         if setting.proxy.is_some() {
-            match setting.var("COPILOT_PROVIDER_BASE_URL") {
-                Some(_) => launch.point(setting, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
+            match setting.env_var("COPILOT_PROVIDER_BASE_URL") {
+                Some(_) => launch.set_base_url(setting, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
                 None => launch.notes.push(
                     "Copilot uses GitHub's models: requests do not pass the proxy, hooks do the watching".to_owned(),
                 ),
             }
         }
-        if let Some(command) = setting.hook(ID) {
+        if let Some(command) = setting.hook_command(ID) {
             let plugin = setting.scratch.join("copilot-plugin");
             let manifest = json!({ "name": "belay-run", "version": "0.1.0", "description": "Belay, for this run" });
             let hooks = json!({ "hooks": claude_hooks(EVENTS, &command, 10) });

@@ -2,9 +2,9 @@
 
 use belay_core::ToolKind;
 
-use crate::tools::Tools;
+use crate::tool_table::ToolTable;
 
-const TOOLS: Tools = Tools::new(&[
+const TOOLS: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("ask_user", ToolKind::Ask),
     ("bash", ToolKind::Shell),

@@ -8,19 +8,22 @@ use belay_core::event::{
     Author, Body, Compacted, ModelAnswered, ModelFailed, Note, Prompt, SessionEnded, SessionStarted, StartKind,
     SubAgent, ToolCalled, ToolReturned, TurnEnded, Usage,
 };
-use belay_core::{Excerpt, SessionKey, Status};
+use belay_core::{CallStatus, Excerpt, SessionKey};
 use serde_json::value::RawValue;
 
 use self::record::{Data, Line};
 use super::{ID, kind_of};
-use crate::recent::Recent;
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, parse, read_lines, stem};
+use crate::recent_ids::RecentIds;
+use crate::transcript::{
+    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line,
+    parse, read_lines,
+};
 
 /// The format.
 #[derive(Debug)]
-pub struct Transcript;
+pub struct CopilotFormat;
 
-impl Format for Transcript {
+impl TranscriptFormat for CopilotFormat {
     fn agent(&self) -> &'static str {
         ID
     }
@@ -29,56 +32,56 @@ impl Format for Transcript {
         serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| &*line.kind == "session.start")
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
-        Some(Box::new(Reader::new(path)))
+    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+        Some(Box::new(CopilotParser::new(path)))
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let mut reader = Reader::new(path);
-        let mut teller = Teller::new(reader.main.clone(), sink);
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let mut reader = CopilotParser::new(path);
+        let mut teller = TranscriptEventBuilder::new(reader.main.clone(), sink);
         read_lines(path, &mut reader, &mut teller)
     }
 }
 
 /// Usage that waits for the answer it belongs to.
-struct Spent {
+struct PendingUsage {
     call: String,
     model: Option<String>,
     usage: Usage,
 }
 
-struct Reader {
+struct CopilotParser {
     transcript: String,
     main: SessionKey,
-    usage: Option<Spent>,
+    usage: Option<PendingUsage>,
     /// Calls told.
-    known: Recent,
+    known: RecentIds,
     /// Last words of an answer that asked for nothing.
     silent: Option<Excerpt>,
 }
 
-impl Reader {
+impl CopilotParser {
     fn new(path: &Path) -> Self {
         // `<session>/events.jsonl`, or `<session>.jsonl` in early versions.
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        let stem = stem(path);
+        let stem = file_stem(path);
         Self {
             transcript: path.to_string_lossy().into_owned(),
             main: SessionKey::new(ID, if stem == "events" { folder } else { stem }),
             usage: None,
-            known: Recent::default(),
+            known: RecentIds::default(),
             silent: None,
         }
     }
 
-    fn begin(&mut self, how: StartKind, data: Data<'_>, teller: &mut Teller<'_>) {
-        if let Some(id) = data.session_id.some() {
+    fn begin(&mut self, how: StartKind, data: Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+        if let Some(id) = data.session_id.non_empty() {
             self.main = SessionKey::new(ID, id);
             teller.session = self.main.clone();
         }
         let context = data.context.0.unwrap_or_default();
         teller.cwd = context.cwd.owned().or(teller.cwd.take());
-        teller.tell(Body::SessionStarted(SessionStarted {
+        teller.push(Body::SessionStarted(SessionStarted {
             how,
             model: data.selected_model.owned(),
             agent_version: data.copilot_version.owned(),
@@ -89,20 +92,20 @@ impl Reader {
         }));
     }
 
-    fn prompt(&mut self, data: &Data<'_>, teller: &mut Teller<'_>) {
+    fn prompt(&mut self, data: &Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
         self.end_turn(teller);
         let by = match &*data.source {
             _ if teller.parent.is_some() => Author::Agent,
             "" | "user" => Author::Person,
             _ => Author::System,
         };
-        teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(&data.content) }));
+        teller.push(Body::Prompt(Prompt { by, text: Excerpt::new(&data.content) }));
     }
 
     /// Usage nobody claimed was for something else than the conversation.
-    fn settle(&mut self, teller: &mut Teller<'_>) {
+    fn settle(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         if let Some(spent) = self.usage.take() {
-            teller.tell(Body::ModelAnswered(ModelAnswered {
+            teller.push(Body::ModelAnswered(ModelAnswered {
                 response: Some(spent.call),
                 model: spent.model,
                 usage: Some(spent.usage),
@@ -112,13 +115,13 @@ impl Reader {
         }
     }
 
-    fn end_turn(&mut self, teller: &mut Teller<'_>) {
+    fn end_turn(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         if let Some(text) = self.silent.take() {
-            teller.tell(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
+            teller.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
         }
     }
 
-    fn answer(&mut self, data: Data<'_>, teller: &mut Teller<'_>) {
+    fn answer(&mut self, data: Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
         let requests = data.tool_requests.0.unwrap_or_default();
         let calls: Vec<ToolCalled> = requests
             .into_iter()
@@ -126,10 +129,10 @@ impl Reader {
             .map(|call| ToolCalled::new(Some(call.tool_call_id), kind_of(&call.name), &call.name, &call.arguments))
             .collect();
         self.silent = calls.is_empty().then(|| Excerpt::new(&data.content));
-        let response = data.api_call_id.some().or(data.message_id.some()).map(str::to_owned);
+        let response = data.api_call_id.non_empty().or(data.message_id.non_empty()).map(str::to_owned);
         let claimed = self.usage.as_ref().is_some_and(|spent| Some(&spent.call) == response.as_ref());
         let spent = if claimed { self.usage.take() } else { None };
-        teller.tell_answer(
+        teller.push_answer(
             response.clone(),
             ModelAnswered {
                 response,
@@ -142,7 +145,7 @@ impl Reader {
         );
     }
 
-    fn result(data: Data<'_>, teller: &mut Teller<'_>) {
+    fn result(data: Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
         let output = data.result.0.unwrap_or_default().content;
         let failure = data.error.0.unwrap_or_default();
         let (text, said) = shell_report(&output);
@@ -150,16 +153,16 @@ impl Reader {
         let exit_code = data.shell_execution.0.and_then(|shell| shell.exit_code.0).or(said);
         let status = if data.success.0 == Some(false) {
             let refused = matches!(&*failure.code, "denied" | "rejected") || text.starts_with("Denied by ");
-            if refused { Status::Refused } else { Status::Error }
+            if refused { CallStatus::Refused } else { CallStatus::Error }
         } else if output.contains("started in background with shellId") {
-            Status::Running
+            CallStatus::Running
         } else if exit_code.unwrap_or(0) != 0 {
-            Status::Error
+            CallStatus::Error
         } else {
-            Status::Ok
+            CallStatus::Ok
         };
         let call = data.tool_call_id.owned();
-        teller.tell(Body::ToolReturned(ToolReturned::new(call, Some(status), exit_code, text)));
+        teller.push(Body::ToolReturned(ToolReturned::new(call, Some(status), exit_code, text)));
     }
 }
 
@@ -172,20 +175,20 @@ fn shell_report(text: &str) -> (&str, Option<i32>) {
     (trimmed[..at].trim_end(), code.trim_end_matches('>').parse().ok())
 }
 
-impl Dialect for Reader {
-    fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl LineParser for CopilotParser {
+    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(teller.at);
-        if let Some(id) = line.id.some() {
-            teller.record(format_args!("{id}"));
+        if let Some(id) = line.id.non_empty() {
+            teller.start_record(format_args!("{id}"));
         }
         let passed = ["hook.", "system.", "session.permissions", "session.info", "assistant.turn_", "permission."];
         if passed.iter().any(|kind| line.kind.starts_with(kind)) {
             return Ok(());
         }
         let data = line.data.map_or("{}", RawValue::get);
-        let data: Data<'_> = serde_json::from_str(data).map_err(|_| Flaw::Unknown)?;
-        (teller.session, teller.parent) = match data.parent_tool_call_id.some() {
+        let data: Data<'_> = serde_json::from_str(data).map_err(|_| LineError::Unknown)?;
+        (teller.session, teller.parent) = match data.parent_tool_call_id.non_empty() {
             Some(call) => (sub_agent(&self.main, call), Some(self.main.clone())),
             None => (self.main.clone(), None),
         };
@@ -197,15 +200,15 @@ impl Dialect for Reader {
             "session.usage_record" | "assistant.usage" => {
                 self.settle(teller);
                 if let Some(tokens) = data.usage.0 {
-                    let call = tokens.api_call_id.some().unwrap_or(&line.id).to_owned();
-                    self.usage = Some(Spent { call, model: tokens.model.owned(), usage: tokens.usage() });
+                    let call = tokens.api_call_id.non_empty().unwrap_or(&line.id).to_owned();
+                    self.usage = Some(PendingUsage { call, model: tokens.model.owned(), usage: tokens.usage() });
                 }
             }
             "tool.execution_start" => {
                 if self.known.insert(&data.tool_call_id) {
                     let call = data.tool_call_id.owned();
                     let called = ToolCalled::new(call, kind_of(&data.tool_name), &data.tool_name, &data.arguments);
-                    teller.tell(Body::ToolCalled(called));
+                    teller.push(Body::ToolCalled(called));
                 }
             }
             "tool.execution_complete" => Self::result(data, teller),
@@ -213,33 +216,33 @@ impl Dialect for Reader {
                 let child = sub_agent(&self.main, &data.tool_call_id);
                 let sub = SubAgent { child, role: data.agent_name.owned() };
                 let begins = &*line.kind == "subagent.started";
-                teller.tell(if begins { Body::SubAgentStarted(sub) } else { Body::SubAgentEnded(sub) });
+                teller.push(if begins { Body::SubAgentStarted(sub) } else { Body::SubAgentEnded(sub) });
             }
             "session.error" => {
-                teller.tell(Body::ModelFailed(ModelFailed {
+                teller.push(Body::ModelFailed(ModelFailed {
                     status: data.status_code.status(),
-                    message: Excerpt::bounded(&data.message, 512),
+                    message: Excerpt::with_limit(&data.message, 512),
                     retry_at: None,
                 }));
             }
             "session.compaction_complete" => {
                 let before = Some(data.pre_compaction_tokens.0).filter(|tokens| *tokens != 0);
-                teller.tell(Body::Compacted(Compacted { automatic: true, before }));
+                teller.push(Body::Compacted(Compacted { automatic: true, before }));
             }
-            "abort" => teller.tell(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") })),
+            "abort" => teller.push(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") })),
             "session.shutdown" => {
                 self.end_turn(teller);
                 self.settle(teller);
                 let reason = data.shutdown_type.owned();
-                teller.tell(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
+                teller.push(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
             }
             "session.model_change" | "session.truncation" | "session.title_changed" | "session.idle" => {}
-            _ => return Err(Flaw::Unknown),
+            _ => return Err(LineError::Unknown),
         }
         Ok(())
     }
 
-    fn end(&mut self, teller: &mut Teller<'_>) {
+    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         self.end_turn(teller);
         self.settle(teller);
     }

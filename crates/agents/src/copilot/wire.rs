@@ -5,20 +5,20 @@ use belay_core::ToolKind;
 use serde_json::Value;
 
 use super::{ID, kind_of};
-use crate::wire::{Dialect, Head, Sender};
+use crate::wire::{RequestHead, RequestIdentity, WireClient};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Wire;
+pub(crate) struct CopilotWire;
 
-impl Dialect for Wire {
+impl WireClient for CopilotWire {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+    fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity> {
         head.header("x-initiator")?;
-        Some(Sender { agent: ID, ..Sender::default() })
+        Some(RequestIdentity { agent: ID, ..RequestIdentity::default() })
     }
 
     fn kind_of(&self, name: &str, _: &Value) -> Option<ToolKind> {

@@ -5,20 +5,23 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::ID;
-use crate::install::{Change, Entry, InstallError, Recipe, Setting, Trial, add_entries, command, remove_entries};
+use crate::install::{
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, SelfTestCall, add_entries, hook_command,
+    remove_entries,
+};
 
 /// The recipe.
 #[derive(Debug)]
-pub(crate) struct Install;
+pub(crate) struct CursorInstaller;
 
 const EVENTS: &[&str] =
     &["sessionStart", "sessionEnd", "beforeSubmitPrompt", "preToolUse", "postToolUse", "postToolUseFailure", "stop"];
 
-fn file(setting: &Setting<'_>) -> PathBuf {
-    setting.below(setting.dirs.home.join(".cursor"), ".cursor", "hooks.json")
+fn file(setting: &InstallContext<'_>) -> PathBuf {
+    setting.settings_path(setting.dirs.home.join(".cursor"), ".cursor", "hooks.json")
 }
 
-impl Recipe for Install {
+impl HookInstaller for CursorInstaller {
     fn agent(&self) -> &'static str {
         ID
     }
@@ -27,22 +30,26 @@ impl Recipe for Install {
         true
     }
 
-    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        let value = json!({ "command": command(setting, ID, None, false) });
-        let entries: Vec<Entry> = EVENTS.iter().map(|event| Entry { event, value: value.clone() }).collect();
+    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let value = json!({ "command": hook_command(setting, ID, None, false) });
+        let entries: Vec<HookEntry> = EVENTS.iter().map(|event| HookEntry { event, value: value.clone() }).collect();
         add_entries(setting, file(setting), ID, &[("version", Value::from(1))], &entries)
     }
 
-    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         remove_entries(setting, file(setting), ID)
     }
 
-    fn trial(&self, setting: &Setting<'_>, session: &str) -> Trial {
+    fn self_test_call(&self, setting: &InstallContext<'_>, session: &str) -> SelfTestCall {
         let payload = json!({ "conversation_id": session, "hook_event_name": "sessionStart" });
-        Trial { command: command(setting, ID, None, false), payload: payload.to_string(), session: session.to_owned() }
+        SelfTestCall {
+            command: hook_command(setting, ID, None, false),
+            payload: payload.to_string(),
+            session: session.to_owned(),
+        }
     }
 
-    fn note(&self, _setting: &Setting<'_>) -> Option<String> {
+    fn user_note(&self, _setting: &InstallContext<'_>) -> Option<String> {
         Some("Cursor is experimental: its hooks were written from documentation and not tried.".to_owned())
     }
 }

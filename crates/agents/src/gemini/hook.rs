@@ -6,80 +6,88 @@
 
 use std::borrow::Cow;
 
-use belay_core::event::{Author, Body, PermissionAsked, Prompt, SessionEnded, SessionStarted, TurnEnded};
-use belay_core::{Excerpt, SessionKey, Status, ToolKind};
+use belay_core::event::{Author, Body, PermissionRequested, Prompt, SessionEnded, SessionStarted, TurnEnded};
+use belay_core::{CallStatus, Excerpt, SessionKey, ToolKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{ID, kind_of, output};
-use crate::hook::telling::{Telling, ToolAnswer};
-use crate::hook::{Dialect, Ending, Heard, Moment, Payload, Reply, Told, is_id, start_kind, text_of};
-use crate::transcript::Format;
+use crate::hook::event_builder::{HookEventBuilder, RawToolResult};
+use crate::hook::{
+    CallEnding, HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, is_id, start_kind, text_of,
+};
+use crate::transcript::TranscriptFormat;
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Hooks;
+pub(crate) struct GeminiHooks;
 
-const EVENTS: &[(&str, Moment)] = &[
-    ("SessionStart", Moment::SessionStart),
-    ("SessionEnd", Moment::SessionEnd),
-    ("BeforeAgent", Moment::Prompt),
-    ("AfterAgent", Moment::TurnEnd),
-    ("BeforeModel", Moment::BeforeModel),
-    ("BeforeTool", Moment::BeforeTool),
-    ("AfterTool", Moment::AfterTool),
-    ("Notification", Moment::Aside),
+const EVENTS: &[(&str, HookPoint)] = &[
+    ("SessionStart", HookPoint::SessionStart),
+    ("SessionEnd", HookPoint::SessionEnd),
+    ("BeforeAgent", HookPoint::Prompt),
+    ("AfterAgent", HookPoint::TurnEnd),
+    ("BeforeModel", HookPoint::BeforeModel),
+    ("BeforeTool", HookPoint::BeforeTool),
+    ("AfterTool", HookPoint::AfterTool),
+    ("Notification", HookPoint::Informational),
 ];
 
-impl Dialect for Hooks {
+impl HookProtocol for GeminiHooks {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
+    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
         // Told before every model request: only whose it is matters, and the rest may be megabytes.
-        if let Ok(request) = serde_json::from_slice::<Request<'_>>(told.payload)
+        if let Ok(request) = serde_json::from_slice::<BeforeModelPayload<'_>>(told.payload)
             && request.hook_event_name == "BeforeModel"
             && is_id(&request.session_id)
         {
             let session = Some(SessionKey::new(ID, request.session_id));
-            return Some(Heard { moment: Moment::BeforeModel, event: "BeforeModel", session, ..Heard::default() });
+            return Some(ParsedHook {
+                moment: HookPoint::BeforeModel,
+                event: "BeforeModel",
+                session,
+                ..ParsedHook::default()
+            });
         }
-        let payload = Payload::parse(told.payload)?;
+        let payload = HookPayload::parse(told.payload)?;
         let said = payload.text(&["hook_event_name"]).or(told.event)?;
         let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
         let session = payload.id(&["session_id"])?;
-        let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
+        let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
         match event {
-            "SessionStart" => telling.tell(Body::SessionStarted(SessionStarted {
+            "SessionStart" => telling.push(Body::SessionStarted(SessionStarted {
                 how: start_kind(payload.text(&["source"])),
                 transcript: telling.transcript(),
                 ..SessionStarted::default()
             })),
             "SessionEnd" => {
-                let reason = payload.text(&["reason"]).map(|reason| Excerpt::bounded(reason, 64).as_str().to_owned());
-                telling.tell(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
+                let reason =
+                    payload.text(&["reason"]).map(|reason| Excerpt::with_limit(reason, 64).as_str().to_owned());
+                telling.push(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
             }
             "BeforeAgent" => {
                 let text = Excerpt::new(payload.text(&["prompt"]).unwrap_or_default());
-                telling.tell(Body::Prompt(Prompt { by: Author::Person, text }));
+                telling.push(Body::Prompt(Prompt { by: Author::Person, text }));
             }
             "AfterAgent" => {
                 let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
-                telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+                telling.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
             }
             "BeforeTool" => {
                 let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
-                telling.called(None, kind_of(name), name, &input);
+                telling.tool_called(None, kind_of(name), name, &input);
             }
             "AfterTool" => {
                 let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
                 let response = payload.get("tool_response");
                 let whole = text_of(response);
                 let error = response.get("error").filter(|error| !error.is_null());
-                let ending = how_it_ended(ToolKind::Other, &whole, error.is_some());
+                let ending = call_ending(ToolKind::Other, &whole, error.is_some());
                 let bare = output::unwrap(kind_of(name), "success", &whole);
-                telling.returned(ToolAnswer {
+                telling.tool_returned(RawToolResult {
                     call: None,
                     kind: kind_of(name),
                     name,
@@ -92,39 +100,43 @@ impl Dialect for Hooks {
                 });
             }
             "Notification" if payload.text(&["notification_type"]) == Some("ToolPermission") => {
-                let what = Excerpt::bounded(payload.text(&["message"]).unwrap_or("a tool"), 256);
-                telling.tell(Body::PermissionAsked(PermissionAsked { call: None, what }));
+                let what = Excerpt::with_limit(payload.text(&["message"]).unwrap_or("a tool"), 256);
+                telling.push(Body::PermissionAsked(PermissionRequested { call: None, what }));
             }
             _ => {}
         }
-        Some(telling.done(event))
+        Some(telling.finish(event))
     }
 
-    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
+    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
         let context =
             |text: String| json!({ "hookSpecificOutput": { "hookEventName": heard.event, "additionalContext": text } });
-        match (heard.moment, reply.hold()) {
-            (Moment::Prompt | Moment::BeforeModel, Some(reason)) => {
+        match (heard.moment, reply.hold_reason()) {
+            (HookPoint::Prompt | HookPoint::BeforeModel, Some(reason)) => {
                 Some(json!({ "decision": "deny", "reason": reason }))
             }
-            (Moment::BeforeTool, Some(reason)) => {
+            (HookPoint::BeforeTool, Some(reason)) => {
                 Some(json!({ "decision": "deny", "reason": reason, "continue": false, "stopReason": reason }))
             }
-            (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "decision": "deny", "reason": message })),
-            (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, _) => reply.remark().map(context),
-            (Moment::SessionEnd, _) => reply.person.map(|text| json!({ "systemMessage": text })),
+            (HookPoint::BeforeTool, None) => {
+                reply.nudge_text().map(|message| json!({ "decision": "deny", "reason": message }))
+            }
+            (HookPoint::SessionStart | HookPoint::Prompt | HookPoint::AfterTool, _) => {
+                reply.context_text().map(context)
+            }
+            (HookPoint::SessionEnd, _) => reply.person.map(|text| json!({ "systemMessage": text })),
             _ => None,
         }
     }
 
-    fn transcript(&self) -> Option<&'static dyn Format> {
-        Some(&super::transcript::Transcript)
+    fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
+        Some(&super::transcript::GeminiLinesFormat)
     }
 }
 
 /// What is needed of a payload that carries the whole conversation with it.
 #[derive(Deserialize)]
-struct Request<'a> {
+struct BeforeModelPayload<'a> {
     #[serde(borrow)]
     session_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -132,7 +144,7 @@ struct Request<'a> {
 }
 
 /// How a tool ended: Gemini CLI writes the exit code into the text and calls everything a success.
-pub(crate) fn how_it_ended(_: ToolKind, text: &str, failed: bool) -> Ending {
+pub(crate) fn call_ending(_: ToolKind, text: &str, failed: bool) -> CallEnding {
     let line = |head: &str| text.lines().rev().find_map(|line| line.strip_prefix(head)).map(str::trim);
     let exit_code = line("Exit Code: ").and_then(|code| code.parse().ok());
     let said = |head: &str| line(head).is_some_and(|said| !said.is_empty() && said != "(none)");
@@ -140,12 +152,12 @@ pub(crate) fn how_it_ended(_: ToolKind, text: &str, failed: bool) -> Ending {
         _ if text.contains("Command timed out after")
             || text.contains("automatically cancelled because it exceeded") =>
         {
-            Status::TimedOut
+            CallStatus::TimedOut
         }
-        Some(0) => Status::Ok,
-        Some(_) => Status::Error,
-        None if failed || said("Error: ") || said("Signal: ") => Status::Error,
-        None => Status::Ok,
+        Some(0) => CallStatus::Ok,
+        Some(_) => CallStatus::Error,
+        None if failed || said("Error: ") || said("Signal: ") => CallStatus::Error,
+        None => CallStatus::Ok,
     };
-    Ending { status, exit_code }
+    CallEnding { status, exit_code }
 }

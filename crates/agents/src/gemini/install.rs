@@ -7,17 +7,20 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::ID;
-use crate::install::json::Document;
-use crate::install::{Change, Entry, InstallError, Recipe, Scope, Setting, add_entries, command, remove_entries};
+use crate::install::jsonc_edit::JsoncDocument;
+use crate::install::{
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, Scope, add_entries, hook_command,
+    remove_entries,
+};
 
 /// The recipe.
 #[derive(Debug)]
-pub(crate) struct Install;
+pub(crate) struct GeminiInstaller;
 
 /// Milliseconds before Gemini CLI goes on without an answer.
-const TIMEOUT: u32 = 10_000;
+const HOOK_TIMEOUT_MS: u32 = 10_000;
 
-const EVENTS: &[&str] = &[
+const HOOK_EVENTS: &[&str] = &[
     "SessionStart",
     "SessionEnd",
     "BeforeAgent",
@@ -28,37 +31,37 @@ const EVENTS: &[&str] = &[
     "Notification",
 ];
 
-fn settings(setting: &Setting<'_>) -> PathBuf {
-    setting.below(setting.dirs.home.join(".gemini"), ".gemini", "settings.json")
+fn settings(setting: &InstallContext<'_>) -> PathBuf {
+    setting.settings_path(setting.dirs.home.join(".gemini"), ".gemini", "settings.json")
 }
 
-impl Recipe for Install {
+impl HookInstaller for GeminiInstaller {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        let command = command(setting, ID, None, false);
-        let hook = json!({ "type": "command", "name": "belay", "command": command, "timeout": TIMEOUT });
-        let entry = |event: &&'static str| Entry { event, value: json!({ "hooks": [hook] }) };
-        let entries: Vec<Entry> = EVENTS.iter().map(entry).collect();
+    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let command = hook_command(setting, ID, None, false);
+        let hook = json!({ "type": "command", "name": "belay", "command": command, "timeout": HOOK_TIMEOUT_MS });
+        let entry = |event: &&'static str| HookEntry { event, value: json!({ "hooks": [hook] }) };
+        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
         add_entries(setting, settings(setting), ID, &[], &entries)
     }
 
-    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         remove_entries(setting, settings(setting), ID)
     }
 
-    fn obstacle(&self, setting: &Setting<'_>) -> Option<String> {
+    fn blocking_setting(&self, setting: &InstallContext<'_>) -> Option<String> {
         let path = settings(setting);
-        let document = Document::new(&setting.text(&path).ok()??).ok()?;
+        let document = JsoncDocument::new(&setting.text(&path).ok()??).ok()?;
         let off = document.get(&["hooksConfig", "enabled"]) == Some(false.into());
         let names = document.get(&["hooksConfig", "disabled"]).unwrap_or_default();
         let ours = names.as_array().is_some_and(|names| names.contains(&"belay".into()));
         (off || ours).then(|| format!("{} switches hooks off (hooksConfig); no hook of ours runs", path.display()))
     }
 
-    fn note(&self, setting: &Setting<'_>) -> Option<String> {
+    fn user_note(&self, setting: &InstallContext<'_>) -> Option<String> {
         (setting.scope == Scope::Project)
             .then(|| "Gemini CLI runs a project's hooks only in a folder you trust (`/permissions`).".to_owned())
     }

@@ -5,10 +5,10 @@ use belay_core::SessionKey;
 use serde_json::Value;
 
 use super::ID;
-use crate::launch::{Launch, Recipe, Setting, SystemSettings, claude_hooks};
+use crate::launch::{LaunchCommand, LaunchContext, Launcher, SystemSettings, claude_hooks};
 
 /// The recipe.
-pub(crate) struct Start;
+pub(crate) struct GeminiLauncher;
 
 const EVENTS: &[&str] = &[
     "SessionStart",
@@ -23,16 +23,16 @@ const EVENTS: &[&str] = &[
 ];
 
 /// Settings for all users.
-const SETTINGS: SystemSettings =
+const SYSTEM_SETTINGS: SystemSettings =
     SystemSettings { variable: "GEMINI_CLI_SYSTEM_SETTINGS_PATH", file: "/etc/gemini-cli/settings.json" };
 
-impl Recipe for Start {
+impl Launcher for GeminiLauncher {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let mut launch = Launch::default();
+    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+        let mut launch = LaunchCommand::default();
         let named = setting.named_session(&["--session-id", "--resume", "-r"]);
         let id = named.unwrap_or(setting.run);
         if named.is_none() && !setting.has_flag(&["--resume", "-r", "--list-sessions", "--delete-session"]) {
@@ -41,13 +41,13 @@ impl Recipe for Start {
         }
         launch.session = Some(SessionKey::new(ID, id));
         launch.point_with_file(setting, ".gemini", ("GOOGLE_GEMINI_BASE_URL", "gemini", ""));
-        if setting.proxy.is_some() && setting.var("GEMINI_API_KEY").is_none() && signs_in(setting) {
+        if setting.proxy.is_some() && setting.env_var("GEMINI_API_KEY").is_none() && signs_in(setting) {
             launch.notes.push(
                 "you are signed in with Google: requests do not pass the proxy, hooks do the watching".to_owned(),
             );
         }
-        if let Some(command) = setting.hook(ID) {
-            launch.with_system_settings(setting, &SETTINGS, claude_hooks(EVENTS, &command, 10_000));
+        if let Some(command) = setting.hook_command(ID) {
+            launch.with_system_settings(setting, &SYSTEM_SETTINGS, claude_hooks(EVENTS, &command, 10_000));
         }
         launch.args.extend_from_slice(setting.args);
         launch
@@ -55,7 +55,7 @@ impl Recipe for Start {
 }
 
 /// Whether the user has signed in instead of using a key.
-fn signs_in(setting: &Setting<'_>) -> bool {
+fn signs_in(setting: &LaunchContext<'_>) -> bool {
     let text = std::fs::read_to_string(setting.user.home.join(".gemini/settings.json")).unwrap_or_default();
     let settings: Value = serde_json::from_str(&text).unwrap_or_default();
     let chosen = settings.pointer("/security/auth/selectedType").or_else(|| settings.get("selectedAuthType"));

@@ -3,28 +3,28 @@
 use std::borrow::Cow;
 
 use belay_core::event::{ChangeKind, FileChanged};
-use belay_core::{Digest, Status, ToolKind};
+use belay_core::{CallStatus, Digest, ToolKind};
 
 /// An unwrapped output.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Output<'a> {
+pub(crate) struct UnwrappedOutput<'a> {
     pub(crate) text: Cow<'a, str>,
-    pub(crate) status: Status,
+    pub(crate) status: CallStatus,
     pub(crate) exit_code: Option<i32>,
 }
 
 /// `said` is the status the agent gives the call (`success`, `error`, `cancelled`).
-pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> Output<'a> {
+pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> UnwrappedOutput<'a> {
     let text = text.trim();
     let text = text.strip_prefix("<untrusted_context>").unwrap_or(text);
     let text = text.strip_suffix("</untrusted_context>").unwrap_or(text).trim();
     let status = match said {
-        "cancelled" => Status::Refused,
-        "error" => Status::Error,
-        _ => Status::Ok,
+        "cancelled" => CallStatus::Refused,
+        "error" => CallStatus::Error,
+        _ => CallStatus::Ok,
     };
     if kind != Some(ToolKind::Shell) {
-        return Output { text: Cow::Borrowed(text), status, exit_code: None };
+        return UnwrappedOutput { text: Cow::Borrowed(text), status, exit_code: None };
     }
     let mut exit_code = None;
     let mut kept = String::with_capacity(text.len());
@@ -41,17 +41,17 @@ pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> O
     }
     // Newer versions mention only an exit code that is not 0.
     let ran = kept.contains("Output:");
-    let exit_code = exit_code.or((status == Status::Ok && ran).then_some(0));
+    let exit_code = exit_code.or((status == CallStatus::Ok && ran).then_some(0));
     let status = match exit_code {
-        Some(code) if code != 0 && status == Status::Ok => Status::Error,
-        _ if text.starts_with("Command timed out") => Status::TimedOut,
+        Some(code) if code != 0 && status == CallStatus::Ok => CallStatus::Error,
+        _ if text.starts_with("Command timed out") => CallStatus::TimedOut,
         _ => status,
     };
-    Output { text: Cow::Owned(kept), status, exit_code }
+    UnwrappedOutput { text: Cow::Owned(kept), status, exit_code }
 }
 
 /// What a call did to a file, told by the file's content before and after. None before, or an empty one: it is new.
-pub(crate) fn written(path: &str, before: Option<&str>, after: &str, call: Option<String>) -> FileChanged {
+pub(crate) fn written_file(path: &str, before: Option<&str>, after: &str, call: Option<String>) -> FileChanged {
     let before = before.filter(|content| !content.is_empty());
     FileChanged {
         path: path.to_owned(),
@@ -78,14 +78,14 @@ mod tests {
         let (one, two) = (of(1), of(2));
         let one = unwrap(Some(ToolKind::Shell), "success", &one);
         assert_eq!(one, unwrap(Some(ToolKind::Shell), "success", &two));
-        assert_eq!((one.status, one.exit_code), (Status::Error, Some(3)));
+        assert_eq!((one.status, one.exit_code), (CallStatus::Error, Some(3)));
     }
 
     #[test]
     fn a_command_that_mentions_no_code_ended_well() {
         let fine = unwrap(Some(ToolKind::Shell), "success", "Output: fine\nProcess Group PGID: 7");
-        assert_eq!((fine.status, fine.exit_code), (Status::Ok, Some(0)));
-        assert_eq!(unwrap(Some(ToolKind::Shell), "cancelled", "no").status, Status::Refused);
-        assert_eq!(unwrap(Some(ToolKind::Read), "success", "Exit Code: 3").status, Status::Ok);
+        assert_eq!((fine.status, fine.exit_code), (CallStatus::Ok, Some(0)));
+        assert_eq!(unwrap(Some(ToolKind::Shell), "cancelled", "no").status, CallStatus::Refused);
+        assert_eq!(unwrap(Some(ToolKind::Read), "success", "Exit Code: 3").status, CallStatus::Ok);
     }
 }

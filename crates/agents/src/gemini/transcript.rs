@@ -8,47 +8,48 @@ use std::path::Path;
 use belay_core::event::{
     Author, Body, ModelAnswered, ModelFailed, Note, Prompt, SessionStarted, ToolCalled, ToolReturned, TurnEnded, Usage,
 };
-use belay_core::{Excerpt, SessionKey, Status};
+use belay_core::{CallStatus, Excerpt, SessionKey};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ID, kind_of, output};
-use crate::json::{Count, Maybe, Stamp, Text, text_of};
-use crate::recent::Recent;
+use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64, text_of};
+use crate::recent_ids::RecentIds;
 use crate::transcript::{
-    Dialect, Flaw, Format, Mark, ReadError, Sink, Tally, Teller, first_line, parse, read_items, read_lines, stem,
+    LineError, LineParser, ReadError, ReadStats, RecordPosition, Sink, TranscriptEventBuilder, TranscriptFormat,
+    file_stem, first_line, parse, read_items, read_lines,
 };
 
 /// Session files in lines.
 #[derive(Debug)]
-pub struct Transcript;
+pub struct GeminiLinesFormat;
 
-impl Format for Transcript {
+impl TranscriptFormat for GeminiLinesFormat {
     fn agent(&self) -> &'static str {
         ID
     }
 
     fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
         serde_json::from_str::<Line<'_>>(&first_line(head))
-            .is_ok_and(|line| line.session_id.some().is_some() && line.project_hash.some().is_some())
+            .is_ok_and(|line| line.session_id.non_empty().is_some() && line.project_hash.non_empty().is_some())
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn Dialect + Send>> {
-        Some(Box::new(Reader::new(path)))
+    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+        Some(Box::new(GeminiParser::new(path)))
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let mut teller = Teller::new(SessionKey::new(ID, stem(path)), sink);
-        read_lines(path, &mut Reader::new(path), &mut teller)
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
+        read_lines(path, &mut GeminiParser::new(path), &mut teller)
     }
 }
 
 /// Session files that are one document.
 #[derive(Debug)]
-pub struct Document;
+pub struct GeminiDocumentFormat;
 
-impl Format for Document {
+impl TranscriptFormat for GeminiDocumentFormat {
     fn agent(&self) -> &'static str {
         ID
     }
@@ -59,26 +60,26 @@ impl Format for Document {
         path.extension().is_some_and(|ext| ext == "json") && has("\"sessionId\"") && has("\"projectHash\"")
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let mut teller = Teller::new(SessionKey::new(ID, stem(path)), sink);
-        read_items(path, "messages", &mut Reader::new(path), &mut teller)
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
+        read_items(path, "messages", &mut GeminiParser::new(path), &mut teller)
     }
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    session_id: Text<'a>,
-    project_hash: Text<'a>,
-    start_time: Stamp,
-    id: Text<'a>,
-    timestamp: Stamp,
+    session_id: LenientString<'a>,
+    project_hash: LenientString<'a>,
+    start_time: LenientTime,
+    id: LenientString<'a>,
+    timestamp: LenientTime,
     #[serde(rename = "type")]
-    kind: Text<'a>,
+    kind: LenientString<'a>,
     content: Option<&'a RawValue>,
-    tokens: Maybe<Tokens>,
-    model: Text<'a>,
-    tool_calls: Maybe<Vec<Call>>,
+    tokens: LenientOption<Tokens>,
+    model: LenientString<'a>,
+    tool_calls: LenientOption<Vec<Call>>,
     #[serde(rename = "$set")]
     set: Option<&'a RawValue>,
     #[serde(rename = "$rewindTo")]
@@ -88,11 +89,11 @@ struct Line<'a> {
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
-    input: Count,
-    output: Count,
-    cached: Count,
-    thoughts: Count,
-    tool: Count,
+    input: LenientU64,
+    output: LenientU64,
+    cached: LenientU64,
+    thoughts: LenientU64,
+    tool: LenientU64,
 }
 
 impl From<Tokens> for Usage {
@@ -120,25 +121,25 @@ struct Call {
 
 /// A model message, as its last writing has it.
 #[derive(Debug)]
-struct Held {
+struct BufferedMessage {
     id: String,
-    mark: Mark,
+    mark: RecordPosition,
     said: String,
     model: Option<String>,
     usage: Option<Usage>,
     calls: Vec<Call>,
 }
 
-struct Reader {
+struct GeminiParser {
     transcript: String,
     project: Option<String>,
     started: bool,
-    held: Option<Held>,
+    held: Option<BufferedMessage>,
     /// Messages, calls and results told.
-    told: Recent,
+    told: RecentIds,
 }
 
-impl Reader {
+impl GeminiParser {
     fn new(path: &Path) -> Self {
         // `~/.gemini/tmp/<project>/chats/session-....jsonl`
         let folder = path.parent().filter(|folder| folder.ends_with("chats")).and_then(Path::parent);
@@ -149,12 +150,12 @@ impl Reader {
             project: root.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty()).or(name),
             started: false,
             held: None,
-            told: Recent::default(),
+            told: RecentIds::default(),
         }
     }
 
     /// Tells the held message, as far as it has not been told.
-    fn release(&mut self, turn_over: bool, teller: &mut Teller<'_>) {
+    fn release(&mut self, turn_over: bool, teller: &mut TranscriptEventBuilder<'_>) {
         let Some(held) = self.held.take() else { return };
         let silent = held.calls.is_empty();
         let fresh = self.told.insert(&format!("answer {}", held.id));
@@ -163,7 +164,7 @@ impl Reader {
         for call in &held.calls {
             self.told.insert(&format!("call {}", call.id));
         }
-        teller.speak_from(held.mark, |teller| {
+        teller.set_position(held.mark, |teller| {
             if fresh {
                 let answer = ModelAnswered {
                     response: Some(held.id.clone()),
@@ -172,11 +173,11 @@ impl Reader {
                     text: Excerpt::new(&held.said),
                     ..ModelAnswered::default()
                 };
-                teller.tell_answer(Some(held.id.clone()), answer, calls);
+                teller.push_answer(Some(held.id.clone()), answer, calls);
             } else {
                 for call in calls {
                     teller.batch = Some(held.id.clone());
-                    teller.tell(Body::ToolCalled(call));
+                    teller.push(Body::ToolCalled(call));
                 }
             }
             for call in held.calls.iter().filter(|call| call.is_done()) {
@@ -185,17 +186,17 @@ impl Reader {
                 }
             }
             if silent && fresh && turn_over {
-                teller.tell(Body::TurnEnded(TurnEnded { text: Excerpt::new(&held.said), ..TurnEnded::default() }));
+                teller.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&held.said), ..TurnEnded::default() }));
             }
         });
     }
 
-    fn model(&mut self, line: Line<'_>, teller: &mut Teller<'_>) {
+    fn model(&mut self, line: Line<'_>, teller: &mut TranscriptEventBuilder<'_>) {
         if self.held.as_ref().is_some_and(|held| *held.id != *line.id) {
             self.release(false, teller);
         }
-        let mark = self.held.take().map_or_else(|| teller.mark(), |held| held.mark);
-        self.held = Some(Held {
+        let mark = self.held.take().map_or_else(|| teller.position(), |held| held.mark);
+        self.held = Some(BufferedMessage {
             id: line.id.to_string(),
             mark,
             said: line.content.map(|raw| text_of(raw.get()).into_owned()).unwrap_or_default(),
@@ -205,7 +206,7 @@ impl Reader {
         });
     }
 
-    fn user(&mut self, line: &Line<'_>, teller: &mut Teller<'_>) {
+    fn user(&mut self, line: &Line<'_>, teller: &mut TranscriptEventBuilder<'_>) {
         let parts: Vec<Value> = line.content.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let has_results = parts.iter().any(|part| part.get("functionResponse").is_some());
         let text = match line.content {
@@ -215,7 +216,7 @@ impl Reader {
         // Results stand in the message whose calls they answer.
         self.release(!has_results, teller);
         if !text.trim().is_empty() && !text.starts_with("<session_context>") && self.told.insert(&line.id) {
-            teller.tell(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text) }));
+            teller.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text) }));
         }
     }
 }
@@ -229,13 +230,13 @@ impl Call {
         matches!(&*self.status, "success" | "error" | "cancelled") || !self.result.is_null()
     }
 
-    fn tell_result(&self, teller: &mut Teller<'_>) {
+    fn tell_result(&self, teller: &mut TranscriptEventBuilder<'_>) {
         let text = self.result_text();
         let output = output::unwrap(kind_of(&self.name), &self.status, &text);
         let now = teller.at;
-        teller.at = self.timestamp.as_str().and_then(belay_core::Time::parse).unwrap_or(now);
+        teller.at = self.timestamp.as_str().and_then(belay_core::Timestamp::parse).unwrap_or(now);
         let call = Some(self.id.clone());
-        teller.tell(Body::ToolReturned(ToolReturned::new(
+        teller.push(Body::ToolReturned(ToolReturned::new(
             call.clone(),
             Some(output.status),
             output.exit_code,
@@ -243,10 +244,10 @@ impl Call {
         )));
         let text_at = |name: &str| self.result_display.get(name).and_then(Value::as_str);
         if let (Some(path), Some(new)) = (text_at("filePath").or(text_at("fileName")), text_at("newContent"))
-            && output.status == Status::Ok
+            && output.status == CallStatus::Ok
         {
-            let change = output::written(path, text_at("originalContent"), new, call);
-            teller.tell(Body::FileChanged(change));
+            let change = output::written_file(path, text_at("originalContent"), new, call);
+            teller.push(Body::FileChanged(change));
         }
         teller.at = now;
     }
@@ -262,16 +263,16 @@ impl Call {
     }
 }
 
-impl Dialect for Reader {
-    fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl LineParser for GeminiParser {
+    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(line.start_time.or(teller.at));
-        if let Some(id) = line.session_id.some()
+        if let Some(id) = line.session_id.non_empty()
             && !self.started
         {
             self.started = true;
             teller.session = SessionKey::new(ID, id);
-            teller.tell(Body::SessionStarted(SessionStarted {
+            teller.push(Body::SessionStarted(SessionStarted {
                 project: self.project.clone(),
                 transcript: Some(self.transcript.clone()),
                 ..SessionStarted::default()
@@ -281,30 +282,30 @@ impl Dialect for Reader {
         if line.set.is_some() || line.rewind.is_some() {
             return Ok(());
         }
-        if let Some(id) = line.id.some() {
-            teller.record(format_args!("{id}"));
+        if let Some(id) = line.id.non_empty() {
+            teller.start_record(format_args!("{id}"));
         }
         let words = || line.content.map(|raw| text_of(raw.get())).unwrap_or_default();
         match &*line.kind {
             "gemini" => self.model(line, teller),
             "user" => self.user(&line, teller),
             "error" => {
-                let message = Excerpt::bounded(&words(), 512);
+                let message = Excerpt::with_limit(&words(), 512);
                 self.release(false, teller);
-                teller.tell(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+                teller.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
             }
             "info" | "warning" => {
-                let note = Excerpt::bounded(&words(), 512);
+                let note = Excerpt::with_limit(&words(), 512);
                 self.release(false, teller);
-                teller.tell(Body::Note(Note { text: note }));
+                teller.push(Body::Note(Note { text: note }));
             }
-            _ if line.session_id.some().is_some() => {}
-            _ => return Err(Flaw::Unknown),
+            _ if line.session_id.non_empty().is_some() => {}
+            _ => return Err(LineError::Unknown),
         }
         Ok(())
     }
 
-    fn end(&mut self, teller: &mut Teller<'_>) {
+    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
         self.release(true, teller);
     }
 }

@@ -4,21 +4,21 @@ use belay_core::ToolKind;
 use serde_json::Value;
 
 use super::{ID, kind_of};
-use crate::wire::{Dialect, Head, Sender};
+use crate::wire::{RequestHead, RequestIdentity, WireClient};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Wire;
+pub(crate) struct GeminiWire;
 
-impl Dialect for Wire {
+impl WireClient for GeminiWire {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+    fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity> {
         let rest = head.header("user-agent")?.strip_prefix("GeminiCLI")?;
         let version = rest.split('/').nth(1).map(str::to_owned);
-        Some(Sender { agent: ID, version, ..Sender::default() })
+        Some(RequestIdentity { agent: ID, version, ..RequestIdentity::default() })
     }
 
     fn kind_of(&self, name: &str, _: &Value) -> Option<ToolKind> {

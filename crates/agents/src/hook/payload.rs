@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use belay_core::key::MAX_ID_BYTES;
 use serde_json::{Map, Value};
 
 /// Longest name, path or id that is taken over as it is.
-pub(crate) const MAX_NAME: usize = 4096;
+pub(crate) const MAX_NAME_BYTES: usize = 4096;
 
 /// A JSON object an agent wrote.
 #[derive(Debug)]
-pub(crate) struct Payload(Map<String, Value>);
+pub(crate) struct HookPayload(Map<String, Value>);
 
-impl Payload {
+impl HookPayload {
     /// Reads what can be read; invalid UTF-8 inside texts does not cost the rest.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let value = serde_json::from_slice::<Value>(bytes).or_else(|error| match String::from_utf8_lossy(bytes) {
@@ -41,7 +41,7 @@ impl Payload {
 
     /// As [`Payload::text`], owned and no longer than a name may be.
     pub(crate) fn name(&self, keys: &[&str]) -> Option<String> {
-        self.text(keys).and_then(as_name)
+        self.text(keys).and_then(bounded_name)
     }
 
     /// As [`Payload::text`], if it can name a session.
@@ -49,19 +49,19 @@ impl Payload {
         self.text(keys).filter(|id| is_id(id))
     }
 
-    pub(crate) fn flag(&self, key: &str) -> bool {
+    pub(crate) fn bool(&self, key: &str) -> bool {
         self.get(key).as_bool().unwrap_or(false)
     }
 
-    pub(crate) fn count(&self, key: &str) -> Option<u64> {
+    pub(crate) fn u64(&self, key: &str) -> Option<u64> {
         self.get(key).as_u64()
     }
 
     /// A time, however it is written.
-    pub(crate) fn time(&self, key: &str) -> Option<Time> {
+    pub(crate) fn time(&self, key: &str) -> Option<Timestamp> {
         match self.get(key) {
-            Value::String(text) => Time::parse(text),
-            Value::Number(number) => Time::from_number(number.as_f64()?),
+            Value::String(text) => Timestamp::parse(text),
+            Value::Number(number) => Timestamp::from_number(number.as_f64()?),
             _ => None,
         }
         .filter(|time| time.is_known())
@@ -90,12 +90,12 @@ pub(crate) fn is_id(text: &str) -> bool {
 }
 
 /// The text, if it is no longer than a name may be.
-pub(crate) fn as_name(text: &str) -> Option<String> {
-    (!text.is_empty() && text.len() <= MAX_NAME).then(|| text.to_owned())
+pub(crate) fn bounded_name(text: &str) -> Option<String> {
+    (!text.is_empty() && text.len() <= MAX_NAME_BYTES).then(|| text.to_owned())
 }
 
 /// Fields in which agents put the text of a tool's answer, best first.
-const TEXTS: &[&str] = &[
+const TEXT_FIELDS: &[&str] = &[
     "llmContent",
     "textResultForLlm",
     "text",
@@ -143,7 +143,7 @@ fn inner(value: &Value, depth: u8) -> Option<Cow<'_, str>> {
                 let lines = hunks.iter().filter_map(|hunk| inner(hunk.get("lines")?, depth));
                 return Some(Cow::Owned(lines.collect::<Vec<_>>().join("\n")));
             }
-            TEXTS.iter().find_map(|key| inner(object.get(*key)?, depth))
+            TEXT_FIELDS.iter().find_map(|key| inner(object.get(*key)?, depth))
         }
         _ => None,
     }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Launch, Setting};
+use super::{LaunchCommand, LaunchContext};
 
 /// The one file that is read, and whose it is.
 struct EnvFile {
@@ -14,22 +14,22 @@ struct EnvFile {
     is_users: bool,
 }
 
-impl Launch {
+impl LaunchCommand {
     /// Points a variable at an upstream; one that the user has set names the upstream, in the environment or in a file.
     /// `folder` is the agent's own, such as `.gemini`.
     pub(crate) fn point_with_file(
         &mut self,
-        setting: &Setting<'_>,
+        setting: &LaunchContext<'_>,
         folder: &str,
         (variable, upstream, below): (&str, &str, &str),
     ) {
-        let Some(base) = setting.base(upstream) else { return };
-        let file = EnvFile::find(setting, folder).filter(|_| setting.var(variable).is_none());
+        let Some(base) = setting.proxy_url(upstream) else { return };
+        let file = EnvFile::find(setting, folder).filter(|_| setting.env_var(variable).is_none());
         let named = file.and_then(|file| Some((value(&file.path, variable)?, file)));
-        let Some((url, file)) = named else { return self.point(setting, variable, upstream, below) };
+        let Some((url, file)) = named else { return self.set_base_url(setting, variable, upstream, below) };
         if file.is_users {
-            self.upstream(upstream, &url);
-            return self.set(variable, base);
+            self.add_upstream(upstream, &url);
+            return self.set_env(variable, base);
         }
         self.notes.push(format!(
             "{} sets {variable}: requests do not pass the proxy, hooks do the watching",
@@ -40,7 +40,7 @@ impl Launch {
 
 impl EnvFile {
     /// The first there is, from the project upwards.
-    fn find(setting: &Setting<'_>, folder: &str) -> Option<Self> {
+    fn find(setting: &LaunchContext<'_>, folder: &str) -> Option<Self> {
         let home = setting.user.home.as_path();
         let places = setting.folder.ancestors().chain([home]);
         let files =

@@ -10,7 +10,7 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
     }
     let user = UserDirs { home: home.path().to_path_buf(), lookup };
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-    let setting = Setting {
+    let setting = LaunchContext {
         proxy: Some("http://127.0.0.1:8787/"),
         agent,
         run: "0190-run",

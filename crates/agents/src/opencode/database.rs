@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use belay_core::event::{Body, SessionStarted};
-use belay_core::{SessionKey, Time};
+use belay_core::{SessionKey, Timestamp};
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::ID;
-use super::message::{Gathered, Info, Part};
-use crate::transcript::{Flaw, MAX_LINE, ReadError, Sink, Tally, Teller};
+use super::message::{Info, MessageBuilder, Part};
+use crate::transcript::{LineError, MAX_LINE, ReadError, ReadStats, Sink, TranscriptEventBuilder};
 
 struct Session {
     id: String,
@@ -18,10 +18,10 @@ struct Session {
     created: i64,
 }
 
-pub(super) fn read(path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
+pub(super) fn read(path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
     let fail = |source| ReadError::Database { path: path.to_owned(), source };
     let database = open(path).map_err(fail)?;
-    let mut tally = Tally::default();
+    let mut tally = ReadStats::default();
     let mut reader = Reader { database: &database, tally: &mut tally, transcript: path.to_string_lossy().into_owned() };
     reader.all(sink).map_err(fail)?;
     Ok(tally)
@@ -45,7 +45,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
 
 struct Reader<'a> {
     database: &'a Connection,
-    tally: &'a mut Tally,
+    tally: &'a mut ReadStats,
     transcript: String,
 }
 
@@ -69,12 +69,12 @@ impl Reader<'_> {
     }
 
     fn session(&mut self, session: Session, sink: &mut dyn Sink) -> rusqlite::Result<()> {
-        let mut teller = Teller::new(SessionKey::new(ID, &session.id), sink);
+        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, &session.id), sink);
         teller.parent = session.parent.map(|id| SessionKey::new(ID, id));
         teller.cwd.clone_from(&session.directory);
-        teller.at = Time::from_millis(session.created);
-        teller.record(format_args!("{}", session.id));
-        teller.tell(Body::SessionStarted(SessionStarted {
+        teller.at = Timestamp::from_millis(session.created);
+        teller.start_record(format_args!("{}", session.id));
+        teller.push(Body::SessionStarted(SessionStarted {
             agent_version: session.version,
             project: session.directory,
             transcript: Some(self.transcript.clone()),
@@ -88,17 +88,22 @@ impl Reader<'_> {
             let id: String = row.get(0)?;
             let Some(data) = self.text(row, &mut teller)? else { continue };
             let Ok(info) = serde_json::from_str::<Info<'_>>(&data) else {
-                self.tally.flaw(Flaw::Broken);
+                self.tally.record_error(LineError::Malformed);
                 continue;
             };
-            let mut message = Gathered::new(&id, info);
+            let mut message = MessageBuilder::new(&id, info);
             self.parts(&id, &mut message, &mut teller)?;
-            message.tell(&mut teller);
+            message.flush(&mut teller);
         }
         Ok(())
     }
 
-    fn parts(&mut self, id: &str, message: &mut Gathered<'_>, teller: &mut Teller<'_>) -> rusqlite::Result<()> {
+    fn parts(
+        &mut self,
+        id: &str,
+        message: &mut MessageBuilder<'_>,
+        teller: &mut TranscriptEventBuilder<'_>,
+    ) -> rusqlite::Result<()> {
         let mut parts = self
             .database
             .prepare_cached("SELECT id, data, length(data) FROM part WHERE message_id = ?1 ORDER BY id")?;
@@ -107,23 +112,23 @@ impl Reader<'_> {
             let Some(data) = self.text(row, teller)? else { continue };
             match serde_json::from_str::<Part<'_>>(&data) {
                 Ok(part) => message.part(part),
-                Err(_) => self.tally.flaw(Flaw::Broken),
+                Err(_) => self.tally.record_error(LineError::Malformed),
             }
         }
         Ok(())
     }
 
     /// The `data` of a row, unless it is too long or no text.
-    fn text(&mut self, row: &Row<'_>, teller: &mut Teller<'_>) -> rusqlite::Result<Option<String>> {
+    fn text(&mut self, row: &Row<'_>, teller: &mut TranscriptEventBuilder<'_>) -> rusqlite::Result<Option<String>> {
         self.tally.lines += 1;
         let length = usize::try_from(row.get::<_, i64>(2)?).unwrap_or(usize::MAX);
         if length > MAX_LINE {
-            self.tally.flaw(Flaw::TooLong);
+            self.tally.record_error(LineError::TooLong);
             return Ok(None);
         }
         let data = row.get_ref(1)?;
         let Ok(text) = data.as_str() else {
-            self.tally.flaw(Flaw::Binary);
+            self.tally.record_error(LineError::Binary);
             return Ok(None);
         };
         self.tally.bytes += text.len() as u64;

@@ -5,57 +5,57 @@
 //! asked and so ends the run with the reason shown, `context` is added to the system prompt.
 
 use belay_core::event::{
-    Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionAsked, Prompt, SessionEnded, SessionStarted,
+    Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionRequested, Prompt, SessionEnded, SessionStarted,
     TurnEnded, Usage,
 };
-use belay_core::{Excerpt, SessionKey, Status};
+use belay_core::{CallStatus, Excerpt, SessionKey};
 use serde_json::{Value, json};
 
 use super::{ID, kind_of};
-use crate::hook::telling::{Telling, ToolAnswer, call_id};
-use crate::hook::{Dialect, Heard, Moment, Payload, Reply, Told, as_name, text_of};
+use crate::hook::event_builder::{HookEventBuilder, RawToolResult, call_id};
+use crate::hook::{HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, bounded_name, text_of};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Hooks;
+pub(crate) struct OpencodeHooks;
 
-const EVENTS: &[(&str, Moment)] = &[
-    ("session.created", Moment::SessionStart),
-    ("session.deleted", Moment::SessionEnd),
-    ("session.idle", Moment::TurnEnd),
-    ("session.error", Moment::Aside),
-    ("session.compacted", Moment::Aside),
-    ("message.updated", Moment::Aside),
-    ("permission.asked", Moment::Aside),
-    ("chat.message", Moment::Prompt),
-    ("chat.params", Moment::BeforeModel),
-    ("tool.execute.before", Moment::BeforeTool),
-    ("tool.execute.after", Moment::AfterTool),
-    ("tool.failed", Moment::AfterTool),
+const EVENTS: &[(&str, HookPoint)] = &[
+    ("session.created", HookPoint::SessionStart),
+    ("session.deleted", HookPoint::SessionEnd),
+    ("session.idle", HookPoint::TurnEnd),
+    ("session.error", HookPoint::Informational),
+    ("session.compacted", HookPoint::Informational),
+    ("message.updated", HookPoint::Informational),
+    ("permission.asked", HookPoint::Informational),
+    ("chat.message", HookPoint::Prompt),
+    ("chat.params", HookPoint::BeforeModel),
+    ("tool.execute.before", HookPoint::BeforeTool),
+    ("tool.execute.after", HookPoint::AfterTool),
+    ("tool.failed", HookPoint::AfterTool),
 ];
 
-impl Dialect for Hooks {
+impl HookProtocol for OpencodeHooks {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn understand(&self, told: &Told<'_>) -> Option<Heard> {
-        let payload = Payload::parse(told.payload)?;
+    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
+        let payload = HookPayload::parse(told.payload)?;
         let said = told.event.or(payload.text(&["event"]))?;
         let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
         let session = payload.id(&["sessionID"])?;
-        let mut telling = Telling::new(told, &payload, moment, SessionKey::new(ID, session));
+        let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
         telling.parent = payload.id(&["parentID"]).map(|parent| SessionKey::new(ID, parent));
         let info = payload.get("info");
         match event {
-            "session.created" => telling.tell(Body::SessionStarted(SessionStarted {
-                agent_version: info.get("version").and_then(Value::as_str).and_then(as_name),
+            "session.created" => telling.push(Body::SessionStarted(SessionStarted {
+                agent_version: info.get("version").and_then(Value::as_str).and_then(bounded_name),
                 ..SessionStarted::default()
             })),
-            "session.deleted" => telling.tell(Body::SessionEnded(SessionEnded::default())),
+            "session.deleted" => telling.push(Body::SessionEnded(SessionEnded::default())),
             "session.idle" => {
                 let text = Excerpt::new(payload.text(&["text"]).unwrap_or_default());
-                telling.tell(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+                telling.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
             }
             "session.error" => {
                 let error = payload.get("error");
@@ -65,23 +65,23 @@ impl Dialect for Hooks {
                     let message = Excerpt::new(&text_of(error.get("data").unwrap_or(error)));
                     let status = error.pointer("/data/statusCode").and_then(Value::as_u64);
                     let status = status.and_then(|status| u16::try_from(status).ok());
-                    telling.tell(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
+                    telling.push(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
                 }
             }
-            "session.compacted" => telling.tell(Body::Compacted(Compacted { automatic: true, before: None })),
-            "message.updated" => telling.tell(Body::ModelAnswered(answered(info)?)),
+            "session.compacted" => telling.push(Body::Compacted(Compacted { automatic: true, before: None })),
+            "message.updated" => telling.push(Body::ModelAnswered(answered(info)?)),
             "permission.asked" => {
-                let what = Excerpt::bounded(&text_of(payload.get("permission")), 256);
-                telling.tell(Body::PermissionAsked(PermissionAsked { call: call_id(&payload, &["callID"]), what }));
+                let what = Excerpt::with_limit(&text_of(payload.get("permission")), 256);
+                telling.push(Body::PermissionAsked(PermissionRequested { call: call_id(&payload, &["callID"]), what }));
             }
             "chat.message" => {
                 let text = Excerpt::new(&text_of(payload.get("parts")));
                 let by = if telling.parent.is_some() { Author::Agent } else { Author::Person };
-                telling.tell(Body::Prompt(Prompt { by, text }));
+                telling.push(Body::Prompt(Prompt { by, text }));
             }
             "tool.execute.before" => {
                 let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
-                telling.called(call_id(&payload, &["callID"]), kind_of(name), name, &input);
+                telling.tool_called(call_id(&payload, &["callID"]), kind_of(name), name, &input);
             }
             "tool.execute.after" | "tool.failed" => {
                 let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
@@ -90,12 +90,12 @@ impl Dialect for Hooks {
                 let metadata = payload.get("metadata");
                 let exit_code = metadata.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
                 let status = match exit_code {
-                    _ if payload.flag("denied") => Status::Refused,
-                    _ if failed => Status::Error,
-                    Some(0) | None => Status::Ok,
-                    Some(_) => Status::Error,
+                    _ if payload.bool("denied") => CallStatus::Refused,
+                    _ if failed => CallStatus::Error,
+                    Some(0) | None => CallStatus::Ok,
+                    Some(_) => CallStatus::Error,
                 };
-                telling.returned(ToolAnswer {
+                telling.tool_returned(RawToolResult {
                     call: call_id(&payload, &["callID"]),
                     kind: kind_of(name),
                     name,
@@ -109,16 +109,16 @@ impl Dialect for Hooks {
             }
             _ => {}
         }
-        Some(telling.done(event))
+        Some(telling.finish(event))
     }
 
-    fn compose(&self, heard: &Heard, reply: &Reply<'_>) -> Option<Value> {
-        match (heard.moment, reply.hold()) {
-            (Moment::BeforeTool, Some(reason)) => Some(json!({ "deny": reason })),
-            (Moment::BeforeModel, Some(reason)) => Some(json!({ "stop": reason })),
-            (Moment::BeforeTool, None) => reply.nudge().map(|message| json!({ "deny": message })),
-            (Moment::SessionStart | Moment::Prompt | Moment::AfterTool, None) => {
-                reply.remark().map(|text| json!({ "context": text }))
+    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
+        match (heard.moment, reply.hold_reason()) {
+            (HookPoint::BeforeTool, Some(reason)) => Some(json!({ "deny": reason })),
+            (HookPoint::BeforeModel, Some(reason)) => Some(json!({ "stop": reason })),
+            (HookPoint::BeforeTool, None) => reply.nudge_text().map(|message| json!({ "deny": message })),
+            (HookPoint::SessionStart | HookPoint::Prompt | HookPoint::AfterTool, None) => {
+                reply.context_text().map(|text| json!({ "context": text }))
             }
             _ => None,
         }
@@ -131,15 +131,15 @@ fn answered(info: &Value) -> Option<ModelAnswered> {
     let tokens = info.get("tokens")?;
     let count = |path: &str| tokens.pointer(path).and_then(Value::as_u64).unwrap_or(0);
     Some(ModelAnswered {
-        response: info.get("id").and_then(Value::as_str).and_then(as_name),
-        model: info.get("modelID").and_then(Value::as_str).and_then(as_name),
+        response: info.get("id").and_then(Value::as_str).and_then(bounded_name),
+        model: info.get("modelID").and_then(Value::as_str).and_then(bounded_name),
         usage: Some(Usage {
             input: count("/input"),
             output: count("/output").saturating_add(count("/reasoning")),
             cache_read: count("/cache/read"),
             cache_write: count("/cache/write"),
         }),
-        stop: info.get("finish").and_then(Value::as_str).and_then(as_name),
+        stop: info.get("finish").and_then(Value::as_str).and_then(bounded_name),
         ..ModelAnswered::default()
     })
 }

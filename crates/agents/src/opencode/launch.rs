@@ -5,29 +5,29 @@ use serde_json::{Map, Value, json};
 
 use super::ID;
 use super::install::plugin;
-use crate::launch::{Launch, Recipe, Setting, read_json};
+use crate::launch::{LaunchCommand, LaunchContext, Launcher, read_json};
 
 /// The recipe.
-pub(crate) struct Start;
+pub(crate) struct OpencodeLauncher;
 
 /// opencode's own names of the APIs we know, and what stands below their base URLs.
-const KNOWN: &[(&str, &str, &str)] = &[
+const PROVIDERS: &[(&str, &str, &str)] = &[
     ("anthropic", "anthropic", "/v1"),
     ("openai", "openai", "/v1"),
     ("google", "gemini", "/v1beta"),
     ("openrouter", "openrouter", "/v1"),
 ];
 
-impl Recipe for Start {
+impl Launcher for OpencodeLauncher {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let mut launch = Launch { args: setting.args.to_vec(), ..Launch::default() };
+    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+        let mut launch = LaunchCommand { args: setting.args.to_vec(), ..LaunchCommand::default() };
         if setting.proxy.is_some() {
             let config = providers(setting, &mut launch);
-            launch.set("OPENCODE_CONFIG_CONTENT", config.to_string());
+            launch.set_env("OPENCODE_CONFIG_CONTENT", config.to_string());
         }
         if let Some(belay) = setting.belay {
             hooks(setting, &belay.display().to_string(), &mut launch);
@@ -37,10 +37,11 @@ impl Recipe for Start {
 }
 
 /// A folder of configuration beside the user's own, with our plugin in it.
-fn hooks(setting: &Setting<'_>, belay: &str, launch: &mut Launch) {
-    const VARIABLE: &str = "OPENCODE_CONFIG_DIR";
-    if setting.var(VARIABLE).is_some() {
-        let note = format!("{VARIABLE} is set, so hooks cannot be added for one run; `belay init` puts them in");
+fn hooks(setting: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
+    const CONFIG_CONTENT_VAR: &str = "OPENCODE_CONFIG_DIR";
+    if setting.env_var(CONFIG_CONTENT_VAR).is_some() {
+        let note =
+            format!("{CONFIG_CONTENT_VAR} is set, so hooks cannot be added for one run; `belay init` puts them in");
         return launch.notes.push(note);
     }
     let folder = setting.scratch.join("opencode");
@@ -50,26 +51,26 @@ fn hooks(setting: &Setting<'_>, belay: &str, launch: &mut Launch) {
     let installed = json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } });
     launch.files.push((folder.join("package-lock.json"), installed.to_string()));
     launch.files.push((folder.join("node_modules/.package-lock.json"), "{}".to_owned()));
-    launch.set(VARIABLE, folder.display().to_string());
+    launch.set_env(CONFIG_CONTENT_VAR, folder.display().to_string());
 }
 
 /// Base URLs of all providers, those the user has added among them.
-fn providers(setting: &Setting<'_>, launch: &mut Launch) -> Value {
-    let own = setting.var("OPENCODE_CONFIG_CONTENT").and_then(|text| serde_json::from_str(&text).ok());
+fn providers(setting: &LaunchContext<'_>, launch: &mut LaunchCommand) -> Value {
+    let own = setting.env_var("OPENCODE_CONFIG_CONTENT").and_then(|text| serde_json::from_str(&text).ok());
     let mut config: Value = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
     let mut bases: Map<String, Value> = Map::new();
-    for (provider, upstream, below) in KNOWN {
-        bases.extend(setting.base(upstream).map(|base| ((*provider).to_owned(), format!("{base}{below}").into())));
+    for (provider, upstream, below) in PROVIDERS {
+        bases.extend(setting.proxy_url(upstream).map(|base| ((*provider).to_owned(), format!("{base}{below}").into())));
     }
     for file in files(setting).iter().chain([&config.clone()]) {
         let Some(providers) = file.get("provider").and_then(Value::as_object) else { continue };
         for (provider, definition) in providers {
             let url = definition.pointer("/options/baseURL").and_then(Value::as_str);
-            let url = url.map(|url| with_variables(url, setting)).and_then(|url| setting.beyond(url));
+            let url = url.map(|url| with_variables(url, setting)).and_then(|url| setting.resolve_nested(url));
             let Some(url) = url else { continue };
             launch.upstreams.retain(|(name, _)| name != provider);
-            launch.upstream(provider, &url);
-            bases.extend(setting.base(provider).map(|base| (provider.clone(), base.into())));
+            launch.add_upstream(provider, &url);
+            bases.extend(setting.proxy_url(provider).map(|base| (provider.clone(), base.into())));
         }
     }
     for (provider, base) in bases {
@@ -79,26 +80,26 @@ fn providers(setting: &Setting<'_>, launch: &mut Launch) -> Value {
 }
 
 /// The user's configuration files, least important first.
-fn files(setting: &Setting<'_>) -> Vec<Value> {
-    let config = setting.var("XDG_CONFIG_HOME").map_or_else(|| setting.user.home.join(".config"), Into::into);
+fn files(setting: &LaunchContext<'_>) -> Vec<Value> {
+    let config = setting.env_var("XDG_CONFIG_HOME").map_or_else(|| setting.user.home.join(".config"), Into::into);
     // From the root of the project down to here: the nearest one wins.
     let project = setting.project();
     let inside = setting.folder.ancestors().take_while(|folder| folder.starts_with(project)).collect::<Vec<_>>();
     let inside = inside.iter().rev().flat_map(|folder| [folder.to_path_buf(), folder.join(".opencode")]);
     let folders = std::iter::once(config.join("opencode")).chain(inside);
     let files = folders.flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
-    let own = setting.var("OPENCODE_CONFIG").map(std::path::PathBuf::from);
+    let own = setting.env_var("OPENCODE_CONFIG").map(std::path::PathBuf::from);
     files.chain(own).filter_map(|file| read_json(&file)).collect()
 }
 
 /// `{env:NAME}` as opencode reads it.
-fn with_variables(text: &str, setting: &Setting<'_>) -> String {
+fn with_variables(text: &str, setting: &LaunchContext<'_>) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{env:") {
         let (name, tail) = after.split_once('}').unwrap_or((after, ""));
         out.push_str(before);
-        out.push_str(&setting.var(name).unwrap_or_default());
+        out.push_str(&setting.env_var(name).unwrap_or_default());
         rest = tail;
     }
     out + rest

@@ -4,53 +4,53 @@ use belay_core::event::{
     Author, Body, ChangeKind, Compacted, FileChanged, ModelAnswered, ModelFailed, Note, Prompt, SubAgent, ToolCalled,
     ToolReturned, TurnEnded, Usage,
 };
-use belay_core::{Digest, Excerpt, SessionKey, Status, Time};
+use belay_core::{CallStatus, Digest, Excerpt, SessionKey, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ID, kind_of};
-use crate::json::{Count, Flag, Maybe, Stamp, Text};
-use crate::transcript::Teller;
+use crate::lenient_json::{LenientBool, LenientOption, LenientString, LenientTime, LenientU64};
+use crate::transcript::TranscriptEventBuilder;
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Info<'a> {
-    pub(super) id: Text<'a>,
-    pub(super) role: Text<'a>,
-    pub(super) time: Maybe<Span>,
+    pub(super) id: LenientString<'a>,
+    pub(super) role: LenientString<'a>,
+    pub(super) time: LenientOption<Span>,
     #[serde(rename = "modelID")]
-    model: Text<'a>,
-    cost: Maybe<f64>,
-    tokens: Maybe<Tokens>,
-    finish: Text<'a>,
+    model: LenientString<'a>,
+    cost: LenientOption<f64>,
+    tokens: LenientOption<Tokens>,
+    finish: LenientString<'a>,
     /// A message that only condenses the conversation. (In user messages: an object of no interest.)
-    summary: Flag,
-    error: Maybe<Failure>,
+    summary: LenientBool,
+    error: LenientOption<Failure>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Span {
     #[serde(alias = "start")]
-    pub(super) created: Stamp,
+    pub(super) created: LenientTime,
     #[serde(alias = "end")]
-    completed: Stamp,
+    completed: LenientTime,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
-    input: Count,
-    output: Count,
-    reasoning: Count,
-    cache: Maybe<Cache>,
+    input: LenientU64,
+    output: LenientU64,
+    reasoning: LenientU64,
+    cache: LenientOption<Cache>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Cache {
-    read: Count,
-    write: Count,
+    read: LenientU64,
+    write: LenientU64,
 }
 
 impl From<Tokens> for Usage {
@@ -76,15 +76,15 @@ struct Failure {
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Part<'a> {
     #[serde(rename = "type")]
-    kind: Text<'a>,
-    text: Text<'a>,
-    synthetic: Flag,
-    tool: Text<'a>,
+    kind: LenientString<'a>,
+    text: LenientString<'a>,
+    synthetic: LenientBool,
+    tool: LenientString<'a>,
     #[serde(rename = "callID")]
-    call: Text<'a>,
-    state: Maybe<State>,
-    auto: Maybe<bool>,
-    error: Maybe<Failure>,
+    call: LenientString<'a>,
+    state: LenientOption<State>,
+    auto: LenientOption<bool>,
+    error: LenientOption<Failure>,
 }
 
 #[derive(Default, Deserialize)]
@@ -95,24 +95,24 @@ struct State {
     output: String,
     error: String,
     metadata: Value,
-    time: Maybe<Span>,
+    time: LenientOption<Span>,
 }
 
 /// Gathers a message part by part, then tells it.
-pub(super) struct Gathered<'a> {
+pub(super) struct MessageBuilder<'a> {
     info: Info<'a>,
     id: String,
     said: String,
     synthetic: bool,
     calls: Vec<ToolCalled>,
-    results: Vec<(Time, Vec<Body>)>,
+    results: Vec<(Timestamp, Vec<Body>)>,
     notes: Vec<Body>,
 }
 
 /// How much of what is said in one message is kept to be told.
-const SAID_BYTES: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-impl<'a> Gathered<'a> {
+impl<'a> MessageBuilder<'a> {
     pub(super) fn new(id: &str, info: Info<'a>) -> Self {
         Self {
             id: id.to_owned(),
@@ -129,7 +129,7 @@ impl<'a> Gathered<'a> {
         match &*part.kind {
             "text" => {
                 self.synthetic |= part.synthetic.0;
-                let room = SAID_BYTES.saturating_sub(self.said.len());
+                let room = MAX_TEXT_BYTES.saturating_sub(self.said.len());
                 if !self.said.is_empty() && room > 0 {
                     self.said.push('\n');
                 }
@@ -158,16 +158,16 @@ impl<'a> Gathered<'a> {
         let text = if failed { &state.error } else { &state.output };
         let status = if failed {
             let refused = text.starts_with("The user rejected permission") || text.contains("prevents you from using");
-            if refused { Status::Refused } else { Status::Error }
+            if refused { CallStatus::Refused } else { CallStatus::Error }
         } else if text.contains("terminated command after exceeding timeout") {
-            Status::TimedOut
+            CallStatus::TimedOut
         } else if exit_code.unwrap_or(0) != 0 {
-            Status::Error
+            CallStatus::Error
         } else {
-            Status::Ok
+            CallStatus::Ok
         };
         let mut told = vec![Body::ToolReturned(ToolReturned::new(id.clone(), Some(status), exit_code, text))];
-        if status == Status::Ok {
+        if status == CallStatus::Ok {
             told.extend(change(&part.tool, &state, id).map(Body::FileChanged));
         }
         if let Some(child) = state.metadata.get("sessionId").and_then(Value::as_str) {
@@ -178,8 +178,8 @@ impl<'a> Gathered<'a> {
         self.results.push((at, told));
     }
 
-    pub(super) fn tell(self, teller: &mut Teller<'_>) {
-        teller.record(format_args!("{}", self.id));
+    pub(super) fn flush(self, teller: &mut TranscriptEventBuilder<'_>) {
+        teller.start_record(format_args!("{}", self.id));
         if let Some(span) = self.info.time.0 {
             teller.at = span.created.or(teller.at);
         }
@@ -189,15 +189,15 @@ impl<'a> Gathered<'a> {
                 (true, false) => Author::Agent,
                 (false, false) => Author::Person,
             };
-            self.notes.into_iter().for_each(|note| teller.tell(note));
+            self.notes.into_iter().for_each(|note| teller.push(note));
             if !self.said.is_empty() {
-                teller.tell(Body::Prompt(Prompt { by, text: Excerpt::new(&self.said) }));
+                teller.push(Body::Prompt(Prompt { by, text: Excerpt::new(&self.said) }));
             }
             return;
         }
         let silent = self.calls.is_empty();
         let auxiliary = self.info.summary.0;
-        teller.tell_answer(
+        teller.push_answer(
             Some(self.id.clone()),
             ModelAnswered {
                 response: Some(self.id.clone()),
@@ -213,17 +213,17 @@ impl<'a> Gathered<'a> {
         );
         for (at, bodies) in self.results {
             teller.at = if at.is_known() { at } else { teller.at };
-            bodies.into_iter().for_each(|body| teller.tell(body));
+            bodies.into_iter().for_each(|body| teller.push(body));
         }
-        self.notes.into_iter().for_each(|note| teller.tell(note));
+        self.notes.into_iter().for_each(|note| teller.push(note));
         let failure = self.info.error.0.filter(|failure| !failure.name.is_empty());
         let failed = failure.is_some();
         if let Some(failure) = failure {
-            teller.tell(failure.told());
+            teller.push(failure.told());
         }
         if silent && !auxiliary {
             let text = Excerpt::new(&self.said);
-            teller.tell(Body::TurnEnded(TurnEnded { text, failed, ..TurnEnded::default() }));
+            teller.push(Body::TurnEnded(TurnEnded { text, failed, ..TurnEnded::default() }));
         }
     }
 }
@@ -237,7 +237,7 @@ impl Failure {
         let status = self.data.get("statusCode").and_then(Value::as_u64);
         Body::ModelFailed(ModelFailed {
             status: status.and_then(|status| u16::try_from(status).ok()),
-            message: Excerpt::bounded(message, 512),
+            message: Excerpt::with_limit(message, 512),
             retry_at: None,
         })
     }

@@ -2,9 +2,9 @@
 
 use belay_core::ToolKind;
 
-use crate::tools::Tools;
+use crate::tool_table::ToolTable;
 
-const TOOLS: Tools = Tools::new(&[
+const TOOLS: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("bash", ToolKind::Shell),
     ("codesearch", ToolKind::Search),

@@ -7,16 +7,19 @@ use belay_core::event::{Body, SessionStarted};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::message::{Gathered, Info, Part, Span};
+use super::message::{Info, MessageBuilder, Part, Span};
 use super::{ID, database};
-use crate::json::{Maybe, Text};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, parse, read_items, stem};
+use crate::lenient_json::{LenientOption, LenientString};
+use crate::transcript::{
+    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, parse,
+    read_items,
+};
 
 /// The database with all sessions.
 #[derive(Debug)]
-pub struct Database;
+pub struct OpencodeDatabaseFormat;
 
-impl Format for Database {
+impl TranscriptFormat for OpencodeDatabaseFormat {
     fn agent(&self) -> &'static str {
         ID
     }
@@ -26,16 +29,16 @@ impl Format for Database {
         named && head.starts_with(b"SQLite format 3\0")
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
         database::read(path, sink)
     }
 }
 
 /// One session as `opencode export` writes it.
 #[derive(Debug)]
-pub struct Export;
+pub struct OpencodeExportFormat;
 
-impl Format for Export {
+impl TranscriptFormat for OpencodeExportFormat {
     fn agent(&self) -> &'static str {
         ID
     }
@@ -46,14 +49,14 @@ impl Format for Export {
         path.extension().is_some_and(|ext| ext == "json") && has("\"info\"") && has("\"ses_")
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let mut teller = Teller::new(SessionKey::new(ID, stem(path)), sink);
-        let mut reader = Reader { transcript: path.to_string_lossy().into_owned(), started: false };
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
+        let mut reader = OpencodeParser { transcript: path.to_string_lossy().into_owned(), started: false };
         read_items(path, "messages", &mut reader, &mut teller)
     }
 }
 
-struct Reader {
+struct OpencodeParser {
     transcript: String,
     started: bool,
 }
@@ -68,28 +71,28 @@ struct Item<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct Header<'a> {
-    id: Text<'a>,
+    id: LenientString<'a>,
     #[serde(rename = "parentID")]
-    parent: Text<'a>,
-    directory: Text<'a>,
-    version: Text<'a>,
-    time: Maybe<Span>,
+    parent: LenientString<'a>,
+    directory: LenientString<'a>,
+    version: LenientString<'a>,
+    time: LenientOption<Span>,
 }
 
-impl Dialect for Reader {
-    fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl LineParser for OpencodeParser {
+    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let item: Item<'_> = parse(text)?;
         let info = item.info.map_or("{}", RawValue::get);
         if !self.started {
             self.started = true;
-            let header: Header<'_> = serde_json::from_str(info).map_err(|_| Flaw::Unknown)?;
-            if let Some(id) = header.id.some() {
+            let header: Header<'_> = serde_json::from_str(info).map_err(|_| LineError::Unknown)?;
+            if let Some(id) = header.id.non_empty() {
                 teller.session = SessionKey::new(ID, id);
             }
-            teller.parent = header.parent.some().map(|id| SessionKey::new(ID, id));
+            teller.parent = header.parent.non_empty().map(|id| SessionKey::new(ID, id));
             teller.cwd = header.directory.owned();
             teller.at = header.time.0.unwrap_or_default().created.0;
-            teller.tell(Body::SessionStarted(SessionStarted {
+            teller.push(Body::SessionStarted(SessionStarted {
                 agent_version: header.version.owned(),
                 project: header.directory.owned(),
                 transcript: Some(self.transcript.clone()),
@@ -97,18 +100,18 @@ impl Dialect for Reader {
             }));
             return Ok(());
         }
-        let info: Info<'_> = serde_json::from_str(info).map_err(|_| Flaw::Unknown)?;
+        let info: Info<'_> = serde_json::from_str(info).map_err(|_| LineError::Unknown)?;
         if info.role.is_empty() {
-            return Err(Flaw::Unknown);
+            return Err(LineError::Unknown);
         }
         let id = info.id.to_string();
-        let mut message = Gathered::new(&id, info);
+        let mut message = MessageBuilder::new(&id, info);
         for part in item.parts {
             if let Ok(part) = serde_json::from_str::<Part<'_>>(part.get()) {
                 message.part(part);
             }
         }
-        message.tell(teller);
+        message.flush(teller);
         Ok(())
     }
 }

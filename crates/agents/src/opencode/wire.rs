@@ -4,22 +4,22 @@ use belay_core::{SessionKey, ToolKind};
 use serde_json::Value;
 
 use super::{ID, kind_of};
-use crate::wire::{Dialect, Head, Sender, version_of};
+use crate::wire::{RequestHead, RequestIdentity, WireClient, version_of};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Wire;
+pub(crate) struct OpencodeWire;
 
-impl Dialect for Wire {
+impl WireClient for OpencodeWire {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+    fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity> {
         let version = version_of(head, "opencode")?;
         let session = head.header("x-session-id").filter(|id| !id.is_empty());
         let session = session.map(|id| SessionKey::new(ID, id));
-        Some(Sender { agent: ID, session, version: Some(version), ..Sender::default() })
+        Some(RequestIdentity { agent: ID, session, version: Some(version), ..RequestIdentity::default() })
     }
 
     fn kind_of(&self, name: &str, _: &Value) -> Option<ToolKind> {

@@ -6,36 +6,40 @@ use belay_core::event::{
     Author, Body, Compacted, ModelAnswered, ModelFailed, Prompt, SessionStarted, ToolCalled, ToolReturned, TurnEnded,
     Usage,
 };
-use belay_core::{Excerpt, SessionKey, Status};
+use belay_core::{CallStatus, Excerpt, SessionKey};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ID, kind_of};
-use crate::json::{Count, Flag, Maybe, Stamp, Text, text_of};
-use crate::transcript::{Dialect, Flaw, Format, ReadError, Sink, Tally, Teller, first_line, parse, read_lines, stem};
+use crate::lenient_json::{LenientBool, LenientOption, LenientString, LenientTime, LenientU64, text_of};
+use crate::transcript::{
+    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line,
+    parse, read_lines,
+};
 
 /// The format.
 #[derive(Debug)]
-pub struct Transcript;
+pub struct PiFormat;
 
-impl Format for Transcript {
+impl TranscriptFormat for PiFormat {
     fn agent(&self) -> &'static str {
         ID
     }
 
     fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
-        serde_json::from_str::<Line<'_>>(&first_line(head))
-            .is_ok_and(|line| &*line.kind == "session" && line.id.some().is_some() && line.cwd.some().is_some())
+        serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| {
+            &*line.kind == "session" && line.id.non_empty().is_some() && line.cwd.non_empty().is_some()
+        })
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<Tally, ReadError> {
-        let stem = stem(path);
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let stem = file_stem(path);
         let id = stem.rsplit('_').next().unwrap_or(&stem);
-        let mut teller = Teller::new(SessionKey::new(ID, id), sink);
+        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, id), sink);
         read_lines(
             path,
-            &mut Reader { transcript: path.to_string_lossy().into_owned(), ..Reader::default() },
+            &mut PiParser { transcript: path.to_string_lossy().into_owned(), ..PiParser::default() },
             &mut teller,
         )
     }
@@ -45,88 +49,94 @@ impl Format for Transcript {
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
     #[serde(rename = "type")]
-    kind: Text<'a>,
-    id: Text<'a>,
-    timestamp: Stamp,
-    cwd: Text<'a>,
-    model_id: Text<'a>,
-    parent_session: Text<'a>,
-    tokens_before: Count,
-    message: Maybe<Message<'a>>,
+    kind: LenientString<'a>,
+    id: LenientString<'a>,
+    timestamp: LenientTime,
+    cwd: LenientString<'a>,
+    model_id: LenientString<'a>,
+    parent_session: LenientString<'a>,
+    tokens_before: LenientU64,
+    message: LenientOption<Message<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Message<'a> {
-    role: Text<'a>,
+    role: LenientString<'a>,
     content: Option<&'a RawValue>,
-    model: Text<'a>,
-    usage: Maybe<Tokens>,
-    stop_reason: Text<'a>,
-    error_message: Text<'a>,
-    response_id: Text<'a>,
-    tool_call_id: Text<'a>,
-    is_error: Flag,
+    model: LenientString<'a>,
+    usage: LenientOption<Tokens>,
+    stop_reason: LenientString<'a>,
+    error_message: LenientString<'a>,
+    response_id: LenientString<'a>,
+    tool_call_id: LenientString<'a>,
+    is_error: LenientBool,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Tokens {
-    input: Count,
-    output: Count,
-    cache_read: Count,
-    cache_write: Count,
-    cost: Maybe<Cost>,
+    input: LenientU64,
+    output: LenientU64,
+    cache_read: LenientU64,
+    cache_write: LenientU64,
+    cost: LenientOption<Cost>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Cost {
-    total: Maybe<f64>,
+    total: LenientOption<f64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct Block<'a> {
     #[serde(rename = "type")]
-    kind: Text<'a>,
-    text: Text<'a>,
-    id: Text<'a>,
-    name: Text<'a>,
+    kind: LenientString<'a>,
+    text: LenientString<'a>,
+    id: LenientString<'a>,
+    name: LenientString<'a>,
     arguments: Value,
 }
 
 #[derive(Default)]
-struct Reader {
+struct PiParser {
     transcript: String,
     started: bool,
 }
 
-impl Reader {
-    fn message(&mut self, message: Message<'_>, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl PiParser {
+    fn message(&mut self, message: Message<'_>, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let content = message.content.map_or("null", RawValue::get);
         match &*message.role {
             "user" => {
-                teller.tell(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text_of(content)) }));
+                teller.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text_of(content)) }));
             }
             "assistant" => answer(&message, content, teller),
             "toolResult" => {
                 let text = text_of(content);
                 let (text, exit_code) = exit_code(&text);
-                let status = message.is_error.0.then_some(Status::Error);
-                let status = if text.contains("Command timed out") { status.map(|_| Status::TimedOut) } else { status };
+                let status = message.is_error.0.then_some(CallStatus::Error);
+                let status =
+                    if text.contains("Command timed out") { status.map(|_| CallStatus::TimedOut) } else { status };
                 let call = message.tool_call_id.owned();
-                teller.tell(Body::ToolReturned(ToolReturned::new(call, status.or(Some(Status::Ok)), exit_code, text)));
+                teller.push(Body::ToolReturned(ToolReturned::new(
+                    call,
+                    status.or(Some(CallStatus::Ok)),
+                    exit_code,
+                    text,
+                )));
             }
             // A command the user ran; the model reads it with the next prompt.
             "bashExecution" | "custom" | "branchSummary" | "compactionSummary" | "hookMessage" => {}
-            _ => return Err(Flaw::Unknown),
+            _ => return Err(LineError::Unknown),
         }
         Ok(())
     }
 }
 
-fn answer(message: &Message<'_>, content: &str, teller: &mut Teller<'_>) {
+fn answer(message: &Message<'_>, content: &str, teller: &mut TranscriptEventBuilder<'_>) {
     let blocks: Vec<Block<'_>> = serde_json::from_str(content).unwrap_or_default();
     let said: Vec<&str> = blocks.iter().filter(|block| &*block.kind == "text").map(|block| &*block.text).collect();
     let said = said.join("\n");
@@ -139,7 +149,7 @@ fn answer(message: &Message<'_>, content: &str, teller: &mut Teller<'_>) {
     let tokens = message.usage.0;
     let cost = tokens.and_then(|tokens| tokens.cost.0?.total.0).filter(|cost| *cost > 0.0);
     let response = message.response_id.owned();
-    teller.tell_answer(
+    teller.push_answer(
         response.clone(),
         ModelAnswered {
             response,
@@ -158,12 +168,12 @@ fn answer(message: &Message<'_>, content: &str, teller: &mut Teller<'_>) {
         calls,
     );
     if &*message.stop_reason == "error" {
-        let message = Excerpt::bounded(&message.error_message, 512);
-        teller.tell(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+        let message = Excerpt::with_limit(&message.error_message, 512);
+        teller.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
     }
     if silent {
         let failed = matches!(&*message.stop_reason, "error" | "aborted");
-        teller.tell(Body::TurnEnded(TurnEnded { text: Excerpt::new(&said), failed, ..TurnEnded::default() }));
+        teller.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&said), failed, ..TurnEnded::default() }));
     }
 }
 
@@ -176,22 +186,22 @@ fn exit_code(text: &str) -> (&str, Option<i32>) {
     }
 }
 
-impl Dialect for Reader {
-    fn line(&mut self, text: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl LineParser for PiParser {
+    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
         teller.at = line.timestamp.or(teller.at);
-        if let Some(id) = line.id.some().filter(|_| &*line.kind != "session") {
-            teller.record(format_args!("{id}"));
+        if let Some(id) = line.id.non_empty().filter(|_| &*line.kind != "session") {
+            teller.start_record(format_args!("{id}"));
         }
         match &*line.kind {
             "session" if !self.started => {
                 self.started = true;
-                if let Some(id) = line.id.some() {
+                if let Some(id) = line.id.non_empty() {
                     teller.session = SessionKey::new(ID, id);
                 }
                 teller.cwd = line.cwd.owned();
-                teller.tell(Body::SessionStarted(SessionStarted {
-                    how: match line.parent_session.some() {
+                teller.push(Body::SessionStarted(SessionStarted {
+                    how: match line.parent_session.non_empty() {
                         Some(_) => belay_core::event::StartKind::Forked,
                         None => belay_core::event::StartKind::New,
                     },
@@ -200,12 +210,12 @@ impl Dialect for Reader {
                     ..SessionStarted::default()
                 }));
             }
-            "message" => return self.message(line.message.0.ok_or(Flaw::Unknown)?, teller),
+            "message" => return self.message(line.message.0.ok_or(LineError::Unknown)?, teller),
             "compaction" => {
                 let before = Some(line.tokens_before.0).filter(|tokens| *tokens != 0);
-                teller.tell(Body::Compacted(Compacted { automatic: true, before }));
+                teller.push(Body::Compacted(Compacted { automatic: true, before }));
             }
-            "model_change" if line.model_id.some().is_some() => {}
+            "model_change" if line.model_id.non_empty().is_some() => {}
             "session"
             | "model_change"
             | "thinking_level_change"
@@ -214,7 +224,7 @@ impl Dialect for Reader {
             | "custom_message"
             | "label"
             | "session_info" => {}
-            _ => return Err(Flaw::Unknown),
+            _ => return Err(LineError::Unknown),
         }
         Ok(())
     }

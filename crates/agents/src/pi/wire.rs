@@ -5,18 +5,18 @@ use belay_core::ToolKind;
 use serde_json::Value;
 
 use super::{ID, kind_of};
-use crate::wire::{Dialect, Head, Sender};
+use crate::wire::{RequestHead, RequestIdentity, WireClient};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Wire;
+pub(crate) struct PiWire;
 
-impl Dialect for Wire {
+impl WireClient for PiWire {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn recognise(&self, _: &dyn Head) -> Option<Sender> {
+    fn identify(&self, _: &dyn RequestHead) -> Option<RequestIdentity> {
         None
     }
 

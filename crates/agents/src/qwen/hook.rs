@@ -4,31 +4,31 @@
 //! not. `UserPromptSubmit` fires before every model request, with an empty prompt when there is no
 //! new one. Calls that fail validation are told of in `PostToolBatch` only.
 
-use belay_core::{SessionKey, Status, ToolKind};
+use belay_core::{CallStatus, SessionKey, ToolKind};
 use serde_json::Value;
 
 use super::{ID, kind_of};
-use crate::claude_code::hook::author;
-use crate::gemini::hook::how_it_ended;
-use crate::hook::{CLAUDE, Ending, Family, Powers};
+use crate::claude_code::hook::prompt_author;
+use crate::gemini::hook::call_ending;
+use crate::hook::{CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible};
 
 /// The dialect.
-pub(crate) static HOOKS: Family = Family {
+pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: CLAUDE,
+    names: CLAUDE_EVENTS,
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_call_id", "tool_use_id"],
     sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),
     sub_agent_file: |_, _| None,
     ending,
-    author: |prompt| if prompt.is_empty() { None } else { author(prompt) },
-    powers: Powers { ends_turn: true, interrupts: true, tells_person: false },
-    transcript: &super::transcript::Transcript,
+    author: |prompt| if prompt.is_empty() { None } else { prompt_author(prompt) },
+    powers: Capabilities { ends_turn: true, interrupts: true, tells_person: false },
+    transcript: &super::transcript::QwenFormat,
 };
 
-fn ending(kind: ToolKind, response: &Value, text: &str, failed: bool) -> Ending {
+fn ending(kind: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {
     if response.get("error_type").is_some_and(|kind| kind == "execution_denied") {
-        return Ending { status: Status::Refused, exit_code: None };
+        return CallEnding { status: CallStatus::Refused, exit_code: None };
     }
-    how_it_ended(kind, text, failed)
+    call_ending(kind, text, failed)
 }

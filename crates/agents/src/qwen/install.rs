@@ -5,30 +5,32 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::ID;
-use crate::claude_code::install::EVENTS;
-use crate::install::{Change, Entry, InstallError, Recipe, Setting, add_entries, command, remove_entries};
+use crate::claude_code::install::HOOK_EVENTS;
+use crate::install::{
+    FileChange, HookEntry, HookInstaller, InstallContext, InstallError, add_entries, hook_command, remove_entries,
+};
 
 /// The recipe.
 #[derive(Debug)]
-pub(crate) struct Install;
+pub(crate) struct QwenInstaller;
 
-fn settings(setting: &Setting<'_>) -> PathBuf {
-    setting.below(setting.dirs.home.join(".qwen"), ".qwen", "settings.json")
+fn settings(setting: &InstallContext<'_>) -> PathBuf {
+    setting.settings_path(setting.dirs.home.join(".qwen"), ".qwen", "settings.json")
 }
 
-impl Recipe for Install {
+impl HookInstaller for QwenInstaller {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn install(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
-        let hook = json!({ "type": "command", "command": command(setting, ID, None, false) });
-        let entry = |event: &&'static str| Entry { event, value: json!({ "hooks": [hook] }) };
-        let entries: Vec<Entry> = EVENTS.iter().map(entry).collect();
+    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let hook = json!({ "type": "command", "command": hook_command(setting, ID, None, false) });
+        let entry = |event: &&'static str| HookEntry { event, value: json!({ "hooks": [hook] }) };
+        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
         add_entries(setting, settings(setting), ID, &[], &entries)
     }
 
-    fn remove(&self, setting: &Setting<'_>) -> Result<Vec<Change>, InstallError> {
+    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         remove_entries(setting, settings(setting), ID)
     }
 }

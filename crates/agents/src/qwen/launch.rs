@@ -4,25 +4,25 @@ use belay_core::SessionKey;
 use serde_json::Value;
 
 use super::ID;
-use crate::claude_code::install::EVENTS;
-use crate::launch::{Launch, Recipe, Setting, SystemSettings, claude_hooks, read_json};
+use crate::claude_code::install::HOOK_EVENTS;
+use crate::launch::{LaunchCommand, LaunchContext, Launcher, SystemSettings, claude_hooks, read_json};
 
 /// The recipe.
-pub(crate) struct Start;
+pub(crate) struct QwenLauncher;
 
 const BASE_URL: &str = "OPENAI_BASE_URL";
 
 /// Settings for all users.
-const SETTINGS: SystemSettings =
+const SYSTEM_SETTINGS: SystemSettings =
     SystemSettings { variable: "QWEN_CODE_SYSTEM_SETTINGS_PATH", file: "/etc/qwen-code/settings.json" };
 
-impl Recipe for Start {
+impl Launcher for QwenLauncher {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn launch(&self, setting: &Setting<'_>) -> Launch {
-        let mut launch = Launch::default();
+    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+        let mut launch = LaunchCommand::default();
         let named = setting.named_session(&["--session-id", "--resume", "-r"]);
         let id = named.map_or_else(|| acceptable(setting.run), str::to_owned);
         if named.is_none() && !setting.has_flag(&["--resume", "-r", "--continue", "-c"]) {
@@ -33,8 +33,8 @@ impl Recipe for Start {
         if setting.proxy.is_some() {
             point(setting, &mut launch);
         }
-        if let Some(command) = setting.hook(ID) {
-            launch.with_system_settings(setting, &SETTINGS, claude_hooks(EVENTS, &command, 10_000));
+        if let Some(command) = setting.hook_command(ID) {
+            launch.with_system_settings(setting, &SYSTEM_SETTINGS, claude_hooks(HOOK_EVENTS, &command, 10_000));
         }
         launch.args.extend_from_slice(setting.args);
         launch
@@ -50,23 +50,23 @@ fn acceptable(run: &str) -> String {
 }
 
 /// Points Qwen Code at the proxy, unless it would not listen. The environment wins over what settings say.
-fn point(setting: &Setting<'_>, launch: &mut Launch) {
+fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand) {
     let settings = |folder: &std::path::Path| read_json(&folder.join(".qwen/settings.json")).unwrap_or_default();
     let (user, project) = (settings(&setting.user.home), settings(setting.folder));
-    let own = named(&user).filter(|_| setting.var(BASE_URL).is_none());
+    let own = named(&user).filter(|_| setting.env_var(BASE_URL).is_none());
     let instead = if setting.has_flag(&["--openai-base-url"]) {
         Some("--openai-base-url is given")
-    } else if setting.var(BASE_URL).is_none() && setting.folder != setting.user.home && named(&project).is_some() {
+    } else if setting.env_var(BASE_URL).is_none() && setting.folder != setting.user.home && named(&project).is_some() {
         // Whether the project is trusted, and so what it says, is for the agent to say.
         Some("the project's settings name the model API")
     } else {
         None
     };
-    match (instead, own, setting.base("openai")) {
+    match (instead, own, setting.proxy_url("openai")) {
         (Some(why), ..) => launch.notes.push(format!("{why}: requests do not pass the proxy, hooks do the watching")),
         (None, Some(own), Some(base)) => {
-            launch.upstream("openai", &own);
-            launch.set(BASE_URL, base);
+            launch.add_upstream("openai", &own);
+            launch.set_env(BASE_URL, base);
         }
         _ => launch.point_with_file(setting, ".qwen", (BASE_URL, "openai", "/v1")),
     }

@@ -4,20 +4,20 @@ use belay_core::ToolKind;
 use serde_json::Value;
 
 use super::{ID, kind_of};
-use crate::wire::{Dialect, Head, Sender, version_of};
+use crate::wire::{RequestHead, RequestIdentity, WireClient, version_of};
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct Wire;
+pub(crate) struct QwenWire;
 
-impl Dialect for Wire {
+impl WireClient for QwenWire {
     fn agent(&self) -> &'static str {
         ID
     }
 
-    fn recognise(&self, head: &dyn Head) -> Option<Sender> {
+    fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity> {
         let version = version_of(head, "QwenCode")?;
-        Some(Sender { agent: ID, version: Some(version), ..Sender::default() })
+        Some(RequestIdentity { agent: ID, version: Some(version), ..RequestIdentity::default() })
     }
 
     fn kind_of(&self, name: &str, _: &Value) -> Option<ToolKind> {

@@ -1,26 +1,26 @@
 use belay_core::event::{Body, Note};
 use belay_core::{Event, Excerpt, SessionKey};
 
-use super::lines::split;
+use super::line_reader::split;
 use super::*;
 
 /// Notes every line; a line that starts with `!` is refused.
 struct Echo;
 
-impl Dialect for Echo {
-    fn line(&mut self, line: &str, teller: &mut Teller<'_>) -> Result<(), Flaw> {
+impl LineParser for Echo {
+    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         if line.starts_with('!') {
-            return Err(Flaw::Broken);
+            return Err(LineError::Malformed);
         }
-        teller.tell(Body::Note(Note { text: Excerpt::bounded(line, 64) }));
+        teller.push(Body::Note(Note { text: Excerpt::with_limit(line, 64) }));
         Ok(())
     }
 }
 
-fn echo(bytes: &[u8]) -> (Vec<String>, Tally) {
+fn echo(bytes: &[u8]) -> (Vec<String>, ReadStats) {
     let mut events = Vec::<Event>::new();
     let mut sink = |event| events.push(event);
-    let mut teller = Teller::new(SessionKey::new("x", "y"), &mut sink);
+    let mut teller = TranscriptEventBuilder::new(SessionKey::new("x", "y"), &mut sink);
     let tally = split(bytes, &mut Echo, &mut teller).expect("memory can be read");
     let text = |event: &Event| match &event.body {
         Body::Note(note) => note.text.to_string(),
@@ -33,7 +33,7 @@ fn echo(bytes: &[u8]) -> (Vec<String>, Tally) {
 fn lines_end_in_any_way_and_the_last_needs_no_end() {
     let (lines, tally) = echo(b"\xef\xbb\xbfone\r\n\ntwo\n  three");
     assert_eq!(lines, ["one", "two", "three"]);
-    assert_eq!((tally.lines, tally.damaged()), (4, 0));
+    assert_eq!((tally.lines, tally.damaged_lines()), (4, 0));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_long_line_within_the_bound_is_read() {
     bytes.extend(b"\ntwo");
     let (lines, tally) = echo(&bytes);
     assert_eq!(lines.len(), 2);
-    assert_eq!(tally.damaged(), 0);
+    assert_eq!(tally.damaged_lines(), 0);
 }
 
 #[test]
@@ -69,5 +69,5 @@ fn only_the_first_damaged_places_are_named() {
     let (_, tally) = echo("!\n".repeat(100).as_bytes());
     assert_eq!(tally.broken, 100);
     assert_eq!(tally.places.len(), 8);
-    assert_eq!(tally.places[7], (8, Flaw::Broken));
+    assert_eq!(tally.places[7], (8, LineError::Malformed));
 }

@@ -4,7 +4,7 @@ use super::*;
 
 struct Recorded(HashMap<&'static str, &'static str>);
 
-impl Head for Recorded {
+impl RequestHead for Recorded {
     fn header(&self, name: &str) -> Option<&str> {
         self.0.get(name).copied()
     }
@@ -14,7 +14,7 @@ impl Head for Recorded {
     }
 }
 
-fn sender(headers: &[(&'static str, &'static str)]) -> (&'static str, Sender) {
+fn sender(headers: &[(&'static str, &'static str)]) -> (&'static str, RequestIdentity) {
     let (dialect, sender) = recognise(&Recorded(headers.iter().copied().collect()));
     (dialect.agent(), sender)
 }
@@ -77,16 +77,16 @@ fn context_in_the_users_role_is_no_prompt() {
         ("copilot", "<current_datetime>2026-11-15T17:53:56Z</current_datetime>"),
         ("qwen", "<system-reminder>\nThe following skills"),
     ] {
-        assert_eq!(dialect(agent).prompt(noise), None, "{agent}");
-        assert_eq!(dialect(agent).prompt("Fix the tests"), Some((Author::Person, "Fix the tests")), "{agent}");
+        assert_eq!(dialect(agent).user_prompt(noise), None, "{agent}");
+        assert_eq!(dialect(agent).user_prompt("Fix the tests"), Some((Author::Person, "Fix the tests")), "{agent}");
     }
 }
 
 #[test]
 fn what_a_person_typed_is_found_behind_the_context_in_front_of_it() {
     let copilot = "<current_datetime>2026-11-15T17:53:56Z</current_datetime>\n\nFix the tests";
-    assert_eq!(dialect("copilot").prompt(copilot), Some((Author::Person, "Fix the tests")));
-    assert_eq!(dialect("pi").prompt("< 3 tests fail"), Some((Author::Person, "< 3 tests fail")));
+    assert_eq!(dialect("copilot").user_prompt(copilot), Some((Author::Person, "Fix the tests")));
+    assert_eq!(dialect("pi").user_prompt("< 3 tests fail"), Some((Author::Person, "< 3 tests fail")));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use belay_agents::hook::Reply;
+use belay_agents::hook::HookReply;
 use belay_core::{Event, Verdict};
 
 use crate::support::{recorded, verdicts};
@@ -24,18 +24,18 @@ fn every_recorded_payload_is_understood_and_answered() {
         for edited in &heard.edited {
             writeln!(text, "  edited {} by {:?}", edited.path, edited.call).expect("text");
         }
-        let mut say = |name: &str, reply: Reply<'_>| {
+        let mut say = |name: &str, reply: HookReply<'_>| {
             let answer = recorded.dialect().answer(&heard, &reply);
             let answer = String::from_utf8(answer).expect("text");
             writeln!(text, "{name}: {}", if answer.is_empty() { "(nothing)" } else { &answer }).expect("text");
         };
         for (name, verdict) in &verdicts() {
-            say(name, Reply { verdict, context: None, person: None });
+            say(name, HookReply { verdict, context: None, person: None });
         }
-        say("person", Reply { verdict: &Verdict::Go, context: None, person: Some("PERSON: 3 calls.") });
+        say("person", HookReply { verdict: &Verdict::Go, context: None, person: Some("PERSON: 3 calls.") });
         say(
             "context",
-            Reply { verdict: &Verdict::Go, context: Some("CONTEXT: the session before you looped."), person: None },
+            HookReply { verdict: &Verdict::Go, context: Some("CONTEXT: the session before you looped."), person: None },
         );
         insta::assert_snapshot!(format!("{}__{}", recorded.agent, recorded.name), text);
     }

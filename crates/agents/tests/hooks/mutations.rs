@@ -1,7 +1,7 @@
 //! Recorded payloads, damaged in every way a payload can be damaged: always an answer the agent
 //! takes, never a refusal by accident, no panic, and nothing unbounded behind it.
 
-use belay_agents::hook::{Heard, Reply};
+use belay_agents::hook::{HookReply, ParsedHook};
 use serde_json::Value;
 
 use crate::support::{Recorded, hear, recorded, verdicts};
@@ -92,7 +92,7 @@ fn damaged(recorded: &Recorded, dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-fn is_bounded(heard: &Heard) {
+fn is_bounded(heard: &ParsedHook) {
     assert!(heard.events.len() <= 130, "{} events from one payload", heard.events.len());
     assert!(heard.edited.len() <= 32 * 64);
     for event in &heard.events {
@@ -117,14 +117,16 @@ fn damaged_payloads_never_hold_an_agent_back() {
             let dialect = recorded.dialect();
             let heard = hear(dialect, &recorded.event, &payload);
             is_bounded(&heard);
-            let go = dialect.answer(&heard, &Reply::GO);
+            let go = dialect.answer(&heard, &HookReply::ALLOW);
             assert!(go.is_empty(), "{agent} {} #{number}: {}", recorded.name, String::from_utf8_lossy(&go));
             for (_, verdict) in &verdicts() {
                 check(
                     agent,
                     heard.event,
-                    &dialect
-                        .answer(&heard, &Reply { verdict, context: Some("read this"), person: Some("and you this") }),
+                    &dialect.answer(
+                        &heard,
+                        &HookReply { verdict, context: Some("read this"), person: Some("and you this") },
+                    ),
                 );
             }
         }
@@ -136,9 +138,9 @@ fn whole_payloads_can_be_held_back_where_it_matters() {
     // The counterpart: the checks above must be able to see a refusal.
     let hold = &verdicts()[2].1;
     for recorded in recorded() {
-        use belay_agents::hook::Moment::{BeforeModel, BeforeTool, Permission, Prompt};
+        use belay_agents::hook::HookPoint::{BeforeModel, BeforeTool, Permission, Prompt};
         let heard = recorded.heard();
-        let answer = recorded.dialect().answer(&heard, &Reply { verdict: hold, context: None, person: None });
+        let answer = recorded.dialect().answer(&heard, &HookReply { verdict: hold, context: None, person: None });
         let held = check(&recorded.agent, heard.event, &answer);
         let matters = matches!(heard.moment, BeforeTool | BeforeModel | Permission)
             || heard.moment == Prompt && recorded.agent != "opencode";

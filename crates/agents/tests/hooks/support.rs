@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use belay_agents::hook::{Dialect, Heard, Told, dialect};
-use belay_core::{Time, Verdict};
+use belay_agents::hook::{HookInput, HookProtocol, ParsedHook, dialect};
+use belay_core::{Timestamp, Verdict};
 
 /// One recorded payload.
 pub(crate) struct Recorded {
@@ -16,18 +16,18 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    pub(crate) fn dialect(&self) -> &'static dyn Dialect {
+    pub(crate) fn dialect(&self) -> &'static dyn HookProtocol {
         dialect(&self.agent, &self.payload).expect("a dialect")
     }
 
-    pub(crate) fn heard(&self) -> Heard {
+    pub(crate) fn heard(&self) -> ParsedHook {
         hear(self.dialect(), &self.event, &self.payload)
     }
 }
 
-pub(crate) fn hear(dialect: &dyn Dialect, event: &str, payload: &[u8]) -> Heard {
-    let at = Time::parse("2026-11-15T18:00:00Z").expect("a time");
-    dialect.hear(&Told { id: "h1", event: Some(event), payload, at, exit_code: None })
+pub(crate) fn hear(dialect: &dyn HookProtocol, event: &str, payload: &[u8]) -> ParsedHook {
+    let at = Timestamp::parse("2026-11-15T18:00:00Z").expect("a time");
+    dialect.hear(&HookInput { id: "h1", event: Some(event), payload, at, exit_code: None })
 }
 
 /// All of them, in the order of their names.

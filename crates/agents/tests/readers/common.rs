@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use belay_agents::{Tally, recognise};
+use belay_agents::{ReadStats, detect_format};
 use belay_core::event::{Body, Event, Usage};
 
 /// A fixture as the agent would have it on disk: a dump of a database becomes that database.
@@ -17,8 +17,8 @@ pub(crate) fn materialise(fixture: &Path, folder: &Path) -> PathBuf {
 }
 
 /// Reads a file with the reader that recognises it.
-pub(crate) fn read(path: &Path) -> (Vec<Event>, Tally) {
-    let format = recognise(path).expect("readable").unwrap_or_else(|| panic!("nobody knows {}", path.display()));
+pub(crate) fn read(path: &Path) -> (Vec<Event>, ReadStats) {
+    let format = detect_format(path).expect("readable").unwrap_or_else(|| panic!("nobody knows {}", path.display()));
     let mut events = Vec::new();
     let tally = format.read(path, &mut |event| events.push(event)).expect("readable");
     (events, tally)
@@ -35,7 +35,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-pub(crate) fn render(events: &[Event], tally: &Tally) -> String {
+pub(crate) fn render(events: &[Event], tally: &ReadStats) -> String {
     let mut text = String::new();
     let mut session = String::new();
     for event in events {

@@ -19,7 +19,7 @@ fn fixtures() -> Vec<PathBuf> {
 
 /// Reads `bytes` as if they had stood in `original`, whoever recognises it.
 fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
-    let format = belay_agents::recognise(original).expect("readable").expect("known");
+    let format = belay_agents::detect_format(original).expect("readable").expect("known");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join(original.file_name().expect("a name"));
     std::fs::write(&path, bytes).expect("written");
@@ -31,7 +31,7 @@ fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
         assert!(size < 32 * 1024, "an event is small whatever the file holds, this one has {size} bytes");
     });
     // Nor may looking at it for recognition.
-    let _ = belay_agents::recognise(&path);
+    let _ = belay_agents::detect_format(&path);
     events
 }
 

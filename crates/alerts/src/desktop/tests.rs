@@ -1,15 +1,15 @@
-use belay_core::{SessionKey, Time};
+use belay_core::{SessionKey, Timestamp};
 
 use super::command;
-use crate::news::{Kind, News};
+use crate::alert::{Alert, AlertKind};
 
 #[test]
 fn texts_are_arguments_and_no_markup() {
-    let news = News {
+    let news = Alert {
         id: "msg_1".into(),
-        kind: Kind::Paused,
+        kind: AlertKind::Paused,
         session: SessionKey::new("codex", "$(reboot)"),
-        at: Time::UNKNOWN,
+        at: Timestamp::UNKNOWN,
         pattern: Some("exact_repeat".into()),
         sentence: "The same call again: `echo '<img src=\"http://x\">' && \"quit\"`.".into(),
         incident: None,

@@ -11,7 +11,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::address::Address;
 
 /// A status line and some headers; the body does not interest us.
-const MAX_ANSWER: usize = 64 * 1024;
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// Sends a request and tells the status of the answer.
 pub(super) fn post(
@@ -32,9 +32,9 @@ pub(super) fn post(
     if address.tls {
         let name = ServerName::try_from(address.host.clone()).map_err(|error| error.to_string())?;
         let session = ClientConnection::new(tls()?, name).map_err(|error| error.to_string())?;
-        exchange(&mut StreamOwned::new(session, Timed { stream, deadline }), &request)
+        exchange(&mut StreamOwned::new(session, DeadlineStream { stream, deadline }), &request)
     } else {
-        exchange(&mut Timed { stream, deadline }, &request)
+        exchange(&mut DeadlineStream { stream, deadline }, &request)
     }
 }
 
@@ -62,26 +62,26 @@ fn connect(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, Str
 }
 
 /// A stream whose every read and write ends at the deadline.
-struct Timed {
+struct DeadlineStream {
     stream: TcpStream,
     deadline: Instant,
 }
 
-impl Timed {
+impl DeadlineStream {
     fn left(&self) -> std::io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(left) }
     }
 }
 
-impl Read for Timed {
+impl Read for DeadlineStream {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.stream.set_read_timeout(Some(self.left()?))?;
         self.stream.read(buffer)
     }
 }
 
-impl Write for Timed {
+impl Write for DeadlineStream {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.stream.set_write_timeout(Some(self.left()?))?;
         self.stream.write(bytes)
@@ -105,7 +105,7 @@ fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> Result<u16, Str
         let mut response = httparse::Response::new(&mut headers);
         match response.parse(&answer) {
             Ok(httparse::Status::Complete(_)) => return response.code.ok_or_else(|| "no status".to_owned()),
-            Ok(httparse::Status::Partial) if answer.len() < MAX_ANSWER => {}
+            Ok(httparse::Status::Partial) if answer.len() < MAX_RESPONSE_BYTES => {}
             Ok(httparse::Status::Partial) => return Err("the answer has no end".to_owned()),
             Err(error) => return Err(format!("this is no HTTP: {error}")),
         }

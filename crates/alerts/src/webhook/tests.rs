@@ -1,17 +1,17 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use belay_core::{SessionKey, Time};
+use belay_core::{SessionKey, Timestamp};
 
-use super::{Address, AddressError, Format, Webhook, WebhookError, body, key, signature};
-use crate::news::{Kind, News};
+use super::{Address, AddressError, Webhook, WebhookError, WebhookFormat, body, key, signature};
+use crate::alert::{Alert, AlertKind};
 
-fn news(kind: Kind) -> News {
-    News {
+fn news(kind: AlertKind) -> Alert {
+    Alert {
         id: "msg_incident_opened_inc_1".into(),
         kind,
         session: SessionKey::new("codex", "01a1"),
-        at: Time::parse("2026-11-15T18:00:00Z").expect("a time"),
+        at: Timestamp::parse("2026-11-15T18:00:00Z").expect("a time"),
         pattern: Some("exact_repeat".into()),
         sentence: "The same call was made 5 times in a row: `npm test`.".into(),
         incident: Some("inc-1".into()),
@@ -32,7 +32,7 @@ fn signs_as_the_specification_does() {
 
 #[test]
 fn bodies_of_both_shapes() {
-    insta::assert_snapshot!(format!("{:#}", body(Format::Belay, &news(Kind::Paused), "box")), @r#"
+    insta::assert_snapshot!(format!("{:#}", body(WebhookFormat::Belay, &news(AlertKind::Paused), "box")), @r#"
     {
       "data": {
         "incident": "inc-1",
@@ -49,7 +49,7 @@ fn bodies_of_both_shapes() {
       "type": "session.paused"
     }
     "#);
-    insta::assert_snapshot!(format!("{:#}", body(Format::Heartbeat, &news(Kind::Paused), "box")), @r#"
+    insta::assert_snapshot!(format!("{:#}", body(WebhookFormat::Heartbeat, &news(AlertKind::Paused), "box")), @r#"
     {
       "cwd": "/home/user/project",
       "event": "escalation",
@@ -103,8 +103,8 @@ fn receive(answer: &'static str) -> (u16, std::thread::JoinHandle<String>) {
 
 fn post_to(port: u16) -> Result<(), String> {
     let secret = Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
-    let webhook = Webhook::new(&format!("http://127.0.0.1:{port}/in?k=v"), Format::Belay, secret, "box".into());
-    webhook.expect("a webhook").post(&news(Kind::Paused), Time::from_millis(1_614_265_330_000))
+    let webhook = Webhook::new(&format!("http://127.0.0.1:{port}/in?k=v"), WebhookFormat::Belay, secret, "box".into());
+    webhook.expect("a webhook").post(&news(AlertKind::Paused), Timestamp::from_millis(1_614_265_330_000))
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::words::{count, money, tokens};
-use crate::session::{Judged, SessionReport};
+use super::format::{count, money, tokens};
+use crate::session_report::{SessionReport, VariantResult};
 use crate::totals::Totals;
 
 /// How many sessions that are judged differently are named.
-const NAMED: usize = 10;
+const MAX_SESSIONS: usize = 10;
 
 /// A session that two sets of rules judge differently.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Differences {
     /// Takes a session in.
     pub fn session(&mut self, name: String, report: &SessionReport) {
         let [a, b] = report.judged.as_slice() else { return };
-        let first = |judged: &Judged| judged.alarms.iter().map(|alarm| alarm.finding.call).min();
+        let first = |judged: &VariantResult| judged.alarms.iter().map(|alarm| alarm.finding.call).min();
         let calls = [first(a), first(b)];
         match calls {
             [Some(_), None] => self.only[0] += 1,
@@ -38,10 +38,10 @@ impl Differences {
             [Some(one), Some(other)] if one > other => self.earlier[1] += 1,
             _ => return,
         }
-        let sentence = |judged: &Judged| judged.alarms.first().map(|alarm| alarm.finding.sentence.clone());
+        let sentence = |judged: &VariantResult| judged.alarms.first().map(|alarm| alarm.finding.sentence.clone());
         // One-sided alarms tell most about a change of rules.
         let one_sided = calls[0].is_none() || calls[1].is_none();
-        if self.named.len() < NAMED && (one_sided || self.named.len() < NAMED / 2) {
+        if self.named.len() < MAX_SESSIONS && (one_sided || self.named.len() < MAX_SESSIONS / 2) {
             self.named.push(Difference { name, sentences: [sentence(a), sentence(b)], calls });
         }
     }

@@ -8,16 +8,16 @@ use belay_core::prices::Prices;
 use jiff::tz::TimeZone;
 
 use self::chart::{Bar, columns, rows};
-use super::names::{project, short};
+use super::format::{bytes, count, day, duration, money, money_or_dash, percent, pluralize, tokens};
+use super::labels::{project, short};
 use super::text::{agent_name, when};
-use super::words::{bytes, count, day, many, money, percent, priced, span, tokens};
-use crate::totals::{Group, Totals, Worst};
+use crate::totals::{GroupTotals, RankedLoop, Totals};
 
 /// Loops shown one by one.
-const NAMED: usize = 50;
+const MAX_LOOPS: usize = 50;
 
 /// Rows of a table.
-const ROWS: usize = 25;
+const MAX_ROWS: usize = 25;
 
 /// The whole page.
 pub fn html(totals: &Totals, zone: &TimeZone) -> String {
@@ -62,19 +62,19 @@ fn escape(text: &str) -> String {
 fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let agents: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
     let span = match totals.from.is_known() {
-        true => format!(", {}", span(totals.from, totals.to, zone)),
+        true => format!(", {}", duration(totals.from, totals.to, zone)),
         false => String::new(),
     };
     let _ = writeln!(
         out,
         "<h1>Belay audit</h1>\n<p class=\"lead\">{} of {}{span}</p>",
-        many(totals.sessions, "session"),
+        pluralize(totals.sessions, "session"),
         escape(&agents.join(", "))
     );
     let steps = &totals.steps;
     let all = totals.sessions + totals.sub_agents;
     let cards = [
-        ("tool calls", count(totals.spent.calls), format!("{} by people", many(totals.human_turns, "turn"))),
+        ("tool calls", count(totals.spent.calls), format!("{} by people", pluralize(totals.human_turns, "turn"))),
         (
             "tokens",
             tokens(totals.spent.usage.total()),
@@ -84,17 +84,25 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
         (
             "loops",
             count(steps.loops),
-            format!("in {} ({})", many(steps.looping, "session"), percent(steps.looping, all)),
+            format!("in {} ({})", pluralize(steps.looping, "session"), percent(steps.looping, all)),
         ),
         (
             "saved after a nudge",
             money(steps.after_nudge.cost_micros),
-            format!("{}, {} tokens", many(steps.after_nudge.calls, "call"), tokens(steps.after_nudge.usage.total())),
+            format!(
+                "{}, {} tokens",
+                pluralize(steps.after_nudge.calls, "call"),
+                tokens(steps.after_nudge.usage.total())
+            ),
         ),
         (
             "saved after a pause",
             money(steps.after_pause.cost_micros),
-            format!("{}, {} tokens", many(steps.after_pause.calls, "call"), tokens(steps.after_pause.usage.total())),
+            format!(
+                "{}, {} tokens",
+                pluralize(steps.after_pause.calls, "call"),
+                tokens(steps.after_pause.usage.total())
+            ),
         ),
     ];
     out.push_str("<section class=\"cards\">\n");
@@ -132,7 +140,7 @@ fn days(out: &mut String, totals: &Totals) {
                 false => (group.tokens, group.saved_tokens),
             };
             let spent = if priced { money(value) } else { format!("{} tokens", tokens(value)) };
-            let loops = if group.loops == 0 { String::new() } else { format!(", {}", many(group.loops, "loop")) };
+            let loops = if group.loops == 0 { String::new() } else { format!(", {}", pluralize(group.loops, "loop")) };
             Bar { name: date.to_string(), value, part: part.min(value), note: format!("{date}: {spent}{loops}") }
         })
         .collect();
@@ -156,7 +164,7 @@ fn patterns(out: &mut String, totals: &Totals) {
             name: name.replace('_', " "),
             value: *number,
             part: 0,
-            note: format!("{}: {}", name.replace('_', " "), many(*number, "loop")),
+            note: format!("{}: {}", name.replace('_', " "), pluralize(*number, "loop")),
         })
         .collect();
     bars.sort_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(&b.name)));
@@ -169,23 +177,26 @@ fn worst(out: &mut String, totals: &Totals, zone: &TimeZone) {
         return;
     }
     out.push_str("<section>\n<h2>Loops, worst first</h2>\n");
-    for (at, worst) in totals.worst.iter().take(NAMED).enumerate() {
+    for (at, worst) in totals.worst.iter().take(MAX_LOOPS).enumerate() {
         loop_card(out, at + 1, worst, zone);
     }
-    if totals.steps.loops > NAMED.min(totals.worst.len()) as u64 {
-        let _ =
-            writeln!(out, "<p class=\"note\">{} are not shown.</p>", many(totals.steps.loops - NAMED as u64, "loop"));
+    if totals.steps.loops > MAX_LOOPS.min(totals.worst.len()) as u64 {
+        let _ = writeln!(
+            out,
+            "<p class=\"note\">{} are not shown.</p>",
+            pluralize(totals.steps.loops - MAX_LOOPS as u64, "loop")
+        );
     }
     out.push_str("</section>\n");
 }
 
-fn loop_card(out: &mut String, at: usize, worst: &Worst, zone: &TimeZone) {
+fn loop_card(out: &mut String, at: usize, worst: &RankedLoop, zone: &TimeZone) {
     let parent = match &worst.parent {
         Some(parent) => format!(" <span>sub-agent of {}</span>", escape(&short(parent))),
         None => String::new(),
     };
     let saved = match worst.repeated.after_nudge.cost_micros {
-        0 => many(worst.repeated.after_nudge.calls, "call"),
+        0 => pluralize(worst.repeated.after_nudge.calls, "call"),
         micros => money(micros),
     };
     let _ = write!(
@@ -215,7 +226,7 @@ fn loop_card(out: &mut String, at: usize, worst: &Worst, zone: &TimeZone) {
     let _ = writeln!(out, "<p class=\"file\">{}</p>\n</details>", escape(&worst.file.to_string_lossy()));
 }
 
-fn table(out: &mut String, title: &str, mut groups: Vec<(String, Group)>) {
+fn table(out: &mut String, title: &str, mut groups: Vec<(String, GroupTotals)>) {
     if groups.is_empty() {
         return;
     }
@@ -227,9 +238,10 @@ fn table(out: &mut String, title: &str, mut groups: Vec<(String, Group)>) {
         "<section>\n<h2>{title}</h2>\n<table>\n<tr><th></th><th class=\"n\">sessions</th><th class=\"n\">calls</th>\
          <th class=\"n\">tokens</th><th class=\"n\">money</th><th class=\"n\">loops</th><th class=\"n\">saved</th></tr>\n"
     );
-    let more = groups.len().saturating_sub(ROWS);
-    for (name, group) in groups.into_iter().take(ROWS) {
-        let saved = if group.loops == 0 { "-".to_owned() } else { priced(group.saved_micros, group.saved_tokens) };
+    let more = groups.len().saturating_sub(MAX_ROWS);
+    for (name, group) in groups.into_iter().take(MAX_ROWS) {
+        let saved =
+            if group.loops == 0 { "-".to_owned() } else { money_or_dash(group.saved_micros, group.saved_tokens) };
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
@@ -238,7 +250,7 @@ fn table(out: &mut String, title: &str, mut groups: Vec<(String, Group)>) {
             count(group.sessions),
             count(group.calls),
             tokens(group.tokens),
-            priced(group.cost_micros, group.tokens),
+            money_or_dash(group.cost_micros, group.tokens),
             count(group.loops),
         );
     }
@@ -254,8 +266,8 @@ fn foot(out: &mut String, totals: &Totals) {
         0 => String::new(),
         number => format!(
             " {} could not be read whole; {} were passed over.",
-            many(number, "file"),
-            many(totals.tally.damaged(), "line")
+            pluralize(number, "file"),
+            pluralize(totals.tally.damaged_lines(), "line")
         ),
     };
     let _ = writeln!(
@@ -263,7 +275,7 @@ fn foot(out: &mut String, totals: &Totals) {
         "<footer>\n<p>A loop lasts from the first call of its evidence until the session moves again: a sign of progress, a \
          person's turn, or its end. Saved is what was spent in a loop after the step that would have stopped it: after a \
          nudge if the agent heeds it, after a pause for sure.</p>\n<p>Read {}, {}.{damage}</p>\n</footer>",
-        many(totals.files, "file"),
+        pluralize(totals.files, "file"),
         bytes(totals.tally.bytes)
     );
 }

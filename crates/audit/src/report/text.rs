@@ -3,19 +3,19 @@
 use std::fmt::Write as _;
 
 use belay_agents::AGENTS;
-use belay_core::effect::Spent;
+use belay_core::effect::Spend;
 use belay_core::prices::Prices;
 use jiff::tz::TimeZone;
 
-use super::names::{project, short};
-use super::words::{bytes, count, day, many, money, percent, priced, span, time, tokens};
-use crate::totals::{Group, Totals, Worst};
+use super::format::{bytes, count, day, duration, money, money_or_dash, percent, pluralize, time, tokens};
+use super::labels::{project, short};
+use crate::totals::{GroupTotals, RankedLoop, Totals};
 
 /// Rows of a table of projects, models or days.
-const ROWS: usize = 10;
+const MAX_ROWS: usize = 10;
 
 /// Loops named one by one.
-const NAMED: usize = 10;
+const MAX_LOOPS: usize = 10;
 
 /// The whole report.
 pub fn text(totals: &Totals, zone: &TimeZone) -> String {
@@ -56,12 +56,12 @@ pub(super) fn agent_name(id: &str) -> &str {
 fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let subs = match totals.sub_agents {
         0 => String::new(),
-        number => format!(" and {}", many(number, "sub-agent")),
+        number => format!(" and {}", pluralize(number, "sub-agent")),
     };
     let names: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
-    let _ = write!(out, "{}{subs} of {}", many(totals.sessions, "session"), names.join(", "));
+    let _ = write!(out, "{}{subs} of {}", pluralize(totals.sessions, "session"), names.join(", "));
     if totals.from.is_known() {
-        let _ = write!(out, ", {}", span(totals.from, totals.to, zone));
+        let _ = write!(out, ", {}", duration(totals.from, totals.to, zone));
     }
     out.push_str("\n\n");
     let usage = totals.usage();
@@ -115,7 +115,7 @@ fn loops(out: &mut String, totals: &Totals) {
     let _ = writeln!(
         out,
         "{} in {} of {} sessions ({})",
-        many(steps.loops, "loop"),
+        pluralize(steps.loops, "loop"),
         count(steps.looping),
         count(all),
         percent(steps.looping, all)
@@ -123,9 +123,9 @@ fn loops(out: &mut String, totals: &Totals) {
     let _ = writeln!(
         out,
         "  nudged       {}, the agent reads what it repeats and what to try",
-        many(steps.nudged, "session")
+        pluralize(steps.nudged, "session")
     );
-    let _ = writeln!(out, "  paused       {}, the agent waits for a person", many(steps.paused, "session"));
+    let _ = writeln!(out, "  paused       {}, the agent waits for a person", pluralize(steps.paused, "session"));
     let _ = writeln!(out, "  saved        {} after the first nudge, if it is heeded", spent(&steps.after_nudge));
     let _ = writeln!(out, "               {} after the first pause, for sure", spent(&steps.after_pause));
     let mut patterns: Vec<(&String, &u64)> = totals.patterns.iter().collect();
@@ -138,8 +138,8 @@ fn loops(out: &mut String, totals: &Totals) {
     );
 }
 
-fn spent(spent: &Spent) -> String {
-    let mut text = many(spent.calls, "call");
+fn spent(spent: &Spend) -> String {
+    let mut text = pluralize(spent.calls, "call");
     if spent.usage.total() > 0 {
         let _ = write!(text, ", {} tokens", tokens(spent.usage.total()));
     }
@@ -156,9 +156,9 @@ fn worst(out: &mut String, totals: &Totals, zone: &TimeZone) {
     if totals.worst.is_empty() {
         return;
     }
-    let title = if totals.worst.len() > NAMED { "The ten worst" } else { "All of them, worst first" };
+    let title = if totals.worst.len() > MAX_LOOPS { "The ten worst" } else { "All of them, worst first" };
     let _ = writeln!(out, "\n{title} (a session's calls are counted from 0)");
-    for (at, worst) in totals.worst.iter().take(NAMED).enumerate() {
+    for (at, worst) in totals.worst.iter().take(MAX_LOOPS).enumerate() {
         let _ = writeln!(out, "  {:>2}. {}", at + 1, whose(worst, zone));
         let _ = writeln!(out, "      {}", worst.repeated.sentence);
         let _ = writeln!(out, "      {}", when(worst));
@@ -166,7 +166,7 @@ fn worst(out: &mut String, totals: &Totals, zone: &TimeZone) {
 }
 
 /// Which session, of whom.
-fn whose(worst: &Worst, zone: &TimeZone) -> String {
+fn whose(worst: &RankedLoop, zone: &TimeZone) -> String {
     let parent = match &worst.parent {
         Some(parent) => format!(", sub-agent of {}", short(parent)),
         None => String::new(),
@@ -180,7 +180,7 @@ fn whose(worst: &Worst, zone: &TimeZone) -> String {
 }
 
 /// When it would have been stopped and what it cost after that.
-pub(super) fn when(worst: &Worst) -> String {
+pub(super) fn when(worst: &RankedLoop) -> String {
     let one = &worst.repeated;
     let mut steps = Vec::new();
     if let Some(step) = one.nudge {
@@ -209,7 +209,7 @@ enum Order {
     Latest,
 }
 
-fn table(out: &mut String, title: &str, rows: Vec<(String, Group)>, order: Order) {
+fn table(out: &mut String, title: &str, rows: Vec<(String, GroupTotals)>, order: Order) {
     if rows.is_empty() {
         return;
     }
@@ -220,20 +220,21 @@ fn table(out: &mut String, title: &str, rows: Vec<(String, Group)>, order: Order
         }),
         Order::Latest => rows.sort_by(|a, b| b.0.cmp(&a.0)),
     }
-    let more = rows.len().saturating_sub(ROWS);
-    rows.truncate(ROWS);
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).clamp(20, 40);
     let _ = writeln!(out, "\n{title:<width$}   sessions     calls    tokens       money  loops    saved");
     for (name, group) in rows {
         let name: String = name.chars().take(width).collect();
-        let saved = if group.loops == 0 { "-".to_owned() } else { priced(group.saved_micros, group.saved_tokens) };
+        let saved =
+            if group.loops == 0 { "-".to_owned() } else { money_or_dash(group.saved_micros, group.saved_tokens) };
         let _ = writeln!(
             out,
             "  {name:<width$} {:>8} {:>9} {:>9} {:>11} {:>6} {saved:>8}",
             count(group.sessions),
             count(group.calls),
             tokens(group.tokens),
-            priced(group.cost_micros, group.tokens),
+            money_or_dash(group.cost_micros, group.tokens),
             count(group.loops),
         );
     }
@@ -243,8 +244,8 @@ fn table(out: &mut String, title: &str, rows: Vec<(String, Group)>, order: Order
 }
 
 /// Rows of the same name are one row: two folders may have one name.
-fn merged(rows: Vec<(String, Group)>) -> Vec<(String, Group)> {
-    let mut merged: Vec<(String, Group)> = Vec::new();
+fn merged(rows: Vec<(String, GroupTotals)>) -> Vec<(String, GroupTotals)> {
+    let mut merged: Vec<(String, GroupTotals)> = Vec::new();
     for (name, group) in rows {
         match merged.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => sum.add(&group),
@@ -255,19 +256,19 @@ fn merged(rows: Vec<(String, Group)>) -> Vec<(String, Group)> {
 }
 
 fn damage(out: &mut String, totals: &Totals) {
-    let _ = write!(out, "\nRead {}, {}", many(totals.files, "file"), bytes(totals.tally.bytes));
+    let _ = write!(out, "\nRead {}, {}", pluralize(totals.files, "file"), bytes(totals.tally.bytes));
     if totals.left_out > 0 {
-        let _ = write!(out, "; {} left out as asked", many(totals.left_out, "session"));
+        let _ = write!(out, "; {} left out as asked", pluralize(totals.left_out, "session"));
     }
     out.push_str(".\n");
     if totals.damaged_files == 0 {
         return;
     }
-    let lines = match totals.tally.damaged() {
+    let lines = match totals.tally.damaged_lines() {
         0 => String::new(),
-        number => format!(", {} passed over", many(number, "line")),
+        number => format!(", {} passed over", pluralize(number, "line")),
     };
-    let _ = writeln!(out, "{} could not be read whole{lines}:", many(totals.damaged_files, "file"));
+    let _ = writeln!(out, "{} could not be read whole{lines}:", pluralize(totals.damaged_files, "file"));
     for damage in &totals.damaged {
         let why = match &damage.failed {
             Some(why) => why.clone(),

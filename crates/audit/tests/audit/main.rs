@@ -7,10 +7,10 @@ mod wording;
 
 use std::path::{Path, PathBuf};
 
-use belay_audit::find::{Only, Problem};
-use belay_audit::replay::Settings;
-use belay_audit::report::Names;
-use belay_audit::{Collector, Filter, Progress, Report, Variant, Where, find};
+use belay_audit::discover::{DiscoveryError, SearchFilter};
+use belay_audit::replay::ReplayOptions;
+use belay_audit::report::LabelStyle;
+use belay_audit::{Collector, Progress, Report, RuleSet, SearchScope, SessionFilter, find};
 use belay_core::Rules;
 use jiff::tz::TimeZone;
 
@@ -18,20 +18,20 @@ use jiff::tz::TimeZone;
 pub(crate) struct Audited {
     pub(crate) report: Report,
     pub(crate) lines: Vec<serde_json::Value>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<DiscoveryError>,
 }
 
 pub(crate) fn audit(paths: &[&Path]) -> Audited {
-    audit_with(paths, Filter::default(), &[Variant::fixed("default", Rules::default())])
+    audit_with(paths, SessionFilter::default(), &[RuleSet::fixed("default", Rules::default())])
 }
 
-pub(crate) fn audit_with(paths: &[&Path], filter: Filter, variants: &[Variant]) -> Audited {
-    let place = Where::Paths(paths.iter().map(PathBuf::from).collect());
-    let found = find(&place, Only::default());
-    let settings = Settings { variants, zone: TimeZone::UTC, keep_notices: true };
+pub(crate) fn audit_with(paths: &[&Path], filter: SessionFilter, variants: &[RuleSet]) -> Audited {
+    let place = SearchScope::Paths(paths.iter().map(PathBuf::from).collect());
+    let found = find(&place, SearchFilter::default());
+    let settings = ReplayOptions { variants, zone: TimeZone::UTC, keep_notices: true };
     let mut written = Vec::new();
-    let mut collector = Collector::new(variants, filter, Names::Files, Some(&mut written));
-    belay_audit::run(found.sources, &settings, None, &Progress::default(), |told| collector.take(told));
+    let mut collector = Collector::new(variants, filter, LabelStyle::Files, Some(&mut written));
+    belay_audit::run(found.sources, &settings, None, &Progress::default(), |told| collector.add(told));
     let report = collector.finish().expect("memory can be written to");
     let lines = written.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let lines = lines.map(|line| serde_json::from_slice(line).expect("JSON")).collect();

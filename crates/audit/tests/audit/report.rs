@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use belay_audit::{Filter, Variant};
-use belay_core::{Rules, Time};
+use belay_audit::{RuleSet, SessionFilter};
+use belay_core::{Rules, Timestamp};
 use jiff::tz::TimeZone;
 
 use super::history::History;
@@ -103,17 +103,17 @@ fn a_fork_is_counted_once() {
 fn filters_leave_sessions_out_and_say_so() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     months(folder.path());
-    let variants = [Variant::fixed("default", Rules::default())];
-    let only = |filter: Filter| {
+    let variants = [RuleSet::fixed("default", Rules::default())];
+    let only = |filter: SessionFilter| {
         let audited = audit_with(&[folder.path()], filter, &variants);
         let total = audited.of("total")[0].clone();
         (total["sessions"].as_u64().unwrap_or(0), total["left_out"].as_u64().unwrap_or(0))
     };
-    assert_eq!(only(Filter { project: Some("blog".into()), ..Filter::default() }), (1, 2));
-    assert_eq!(only(Filter { project: Some("/home/user/shop".into()), ..Filter::default() }), (2, 2));
-    assert_eq!(only(Filter { project: Some("/home/user/sho".into()), ..Filter::default() }), (0, 4));
-    let late = Time::parse("2026-04-01T00:00:00Z");
-    assert_eq!(only(Filter { since: late, ..Filter::default() }), (0, 4));
+    assert_eq!(only(SessionFilter { project: Some("blog".into()), ..SessionFilter::default() }), (1, 2));
+    assert_eq!(only(SessionFilter { project: Some("/home/user/shop".into()), ..SessionFilter::default() }), (2, 2));
+    assert_eq!(only(SessionFilter { project: Some("/home/user/sho".into()), ..SessionFilter::default() }), (0, 4));
+    let late = Timestamp::parse("2026-04-01T00:00:00Z");
+    assert_eq!(only(SessionFilter { since: late, ..SessionFilter::default() }), (0, 4));
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn two_sets_of_rules_are_compared_on_the_same_history() {
     patient.ladder.nudge_at = 7;
     patient.ladder.nudge_weak_at = 7;
     patient.ladder.pause_at = 12;
-    let variants = [Variant::fixed("default", Rules::default()), Variant::fixed("patient", patient)];
-    let audited = audit_with(&[folder.path()], Filter::default(), &variants);
+    let variants = [RuleSet::fixed("default", Rules::default()), RuleSet::fixed("patient", patient)];
+    let audited = audit_with(&[folder.path()], SessionFilter::default(), &variants);
     let text = audited.text(folder.path());
     assert!(text.contains("earlier by default: 2; earlier by patient: 0."), "{text}");
     let configs: Vec<&str> = audited.of("total").iter().filter_map(|line| line["config"].as_str()).collect();
@@ -178,9 +178,9 @@ fn prices_of_the_rules_win_over_the_built_in_ones() {
     let prices = vec![serde_json::from_str(row).expect("a price")];
     let mut rules = Rules::default();
     rules.prices = prices;
-    let dear = [Variant::fixed("dear", rules)];
+    let dear = [RuleSet::fixed("dear", rules)];
     let usual = audit(&[folder.path()]);
-    let dear = audit_with(&[folder.path()], Filter::default(), &dear);
+    let dear = audit_with(&[folder.path()], SessionFilter::default(), &dear);
     let usage = |of: &super::Audited| of.of("total")[0]["usage"].clone();
     let cost = |of: &super::Audited| of.of("total")[0]["cost_micros"].as_u64().expect("money");
     assert_eq!(usage(&usual), usage(&dear));

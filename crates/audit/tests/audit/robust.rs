@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 
-use belay_audit::find::Problem;
+use belay_audit::discover::DiscoveryError;
 
 use super::audit;
 use super::history::History;
@@ -50,9 +50,9 @@ fn what_is_no_session_file_is_said_when_named_and_passed_when_met() {
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).expect("a folder");
     let problems = audit(&[&notes, &missing, &empty]).problems;
-    assert!(matches!(problems[0], Problem::Unknown(_)));
-    assert!(matches!(problems[1], Problem::Unreadable { .. }));
-    assert!(matches!(problems[2], Problem::Empty(_)));
+    assert!(matches!(problems[0], DiscoveryError::Unknown(_)));
+    assert!(matches!(problems[1], DiscoveryError::Unreadable { .. }));
+    assert!(matches!(problems[2], DiscoveryError::Empty(_)));
 }
 
 #[test]

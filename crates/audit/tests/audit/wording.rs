@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use belay_agents::Tally;
-use belay_agents::transcript::Flaw;
+use belay_agents::ReadStats;
+use belay_agents::transcript::LineError;
 use belay_audit::replay::FileReport;
-use belay_audit::report::{Differences, Names, compare, html, lines, text, total};
-use belay_audit::session::DaySpend;
-use belay_audit::{Alarm, Judged, Loop, ModelSpend, SessionReport, Step, Totals, Variant};
-use belay_core::effect::{Evidence, Spent};
+use belay_audit::report::{Differences, LabelStyle, compare, html, lines, text, total};
+use belay_audit::session_report::DaySpend;
+use belay_audit::{
+    InterventionTime, Loop, ModelSpend, PlannedIntervention, RuleSet, SessionReport, Totals, VariantResult,
+};
+use belay_core::effect::{Evidence, Spend};
 use belay_core::event::Usage;
 use belay_core::session::Counters;
-use belay_core::{Finding, Rules, Rung, SessionKey, Time};
+use belay_core::{Finding, InterventionLevel, Rules, SessionKey, Timestamp};
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 
@@ -27,11 +29,11 @@ fn usage(scale: u64) -> Usage {
     Usage { input: 100 * scale, output: 2_000 * scale, cache_read: 500_000 * scale, cache_write: 10_000 * scale }
 }
 
-fn spent(calls: u64, scale: u64) -> Spent {
-    Spent { calls, usage: usage(scale), cost_micros: 363_000 * scale, millis: 90_000 * scale }
+fn spent(calls: u64, scale: u64) -> Spend {
+    Spend { calls, usage: usage(scale), cost_micros: 363_000 * scale, millis: 90_000 * scale }
 }
 
-fn session(agent: &str, id: &str, project: &str, model: &str, judged: Judged) -> SessionReport {
+fn session(agent: &str, id: &str, project: &str, model: &str, judged: VariantResult) -> SessionReport {
     let spend = DaySpend { calls: 40, tokens: usage(3).total(), cost_micros: 1_089_000 };
     SessionReport {
         key: SessionKey::new(agent, id),
@@ -39,8 +41,8 @@ fn session(agent: &str, id: &str, project: &str, model: &str, judged: Judged) ->
         files: vec![PathBuf::from(format!("/home/user/sessions/{id}.jsonl"))],
         own_file: true,
         project: Some(format!("/home/user/{project}")),
-        started_at: Time::from_millis(BEGIN),
-        last_at: Time::from_millis(BEGIN + 3_600_000),
+        started_at: Timestamp::from_millis(BEGIN),
+        last_at: Timestamp::from_millis(BEGIN + 3_600_000),
         counters: Counters { calls: 40, answers: 38, errors: 4, human_turns: 3, ..Counters::default() },
         spent: spent(40, 3),
         models: vec![ModelSpend {
@@ -54,7 +56,7 @@ fn session(agent: &str, id: &str, project: &str, model: &str, judged: Judged) ->
     }
 }
 
-fn stuck(pause: bool) -> Judged {
+fn stuck(pause: bool) -> VariantResult {
     let finding = Finding {
         id: "fnd-0000000001".into(),
         pattern: "exact_repeat".into(),
@@ -67,17 +69,17 @@ fn stuck(pause: bool) -> Judged {
             id: Some("toolu_1".into()),
             what: "npm install".into(),
             outcome: "npm error code ERESOLVE <tree>".into(),
-            at: Time::from_millis(BEGIN + 60_000),
+            at: Timestamp::from_millis(BEGIN + 60_000),
         }],
         from_call: 10,
         call: 12,
         action: Default::default(),
         outcome: Default::default(),
-        spent: Spent::default(),
-        at: Time::from_millis(BEGIN + 60_000),
+        spent: Spend::default(),
+        at: Timestamp::from_millis(BEGIN + 60_000),
     };
-    let step = |call| Step { call, spent: Spent::default() };
-    Judged {
+    let step = |call| InterventionTime { call, spent: Spend::default() };
+    VariantResult {
         loops: vec![Loop {
             pattern: finding.pattern.clone(),
             sentence: finding.sentence.clone(),
@@ -86,21 +88,21 @@ fn stuck(pause: bool) -> Judged {
             nudge: Some(step(12)),
             pause: pause.then(|| step(15)),
             after_nudge: spent(19, 1),
-            after_pause: if pause { spent(16, 1) } else { Spent::default() },
-            rung: if pause { Rung::Pause } else { Rung::Nudge },
+            after_pause: if pause { spent(16, 1) } else { Spend::default() },
+            rung: if pause { InterventionLevel::Pause } else { InterventionLevel::Nudge },
         }],
-        alarms: vec![Alarm { rung: Rung::Nudge, finding }],
+        alarms: vec![PlannedIntervention { rung: InterventionLevel::Nudge, finding }],
         notices: Vec::new(),
         noticed: 2,
     }
 }
 
 fn sessions() -> Vec<SessionReport> {
-    let healthy = Judged { noticed: 1, ..Judged::default() };
+    let healthy = VariantResult { noticed: 1, ..VariantResult::default() };
     let mut sub = session("claude-code", "parent/a1b2c3", "shop", "claude-opus-4-5-20251101", stuck(true));
     sub.parent = Some(SessionKey::new("claude-code", "00000003-0000-4000-8000-000000000000"));
     let mut late = session("codex", "t-2", "blog", "house-model", stuck(false));
-    late.last_at = Time::from_millis(BEGIN + 200_000_000);
+    late.last_at = Timestamp::from_millis(BEGIN + 200_000_000);
     vec![session("codex", "t-1", "shop", "gpt-5.5", healthy), sub, late]
 }
 
@@ -109,13 +111,18 @@ fn totals() -> Totals {
     sessions().iter().for_each(|report| totals.session(report, 0));
     totals.file(&FileReport {
         path: "/home/user/sessions/torn.jsonl".into(),
-        result: Ok(Tally {
+        result: Ok(ReadStats {
             bytes: 1_234_567,
             lines: 900,
             broken: 5,
             too_long: 1,
-            places: vec![(3, Flaw::Broken), (40, Flaw::TooLong), (41, Flaw::Broken), (99, Flaw::Broken)],
-            ..Tally::default()
+            places: vec![
+                (3, LineError::Malformed),
+                (40, LineError::TooLong),
+                (41, LineError::Malformed),
+                (99, LineError::Malformed),
+            ],
+            ..ReadStats::default()
         }),
     });
     totals.finish();
@@ -137,8 +144,8 @@ fn the_report_when_nothing_went_round() {
 
 #[test]
 fn the_lines_for_programs() {
-    let variants = [Variant::fixed("yours", Rules::default())];
-    let mut all = lines(&sessions()[1], Names::Files, &variants);
+    let variants = [RuleSet::fixed("yours", Rules::default())];
+    let mut all = lines(&sessions()[1], LabelStyle::Files, &variants);
     all.push(total(&totals(), &variants, 0));
     let shown: Vec<String> = all.iter().map(|line| serde_json::to_string_pretty(line).expect("JSON")).collect();
     insta::assert_snapshot!(undated(&shown.join("\n")));
@@ -156,10 +163,10 @@ fn the_comparison() {
     let mut differences = Differences::default();
     let (mut a, mut b) = (Totals::default(), Totals::default());
     for mut report in sessions() {
-        report.judged.push(Judged::default());
+        report.judged.push(VariantResult::default());
         a.session(&report, 0);
         b.session(&report, 1);
-        differences.session(Names::Ids.of(&report), &report);
+        differences.session(LabelStyle::Ids.of(&report), &report);
     }
     insta::assert_snapshot!(compare(["strict", "lax"], [&a, &b], &differences));
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use belay_core::Decision;
-use belay_server::protocol::{Envelope, EventAnswer, ObserveAnswers, ObserveRaw, Outcome, Reply, Taken};
+use belay_server::protocol::{
+    EventResult, ObserveRequestRaw, ObserveResponse, RawRequest, Response, ResponseBody, Taken,
+};
 use rusqlite::Connection;
 
 pub(crate) fn socket(home: &Path) -> PathBuf {
@@ -61,7 +63,7 @@ pub(crate) fn serve(home: &Path) {
 
 /// Answers a line of our protocol.
 fn answer(conn: &Mutex<Connection>, line: &str) -> Vec<u8> {
-    let envelope: Envelope<'_> = serde_json::from_str(line).unwrap();
+    let envelope: RawRequest<'_> = serde_json::from_str(line).unwrap();
     let with = envelope.with.unwrap().get();
     let taken = |(id, _): (i64, String)| Taken {
         decision: Decision::default(),
@@ -71,14 +73,14 @@ fn answer(conn: &Mutex<Connection>, line: &str) -> Vec<u8> {
     if envelope.op == "decide" {
         return reply(&taken(insert(&conn.lock().unwrap(), true, with)));
     }
-    let raw: ObserveRaw<'_> = serde_json::from_str(with).unwrap();
+    let raw: ObserveRequestRaw<'_> = serde_json::from_str(with).unwrap();
     let insert = |event: &&serde_json::value::RawValue| insert(&conn.lock().unwrap(), false, event.get());
-    let answers = raw.events.iter().map(insert).map(|row| EventAnswer::Taken(taken(row))).collect();
-    reply(&ObserveAnswers { answers })
+    let answers = raw.events.iter().map(insert).map(|row| EventResult::Taken(taken(row))).collect();
+    reply(&ObserveResponse { answers })
 }
 
 fn reply<T: serde::Serialize>(answer: &T) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Reply { id: None, outcome: Outcome::Ok(answer) }).unwrap();
+    let mut line = serde_json::to_vec(&Response { id: None, outcome: ResponseBody::Ok(answer) }).unwrap();
     line.push(b'\n');
     line
 }

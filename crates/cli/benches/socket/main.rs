@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use belay_config::{Env, Places};
+use belay_config::{EnvSnapshot, Paths};
 use belay_core::event::{OperatorDecision, ToolCalled, ToolReturned};
-use belay_core::{Body, Event, SessionKey, Source, Time, ToolKind};
-use belay_engine::{Engine, Options};
+use belay_core::{Body, Event, SessionKey, Source, Timestamp, ToolKind};
+use belay_engine::{Engine, EngineOptions};
 use belay_server::Client;
-use belay_server::protocol::Decide;
+use belay_server::protocol::DecideRequest;
 use belay_store::{OpenOptions, SqliteStore};
 
 use bare::Bare;
@@ -89,8 +89,8 @@ impl Drop for Server {
     }
 }
 
-fn places(home: &Path) -> Places {
-    Places::find(&Env::default(), Some(home)).unwrap()
+fn places(home: &Path) -> Paths {
+    Paths::resolve(&EnvSnapshot::default(), Some(home)).unwrap()
 }
 
 /// A call or its result, as a hook tells them: work that moves, one part after another.
@@ -109,7 +109,13 @@ fn event(session: usize, n: usize) -> Event {
         Body::ToolReturned(ToolReturned::new(call, None, Some(0), &output))
     };
     let key = SessionKey::new("claude-code", format!("0b1c2d3e-{session:012}"));
-    Event::new(format!("e-{session}-{n}"), key, Source::Hook, Time::from_millis(1_790_000_000_000 + n as i64), body)
+    Event::new(
+        format!("e-{session}-{n}"),
+        key,
+        Source::Hook,
+        Timestamp::from_millis(1_790_000_000_000 + n as i64),
+        body,
+    )
 }
 
 /// Both servers, all on one core or left to the system.
@@ -122,7 +128,7 @@ fn beside_bare_sqlite(folder: &Path, where_they_run: &str) {
     let _bare = Server::start(Command::new(std::env::current_exe().unwrap()).arg("bare").arg(&bare_home));
     let patience = Duration::from_secs(30);
     let connect = || Client::connect(&places(&home), patience).unwrap();
-    let connect_bare = || Client::connect_to(&bare::socket(&bare_home), patience).unwrap();
+    let connect_bare = || Client::connect_at(&bare::socket(&bare_home), patience).unwrap();
     let (mut ours, mut same) = (connect(), connect_bare());
     let mut own = Bare::connect(&bare_home);
 
@@ -136,7 +142,7 @@ fn beside_bare_sqlite(folder: &Path, where_they_run: &str) {
                 false => OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: true },
             };
             let session = SessionKey::new("claude-code", format!("0b1c2d3e-{:012}", 0));
-            let decide = Decide { session, decision, note: String::new(), by: None };
+            let decide = DecideRequest { session, decision, note: String::new(), by: None };
             our_decisions.push(timed(|| assert!(ours.decide(&decide).unwrap().committed)));
             same_decisions.push(timed(|| assert!(same.decide(&decide).unwrap().committed)));
         }
@@ -182,7 +188,7 @@ fn observe(client: &mut Client, event: &Event) -> Duration {
 fn in_process(folder: &Path) {
     std::fs::create_dir(folder).unwrap();
     let store = SqliteStore::open(folder.join("belay.db"), OpenOptions::default()).unwrap();
-    let mut engine = Engine::new(Box::new(store), Options::default());
+    let mut engine = Engine::new(Box::new(store), EngineOptions::default());
     let mut took: Vec<Duration> = (0..REQUESTS)
         .map(|n| event(n % 8, n / 8))
         .map(|event| timed(|| assert!(engine.observe(event).unwrap().committed)))
@@ -241,7 +247,7 @@ fn many_sessions(folder: &Path, sessions: usize) {
     let home: PathBuf = folder.join("many");
     places(&home).create().unwrap();
     let store = SqliteStore::open(places(&home).database(), OpenOptions::default()).unwrap();
-    let mut engine = Engine::new(Box::new(store), Options::default());
+    let mut engine = Engine::new(Box::new(store), EngineOptions::default());
     let began = Instant::now();
     for chunk in (0..sessions).collect::<Vec<_>>().chunks(256) {
         let events = chunk.iter().map(|session| event(*session, 0)).collect();

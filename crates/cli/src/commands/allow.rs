@@ -1,14 +1,14 @@
 //! `belay allow`: "this is fine".
 
 use belay_core::event::OperatorDecision;
-use belay_server::protocol::Decide;
+use belay_server::protocol::DecideRequest;
 use clap::Args;
 use serde_json::json;
 
-use super::{Ended, decide, explain};
+use super::{CommandResult, decide, explain};
 use crate::backend::Backend;
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
@@ -19,10 +19,10 @@ pub(crate) struct AllowArgs {
     note: String,
 }
 
-pub(crate) fn run(context: &Context, args: &AllowArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &AllowArgs) -> CommandResult {
     let (_, row) = explain::finding(context, &args.id)?;
     let finding = row.intervention.finding;
-    let ask = Decide {
+    let ask = DecideRequest {
         session: row.session,
         decision: OperatorDecision::Allow { finding: finding.id.clone() },
         note: args.note.clone(),
@@ -38,5 +38,5 @@ pub(crate) fn run(context: &Context, args: &AllowArgs) -> Ended {
             .out
             .line(format!("{} in {} does not count any more: {}", finding.pattern, ask.session, finding.sentence))?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

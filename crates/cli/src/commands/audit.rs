@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use belay_agents::UserDirs;
-use belay_audit::find::Only;
-use belay_audit::replay::Settings;
-use belay_audit::report::Names;
-use belay_audit::{Collector, Filter, Found, Progress, Variant, Where, find};
-use belay_config::{Env, Loader, Problem, Rulesets};
-use belay_core::{Rules, Time};
+use belay_audit::discover::SearchFilter;
+use belay_audit::replay::ReplayOptions;
+use belay_audit::report::LabelStyle;
+use belay_audit::{Collector, Discovery, Progress, RuleSet, SearchScope, SessionFilter, find};
+use belay_config::{Diagnostic, EnvSnapshot, Loader, RulesByFolder};
+use belay_core::{Rules, Timestamp};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::Ended;
-use crate::bar;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::people;
+use crate::exit_status::ExitStatus;
+use crate::format;
+use crate::progress_bar;
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
@@ -60,25 +60,25 @@ enum FormatName {
     Toolcalls,
 }
 
-pub(crate) fn run(context: &Context, args: &AuditArgs) -> Ended {
-    let since = args.since.as_deref().map(|text| moment(text, people::now())).transpose()?;
+pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
+    let since = args.since.as_deref().map(|text| moment(text, format::now())).transpose()?;
     let found = look(context, args, since)?;
     let variants = variants(context, args)?;
     let zone = TimeZone::system();
-    let settings = Settings { variants: &variants, zone: zone.clone(), keep_notices: context.out.json };
-    let filter = Filter { since, project: args.project.as_deref().map(folder) };
-    let names = if args.paths.is_empty() { Names::Ids } else { Names::Files };
+    let settings = ReplayOptions { variants: &variants, zone: zone.clone(), keep_notices: context.out.json };
+    let filter = SessionFilter { since, project: args.project.as_deref().map(folder) };
+    let names = if args.paths.is_empty() { LabelStyle::Ids } else { LabelStyle::Files };
     let out = context.out.json.then(|| BufWriter::new(io::stdout()));
     let mut collector = Collector::new(&variants, filter, names, out);
     let progress = Progress::default();
     let bytes = found.sources.iter().map(|source| source.bytes).sum();
     let show = !context.out.json && !context.global.quiet;
-    bar::during(
+    progress_bar::with_progress_bar(
         show,
         bytes,
         || (progress.bytes(), format!("{} sessions", progress.sessions())),
         || {
-            belay_audit::run(found.sources, &settings, args.jobs, &progress, |told| collector.take(told));
+            belay_audit::run(found.sources, &settings, args.jobs, &progress, |told| collector.add(told));
         },
     );
     let report = collector.finish()?;
@@ -87,32 +87,32 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Ended {
     }
     if let Some(path) = &args.html {
         write_page(path, &report.html(&zone))?;
-        context.out.say(format!("The page is in {}.", path.display()));
+        context.out.info(format!("The page is in {}.", path.display()));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Finds the files, and says what is wrong with those that were named.
-fn look(context: &Context, args: &AuditArgs, since: Option<Time>) -> Result<Found, CommandError> {
+fn look(context: &Context, args: &AuditArgs, since: Option<Timestamp>) -> Result<Discovery, CommandError> {
     let agent = match args.agent.as_deref() {
-        Some(name) => Some(belay_agents::agent(name).ok_or_else(|| {
+        Some(name) => Some(belay_agents::find(name).ok_or_else(|| {
             let known: Vec<&str> = belay_agents::AGENTS.iter().map(|agent| agent.id).collect();
             CommandError::usage(format!("there is no agent `{name}`")).hint(format!("known are {}", known.join(", ")))
         })?),
         None => None,
     };
-    let only = Only {
+    let only = SearchFilter {
         agent: agent.map(|agent| agent.id),
         format: args.format.map(|FormatName::Toolcalls| "toolcalls"),
         since: since.map(|at| std::time::UNIX_EPOCH + Duration::from_millis(at.millis().try_into().unwrap_or(0))),
     };
     let place = match args.paths.is_empty() {
-        false => Where::Paths(args.paths.clone()),
+        false => SearchScope::Paths(args.paths.clone()),
         true => {
-            let dirs = UserDirs::of_user().ok_or_else(|| {
+            let dirs = UserDirs::for_current_user().ok_or_else(|| {
                 CommandError::new("your home folder cannot be found").hint("name the session files to look at")
             })?;
-            Where::User { dirs, here: std::env::current_dir()? }
+            SearchScope::User { dirs, here: std::env::current_dir()? }
         }
     };
     let found = find(&place, only);
@@ -129,15 +129,15 @@ fn look(context: &Context, args: &AuditArgs, since: Option<Time>) -> Result<Foun
 }
 
 /// Rules to judge by: the user's own by default, those of a file, or those of two.
-fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<Variant>, CommandError> {
+fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<RuleSet>, CommandError> {
     let of_file = |path: &PathBuf| {
         if path.as_os_str() == "default" {
-            return Ok(Variant::fixed("default", Rules::default()));
+            return Ok(RuleSet::fixed("default", Rules::default()));
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let env = Env::default();
+        let env = EnvSnapshot::default();
         let loaded = Loader::new(&context.places, &env).from_file(path).load()?;
-        Ok::<_, CommandError>(Variant::fixed(name, loaded.config.detect))
+        Ok::<_, CommandError>(RuleSet::fixed(name, loaded.config.detect))
     };
     if let [a, b] = args.compare.as_slice() {
         let mut both = [of_file(a)?, of_file(b)?];
@@ -152,9 +152,9 @@ fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<Variant>, Command
         return Ok(vec![of_file(path)?]);
     }
     let out = context.out;
-    let notice = Box::new(move |problem: &Problem| out.warn(&problem.to_string(), problem.hint.as_deref()));
-    let sets = Rulesets::new(context.places.clone(), context.env.clone(), context.flags()?, notice);
-    Ok(vec![Variant { name: "yours".to_owned(), rules: Box::new(move |folder| sets.for_folder(folder)) }])
+    let notice = Box::new(move |problem: &Diagnostic| out.warn(&problem.to_string(), problem.hint.as_deref()));
+    let sets = RulesByFolder::new(context.places.clone(), context.env.clone(), context.flags()?, notice);
+    Ok(vec![RuleSet { name: "yours".to_owned(), rules: Box::new(move |folder| sets.for_folder(folder)) }])
 }
 
 /// The page appears whole or not at all.
@@ -164,7 +164,7 @@ fn write_page(path: &Path, page: &str) -> Result<(), CommandError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(fail)?;
     }
-    belay_config::atomic::write(path, page.as_bytes(), belay_config::atomic::Mode::Keep).map_err(fail)
+    belay_config::atomic_file::write(path, page.as_bytes(), belay_config::atomic_file::FileMode::Keep).map_err(fail)
 }
 
 /// `.` and other relative folders become whole ones; a bare name stays a name.
@@ -178,7 +178,7 @@ fn folder(text: &str) -> String {
 }
 
 /// `2026-01-31`, `2026-01-31T12:00:00Z`, `7d`, `12h`, `30m`.
-fn moment(text: &str, now: Time) -> Result<Time, CommandError> {
+fn moment(text: &str, now: Timestamp) -> Result<Timestamp, CommandError> {
     let ago = || {
         let (number, unit) = text.split_at(text.len().checked_sub(1)?);
         let number: u64 = number.parse().ok()?;
@@ -194,9 +194,9 @@ fn moment(text: &str, now: Time) -> Result<Time, CommandError> {
     let day = || {
         let date: jiff::civil::Date = text.parse().ok()?;
         let start = date.to_zoned(TimeZone::system()).ok()?;
-        Some(Time::from_millis(start.timestamp().as_millisecond()))
+        Some(Timestamp::from_millis(start.timestamp().as_millisecond()))
     };
-    ago().or_else(day).or_else(|| Time::parse(text)).ok_or_else(|| {
+    ago().or_else(day).or_else(|| Timestamp::parse(text)).ok_or_else(|| {
         CommandError::usage(format!("--since {text}: this is no time"))
             .hint("write a date (2026-01-31), a time (2026-01-31T12:00:00Z), or how long ago (7d, 12h, 30m)")
     })

@@ -2,33 +2,33 @@
 
 use std::str::FromStr;
 
-use belay_config::Rulesets;
+use belay_config::RulesByFolder;
 use belay_core::event::OperatorDecision;
 use belay_core::rules::BudgetRules;
-use belay_server::protocol::Decide;
-use belay_server::view::SessionView;
+use belay_server::protocol::DecideRequest;
+use belay_server::views::SessionView;
 use belay_store::{SessionQuery, Store};
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use super::decide::user;
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::output::Grid;
-use crate::people::{count, money};
+use crate::exit_status::ExitStatus;
+use crate::format::{count, money};
+use crate::output::Table;
 
 /// So many tokens, or so much money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Amount {
+pub(crate) enum BudgetAmount {
     Tokens(u64),
     /// In millionths of a US dollar.
     Money(u64),
 }
 
-impl FromStr for Amount {
+impl FromStr for BudgetAmount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -66,11 +66,11 @@ impl FromStr for Amount {
     }
 }
 
-impl From<Amount> for OperatorDecision {
-    fn from(amount: Amount) -> Self {
+impl From<BudgetAmount> for OperatorDecision {
+    fn from(amount: BudgetAmount) -> Self {
         match amount {
-            Amount::Tokens(tokens) => Self::Budget { tokens: Some(tokens), cost_micros: None },
-            Amount::Money(cost_micros) => Self::Budget { tokens: None, cost_micros: Some(cost_micros) },
+            BudgetAmount::Tokens(tokens) => Self::Budget { tokens: Some(tokens), cost_micros: None },
+            BudgetAmount::Money(cost_micros) => Self::Budget { tokens: None, cost_micros: Some(cost_micros) },
         }
     }
 }
@@ -81,26 +81,26 @@ pub(crate) struct BudgetArgs {
     id: Option<String>,
     /// What it may cost from now on, in all: `5usd`, `2M` (tokens), or both.
     #[arg(requires = "id", value_name = "AMOUNT")]
-    amounts: Vec<Amount>,
+    amounts: Vec<BudgetAmount>,
     /// Let a session that its budget holds go on.
     #[arg(long, requires = "amounts")]
     resume: bool,
 }
 
-pub(crate) fn run(context: &Context, args: &BudgetArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &BudgetArgs) -> CommandResult {
     match &args.id {
         Some(id) => one(context, id, args),
         None => all(context),
     }
 }
 
-fn one(context: &Context, id: &str, args: &BudgetArgs) -> Ended {
+fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
     let (store, session) = context.session(id)?;
     if !args.amounts.is_empty() {
         let mut backend = Backend::open(context)?;
         let mut decide = |decision| {
             let (session, by) = (session.clone(), user(context));
-            backend.decide(&Decide { session, decision, note: String::new(), by })
+            backend.decide(&DecideRequest { session, decision, note: String::new(), by })
         };
         for amount in &args.amounts {
             decide((*amount).into())?;
@@ -109,22 +109,22 @@ fn one(context: &Context, id: &str, args: &BudgetArgs) -> Ended {
             decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false })?;
         }
     }
-    let view = SessionView::one(&store, &session)?;
+    let view = SessionView::load_one(&store, &session)?;
     let view = view.ok_or_else(|| CommandError::new(format!("{session} is gone")))?;
     show(context, vec![view])
 }
 
-fn all(context: &Context) -> Ended {
+fn all(context: &Context) -> CommandResult {
     let Some(store) = context.store()? else { return show(context, Vec::new()) };
     let states = vec!["active".to_owned(), "paused".to_owned()];
     let rows = store.sessions(&SessionQuery { states, limit: 200, ..SessionQuery::default() })?.rows;
-    show(context, SessionView::all(&store, rows)?)
+    show(context, SessionView::load_all(&store, rows)?)
 }
 
 /// What the settings allow every session of this folder.
 fn limits(context: &Context) -> Result<BudgetRules, CommandError> {
     let (places, env) = (context.places.clone(), context.env.clone());
-    let rulesets = Rulesets::new(places, env, context.flags()?, Box::new(|_| {}));
+    let rulesets = RulesByFolder::new(places, env, context.flags()?, Box::new(|_| {}));
     Ok(rulesets.for_folder(std::env::current_dir().ok().as_deref()).budget)
 }
 
@@ -145,7 +145,7 @@ fn sentence(limits: &BudgetRules) -> String {
     }
 }
 
-fn show(context: &Context, sessions: Vec<SessionView>) -> Ended {
+fn show(context: &Context, sessions: Vec<SessionView>) -> CommandResult {
     let limits = limits(context)?;
     if context.out.json {
         let rows = sessions.iter().map(|view| {
@@ -155,14 +155,14 @@ fn show(context: &Context, sessions: Vec<SessionView>) -> Ended {
             })
         });
         context.out.json(&json!({ "sessions": rows.collect::<Vec<_>>(), "limits": limits }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    context.out.say(sentence(&limits));
+    context.out.info(sentence(&limits));
     if sessions.is_empty() {
-        context.out.say("No session is active.");
-        return Ok(Exit::Done);
+        context.out.info("No session is active.");
+        return Ok(ExitStatus::Done);
     }
-    let mut grid = Grid::new(&["session", "state", "tokens", "of", "cost", "of"]).right(&[2, 3, 4, 5]);
+    let mut grid = Table::new(&["session", "state", "tokens", "of", "cost", "of"]).right(&[2, 3, 4, 5]);
     for view in sessions {
         let budget = view.budget;
         grid.row(vec![
@@ -175,7 +175,7 @@ fn show(context: &Context, sessions: Vec<SessionView>) -> Ended {
         ]);
     }
     grid.print(&context.out)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 #[cfg(test)]
@@ -185,29 +185,29 @@ mod tests {
     #[test]
     fn amounts_are_read_as_people_write_them() {
         for (text, amount) in [
-            ("2.50usd", Amount::Money(2_500_000)),
-            ("$0.1", Amount::Money(100_000)),
-            ("5 USD", Amount::Money(5_000_000)),
-            ("500k", Amount::Tokens(500_000)),
-            ("1.5M", Amount::Tokens(1_500_000)),
-            ("200 tokens", Amount::Tokens(200)),
-            ("2M tokens", Amount::Tokens(2_000_000)),
+            ("2.50usd", BudgetAmount::Money(2_500_000)),
+            ("$0.1", BudgetAmount::Money(100_000)),
+            ("5 USD", BudgetAmount::Money(5_000_000)),
+            ("500k", BudgetAmount::Tokens(500_000)),
+            ("1.5M", BudgetAmount::Tokens(1_500_000)),
+            ("200 tokens", BudgetAmount::Tokens(200)),
+            ("2M tokens", BudgetAmount::Tokens(2_000_000)),
         ] {
             assert_eq!(text.parse(), Ok(amount), "{text}");
         }
         for text in ["", "usd", "k", "-1usd", "five", "1e99usd", "NaN", "infk", "12€"] {
-            assert!(text.parse::<Amount>().is_err_and(|why| why.contains("is no amount")), "{text}");
+            assert!(text.parse::<BudgetAmount>().is_err_and(|why| why.contains("is no amount")), "{text}");
         }
     }
 
     #[test]
     fn an_amount_that_may_mean_its_opposite_is_refused() {
         for text in ["5", "2.50", "500000"] {
-            let why = text.parse::<Amount>().unwrap_err();
+            let why = text.parse::<BudgetAmount>().unwrap_err();
             assert!(why.contains("of what?") && why.contains(&format!("{text}usd")), "{why}");
         }
         for text in ["0", "0usd", "$0", "0k", "0 tokens", "0.0000001usd"] {
-            assert!(text.parse::<Amount>().unwrap_err().contains("is no budget"), "{text}");
+            assert!(text.parse::<BudgetAmount>().unwrap_err().contains("is no budget"), "{text}");
         }
     }
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::Ended;
+use super::CommandResult;
 use crate::args::Cli;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -18,11 +18,11 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(_context: &Context, args: &CompletionsArgs) -> Ended {
+pub(crate) fn run(_context: &Context, args: &CompletionsArgs) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "belay", &mut script);
     std::io::stdout().write_all(&script)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 #[derive(Debug, Args)]
@@ -32,15 +32,15 @@ pub(crate) struct ManArgs {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn man(context: &Context, args: &ManArgs) -> Ended {
+pub(crate) fn man(context: &Context, args: &ManArgs) -> CommandResult {
     match &args.out {
         None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?,
         Some(folder) => {
             let cannot = |error| CommandError::new(format!("{} cannot be written", folder.display())).cause(error);
             std::fs::create_dir_all(folder).map_err(cannot)?;
             clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
-            context.out.say(format!("Manual pages are in {}.", folder.display()));
+            context.out.info(format!("Manual pages are in {}.", folder.display()));
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

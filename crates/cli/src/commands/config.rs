@@ -1,15 +1,15 @@
 //! `belay config`: what counts, where it comes from, and changing it.
 
-use belay_config::{Edit, Entry, Explained, Key, Loaded, PROJECT_FILE, ProjectFile, Source, Strictness};
+use belay_config::{ConfigKey, Edit, Entry, Explained, LoadedConfig, PROJECT_FILE, ProjectFile, Source, Strictness};
 use belay_core::redact::redact;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::output::Grid;
+use crate::exit_status::ExitStatus;
+use crate::output::Table;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -52,7 +52,7 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-pub(crate) fn run(context: &Context, command: &ConfigCommand) -> Ended {
+pub(crate) fn run(context: &Context, command: &ConfigCommand) -> CommandResult {
     match command {
         ConfigCommand::List { prefix } => list(context, prefix.as_deref()),
         ConfigCommand::Get { key } => get(context, key),
@@ -60,22 +60,23 @@ pub(crate) fn run(context: &Context, command: &ConfigCommand) -> Ended {
         ConfigCommand::Unset { key, project } => set(context, key, None, *project),
         ConfigCommand::Default => {
             context.out.line(belay_config::built_in_text().trim_end())?;
-            Ok(Exit::Done)
+            Ok(ExitStatus::Done)
         }
         ConfigCommand::Path => path(context),
         ConfigCommand::Explain { key } => explain(context, key),
     }
 }
 
-fn load(context: &Context) -> Result<Loaded, CommandError> {
+fn load(context: &Context) -> Result<LoadedConfig, CommandError> {
     context.config(Strictness::Strict, &[])
 }
 
-fn parse(key: &str) -> Result<Key, CommandError> {
-    Key::parse(key).ok_or_else(|| CommandError::new(format!("`{key}` is no key")).hint("write it as section.name"))
+fn parse(key: &str) -> Result<ConfigKey, CommandError> {
+    ConfigKey::parse(key)
+        .ok_or_else(|| CommandError::new(format!("`{key}` is no key")).hint("write it as section.name"))
 }
 
-fn unknown(loaded: &Loaded, key: &str) -> CommandError {
+fn unknown(loaded: &LoadedConfig, key: &str) -> CommandError {
     let error = CommandError::new(format!("there is no key `{key}`"));
     match loaded.suggest(key) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -111,13 +112,13 @@ fn entry_json(entry: &Entry) -> Value {
     json!({
         "key": entry.key.to_string(),
         "value": value_json(&entry.value),
-        "layer": entry.source.word(),
+        "layer": entry.source.as_str(),
         "origin": entry.source.to_string(),
         "line": entry.position.map(|position| position.line),
     })
 }
 
-fn list(context: &Context, prefix: Option<&str>) -> Ended {
+fn list(context: &Context, prefix: Option<&str>) -> CommandResult {
     let loaded = load(context)?;
     let entries: Vec<Entry> = match prefix.map(parse).transpose()? {
         Some(prefix) => loaded.entries().into_iter().filter(|entry| entry.key.starts_with(&prefix)).collect(),
@@ -128,17 +129,17 @@ fn list(context: &Context, prefix: Option<&str>) -> Ended {
     }
     if context.out.json {
         context.out.json(&json!({ "values": entries.iter().map(entry_json).collect::<Vec<_>>() }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    let mut grid = Grid::new(&["key", "value", "from"]);
+    let mut grid = Table::new(&["key", "value", "from"]);
     for entry in &entries {
         grid.row(vec![entry.key.to_string(), value_text(&entry.value), origin(entry)]);
     }
     grid.print(&context.out)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn get(context: &Context, key: &str) -> Ended {
+fn get(context: &Context, key: &str) -> CommandResult {
     let loaded = load(context)?;
     let parsed = parse(key)?;
     let Some(value) = loaded.get(&parsed) else { return Err(unknown(&loaded, key)) };
@@ -148,17 +149,17 @@ fn get(context: &Context, key: &str) -> Ended {
             None => json!({ "key": key, "value": value_json(value) }),
         };
         context.out.json(&value)?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     context.out.line(match value {
         toml::Value::String(text) => redact(text).into_owned(),
         toml::Value::Table(table) => redact(toml::to_string(table).unwrap_or_default().trim_end()).into_owned(),
         other => other.to_string(),
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> Ended {
+fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> CommandResult {
     let parsed = parse(key)?;
     let source = match project {
         false => Source::User(context.places.config_file().to_path_buf()),
@@ -181,14 +182,14 @@ fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> Ende
     let entry = loaded.entry(&parsed);
     if context.out.json {
         context.out.json(&json!({ "file": path.display().to_string(), "now": entry.as_ref().map(entry_json) }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     context.out.line(done)?;
     if let Some(entry) = entry.filter(|entry| value.is_some() && entry.source.to_string() != source.to_string()) {
         let text = format!("it does not count here: {} says {}", origin(&entry), value_text(&entry.value));
         context.out.warn(&text, None);
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// The project's file, or where it would be.
@@ -197,7 +198,7 @@ fn project_file(context: &Context) -> Result<std::path::PathBuf, CommandError> {
     Ok(ProjectFile::locate(&context.places, &folder).unwrap_or_else(|| folder.join(PROJECT_FILE)))
 }
 
-fn path(context: &Context) -> Ended {
+fn path(context: &Context) -> CommandResult {
     let project = std::env::current_dir().ok().and_then(|folder| ProjectFile::locate(&context.places, &folder));
     let rows = [
         ("user", Some(context.places.config_file().to_path_buf())),
@@ -210,16 +211,16 @@ fn path(context: &Context) -> Ended {
     if context.out.json {
         let rows = rows.map(|(name, path)| (name.to_owned(), path.map(|path| path.display().to_string()).into()));
         context.out.json(&Value::Object(rows.into_iter().collect()))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     for (name, path) in rows {
         let path = path.map_or_else(|| "none found from here upwards".to_owned(), |path| path.display().to_string());
         context.out.line(format!("{name:<9}{path}"))?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn explain(context: &Context, key: &str) -> Ended {
+fn explain(context: &Context, key: &str) -> CommandResult {
     let loaded = context.config(Strictness::Lenient, &[])?;
     let Some(explained) = loaded.explain(&parse(key)?) else { return Err(unknown(&loaded, key)) };
     if context.out.json {
@@ -233,12 +234,12 @@ fn explain(context: &Context, key: &str) -> Ended {
             "variable": explained.variable,
             "project": explained.project,
         }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     for line in explanation(&explained) {
         context.out.line(line)?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn explanation(explained: &Explained) -> Vec<String> {
@@ -255,7 +256,7 @@ fn explanation(explained: &Explained) -> Vec<String> {
     let counts = explained.layers.len();
     for (index, entry) in explained.layers.iter().enumerate() {
         let mark = if index + 1 == counts && !explained.adds_up { "  <- this counts" } else { "" };
-        lines.push(format!("  {:<12} {}  ({}){mark}", entry.source.word(), value_text(&entry.value), origin(entry)));
+        lines.push(format!("  {:<12} {}  ({}){mark}", entry.source.as_str(), value_text(&entry.value), origin(entry)));
     }
     if explained.layers.is_empty() {
         lines.push("  Not set.".to_owned());

@@ -2,21 +2,21 @@
 
 use belay_core::event::OperatorDecision;
 use belay_core::{Excerpt, SessionKey};
-use belay_server::protocol::Decide;
-use belay_server::view::SessionView;
+use belay_server::protocol::DecideRequest;
+use belay_server::views::SessionView;
 use belay_store::Store;
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 /// Which session, and why.
 #[derive(Debug, Args)]
-pub(crate) struct Target {
+pub(crate) struct SessionTarget {
     /// The session: any unique beginning of `agent:id` or of the agent's own id.
     id: String,
     /// Why, in your words; kept in the session's record.
@@ -27,13 +27,13 @@ pub(crate) struct Target {
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
-    target: Target,
+    target: SessionTarget,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
-    target: Target,
+    target: SessionTarget,
     /// The changed plan; it must differ from those tried.
     #[arg(long, value_name = "TEXT", conflicts_with = "require_plan")]
     plan: Option<String>,
@@ -51,40 +51,40 @@ pub(crate) struct ResumeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AckArgs {
     #[command(flatten)]
-    target: Target,
+    target: SessionTarget,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KillArgs {
     #[command(flatten)]
-    target: Target,
+    target: SessionTarget,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResetArgs {
     #[command(flatten)]
-    target: Target,
+    target: SessionTarget,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ArchiveArgs {
     #[command(flatten)]
-    target: Target,
+    target: SessionTarget,
 }
 
 fn cooldown(text: &str) -> Result<u64, String> {
     let most = belay_core::session::MAX_COOLDOWN;
-    match text.parse::<belay_config::Span>()?.get() {
+    match text.parse::<belay_config::DurationSetting>()?.get() {
         Some(time) if time <= most => Ok(time.as_secs()),
         _ => Err("a cooldown lasts a day at most; without one the session goes on at once".to_owned()),
     }
 }
 
-pub(crate) fn pause(context: &Context, args: &PauseArgs) -> Ended {
+pub(crate) fn pause(context: &Context, args: &PauseArgs) -> CommandResult {
     decide(context, &args.target, OperatorDecision::Pause)
 }
 
-pub(crate) fn resume(context: &Context, args: &ResumeArgs) -> Ended {
+pub(crate) fn resume(context: &Context, args: &ResumeArgs) -> CommandResult {
     let decision = OperatorDecision::Resume {
         cooldown_secs: args.cooldown,
         plan: args.plan.as_deref().map(Excerpt::new),
@@ -94,46 +94,46 @@ pub(crate) fn resume(context: &Context, args: &ResumeArgs) -> Ended {
     decide(context, &args.target, decision)
 }
 
-pub(crate) fn ack(context: &Context, args: &AckArgs) -> Ended {
+pub(crate) fn ack(context: &Context, args: &AckArgs) -> CommandResult {
     decide(context, &args.target, OperatorDecision::Acknowledge)
 }
 
-pub(crate) fn kill(context: &Context, args: &KillArgs) -> Ended {
+pub(crate) fn kill(context: &Context, args: &KillArgs) -> CommandResult {
     decide(context, &args.target, OperatorDecision::Kill)
 }
 
-pub(crate) fn reset(context: &Context, args: &ResetArgs) -> Ended {
+pub(crate) fn reset(context: &Context, args: &ResetArgs) -> CommandResult {
     decide(context, &args.target, OperatorDecision::Reset)
 }
 
-pub(crate) fn archive(context: &Context, args: &ArchiveArgs) -> Ended {
+pub(crate) fn archive(context: &Context, args: &ArchiveArgs) -> CommandResult {
     decide(context, &args.target, OperatorDecision::Archive)
 }
 
 /// Puts a session of our own making out of sight. If that fails it is merely seen.
 pub(super) fn archive_quietly(context: &Context, session: &SessionKey) {
     let note = "made by `belay init` to try out a hook".to_owned();
-    let ask = Decide { session: session.clone(), decision: OperatorDecision::Archive, note, by: None };
+    let ask = DecideRequest { session: session.clone(), decision: OperatorDecision::Archive, note, by: None };
     let _ = Backend::open(context).and_then(|mut backend| backend.decide(&ask));
 }
 
-fn decide(context: &Context, target: &Target, decision: OperatorDecision) -> Ended {
+fn decide(context: &Context, target: &SessionTarget, decision: OperatorDecision) -> CommandResult {
     let (store, session) = context.session(&target.id)?;
     let before = view(&store, &session)?;
-    let ask = Decide { session: session.clone(), decision, note: target.note.clone(), by: user(context) };
+    let ask = DecideRequest { session: session.clone(), decision, note: target.note.clone(), by: user(context) };
     let taken = Backend::open(context)?.decide(&ask)?;
     let after = view(&store, &session)?;
     if context.out.json {
         context
             .out
             .json(&json!({ "committed": taken.committed, "effects": taken.decision.effects, "session": after }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     if !taken.committed {
         context.out.warn("this is decided in memory only: the store cannot be written", Some("see `belay status`"));
     }
     context.out.line(sentence(&ask.decision, &before, &after))?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// What came of it, in one sentence.
@@ -152,7 +152,7 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
                 format!("{name} was killed and stays so. Start a new session to go on.")
             }
             Some(held) => match held.until {
-                Some(until) => format!("{name} goes on at {}.", crate::people::clock(until)),
+                Some(until) => format!("{name} goes on at {}.", crate::format::local_time(until)),
                 None => format!("{name} goes on once a changed plan is named: `belay resume {name} --plan TEXT`."),
             },
         },
@@ -171,7 +171,7 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
 }
 
 fn view(store: &dyn Store, session: &SessionKey) -> Result<SessionView, CommandError> {
-    SessionView::one(store, session)?.ok_or_else(|| CommandError::new(format!("{session} is gone")))
+    SessionView::load_one(store, session)?.ok_or_else(|| CommandError::new(format!("{session} is gone")))
 }
 
 /// Who decides, for the record.

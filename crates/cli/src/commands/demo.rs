@@ -2,20 +2,20 @@
 //! script, an agent of a few lines, and between them the real proxy with the real engine.
 
 mod agent;
-mod story;
+mod script;
 
 use std::time::Duration;
 
-use belay_config::{Env, Places, Strictness};
+use belay_config::{EnvSnapshot, Paths, Strictness};
 use belay_scripted_model::{Script, ScriptedModel};
-use belay_server::{Client, Resident, ServeOptions};
+use belay_server::{Client, Daemon, ServeOptions};
 use clap::Args;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use story::{AFRESH, STORY, TURNS, Teller};
+use crate::exit_status::ExitStatus;
+use script::{MAX_TURNS, Narrator, RETRY_HEADER, SESSION_ID};
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -24,30 +24,30 @@ pub(crate) struct DemoArgs {
     once: bool,
 }
 
-pub(crate) fn run(context: &Context, args: &DemoArgs) -> Ended {
-    let home = Home::new()?;
-    let stage = Stage::set(&home.0)?;
-    let told = Teller::new(context.out).tell(&stage);
+pub(crate) fn run(context: &Context, args: &DemoArgs) -> CommandResult {
+    let home = TempHome::new()?;
+    let stage = DemoWorld::set(&home.0)?;
+    let told = Narrator::new(context.out).tell(&stage);
     let failed = |error: String| CommandError::new(error).hint("this is a fault of Belay; please report it");
     if args.once {
         stage.leave()?;
-        return told.map(|()| Exit::Done).map_err(failed);
+        return told.map(|()| ExitStatus::Done).map_err(failed);
     }
     if let Err(error) = &told {
         context.out.warn(error, None);
     }
     context.out.line(format!("\n  Look at it:   {}", stage.url))?;
-    context.out.line(format!("  or:           belay --home {} show {STORY}", home.0.display()))?;
+    context.out.line(format!("  or:           belay --home {} show {SESSION_ID}", home.0.display()))?;
     context.out.line("  Your agent:   belay run claude   (or codex, gemini, copilot, opencode, ...)")?;
     context.out.line("\n  Ctrl-C ends the demo and leaves nothing behind.")?;
     stage.stay()?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// A state folder of the demo's own; gone with it.
-struct Home(std::path::PathBuf);
+struct TempHome(std::path::PathBuf);
 
-impl Home {
+impl TempHome {
     fn new() -> Result<Self, CommandError> {
         use std::os::unix::fs::DirBuilderExt;
         let folder = std::env::temp_dir().join(format!("belay-demo-{}", std::process::id()));
@@ -56,30 +56,30 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for TempHome {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// Everything the story needs.
-struct Stage {
+struct DemoWorld {
     model: ScriptedModel,
-    places: Places,
+    places: Paths,
     url: String,
     serving: std::thread::JoinHandle<Result<&'static str, belay_server::ServeError>>,
 }
 
-impl Stage {
+impl DemoWorld {
     fn set(home: &std::path::Path) -> Result<Self, CommandError> {
         let afresh = Script::new()
             .shell("fuser -k 3000/tcp")
             .shell("npm test")
             .text("The port was taken by an old server. It is free now, and all tests pass.");
-        let script = Script::new().shell("npm test").repeat(TURNS).branch(AFRESH, afresh);
+        let script = Script::new().shell("npm test").repeat(MAX_TURNS).branch(RETRY_HEADER, afresh);
         let model = ScriptedModel::start(script)?;
-        let env = Env::of_process();
-        let places = Places::find(&env, Some(home))?;
+        let env = EnvSnapshot::from_process();
+        let places = Paths::resolve(&env, Some(home))?;
         let flag = |key: &str, value: String| ("belay demo".to_owned(), key.to_owned(), value);
         let flags = vec![
             flag("serve.listen", "127.0.0.1:0".to_owned()),
@@ -92,7 +92,7 @@ impl Stage {
             loader = loader.flag(flag, key, value);
         }
         let config = loader.load()?.config;
-        let resident = Resident::start(ServeOptions { places: places.clone(), env, config, flags })?;
+        let resident = Daemon::start(ServeOptions { places: places.clone(), env, config, flags })?;
         let url = resident.url().unwrap_or_default().to_owned();
         let serving = std::thread::spawn(move || resident.run());
         Ok(Self { model, places, url, serving })

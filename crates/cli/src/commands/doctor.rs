@@ -4,9 +4,9 @@
 //! check, add a line to [`CHECKS`].
 
 mod agents;
+mod alerts;
 mod home;
 mod hooks;
-mod news;
 mod resident;
 mod store;
 
@@ -17,9 +17,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {}
@@ -27,22 +27,22 @@ pub(crate) struct DoctorArgs {}
 /// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Health {
-    Good,
+pub(crate) enum CheckStatus {
+    Ok,
     /// Worth knowing, nothing to do.
     Note,
     /// Works, but not as it could.
     Warning,
     /// Does not work.
-    Broken,
+    Failed,
 }
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct CheckResult {
     /// What was looked at.
     check: &'static str,
-    health: Health,
+    health: CheckStatus,
     /// What was found.
     finding: String,
     /// How to mend it.
@@ -50,25 +50,25 @@ pub(crate) struct Row {
     mend: Option<String>,
 }
 
-impl Row {
-    fn new(check: &'static str, health: Health, finding: impl Into<String>) -> Self {
+impl CheckResult {
+    fn new(check: &'static str, health: CheckStatus, finding: impl Into<String>) -> Self {
         Self { check, health, finding: finding.into(), mend: None }
     }
 
     fn good(check: &'static str, finding: impl Into<String>) -> Self {
-        Self::new(check, Health::Good, finding)
+        Self::new(check, CheckStatus::Ok, finding)
     }
 
     fn note(check: &'static str, finding: impl Into<String>) -> Self {
-        Self::new(check, Health::Note, finding)
+        Self::new(check, CheckStatus::Note, finding)
     }
 
     fn warning(check: &'static str, finding: impl Into<String>) -> Self {
-        Self::new(check, Health::Warning, finding)
+        Self::new(check, CheckStatus::Warning, finding)
     }
 
     fn broken(check: &'static str, finding: impl Into<String>) -> Self {
-        Self::new(check, Health::Broken, finding)
+        Self::new(check, CheckStatus::Failed, finding)
     }
 
     #[must_use]
@@ -78,7 +78,7 @@ impl Row {
     }
 }
 
-type Check = fn(&Context) -> Vec<Row>;
+type Check = fn(&Context) -> Vec<CheckResult>;
 
 /// Everything that is looked at, in the order it is told.
 const CHECKS: &[Check] = &[
@@ -90,40 +90,44 @@ const CHECKS: &[Check] = &[
     resident::log,
     agents::agents,
     hooks::hooks,
-    news::news,
+    alerts::alert_checks,
 ];
 
-pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Ended {
-    let rows: Vec<Row> = CHECKS.iter().flat_map(|check| check(context)).collect();
-    let broken = rows.iter().filter(|row| row.health == Health::Broken).count();
-    let warnings = rows.iter().filter(|row| row.health == Health::Warning).count();
+pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> CommandResult {
+    let rows: Vec<CheckResult> = CHECKS.iter().flat_map(|check| check(context)).collect();
+    let broken = rows.iter().filter(|row| row.health == CheckStatus::Failed).count();
+    let warnings = rows.iter().filter(|row| row.health == CheckStatus::Warning).count();
     if context.out.json {
         context.out.json(&json!({ "version": belay_server::VERSION, "ok": broken == 0, "rows": rows }))?;
     } else {
         for row in &rows {
             print(context, row)?;
         }
-        context.out.say(match (broken, warnings) {
+        context.out.info(match (broken, warnings) {
             (0, 0) => "\nAll is well.".to_owned(),
             (0, warnings) => format!("\nIt works; {warnings} could be better."),
             (broken, _) => format!("\n{broken} to mend."),
         });
     }
-    Ok(if broken == 0 { Exit::Done } else { Exit::Failed })
+    Ok(if broken == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-fn print(context: &Context, row: &Row) -> std::io::Result<()> {
+fn print(context: &Context, row: &CheckResult) -> std::io::Result<()> {
     // The sign says it; colour only helps.
     let (sign, color) = match row.health {
-        Health::Good => ("ok", AnsiColor::Green),
-        Health::Note => ("--", AnsiColor::BrightBlack),
-        Health::Warning => ("!!", AnsiColor::Yellow),
-        Health::Broken => ("XX", AnsiColor::Red),
+        CheckStatus::Ok => ("ok", AnsiColor::Green),
+        CheckStatus::Note => ("--", AnsiColor::BrightBlack),
+        CheckStatus::Warning => ("!!", AnsiColor::Yellow),
+        CheckStatus::Failed => ("XX", AnsiColor::Red),
     };
     let style = Style::new().fg_color(Some(color.into()));
-    context.out.line(format!("{style}{sign}{style:#}  {:<14} {}", row.check, crate::output::one_line(&row.finding)))?;
+    context.out.line(format!(
+        "{style}{sign}{style:#}  {:<14} {}",
+        row.check,
+        crate::output::single_line(&row.finding)
+    ))?;
     match &row.mend {
-        Some(mend) => context.out.line(format!("{:19}mend: {}", "", crate::output::one_line(mend))),
+        Some(mend) => context.out.line(format!("{:19}mend: {}", "", crate::output::single_line(mend))),
         None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ mod tail;
 
 use clap::Subcommand;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 
 #[derive(Debug, Subcommand)]
@@ -16,7 +16,7 @@ pub(crate) enum EventsCommand {
     Post(post::PostArgs),
 }
 
-pub(crate) fn run(context: &Context, command: &EventsCommand) -> Ended {
+pub(crate) fn run(context: &Context, command: &EventsCommand) -> CommandResult {
     match command {
         EventsCommand::Tail(args) => tail::run(context, args),
         EventsCommand::Post(args) => post::run(context, args),

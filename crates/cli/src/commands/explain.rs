@@ -1,16 +1,16 @@
 //! `belay explain`: why Belay stepped in, with the calls it rests on.
 
 use belay_core::Finding;
-use belay_core::effect::Rung;
+use belay_core::effect::InterventionLevel;
 use belay_store::{FindingRow, SqliteStore, Store, StoreError};
 use clap::Args;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::output::one_line;
-use crate::people::{clock, money, several};
+use crate::exit_status::ExitStatus;
+use crate::format::{local_time, money, pluralize};
+use crate::output::single_line;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -18,24 +18,26 @@ pub(crate) struct ExplainArgs {
     id: String,
 }
 
-pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &ExplainArgs) -> CommandResult {
     let (_, row) = finding(context, &args.id)?;
     if context.out.json {
         context.out.json(&row)?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     let done = match (row.intervention.rung, row.intervention.dry_run) {
         (_, true) => "recorded only (dry run)",
-        (Rung::Notice, _) => "recorded",
-        (Rung::Nudge, _) => "the agent was told",
-        (Rung::Pause, _) => "the session was paused",
-        (Rung::Kill, _) => "the session was killed",
+        (InterventionLevel::Notice, _) => "recorded",
+        (InterventionLevel::Nudge, _) => "the agent was told",
+        (InterventionLevel::Pause, _) => "the session was paused",
+        (InterventionLevel::Kill, _) => "the session was killed",
     };
     for line in lines(&row.intervention.finding, &row.session.to_string(), done) {
         context.out.line(line)?;
     }
-    context.out.say(format!("Is this fine? `belay allow {}` makes it never count again.", row.intervention.finding.id));
-    Ok(Exit::Done)
+    context
+        .out
+        .info(format!("Is this fine? `belay allow {}` makes it never count again.", row.intervention.finding.id));
+    Ok(ExitStatus::Done)
 }
 
 /// The finding meant by an id of its own, of an incident, or of a session.
@@ -64,10 +66,10 @@ pub(super) fn finding(context: &Context, id: &str) -> Result<(SqliteStore, Findi
 }
 
 fn lines(finding: &Finding, session: &str, done: &str) -> Vec<String> {
-    let mut lines = vec![one_line(&finding.sentence), String::new()];
+    let mut lines = vec![single_line(&finding.sentence), String::new()];
     let mut fact = |name: &str, value: &str| {
         if !value.trim().is_empty() {
-            lines.push(format!("{name:<14}{}", one_line(value)));
+            lines.push(format!("{name:<14}{}", single_line(value)));
         }
     };
     fact("session", session);
@@ -78,8 +80,8 @@ fn lines(finding: &Finding, session: &str, done: &str) -> Vec<String> {
     let spent = &finding.spent;
     let cost = format!(
         "{}, {}, {}",
-        several(spent.calls, "call"),
-        several(spent.usage.total(), "token"),
+        pluralize(spent.calls, "call"),
+        pluralize(spent.usage.total(), "token"),
         money(spent.cost_micros)
     );
     fact("cost so far", &cost);
@@ -87,10 +89,10 @@ fn lines(finding: &Finding, session: &str, done: &str) -> Vec<String> {
         lines.push(String::new());
     }
     for call in &finding.evidence {
-        let what = one_line(&call.what);
-        lines.push(format!("{}  call {:<5} {what}", clock(call.at), call.call));
+        let what = single_line(&call.what);
+        lines.push(format!("{}  call {:<5} {what}", local_time(call.at), call.call));
         if !call.outcome.trim().is_empty() {
-            lines.push(format!("{:33}-> {}", "", one_line(&call.outcome)));
+            lines.push(format!("{:33}-> {}", "", single_line(&call.outcome)));
         }
     }
     lines

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use super::Ended;
-use crate::exit::Exit;
+use super::CommandResult;
+use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
@@ -38,8 +38,8 @@ pub(crate) fn arguments(command: &str, args: impl Iterator<Item = OsString>) -> 
 }
 
 /// Reached only by way of clap, which `main` does not take for hooks.
-pub(crate) fn run(args: &HookArgs) -> Ended {
+pub(crate) fn run(args: &HookArgs) -> CommandResult {
     let words = std::iter::once(&args.agent).chain(args.event.as_ref());
-    belay_hooks::thin::main(words.map(OsString::from));
-    Ok(Exit::Done)
+    belay_hooks::process::main(words.map(OsString::from));
+    Ok(ExitStatus::Done)
 }

@@ -5,20 +5,20 @@ mod loop_watchdog;
 
 use std::path::{Path, PathBuf};
 
-use belay_config::{Edit, Key, PROJECT_FILE, Source};
+use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
 use belay_core::event::OperatorDecision;
-use belay_server::protocol::Decide;
+use belay_server::protocol::DecideRequest;
 use belay_store::Store;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use loop_watchdog::Kept;
+use crate::exit_status::ExitStatus;
+use loop_watchdog::StoredSession;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
@@ -47,7 +47,7 @@ pub(crate) enum ImportCommand {
 
 /// One setting on its way.
 #[derive(Debug, Serialize)]
-struct Mapped {
+struct MappedSetting {
     /// Where it came from: `.heartbeat.yml: loop_threshold = 4`.
     from: String,
     /// The key it becomes, and its value; none when it has no counterpart.
@@ -60,7 +60,7 @@ struct Mapped {
     note: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, command: &ImportCommand) -> Ended {
+pub(crate) fn run(context: &Context, command: &ImportCommand) -> CommandResult {
     match command {
         ImportCommand::Heartbeat { folder, dry_run, webhook } => {
             let mapped = heartbeat::read(folder, &context.env, *webhook)?;
@@ -83,7 +83,13 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> Ended {
 }
 
 /// Writes settings and sessions, and shows what became of each.
-fn take_over(context: &Context, folder: &Path, mapped: &[Mapped], sessions: &[Kept], dry_run: bool) -> Ended {
+fn take_over(
+    context: &Context,
+    folder: &Path,
+    mapped: &[MappedSetting],
+    sessions: &[StoredSession],
+    dry_run: bool,
+) -> CommandResult {
     let project = folder.join(PROJECT_FILE);
     let user = context.places.config_file().to_path_buf();
     let mut written = Vec::new();
@@ -104,11 +110,11 @@ fn take_over(context: &Context, folder: &Path, mapped: &[Mapped], sessions: &[Ke
         context
             .out
             .json(&json!({ "imported": mapped, "sessions": sessions, "dry_run": dry_run, "written": written }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     for one in mapped {
         let to = one.to.as_ref().map_or_else(|| "(left out)".to_owned(), |(key, value)| format!("{key} = {value}"));
-        context.out.line(crate::output::one_line(&format!("{}  ->  {to}", one.from)))?;
+        context.out.line(crate::output::single_line(&format!("{}  ->  {to}", one.from)))?;
         if let Some(note) = &one.note {
             context.out.line(format!("    {note}"))?;
         }
@@ -121,20 +127,20 @@ fn take_over(context: &Context, folder: &Path, mapped: &[Mapped], sessions: &[Ke
             _ => "archived",
         });
         let line = format!("session {}: {} remarks, {word}", kept.key, kept.events.len() - 1);
-        context.out.line(crate::output::one_line(&line))?;
+        context.out.line(crate::output::single_line(&line))?;
     }
-    context.out.say(match written.is_empty() {
+    context.out.info(match written.is_empty() {
         true => "Nothing was written.".to_owned(),
         false => format!(
             "Written to {}. Looser settings of a project count once you trust it: `belay trust`.",
             written.join(" and ")
         ),
     });
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// Puts sessions into the store. Events and decisions that are there already change nothing.
-fn keep(context: &Context, sessions: &[Kept]) -> Result<(), CommandError> {
+fn keep(context: &Context, sessions: &[StoredSession]) -> Result<(), CommandError> {
     let Some(_) = sessions.first() else { return Ok(()) };
     let mut backend = Backend::open(context)?;
     for kept in sessions {
@@ -145,7 +151,7 @@ fn keep(context: &Context, sessions: &[Kept]) -> Result<(), CommandError> {
         // A second import does not take a person's newer decisions back.
         for (decision, note) in kept.decisions.iter().filter(|_| !known) {
             let (session, decision, note) = (kept.key.clone(), decision.clone(), note.clone());
-            backend.decide(&Decide { session, decision, note, by: Some("import".to_owned()) })?;
+            backend.decide(&DecideRequest { session, decision, note, by: Some("import".to_owned()) })?;
         }
     }
     Ok(())
@@ -155,7 +161,7 @@ fn keep(context: &Context, sessions: &[Kept]) -> Result<(), CommandError> {
 fn write<'m>(
     path: &std::path::Path,
     source: Source,
-    mapped: impl Iterator<Item = &'m Mapped>,
+    mapped: impl Iterator<Item = &'m MappedSetting>,
 ) -> Result<bool, CommandError> {
     let mut wanted = mapped.filter_map(|one| one.to.as_ref()).peekable();
     if wanted.peek().is_none() {
@@ -163,7 +169,7 @@ fn write<'m>(
     }
     let mut edit = Edit::open(path, source)?;
     for (key, value) in wanted {
-        let parsed = Key::parse(key).ok_or_else(|| CommandError::new(format!("`{key}` is no key")))?;
+        let parsed = ConfigKey::parse(key).ok_or_else(|| CommandError::new(format!("`{key}` is no key")))?;
         edit.set(&parsed, value)?;
     }
     edit.save()?;

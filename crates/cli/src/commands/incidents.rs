@@ -1,15 +1,15 @@
 //! `belay incidents`: what wants a person.
 
-use belay_server::view::IncidentView;
+use belay_server::views::IncidentView;
 use belay_store::{IncidentQuery, Store};
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::Grid;
-use crate::people::{ago, now};
+use crate::exit_status::ExitStatus;
+use crate::format::{now, relative_past};
+use crate::output::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct IncidentsArgs {
@@ -23,7 +23,7 @@ pub(crate) struct IncidentsArgs {
     limit: usize,
 }
 
-pub(crate) fn run(context: &Context, args: &IncidentsArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &IncidentsArgs) -> CommandResult {
     let (store, session) = match &args.id {
         Some(id) => {
             let (store, key) = context.session(id)?;
@@ -40,18 +40,18 @@ pub(crate) fn run(context: &Context, args: &IncidentsArgs) -> Ended {
     let views: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
     if context.out.json {
         context.out.json(&json!({ "incidents": views }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     let Some(store) = store.filter(|_| !views.is_empty()) else {
-        context.out.say(if args.all { "There has been no incident." } else { "There is no open incident." });
-        return Ok(Exit::Done);
+        context.out.info(if args.all { "There has been no incident." } else { "There is no open incident." });
+        return Ok(ExitStatus::Done);
     };
     let now = now();
-    let mut grid = Grid::new(&["incident", "session", "state", "opened", "what happened"]);
+    let mut grid = Table::new(&["incident", "session", "state", "opened", "what happened"]);
     for (view, short) in views.into_iter().zip(store.short_names(&keys, 6)?) {
-        grid.row(vec![view.id, short, view.state.to_owned(), ago(view.opened_at, now), view.sentence]);
+        grid.row(vec![view.id, short, view.state.to_owned(), relative_past(view.opened_at, now), view.sentence]);
     }
     grid.print(&context.out)?;
-    context.out.say("`belay explain ID` tells why, `belay resume SESSION` lets it go on.");
-    Ok(Exit::Done)
+    context.out.info("`belay explain ID` tells why, `belay resume SESSION` lets it go on.");
+    Ok(ExitStatus::Done)
 }

@@ -5,18 +5,18 @@ mod report;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use belay_agents::install::{Change, RECIPES, Recipe, Scope, Setting, recipe};
-use belay_agents::{UserDirs, agent};
-use belay_hooks::install::{self, Receipt, Removal};
+use belay_agents::install::{FileChange, HookInstaller, InstallContext, RECIPES, Scope, recipe};
+use belay_agents::{UserDirs, find};
+use belay_hooks::install::{self, InstallRecord, UninstallPlan};
 use clap::Args;
 
 use self::report::{Outcome, Report};
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
 
 #[derive(Debug, Args)]
-pub(crate) struct InitArgs {
+pub(crate) struct UninitArgs {
     /// Only this agent; may be given several times. All that are installed, without it.
     #[arg(long, value_name = "AGENT")]
     agent: Vec<String>,
@@ -35,26 +35,27 @@ pub(crate) struct InitArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PutInArgs {
+pub(crate) struct InitArgs {
     #[command(flatten)]
-    which: InitArgs,
+    which: UninitArgs,
     /// Show Belay's line in the agent's status bar too (Claude Code, where none is set yet).
     #[arg(long)]
     status_line: bool,
 }
 
 /// What is done, and to whom.
-struct Job<'a> {
+struct InstallJob<'a> {
     context: &'a Context,
-    args: &'a InitArgs,
+    args: &'a UninitArgs,
     dirs: UserDirs,
     project: PathBuf,
     belay: String,
 }
 
-impl<'a> Job<'a> {
-    fn new(context: &'a Context, args: &'a InitArgs) -> Result<Self, CommandError> {
-        let dirs = UserDirs::of_user().ok_or_else(|| CommandError::new("there is no home folder to look in"))?;
+impl<'a> InstallJob<'a> {
+    fn new(context: &'a Context, args: &'a UninitArgs) -> Result<Self, CommandError> {
+        let dirs =
+            UserDirs::for_current_user().ok_or_else(|| CommandError::new("there is no home folder to look in"))?;
         let here = std::env::current_dir()?;
         let repository = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&here).to_owned();
         // A project's settings are shared: there the program is found by its name.
@@ -65,8 +66,8 @@ impl<'a> Job<'a> {
         Ok(Self { context, args, dirs, project: repository, belay })
     }
 
-    fn setting(&self) -> Setting<'_> {
-        Setting {
+    fn setting(&self) -> InstallContext<'_> {
+        InstallContext {
             dirs: &self.dirs,
             scope: if self.args.project { Scope::Project } else { Scope::User },
             project: &self.project,
@@ -76,7 +77,10 @@ impl<'a> Job<'a> {
     }
 
     /// The agents named, or else those that `all` accepts.
-    fn recipes(&self, all: impl Fn(&dyn Recipe) -> bool) -> Result<Vec<&'static dyn Recipe>, CommandError> {
+    fn recipes(
+        &self,
+        all: impl Fn(&dyn HookInstaller) -> bool,
+    ) -> Result<Vec<&'static dyn HookInstaller>, CommandError> {
         if self.args.agent.is_empty() {
             return Ok(RECIPES.iter().copied().filter(|recipe| all(*recipe)).collect());
         }
@@ -99,18 +103,23 @@ impl<'a> Job<'a> {
     }
 
     /// Shows the changes, and asks for them unless told not to.
-    fn ask(&self, recipe: &dyn Recipe, changes: &[Change], question: &str) -> Result<Word, CommandError> {
+    fn ask(
+        &self,
+        recipe: &dyn HookInstaller,
+        changes: &[FileChange],
+        question: &str,
+    ) -> Result<Confirmation, CommandError> {
         if !self.context.out.json {
             report::show(self.context, name(recipe), changes)?;
         }
         if self.args.dry_run {
-            return Ok(Word::Unspoken);
+            return Ok(Confirmation::Unspoken);
         }
         if self.args.yes {
-            return Ok(Word::Yes);
+            return Ok(Confirmation::Yes);
         }
         if self.context.out.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-            return Ok(Word::Nobody);
+            return Ok(Confirmation::Nobody);
         }
         let mut err = anstream::stderr();
         write!(err, "{question} [Y/n] ")?;
@@ -119,12 +128,12 @@ impl<'a> Job<'a> {
         let read = std::io::stdin().lock().read_line(&mut answer)?;
         let yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes");
         // Whoever closes the line has not said yes.
-        Ok(if yes && read > 0 { Word::Yes } else { Word::No })
+        Ok(if yes && read > 0 { Confirmation::Yes } else { Confirmation::No })
     }
 }
 
 /// What a person says to a change.
-enum Word {
+enum Confirmation {
     Yes,
     No,
     /// There is nobody to ask.
@@ -133,9 +142,9 @@ enum Word {
     Unspoken,
 }
 
-impl Word {
+impl Confirmation {
     /// What becomes of changes that were not agreed to; `None` if they were.
-    fn instead(self, changes: &[Change]) -> Option<Outcome> {
+    fn instead(self, changes: &[FileChange]) -> Option<Outcome> {
         match self {
             Self::Yes => None,
             Self::No => Some(Outcome::Declined),
@@ -145,13 +154,13 @@ impl Word {
     }
 }
 
-fn name(recipe: &dyn Recipe) -> &'static str {
-    agent(recipe.agent()).map_or(recipe.agent(), |agent| agent.name)
+fn name(recipe: &dyn HookInstaller) -> &'static str {
+    find(recipe.agent()).map_or(recipe.agent(), |agent| agent.name)
 }
 
 /// Whether the agent is here: its program, or settings it left.
-fn is_installed(context: &Context, recipe: &dyn Recipe, setting: &Setting<'_>) -> bool {
-    let Some(agent) = agent(recipe.agent()) else { return false };
+fn is_installed(context: &Context, recipe: &dyn HookInstaller, setting: &InstallContext<'_>) -> bool {
+    let Some(agent) = find(recipe.agent()) else { return false };
     let sessions = (agent.sessions)(setting.dirs);
     super::doctor::which(context, agent.executable).is_some() || sessions.iter().any(|path| path.exists())
 }
@@ -166,8 +175,8 @@ fn own_path(context: &Context) -> std::io::Result<PathBuf> {
     Ok(named.filter(leads_here).unwrap_or(exe))
 }
 
-pub(crate) fn init(context: &Context, args: &PutInArgs) -> Ended {
-    let job = Job::new(context, &args.which)?;
+pub(crate) fn init(context: &Context, args: &InitArgs) -> CommandResult {
+    let job = InstallJob::new(context, &args.which)?;
     let setting = job.setting();
     let recipes = job.recipes(|recipe| !recipe.experimental() && is_installed(context, recipe, &setting))?;
     if recipes.is_empty() {
@@ -180,16 +189,16 @@ pub(crate) fn init(context: &Context, args: &PutInArgs) -> Ended {
     let mut report = Report::new(context, "init", args.which.dry_run);
     for recipe in recipes {
         let done = put_in(&job, &setting, recipe, args.status_line);
-        let remarks = recipe.note(&setting).into_iter().chain(recipe.obstacle(&setting)).collect();
+        let remarks = recipe.user_note(&setting).into_iter().chain(recipe.blocking_setting(&setting)).collect();
         report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, remarks)?;
     }
     report.finish()
 }
 
 fn put_in(
-    job: &Job<'_>,
-    setting: &Setting<'_>,
-    recipe: &dyn Recipe,
+    job: &InstallJob<'_>,
+    setting: &InstallContext<'_>,
+    recipe: &dyn HookInstaller,
     status_line: bool,
 ) -> Result<Outcome, CommandError> {
     let changes = wanted(setting, recipe, status_line)?;
@@ -198,12 +207,12 @@ fn put_in(
         if let Some(outcome) = word.instead(&changes) {
             return Ok(outcome);
         }
-        install::put_in(&job.context.places, recipe, setting, &changes)?;
+        install::install(&job.context.places, recipe, setting, &changes)?;
     } else if job.args.dry_run {
         return Ok(Outcome::Already);
     }
     // Fired the way the agent will fire it; the session it leaves is put out of sight.
-    match install::try_out(&job.context.places, recipe, setting) {
+    match install::run_self_test(&job.context.places, recipe, setting) {
         Ok(session) => super::decide::archive_quietly(job.context, &session),
         Err(error) => return Ok(Outcome::Silent(error.to_string())),
     }
@@ -215,7 +224,11 @@ fn put_in(
 }
 
 /// Hooks, and on top of them the status line if it is wanted: one change for each file.
-fn wanted(setting: &Setting<'_>, recipe: &dyn Recipe, status_line: bool) -> Result<Vec<Change>, CommandError> {
+fn wanted(
+    setting: &InstallContext<'_>,
+    recipe: &dyn HookInstaller,
+    status_line: bool,
+) -> Result<Vec<FileChange>, CommandError> {
     let mut changes = recipe.install(setting)?;
     if status_line {
         let planned = changes.clone();
@@ -223,7 +236,7 @@ fn wanted(setting: &Setting<'_>, recipe: &dyn Recipe, status_line: bool) -> Resu
             Some(change) => Ok(change.after.clone()),
             None => (setting.read)(path),
         };
-        for more in recipe.status_line(&Setting { read: &read, ..*setting })? {
+        for more in recipe.status_line(&InstallContext { read: &read, ..*setting })? {
             match changes.iter_mut().find(|change| change.path == more.path) {
                 Some(change) => change.after = more.after,
                 None => changes.push(more),
@@ -233,11 +246,11 @@ fn wanted(setting: &Setting<'_>, recipe: &dyn Recipe, status_line: bool) -> Resu
     Ok(changes)
 }
 
-pub(crate) fn uninit(context: &Context, args: &InitArgs) -> Ended {
-    let job = Job::new(context, args)?;
+pub(crate) fn uninit(context: &Context, args: &UninitArgs) -> CommandResult {
+    let job = InstallJob::new(context, args)?;
     let setting = job.setting();
-    let ours = |recipe: &dyn Recipe| {
-        Receipt::find(&context.places, recipe.agent(), setting.scope, setting.project).is_some()
+    let ours = |recipe: &dyn HookInstaller| {
+        InstallRecord::find(&context.places, recipe.agent(), setting.scope, setting.project).is_some()
             || recipe.remove(&setting).is_ok_and(|changes| !changes.is_empty())
     };
     let recipes = job.recipes(ours)?;
@@ -246,13 +259,17 @@ pub(crate) fn uninit(context: &Context, args: &InitArgs) -> Ended {
         let done = take_out(&job, &setting, recipe);
         report.add(recipe.agent(), name(recipe), job.one_of_many(done)?, Vec::new())?;
     }
-    report.elsewhere(&Receipt::all(&context.places), &setting);
+    report.elsewhere(&InstallRecord::all(&context.places), &setting);
     report.finish()
 }
 
-fn take_out(job: &Job<'_>, setting: &Setting<'_>, recipe: &dyn Recipe) -> Result<Outcome, CommandError> {
+fn take_out(
+    job: &InstallJob<'_>,
+    setting: &InstallContext<'_>,
+    recipe: &dyn HookInstaller,
+) -> Result<Outcome, CommandError> {
     let places = &job.context.places;
-    let removal = install::take_out(places, recipe, setting)?;
+    let removal = install::uninstall(places, recipe, setting)?;
     if !removal.changes.is_empty() {
         let word = job.ask(recipe, &removal.changes, &format!("Take {} off the rope?", name(recipe)))?;
         if let Some(outcome) = word.instead(&removal.changes) {
@@ -260,9 +277,9 @@ fn take_out(job: &Job<'_>, setting: &Setting<'_>, recipe: &dyn Recipe) -> Result
         }
     }
     if !job.args.dry_run {
-        install::put_back(places, recipe, setting, &removal)?;
+        install::restore(places, recipe, setting, &removal)?;
     }
-    let Removal { changes, edited, aside } = removal;
+    let UninstallPlan { changes, edited, aside } = removal;
     Ok(if changes.is_empty() { Outcome::Already } else { Outcome::Done { changes, edited, aside } })
 }
 
@@ -272,16 +289,16 @@ impl From<belay_agents::install::InstallError> for CommandError {
     }
 }
 
-impl From<install::SetupError> for CommandError {
-    fn from(error: install::SetupError) -> Self {
+impl From<install::InstallerError> for CommandError {
+    fn from(error: install::InstallerError) -> Self {
         match error {
-            install::SetupError::Recipe(error) => error.into(),
-            error @ install::SetupError::ReadOnly(_) => Self::new(error.to_string())
+            install::InstallerError::Recipe(error) => error.into(),
+            error @ install::InstallerError::ReadOnly(_) => Self::new(error.to_string())
                 .hint("nothing was changed; if Belay may change it, allow writing (chmod u+w) and try again"),
-            error @ install::SetupError::Changed(_) => {
+            error @ install::InstallerError::Changed(_) => {
                 Self::new(error.to_string()).hint("nothing was changed; look again: the same command shows what is new")
             }
-            error @ (install::SetupError::Write { .. } | install::SetupError::Receipt { .. }) => {
+            error @ (install::InstallerError::Write { .. } | install::InstallerError::Receipt { .. }) => {
                 Self::new(error.to_string())
                     .hint("nothing was changed; check owner and permissions of the file and its folder")
             }

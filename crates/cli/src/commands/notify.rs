@@ -1,16 +1,16 @@
 //! `belay notify`: a test message through every channel, now, with what came of it.
 
-use belay_alerts::{News, desktop};
+use belay_alerts::{Alert, desktop};
 use belay_config::Strictness;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::people::now;
+use crate::exit_status::ExitStatus;
+use crate::format::now;
 
 #[derive(Debug, Args)]
 #[command(
@@ -21,35 +21,35 @@ pub(crate) struct NotifyArgs {}
 
 /// How it went with one channel.
 #[derive(Debug, Serialize)]
-struct Tried {
+struct ChannelTest {
     channel: &'static str,
     ok: bool,
     /// Where it went, or why it did not.
     detail: String,
 }
 
-impl Tried {
+impl ChannelTest {
     fn new(channel: &'static str, shown: Result<String, String>) -> Self {
         let ok = shown.is_ok();
         Self { channel, ok, detail: shown.unwrap_or_else(|problem| problem) }
     }
 }
 
-pub(crate) fn run(context: &Context, _args: &NotifyArgs) -> Ended {
+pub(crate) fn run(context: &Context, _args: &NotifyArgs) -> CommandResult {
     let config = context.config(Strictness::Strict, &[])?.config;
-    let news = News::test(&uuid::Uuid::now_v7().simple().to_string(), now());
+    let news = Alert::test_alert(&uuid::Uuid::now_v7().simple().to_string(), now());
     let mut tried = Vec::new();
-    if config.notify.desktop && !belay_hooks::thin::is_ci(&context.env) {
-        let shown = desktop::show(&news).map(|()| format!("shown by {}", desktop::PROGRAM));
-        tried.push(Tried::new("desktop", shown));
+    if config.notify.desktop && !belay_hooks::process::is_ci(&context.env) {
+        let shown = desktop::show(&news).map(|()| format!("shown by {}", desktop::NOTIFIER));
+        tried.push(ChannelTest::new("desktop", shown));
     }
-    match belay_server::webhook(&config, &context.env) {
+    match belay_server::build_webhook(&config, &context.env) {
         Ok(None) => {}
         Ok(Some(webhook)) => {
             let posted = webhook.post(&news, now()).map(|()| format!("taken by {}", webhook.describe()));
-            tried.push(Tried::new("webhook", posted));
+            tried.push(ChannelTest::new("webhook", posted));
         }
-        Err(problem) => tried.push(Tried::new("webhook", Err(problem))),
+        Err(problem) => tried.push(ChannelTest::new("webhook", Err(problem))),
     }
     if tried.is_empty() {
         return Err(CommandError::new("there is no channel news could go through")
@@ -62,8 +62,8 @@ pub(crate) fn run(context: &Context, _args: &NotifyArgs) -> Ended {
     } else {
         for one in &tried {
             let sign = if one.ok { "ok" } else { "XX" };
-            context.out.line(crate::output::one_line(&format!("{sign}  {:<8} {}", one.channel, one.detail)))?;
+            context.out.line(crate::output::single_line(&format!("{sign}  {:<8} {}", one.channel, one.detail)))?;
         }
     }
-    Ok(if ok { Exit::Done } else { Exit::Failed })
+    Ok(if ok { ExitStatus::Done } else { ExitStatus::Failed })
 }

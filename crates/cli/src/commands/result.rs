@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
-use belay_hooks::summary::{self, RESULT_FILE};
+use belay_hooks::session_summary::{self, RESULT_FILE};
 use belay_store::Store;
 use clap::Args;
 use serde_json::Value;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 #[command(after_help = "With CI=true hooks write belay-result.json into the folder the agent works in.\n\
@@ -22,7 +22,7 @@ pub(crate) struct ResultArgs {
     folder: PathBuf,
 }
 
-pub(crate) fn run(context: &Context, args: &ResultArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &ResultArgs) -> CommandResult {
     let file = args.folder.join(RESULT_FILE);
     let text = std::fs::read_to_string(&file).map_err(|error| {
         CommandError::new(format!("{} cannot be read", file.display())).cause(error).hint(
@@ -38,27 +38,27 @@ pub(crate) fn run(context: &Context, args: &ResultArgs) -> Ended {
         for session in result["sessions"].as_array().into_iter().flatten() {
             let word = |key: &str| session[key].as_str().unwrap_or("-").to_owned();
             let line = format!("{}  {}  {} calls", word("status"), word("session"), session["calls"]);
-            context.out.line(crate::output::one_line(&line))?;
+            context.out.line(crate::output::single_line(&line))?;
         }
     }
-    Ok(if matches!(status, "paused" | "killed") { Exit::Held } else { Exit::Done })
+    Ok(if matches!(status, "paused" | "killed") { ExitStatus::Held } else { ExitStatus::Done })
 }
 
 /// How `belay run` ends in CI: the result is written, whatever sensors there were, and an agent that
 /// ends well though it was held has not done its work.
-pub(super) fn of_run(context: &Context, session: Option<&SessionKey>, folder: &Path, exit: Exit) -> Exit {
-    if !belay_hooks::thin::is_ci(&context.env) {
+pub(super) fn of_run(context: &Context, session: Option<&SessionKey>, folder: &Path, exit: ExitStatus) -> ExitStatus {
+    if !belay_hooks::process::is_ci(&context.env) {
         return exit;
     }
     let row = session.and_then(|key| context.store().ok()??.session(key).ok()?);
     let Some(row) = row else { return exit };
-    if let Err(error) = summary::write_result(folder, &row) {
+    if let Err(error) = session_summary::write_result(folder, &row) {
         context.out.warn(&format!("{RESULT_FILE} could not be written: {error}"), None);
     }
     let held = row.state.is_paused() || row.state.is_killed();
     if !held || exit.code() != 0 {
         return exit;
     }
-    context.out.say(format!("{} is held; `belay explain {0}` tells why.", row.key));
-    Exit::Held
+    context.out.info(format!("{} is held; `belay explain {0}` tells why.", row.key));
+    ExitStatus::Held
 }

@@ -6,11 +6,11 @@
 //! its record.
 
 mod child;
-mod plan;
-mod resident;
+mod daemon_keeper;
+mod file_watcher;
+mod run_plan;
+mod run_session;
 mod signals;
-mod story;
-mod watch;
 
 use std::ffi::OsString;
 use std::io;
@@ -19,20 +19,20 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use belay_config::PlaceError;
-use belay_server::protocol::BeginRun;
+use belay_config::PathError;
+use belay_server::protocol::RunRequest;
 use clap::Args;
 use uuid::Uuid;
 
-use super::Ended;
-use super::budget::Amount;
+use super::CommandResult;
+use super::budget::BudgetAmount;
 use super::decide::user;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use plan::Plan;
-use resident::Starter;
-use story::Story;
+use crate::exit_status::ExitStatus;
+use daemon_keeper::DaemonKeeper;
+use run_plan::RunPlan;
+use run_session::RunSession;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -41,7 +41,7 @@ pub(crate) struct RunArgs {
     dry_run: bool,
     /// What this run may cost: `2.50usd`, `500k` (tokens), or both.
     #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
-    budget: Vec<Amount>,
+    budget: Vec<BudgetAmount>,
     /// Leave the agent's hooks alone.
     #[arg(long)]
     no_hooks: bool,
@@ -56,7 +56,7 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
     if !context.global.set.is_empty() {
         return Err(CommandError::usage(
             "--set does not reach a run: the resident process decides, by its own settings",
@@ -65,40 +65,42 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
     }
     let run = Uuid::now_v7().to_string();
     let scratch = context.places.state().join("runs").join(&run);
-    let mut plan = Plan::new(context, args, &run, &scratch)?;
+    let mut plan = RunPlan::new(context, args, &run, &scratch)?;
     if args.dry_run {
         plan.find_proxy(context, args)?;
         plan.show(context)?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
-    let starter = Starter::new(context)?;
+    let starter = DaemonKeeper::new(context)?;
     let mut client = starter.connect(|| false)?;
-    let begin = BeginRun { run: plan.key(), begins: true, proxied: !args.no_proxy, ..BeginRun::default() };
+    let begin = RunRequest { run: plan.key(), begins: true, proxied: !args.no_proxy, ..RunRequest::default() };
     plan.proxy = client.run(&begin)?.url.filter(|_| !args.no_proxy);
     let launch = plan.launch();
-    let scratch = Scratch::write(scratch, &launch.files)?;
+    let scratch = RunDir::write(scratch, &launch.files)?;
     let session = launch.session.clone();
-    let story = Story::new(plan.key(), session.clone(), client);
+    let story = RunSession::new(plan.key(), session.clone(), client);
     // Before anything is promised about the session, it is told of.
     story.begin(&plan)?;
     // A key goes where it would have gone: to the model API the user had chosen.
     let upstreams = launch.upstreams.iter().cloned().collect();
     let budget = args.budget.iter().map(|amount| (*amount).into()).collect();
-    let begin = BeginRun { upstreams, session, budget, by: user(context), ..begin };
-    story.promise(&begin)?;
+    let begin = RunRequest { upstreams, session, budget, by: user(context), ..begin };
+    story.register_budget(&begin)?;
     let story = Arc::new(story);
     greet(context, &plan, &launch, &story);
     let watch = match args.no_watch {
         true => None,
         false => {
             let story = Arc::clone(&story);
-            watch::Watch::start(&plan.folder, scratch.fence(), move |changes| story.changed(changes))
+            file_watcher::FileWatcher::start(&plan.folder, scratch.fence(), move |changes| {
+                story.report_changes(changes)
+            })
         }
     };
-    let again = BeginRun { at: plan.proxy.as_deref().and_then(address), ..begin };
+    let again = RunRequest { at: plan.proxy.as_deref().and_then(address), ..begin };
     let (on, over) = UnixStream::pair()?;
     let ended = std::thread::scope(|scope| {
-        scope.spawn(|| starter.keep(&story, &again, &over));
+        scope.spawn(|| starter.keep_alive(&story, &again, &over));
         let ended = child::run(&plan.program, &launch);
         drop(watch);
         story.end(ended.as_ref().ok().copied());
@@ -109,16 +111,16 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Ended {
 }
 
 /// Says where to look, once and on stderr.
-fn greet(context: &Context, plan: &Plan, launch: &belay_agents::launch::Launch, story: &Story) {
-    context.out.say(format!("Belay holds the rope for {}.", plan.name));
+fn greet(context: &Context, plan: &RunPlan, launch: &belay_agents::launch::LaunchCommand, story: &RunSession) {
+    context.out.info(format!("Belay holds the rope for {}.", plan.name));
     if let Some(session) = story.session() {
-        context.out.say(format!("  session  {session}"));
+        context.out.info(format!("  session  {session}"));
     }
     if let Some(url) = &plan.proxy {
-        context.out.say(format!("  page     {url}"));
+        context.out.info(format!("  page     {url}"));
     }
     for note in &launch.notes {
-        context.out.say(format!("  note     {note}"));
+        context.out.info(format!("  note     {note}"));
     }
 }
 
@@ -128,12 +130,12 @@ fn address(url: &str) -> Option<SocketAddr> {
 }
 
 /// A folder of this run's own; gone with it.
-struct Scratch(PathBuf);
+struct RunDir(PathBuf);
 
-impl Scratch {
-    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, PlaceError> {
+impl RunDir {
+    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, PathError> {
         let scratch = Self(folder);
-        scratch.fill(files).map_err(|source| PlaceError::Io { path: scratch.0.clone(), source })?;
+        scratch.fill(files).map_err(|source| PathError::Io { path: scratch.0.clone(), source })?;
         Ok(scratch)
     }
 
@@ -154,7 +156,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for RunDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

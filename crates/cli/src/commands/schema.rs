@@ -2,13 +2,13 @@
 
 use belay_core::effect::Finding;
 use belay_core::{Decision, Event};
-use belay_server::view::{IncidentView, SessionView};
+use belay_server::views::{IncidentView, SessionView};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
@@ -46,12 +46,12 @@ impl Shape {
             Self::Incident => schemars::schema_for!(IncidentView).to_value(),
             Self::Finding => schemars::schema_for!(Finding).to_value(),
             Self::Audit => schemars::schema_for!(belay_audit::report::Line).to_value(),
-            Self::Alert => schemars::schema_for!(belay_alerts::Alert).to_value(),
+            Self::Alert => schemars::schema_for!(belay_alerts::WebhookBody).to_value(),
         }
     }
 }
 
-pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &SchemaArgs) -> CommandResult {
     context.out.line(serde_json::to_string_pretty(&args.shape.schema()).map_err(std::io::Error::from)?)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

@@ -3,21 +3,21 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use belay_config::{Config, Places, Strictness};
-use belay_server::instance::Holder;
-use belay_server::logfile::LogFile;
-use belay_server::{Client, Resident, ServeError, ServeOptions};
+use belay_config::{Config, Paths, Strictness};
+use belay_server::instance_lock::InstanceInfo;
+use belay_server::log_file::RotatingLogFile;
+use belay_server::{Client, Daemon, ServeError, ServeOptions};
 use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 /// How long a second one waits for the first to be ready, to tell where it is.
-const FIRST_READY: Duration = Duration::from_secs(5);
+const OTHER_INSTANCE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -32,7 +32,7 @@ pub(crate) struct ServeArgs {
     idle_exit: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, args: &ServeArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &ServeArgs) -> CommandResult {
     let mut flags = Vec::new();
     if let Some(listen) = &args.listen {
         flags.push(("--listen".to_owned(), "serve.listen".to_owned(), listen.clone()));
@@ -47,20 +47,20 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Ended {
     start_log(&context.places, &config);
     let options =
         ServeOptions { places: context.places.clone(), env: context.env.clone(), config, flags: context.flags()? };
-    let resident = match Resident::start(options) {
+    let resident = match Daemon::start(options) {
         Ok(resident) => resident,
-        Err(ServeError::Second(holder)) => return second(context, holder),
+        Err(ServeError::AlreadyRunning(holder)) => return second(context, holder),
         Err(error) => return Err(error.into()),
     };
     greet(context, &resident)?;
     let reason = resident.run()?;
-    belay_hooks::autostart::left(&context.places);
-    context.out.say(format!("Belay has left: {reason}."));
-    Ok(Exit::Done)
+    belay_hooks::daemon_autostart::clear_start_marker(&context.places);
+    context.out.info(format!("Belay has left: {reason}."));
+    Ok(ExitStatus::Done)
 }
 
 /// Says where everything is: the line that tells we are ready.
-fn greet(context: &Context, resident: &Resident) -> Result<(), crate::error::CommandError> {
+fn greet(context: &Context, resident: &Daemon) -> Result<(), crate::error::CommandError> {
     let health = resident.health();
     if let Some(problem) = &health.problem {
         let text = format!("{problem}. Decisions go on in memory; nothing is kept until this is mended");
@@ -87,9 +87,9 @@ fn greet(context: &Context, resident: &Resident) -> Result<(), crate::error::Com
 }
 
 /// Another one serves this state folder: that is what the user wanted.
-fn second(context: &Context, holder: Option<Holder>) -> Ended {
+fn second(context: &Context, holder: Option<InstanceInfo>) -> CommandResult {
     // It may have got the lock a moment ago and not be ready yet.
-    let deadline = Instant::now() + FIRST_READY;
+    let deadline = Instant::now() + OTHER_INSTANCE_TIMEOUT;
     let status = loop {
         let asked =
             Client::connect(&context.places, Duration::from_secs(1)).and_then(|mut client| client.status(false));
@@ -103,19 +103,20 @@ fn second(context: &Context, holder: Option<Holder>) -> Ended {
     let url = status.and_then(|status| status.url).or(holder.and_then(|holder| holder.url));
     if context.out.json {
         context.out.json(&json!({ "serving": false, "already": { "pid": pid, "url": url } }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     let who = pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
     context.out.line(format!("Belay already runs for this state folder{who}."))?;
     if let Some(url) = url {
         context.out.line(format!("  page    {url}"))?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn start_log(places: &Places, config: &Config) {
+fn start_log(places: &Paths, config: &Config) {
     let log = &config.log;
-    let file = LogFile::new(places.logs().join("serve.log"), log.max_bytes.get().unwrap_or(u64::MAX), log.keep_files);
+    let file =
+        RotatingLogFile::new(places.logs().join("serve.log"), log.max_bytes.get().unwrap_or(u64::MAX), log.keep_files);
     let level = log.level.as_str().parse().unwrap_or(LevelFilter::INFO);
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false).with_writer(Mutex::new(file));
     // What is wrong is also said where somebody may be looking.

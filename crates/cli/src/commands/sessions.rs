@@ -1,15 +1,15 @@
 //! `belay sessions`: the list.
 
-use belay_server::view::SessionView;
+use belay_server::views::SessionView;
 use belay_store::{SessionQuery, Store};
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::Grid;
-use crate::people::{ago, count, folder, money, now};
+use crate::exit_status::ExitStatus;
+use crate::format::{count, money, now, relative_past, short_path};
+use crate::output::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsArgs {
@@ -51,10 +51,10 @@ impl State {
     }
 }
 
-pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
     let query = SessionQuery {
         states: args.state.iter().map(|state| state.word().to_owned()).collect(),
-        agent: args.agent.as_deref().map(|name| belay_agents::agent(name).map_or(name, |agent| agent.id).to_owned()),
+        agent: args.agent.as_deref().map(|name| belay_agents::find(name).map_or(name, |agent| agent.id).to_owned()),
         project: args.project.clone(),
         archived: args.all,
         limit: args.limit.max(1),
@@ -63,45 +63,45 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Ended {
     let (sessions, more) = match context.store()? {
         Some(store) => {
             let page = store.sessions(&query)?;
-            (SessionView::all(&store, page.rows)?, page.next.is_some())
+            (SessionView::load_all(&store, page.rows)?, page.next.is_some())
         }
         None => (Vec::new(), false),
     };
     if context.out.json {
         context.out.json(&json!({ "sessions": sessions, "more": more }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     if sessions.is_empty() {
         let narrowed = !args.state.is_empty() || args.agent.is_some() || args.project.is_some();
-        context.out.say(match narrowed {
+        context.out.info(match narrowed {
             true => "No session matches.",
             false => {
                 "No session has been seen yet.\nPut your agents on the rope with `belay init`, or see what they did so \
                  far with `belay audit`."
             }
         });
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     let now = now();
     let mut grid =
-        Grid::new(&["session", "state", "last", "calls", "tokens", "cost", "project", "model"]).right(&[3, 4, 5]);
+        Table::new(&["session", "state", "last", "calls", "tokens", "cost", "project", "model"]).right(&[3, 4, 5]);
     for session in sessions {
         grid.row(vec![
             session.short,
             session.state.to_owned(),
-            ago(session.last_at, now),
+            relative_past(session.last_at, now),
             count(session.calls),
             of(count(session.tokens + session.sub_agents.tokens), session.budget.tokens.map(count)),
             of(money(session.cost_micros + session.sub_agents.cost_micros), session.budget.cost_micros.map(money)),
-            folder(session.project.as_deref().or(session.cwd.as_deref())),
+            short_path(session.project.as_deref().or(session.cwd.as_deref())),
             session.model.unwrap_or_else(|| "-".to_owned()),
         ]);
     }
     grid.print(&context.out)?;
     if more {
-        context.out.say(format!("These are the newest {}; more with --limit.", args.limit));
+        context.out.info(format!("These are the newest {}; more with --limit.", args.limit));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 /// What was spent, and of how much.

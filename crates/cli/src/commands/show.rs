@@ -1,16 +1,16 @@
 //! `belay show`: everything about one session.
 
-use belay_core::Time;
-use belay_server::view::{IncidentView, SessionView};
+use belay_core::Timestamp;
+use belay_server::views::{IncidentView, SessionView};
 use belay_store::{IncidentQuery, Store, StoreError};
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::one_line;
-use crate::people::{ago, ahead, clock, money, now, several};
+use crate::exit_status::ExitStatus;
+use crate::format::{local_time, money, now, pluralize, relative_future, relative_past};
+use crate::output::single_line;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -19,28 +19,34 @@ pub(crate) struct ShowArgs {
 }
 
 /// Rows of each list shown.
-const SHOWN: usize = 10;
+const MAX_ROWS: usize = 10;
 
-pub(crate) fn run(context: &Context, args: &ShowArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &ShowArgs) -> CommandResult {
     let (store, key) = context.session(&args.id)?;
-    let view = SessionView::one(&store, &key)?.ok_or_else(|| StoreError::NotFound(args.id.clone()))?;
-    let incidents = store.incidents(&IncidentQuery { session: Some(key.clone()), closed: true, limit: SHOWN })?;
+    let view = SessionView::load_one(&store, &key)?.ok_or_else(|| StoreError::NotFound(args.id.clone()))?;
+    let incidents = store.incidents(&IncidentQuery { session: Some(key.clone()), closed: true, limit: MAX_ROWS })?;
     let incidents: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
-    let findings = store.findings(&key, SHOWN)?;
-    let notes = store.notes(&key, SHOWN)?;
+    let findings = store.findings(&key, MAX_ROWS)?;
+    let notes = store.notes(&key, MAX_ROWS)?;
     if context.out.json {
         context.out.json(&json!({ "session": view, "incidents": incidents, "findings": findings, "notes": notes }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     let now = now();
     for (name, value) in facts(&view, now) {
-        context.out.line(format!("{name:<11}{}", one_line(&value)))?;
+        context.out.line(format!("{name:<11}{}", single_line(&value)))?;
     }
     section(
         context,
         "Incidents",
         incidents.iter().map(|incident| {
-            format!("{}  {}  {}  {}", incident.id, incident.state, ago(incident.opened_at, now), incident.sentence)
+            format!(
+                "{}  {}  {}  {}",
+                incident.id,
+                incident.state,
+                relative_past(incident.opened_at, now),
+                incident.sentence
+            )
         }),
     )?;
     section(
@@ -48,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Ended {
         "Findings",
         findings.iter().map(|row| {
             let finding = &row.intervention.finding;
-            format!("{}  {}  {}  {}", finding.id, finding.pattern, ago(finding.at, now), finding.sentence)
+            format!("{}  {}  {}  {}", finding.id, finding.pattern, relative_past(finding.at, now), finding.sentence)
         }),
     )?;
     section(
@@ -56,13 +62,13 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Ended {
         "Notes",
         notes.iter().map(|note| {
             let by = note.by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
-            format!("{}{by}: {}", ago(note.at, now), note.text)
+            format!("{}{by}: {}", relative_past(note.at, now), note.text)
         }),
     )?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn facts(view: &SessionView, now: Time) -> Vec<(&'static str, String)> {
+fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
     let mut facts = vec![("session", view.session.clone()), ("state", state(view, now))];
     let optional = [
         ("parent", &view.parent),
@@ -75,13 +81,13 @@ fn facts(view: &SessionView, now: Time) -> Vec<(&'static str, String)> {
         ("transcript", &view.transcript),
     ];
     facts.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
-    facts.push(("started", format!("{} ({})", clock(view.started_at), ago(view.started_at, now))));
-    facts.push(("last event", format!("{} ({})", clock(view.last_at), ago(view.last_at, now))));
-    let (calls, errors) = (several(view.calls, "call"), several(view.errors, "error"));
-    let (edits, turns) = (several(view.edits, "file change"), several(view.human_turns, "prompt"));
+    facts.push(("started", format!("{} ({})", local_time(view.started_at), relative_past(view.started_at, now))));
+    facts.push(("last event", format!("{} ({})", local_time(view.last_at), relative_past(view.last_at, now))));
+    let (calls, errors) = (pluralize(view.calls, "call"), pluralize(view.errors, "error"));
+    let (edits, turns) = (pluralize(view.edits, "file change"), pluralize(view.human_turns, "prompt"));
     facts.push(("activity", format!("{calls}, {errors}, {edits}, {turns} by a person")));
-    facts.push(("spent", format!("{}, {}", several(view.tokens, "token"), money(view.cost_micros))));
-    let budget = [view.budget.tokens.map(|tokens| several(tokens, "token")), view.budget.cost_micros.map(money)];
+    facts.push(("spent", format!("{}, {}", pluralize(view.tokens, "token"), money(view.cost_micros))));
+    let budget = [view.budget.tokens.map(|tokens| pluralize(tokens, "token")), view.budget.cost_micros.map(money)];
     let budget: Vec<String> = budget.into_iter().flatten().collect();
     if !budget.is_empty() {
         facts.push(("budget", budget.join(", ")));
@@ -89,27 +95,27 @@ fn facts(view: &SessionView, now: Time) -> Vec<(&'static str, String)> {
     if view.sub_agents.tokens + view.sub_agents.calls > 0 {
         let sub = &view.sub_agents;
         let text =
-            format!("{}, {}, {}", several(sub.calls, "call"), several(sub.tokens, "token"), money(sub.cost_micros));
+            format!("{}, {}, {}", pluralize(sub.calls, "call"), pluralize(sub.tokens, "token"), money(sub.cost_micros));
         facts.push(("sub-agents", text));
     }
     let since = &view.since_progress;
-    let (calls, tokens) = (several(since.sum.calls, "call"), several(since.sum.tokens, "token"));
-    facts.push(("progress", format!("{}; {calls} and {tokens} since", ago(since.at, now))));
+    let (calls, tokens) = (pluralize(since.sum.calls, "call"), pluralize(since.sum.tokens, "token"));
+    facts.push(("progress", format!("{}; {calls} and {tokens} since", relative_past(since.at, now))));
     if let Some(wait) = &view.waiting {
-        facts.push(("waits", format!("for {} since {}", wait.what, ago(wait.since, now))));
+        facts.push(("waits", format!("for {} since {}", wait.what, relative_past(wait.since, now))));
     }
     facts
 }
 
-fn state(view: &SessionView, now: Time) -> String {
+fn state(view: &SessionView, now: Timestamp) -> String {
     let Some(held) = &view.held else { return view.state.to_owned() };
     let how = match (held.until, held.lifted_by) {
-        (Some(until), _) => format!("lifts {}", ahead(until, now)),
+        (Some(until), _) => format!("lifts {}", relative_future(until, now)),
         (None, "plan") => "waits for a changed plan".to_owned(),
         (None, "person") => format!("`belay resume {}` lifts it", view.short),
         (None, _) => "for good".to_owned(),
     };
-    format!("{} since {}; {how}", view.state, ago(held.since, now))
+    format!("{} since {}; {how}", view.state, relative_past(held.since, now))
 }
 
 fn section(context: &Context, title: &str, lines: impl Iterator<Item = String>) -> std::io::Result<()> {
@@ -117,7 +123,7 @@ fn section(context: &Context, title: &str, lines: impl Iterator<Item = String>) 
         if index == 0 {
             context.out.line(format!("\n{title}"))?;
         }
-        context.out.line(format!("  {}", one_line(&line)))?;
+        context.out.line(format!("  {}", single_line(&line)))?;
     }
     Ok(())
 }

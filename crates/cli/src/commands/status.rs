@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use belay_server::protocol::ServeStatus;
-use belay_server::token::Token;
-use belay_server::{Client, ClientError};
+use belay_server::protocol::StatusResponse;
+use belay_server::token::ApiToken;
+use belay_server::{Client, IpcClientError};
 use belay_store::Store;
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::people::{ago, count, money, now};
+use crate::exit_status::ExitStatus;
+use crate::format::{count, money, now, relative_past};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -21,10 +21,10 @@ pub(crate) struct StatusArgs {
     token: bool,
 }
 
-pub(crate) fn run(context: &Context, args: &StatusArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
     let resident = match Client::connect(&context.places, Duration::from_secs(5)) {
         Ok(mut client) => Some(client.status(args.token)?),
-        Err(ClientError::Absent(_)) => None,
+        Err(IpcClientError::NotRunning(_)) => None,
         Err(error) => return Err(error.into()),
     };
     let totals = match context.store()? {
@@ -33,7 +33,9 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Ended {
     };
     let token = match &resident {
         Some(status) => status.token.clone(),
-        None => Token::load(&context.places.token()).filter(|_| args.token).map(|token| token.reveal().to_owned()),
+        None => {
+            ApiToken::load(&context.places.token()).filter(|_| args.token).map(|token| token.expose_secret().to_owned())
+        }
     };
     let state = context.places.state().display().to_string();
     if context.out.json {
@@ -41,13 +43,13 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Ended {
         context.out.json(&json!({
             "running": running, "resident": resident, "state": state, "totals": totals, "token": token,
         }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     match &resident {
         Some(status) => show_resident(context, status)?,
         None => {
             context.out.line("Belay does not run.")?;
-            context.out.say("Start it with `belay serve`. Commands and hooks work without it, too.");
+            context.out.info("Start it with `belay serve`. Commands and hooks work without it, too.");
         }
     }
     context.out.line(format!("state     {state}"))?;
@@ -69,11 +71,11 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Ended {
     if let Some(token) = token {
         context.out.line(format!("token     {token}"))?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn show_resident(context: &Context, status: &ServeStatus) -> std::io::Result<()> {
-    let since = ago(status.started_at, now());
+fn show_resident(context: &Context, status: &StatusResponse) -> std::io::Result<()> {
+    let since = relative_past(status.started_at, now());
     context.out.line(format!("Belay {} runs (pid {}, started {since}).", status.version, status.pid))?;
     if let Some(url) = &status.url {
         context.out.line(format!("page      {url}"))?;

@@ -5,16 +5,16 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
-use belay_config::{Env, Places};
-use belay_core::{SessionKey, State};
+use belay_config::{EnvSnapshot, Paths};
+use belay_core::{SessionKey, SessionState};
 use belay_store::session::SessionRow;
 use belay_store::{OpenOptions, SqliteStore, Store};
 use clap::Args;
 use serde_json::Value;
 
-use super::Ended;
-use crate::exit::Exit;
-use crate::people::{money, several};
+use super::CommandResult;
+use crate::exit_status::ExitStatus;
+use crate::format::{money, pluralize};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatuslineArgs {
@@ -24,7 +24,7 @@ pub(crate) struct StatuslineArgs {
 }
 
 /// More than Claude Code writes.
-const MAX_INPUT: u64 = 1024 * 1024;
+const MAX_INPUT_BYTES: u64 = 1024 * 1024;
 
 /// Tells the line, whatever the arguments. `false`: help is wanted, which clap gives.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> bool {
@@ -42,9 +42,9 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> bool {
 }
 
 /// Reached only by way of clap, which `main` does not take for this.
-pub(crate) fn run(args: &StatuslineArgs) -> Ended {
+pub(crate) fn run(args: &StatuslineArgs) -> CommandResult {
     say(&args.agent, None);
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn say(agent: &str, home: Option<&Path>) {
@@ -59,14 +59,14 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
         return None;
     }
     let mut input = Vec::new();
-    std::io::stdin().take(MAX_INPUT).read_to_end(&mut input).ok()?;
+    std::io::stdin().take(MAX_INPUT_BYTES).read_to_end(&mut input).ok()?;
     let input: Value = serde_json::from_slice(&input).ok()?;
     let id = input.get("session_id")?.as_str()?;
-    let env = Env::of_process();
-    let places = Places::find(&env, home).ok()?;
+    let env = EnvSnapshot::from_process();
+    let places = Paths::resolve(&env, home).ok()?;
     let options = OpenOptions { read_only: true, ..OpenOptions::default() };
     let store = SqliteStore::open(places.database(), options).ok()?;
-    let agent = belay_agents::agent(agent).map_or(agent, |agent| agent.id);
+    let agent = belay_agents::find(agent).map_or(agent, |agent| agent.id);
     let row = store.session(&SessionKey::new(agent, id)).ok()??;
     let short = store.short_names(std::slice::from_ref(&row.key), 6).ok().and_then(|names| names.into_iter().next());
     Some(words(&row, short.as_deref().unwrap_or(id)))
@@ -74,43 +74,43 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
 
 /// What the person wants to know at a glance: may it go on, what has it cost, did we step in?
 fn words(row: &SessionRow, short: &str) -> String {
-    match row.state.holding() {
-        State::Paused { .. } => return format!("belay: PAUSED, belay resume {short}"),
-        State::Killed { .. } => return "belay: KILLED, start a new session".to_owned(),
+    match row.state.effective() {
+        SessionState::Paused { .. } => return format!("belay: PAUSED, belay resume {short}"),
+        SessionState::Killed { .. } => return "belay: KILLED, start a new session".to_owned(),
         _ => {}
     }
-    let counters = &row.card.counters;
-    let mut parts = vec![format!("belay: {}", several(counters.calls, "call"))];
-    let tokens = row.card.spent.usage.total();
+    let counters = &row.details.counters;
+    let mut parts = vec![format!("belay: {}", pluralize(counters.calls, "call"))];
+    let tokens = row.details.spent.usage.total();
     if tokens > 0 {
-        parts.push(several(tokens, "token"));
+        parts.push(pluralize(tokens, "token"));
     }
-    if row.card.spent.cost_micros > 0 {
-        parts.push(money(row.card.spent.cost_micros));
+    if row.details.spent.cost_micros > 0 {
+        parts.push(money(row.details.spent.cost_micros));
     }
     if counters.nudges > 0 {
         parts.push(format!("{} nudged", counters.nudges));
     }
-    if let Some(wait) = &row.card.waiting {
-        parts.push(format!("waits for {}", crate::output::one_line(&wait.what)));
+    if let Some(wait) = &row.details.waiting {
+        parts.push(format!("waits for {}", crate::output::single_line(&wait.what)));
     }
     parts.join(" · ")
 }
 
 #[cfg(test)]
 mod tests {
-    use belay_core::Time;
-    use belay_core::effect::Spent;
+    use belay_core::Timestamp;
+    use belay_core::effect::Spend;
     use belay_core::event::Usage;
-    use belay_core::session::Gate;
+    use belay_core::session::ResumeCondition;
     use belay_store::SessionId;
-    use belay_store::session::Card;
+    use belay_store::session::SessionDetails;
 
     use super::*;
 
     #[test]
     fn at_a_glance() {
-        let mut card = Card::default();
+        let mut card = SessionDetails::default();
         card.counters.calls = 34;
         card.counters.nudges = 1;
         card.spent.usage = Usage { input: 120_000, ..Usage::default() };
@@ -120,12 +120,17 @@ mod tests {
             key,
             parent: None,
             version: 1,
-            state: State::Active,
-            beneath: Spent::default(),
-            card,
+            state: SessionState::Active,
+            descendants: Spend::default(),
+            details: card,
         };
         insta::assert_snapshot!(words(&row, "claude-code:abcdef"), @"belay: 34 calls · 120.0k tokens · 1 nudged");
-        row.state = State::Paused { incident: "i".into(), since: Time::UNKNOWN, until: None, gate: Gate::Person };
+        row.state = SessionState::Paused {
+            incident: "i".into(),
+            since: Timestamp::UNKNOWN,
+            until: None,
+            gate: ResumeCondition::Operator,
+        };
         insta::assert_snapshot!(words(&row, "claude-code:abcdef"), @"belay: PAUSED, belay resume claude-code:abcdef");
     }
 }

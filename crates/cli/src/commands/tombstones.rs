@@ -1,16 +1,16 @@
 //! `belay tombstones`: what the next sessions of a project are told about those before them.
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use belay_store::{Durability, OpenOptions, SqliteStore, Store, Tombstone};
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::output::Grid;
-use crate::people::{ago, ahead, now};
+use crate::exit_status::ExitStatus;
+use crate::format::{now, relative_future, relative_past};
+use crate::output::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct TombstonesArgs {
@@ -24,7 +24,7 @@ pub(crate) struct TombstonesArgs {
     clear: bool,
 }
 
-pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> CommandResult {
     let now = now();
     let (store, session) = match &args.id {
         Some(id) => {
@@ -44,38 +44,44 @@ pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> Ended {
     }
     if context.out.json {
         context.out.json(&json!({ "project": project, "cleared": args.clear, "tombstones": stones }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     if stones.is_empty() {
         let place = project.map_or_else(String::new, |project| format!(" for {project}"));
-        context.out.say(format!("There is nothing the next session would be told{place}."));
-        return Ok(Exit::Done);
+        context.out.info(format!("There is nothing the next session would be told{place}."));
+        return Ok(ExitStatus::Done);
     }
     if args.clear {
         context.out.line(format!("Forgotten: {}.", stones.len()))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     let keys: Vec<_> = stones.iter().map(|stone| stone.session.clone()).collect();
     let names = store.map(|store| store.short_names(&keys, 6)).transpose()?.unwrap_or_default();
-    let mut grid = Grid::new(&["session", "when", "expires", "pattern", "what the next session is told"]);
+    let mut grid = Table::new(&["session", "when", "expires", "pattern", "what the next session is told"]);
     for (stone, session) in stones.into_iter().zip(names) {
-        grid.row(vec![session, ago(stone.at, now), ahead(stone.expires_at, now), stone.pattern, stone.message]);
+        grid.row(vec![
+            session,
+            relative_past(stone.at, now),
+            relative_future(stone.expires_at, now),
+            stone.pattern,
+            stone.message,
+        ]);
     }
     grid.print(&context.out)?;
-    context.out.say("`belay tombstones SESSION --clear` forgets one, `belay tombstones --clear` all of this project.");
-    Ok(Exit::Done)
+    context.out.info("`belay tombstones SESSION --clear` forgets one, `belay tombstones --clear` all of this project.");
+    Ok(ExitStatus::Done)
 }
 
 /// The project of the current folder, as hooks name it.
 fn here() -> Result<String, CommandError> {
     let folder = std::env::current_dir()?;
     let folder = folder.to_string_lossy();
-    Ok(belay_hooks::ground::project_of(&folder).unwrap_or_else(|| folder.into_owned()))
+    Ok(belay_hooks::local_facts::project_root(&folder).unwrap_or_else(|| folder.into_owned()))
 }
 
-fn clear(context: &Context, stones: &[Tombstone], now: Time) -> Result<(), CommandError> {
+fn clear(context: &Context, stones: &[Tombstone], now: Timestamp) -> Result<(), CommandError> {
     let mut store = SqliteStore::open(context.database(), OpenOptions::default())?;
-    let mut transaction = store.begin(Durability::Process)?;
+    let mut transaction = store.begin(Durability::ProcessCrash)?;
     for stone in stones {
         transaction.put_tombstone(&Tombstone { expires_at: now, ..stone.clone() })?;
     }

@@ -3,17 +3,17 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use belay_config::trust::{Standing, Trusted};
+use belay_config::trust::{TrustState, TrustStore};
 use belay_config::{PROJECT_FILE, ProjectFile, Strictness};
 use clap::Args;
 use serde_json::json;
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::output::Grid;
-use crate::people::{ago, now};
+use crate::exit_status::ExitStatus;
+use crate::format::{now, relative_past};
+use crate::output::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
@@ -30,9 +30,9 @@ pub(crate) struct TrustArgs {
     yes: bool,
 }
 
-pub(crate) fn run(context: &Context, args: &TrustArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &TrustArgs) -> CommandResult {
     let list = context.places.trust();
-    let mut trusted = Trusted::load(&list).map_err(|error| {
+    let mut trusted = TrustStore::load(&list).map_err(|error| {
         CommandError::new(format!("{} cannot be read", list.display()))
             .cause(error)
             .hint("take the file away to begin anew; nothing is trusted then")
@@ -51,28 +51,28 @@ pub(crate) fn run(context: &Context, args: &TrustArgs) -> Ended {
         return done(context, &path, false, "is not trusted any more");
     }
     let file = ProjectFile::read(&path).map_err(|problem| CommandError::new(problem.to_string()))?;
-    if trusted.standing(&file) == Standing::Trusted {
+    if trusted.state(&file) == TrustState::Trusted {
         return done(context, &path, true, "is trusted already");
     }
     if !args.yes {
         confirm(context, &file)?;
     }
-    trusted.accept(&file, now());
+    trusted.trust(&file, now());
     save(context, &trusted)?;
     done(context, &path, true, "is trusted as it stands now; if it changes, you will be asked again")
 }
 
-fn done(context: &Context, path: &Path, trusted: bool, what: &str) -> Ended {
+fn done(context: &Context, path: &Path, trusted: bool, what: &str) -> CommandResult {
     let path = path.display().to_string();
     if context.out.json {
         context.out.json(&json!({ "file": path, "trusted": trusted }))?;
     } else {
         context.out.line(format!("{path} {what}."))?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn save(context: &Context, trusted: &Trusted) -> Result<(), CommandError> {
+fn save(context: &Context, trusted: &TrustStore) -> Result<(), CommandError> {
     context.places.create()?;
     let path = context.places.trust();
     trusted.save(&path).map_err(|error| CommandError::new(format!("{} cannot be written", path.display())).cause(error))
@@ -106,7 +106,7 @@ fn confirm(context: &Context, file: &ProjectFile) -> Result<(), CommandError> {
     let mut err = anstream::stderr();
     writeln!(err, "{}:\n", file.path.display())?;
     for line in file.text.lines() {
-        writeln!(err, "  {}", crate::output::one_line(line))?;
+        writeln!(err, "  {}", crate::output::single_line(line))?;
     }
     write!(err, "\nLet this loosen detection in this project? [y/N] ")?;
     err.flush()?;
@@ -118,9 +118,9 @@ fn confirm(context: &Context, file: &ProjectFile) -> Result<(), CommandError> {
     }
 }
 
-fn show(context: &Context, trusted: &Trusted) -> Ended {
+fn show(context: &Context, trusted: &TrustStore) -> CommandResult {
     let standing = |path: &Path| match ProjectFile::read(path) {
-        Ok(file) if trusted.standing(&file) == Standing::Trusted => "trusted",
+        Ok(file) if trusted.state(&file) == TrustState::Trusted => "trusted",
         Ok(_) => "changed since",
         Err(_) => "gone",
     };
@@ -132,19 +132,19 @@ fn show(context: &Context, trusted: &Trusted) -> Ended {
             }))
             .collect();
         context.out.json(&json!({ "trusted": rows }))?;
-        return Ok(Exit::Done);
+        return Ok(ExitStatus::Done);
     }
     if trusted.iter().next().is_none() {
-        context.out.say("No project is trusted.");
-        return Ok(Exit::Done);
+        context.out.info("No project is trusted.");
+        return Ok(ExitStatus::Done);
     }
     let now = now();
-    let mut grid = Grid::new(&["file", "since", "standing"]);
+    let mut grid = Table::new(&["file", "since", "standing"]);
     for (path, accepted) in trusted.iter() {
-        grid.row(vec![path.display().to_string(), ago(accepted.at, now), standing(path).to_owned()]);
+        grid.row(vec![path.display().to_string(), relative_past(accepted.at, now), standing(path).to_owned()]);
     }
     grid.print(&context.out)?;
     // Said once more where it matters: a file that changed does not count.
     context.config(Strictness::Lenient, &[])?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

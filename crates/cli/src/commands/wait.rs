@@ -1,26 +1,26 @@
 //! `belay wait`: an agent that waits says so, and sleeps without spending a token.
 
-mod bell;
 mod condition;
+mod signal_wait;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use belay_config::Span;
+use belay_config::DurationSetting;
 use belay_core::event::{Body, WaitEnded, Waiting};
-use belay_core::{Event, Excerpt, SessionKey, Source, Time};
+use belay_core::{Event, Excerpt, SessionKey, Source, Timestamp};
 use belay_store::{SessionQuery, Store};
 use clap::Args;
 use serde_json::json;
 
-use self::bell::Bell;
 use self::condition::Condition;
-use super::Ended;
+use self::signal_wait::SignalWaiter;
+use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::people::now;
+use crate::exit_status::ExitStatus;
+use crate::format::now;
 
 #[derive(Debug, Args)]
 #[command(after_help = "All conditions that are given must come true. Exit status 1 tells that they did not in time.")]
@@ -40,53 +40,53 @@ pub(crate) struct WaitArgs {
     /// At most this long, whatever happens (a day at the very most). Agents end commands that take too
     /// long: stay below that.
     #[arg(long, value_name = "TIME", default_value = "10m")]
-    at_most: Span,
+    at_most: DurationSetting,
     /// How often to look.
     #[arg(long, value_name = "TIME", default_value = "2s")]
-    every: Span,
+    every: DurationSetting,
     /// The session that waits; found by itself when an agent calls this.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
 
 /// However long one may wait.
-const CEILING: Duration = Duration::from_secs(86_400);
+const MAX_WAIT: Duration = Duration::from_secs(86_400);
 
-pub(crate) fn run(context: &Context, args: &WaitArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
     let began = Instant::now();
-    let at_most = args.at_most.get().unwrap_or(CEILING).min(CEILING);
+    let at_most = args.at_most.get().unwrap_or(MAX_WAIT).min(MAX_WAIT);
     let every = args.every.get().unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(100));
     let conditions = conditions(args)?;
     if conditions.is_empty() {
         return Err(CommandError::usage("say what to wait for")
             .hint("--until, --for-file, --for-command or --for-pid; for a plain pause: belay wait --until 5m"));
     }
-    let what = conditions.iter().map(Condition::words).collect::<Vec<_>>().join(" and ");
+    let what = conditions.iter().map(Condition::describe).collect::<Vec<_>>().join(" and ");
     let session = session(context, args)?;
     if let Some(session) = &session {
         let until = Some(now() + at_most);
-        declare(context, session, Body::Waiting(Waiting { until, what: Excerpt::bounded(&what, 256) }));
+        declare(context, session, Body::Waiting(Waiting { until, what: Excerpt::with_limit(&what, 256) }));
     }
-    let mut bell = Bell::new()?;
+    let mut bell = SignalWaiter::new()?;
     let ended = loop {
         let left = || at_most.saturating_sub(began.elapsed());
         let open: Vec<&Condition> = conditions.iter().filter(|one| !one.is_met(now(), left())).collect();
         if open.is_empty() {
-            break How::Met;
+            break WaitOutcome::Met;
         }
         if left().is_zero() {
-            break How::TimedOut;
+            break WaitOutcome::TimedOut;
         }
         if let Some(signal) = bell.sleep(nap(&open, every).min(left())) {
-            break How::Interrupted(signal);
+            break WaitOutcome::Interrupted(signal);
         }
     };
-    let met = matches!(ended, How::Met);
+    let met = matches!(ended, WaitOutcome::Met);
     if let Some(session) = &session {
         declare(context, session, Body::WaitEnded(WaitEnded { met }));
     }
-    if let How::Interrupted(signal) = ended {
-        return Ok(Exit::Child(128 + signal));
+    if let WaitOutcome::Interrupted(signal) = ended {
+        return Ok(ExitStatus::Child(128 + signal));
     }
     let seconds = began.elapsed().as_secs();
     if context.out.json {
@@ -99,7 +99,7 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> Ended {
             "Waited {seconds} s, and it has not come true: {what}. Look into it, or wait again with `belay wait`."
         ))?;
     }
-    Ok(if met { Exit::Done } else { Exit::Failed })
+    Ok(if met { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
 /// How long nothing can happen: until a known time, unless something else has to be looked at before.
@@ -128,7 +128,7 @@ fn conditions(args: &WaitArgs) -> Result<Vec<Condition>, CommandError> {
 }
 
 /// How a wait ended.
-enum How {
+enum WaitOutcome {
     Met,
     TimedOut,
     /// Somebody ended us, with this signal: agents do that to commands that take too long.
@@ -153,7 +153,7 @@ fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, Com
     {
         return Ok(Some(key));
     }
-    let project = belay_hooks::ground::project_of(&here.to_string_lossy());
+    let project = belay_hooks::local_facts::project_root(&here.to_string_lossy());
     let query = SessionQuery {
         states: vec!["active".to_owned()],
         project,
@@ -168,7 +168,7 @@ fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, Com
 
 /// Tells the session's record; if that fails the wait goes on all the same.
 fn declare(context: &Context, session: &SessionKey, body: Body) {
-    let event = Event::new(uuid::Uuid::now_v7().to_string(), session.clone(), Source::Hook, Time::UNKNOWN, body);
+    let event = Event::new(uuid::Uuid::now_v7().to_string(), session.clone(), Source::Hook, Timestamp::UNKNOWN, body);
     let told = serde_json::value::to_raw_value(&event)
         .map_err(|error| CommandError::new(error.to_string()))
         .and_then(|event| Backend::open(context)?.observe(context, &[event]).map(drop));

@@ -3,7 +3,7 @@
 use belay_core::event::OperatorDecision;
 use belay_core::{Event, SessionKey, Verdict};
 use belay_server::Client;
-use belay_server::protocol::{Decide, EventAnswer, Taken};
+use belay_server::protocol::{DecideRequest, EventResult, Taken};
 use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
@@ -19,7 +19,7 @@ fn limit_files(serve: &Serve, bytes: Option<u64>) {
 fn post(client: &mut Client, number: usize) -> Taken {
     let event = Event::from_json(call(&format!("e{number}"), "s", &format!("make part_{number}")).as_bytes()).unwrap();
     match client.observe(&[event]).unwrap().answers.swap_remove(0) {
-        EventAnswer::Taken(taken) => taken,
+        EventResult::Taken(taken) => taken,
         other => panic!("{other:?}"),
     }
 }
@@ -41,7 +41,8 @@ fn a_full_disk_stops_no_decision_and_loses_nothing() {
     let said = world.run(&["status"]);
     assert!(said.err.contains("Decisions go on in memory; 1 events wait"), "{said:?}");
     let key = SessionKey::new("claude-code", "s");
-    let pause = Decide { session: key.clone(), decision: OperatorDecision::Pause, note: String::new(), by: None };
+    let pause =
+        DecideRequest { session: key.clone(), decision: OperatorDecision::Pause, note: String::new(), by: None };
     assert!(!client.decide(&pause).unwrap().committed);
     let held = post(&mut client, 2);
     assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "{held:?}");

@@ -5,9 +5,9 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use belay_core::event::{Note, OperatorDecision};
-use belay_core::{Body, Event, Excerpt, SessionKey, Source, Time};
+use belay_core::{Body, Event, Excerpt, SessionKey, Source, Timestamp};
 use belay_server::Client;
-use belay_server::protocol::{Decide, EventAnswer};
+use belay_server::protocol::{DecideRequest, EventResult};
 use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
 
 use crate::resident::Serve;
@@ -74,18 +74,18 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
             let session = if number.is_multiple_of(5) { &shared } else { &own };
             let id = format!("w{writer}-{number}");
             let body = Body::Note(Note { text: Excerpt::new("working") });
-            let event = Event::new(id.clone(), session.clone(), Source::Api, Time::UNKNOWN, body);
+            let event = Event::new(id.clone(), session.clone(), Source::Api, Timestamp::UNKNOWN, body);
             // Killed in the middle: the event may or may not be there. Nobody promised anything.
             let Ok(answers) = client.observe(&[event]) else { break };
             match &answers.answers[0] {
-                EventAnswer::Taken(taken) if taken.committed => {
+                EventResult::Taken(taken) if taken.committed => {
                     promised.events.entry(session.clone()).or_default().push(id);
                     trial.change(|now| now.acknowledged += 1);
                 }
                 other => panic!("{other:?}"),
             }
             if number.is_multiple_of(PAUSE_EVERY) && promised.events.contains_key(&own) {
-                let pause = Decide {
+                let pause = DecideRequest {
                     session: own.clone(),
                     decision: OperatorDecision::Pause,
                     note: "enough".to_owned(),
@@ -151,7 +151,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     for session in promised.iter().flat_map(|p| &p.paused) {
         paused += 1;
         let row = store.session(session).unwrap().unwrap();
-        assert!(row.state.is_paused(), "{session} was paused and is {}", row.state.word());
+        assert!(row.state.is_paused(), "{session} was paused and is {}", row.state.as_str());
     }
     assert!(events >= KILLS * 20 && paused >= KILLS / 5, "{events} events and {paused} pauses are a fair trial");
     // Versions are gapless: no event was half written.

@@ -59,7 +59,7 @@ fn repeats_until_paused(world: &World, session: &str, command: &str) {
 fn ago(minutes: u64, session: &str, kind: &str, more: Value) -> String {
     let now = std::time::SystemTime::now() - Duration::from_secs(minutes * 60);
     let millis = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    let at = belay_core::Time::from_millis(i64::try_from(millis).unwrap());
+    let at = belay_core::Timestamp::from_millis(i64::try_from(millis).unwrap());
     let mut event = json!({
         "id": format!("{session}-{kind}"), "session": { "agent": "codex", "id": session }, "at": at, "kind": kind,
         "cwd": "/home/user/project",

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use belay_server::protocol::BeginRun;
+use belay_server::protocol::RunRequest;
 
 use crate::resident::{Serve, client, heard};
 use crate::world::{PATIENCE, World, within};
@@ -159,7 +159,7 @@ fn a_runs_key_goes_where_its_user_wanted_even_before_a_new_process_hears_of_the_
     let own = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstreams = [("openai".to_owned(), format!("http://{}", own.local_addr().unwrap()))].into();
     let run = "codex:0190aaaa-0000-7000-8000-000000000000".to_owned();
-    let begin = BeginRun { run, begins: true, upstreams, ..BeginRun::default() };
+    let begin = RunRequest { run, begins: true, upstreams, ..RunRequest::default() };
     client(&world).run(&begin).unwrap();
     serve.kill();
     let again = Relaying { serve: Serve::start(&world), world, upstream };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use belay_core::SessionKey;
 use belay_server::Client;
-use belay_server::protocol::Subscribe;
+use belay_server::protocol::SubscribeRequest;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::world::{PATIENCE, World, within};
@@ -111,7 +111,7 @@ impl Drop for Serve {
 pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], at_least: usize) {
     let session = SessionKey::new(agent, session);
     let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-    let what = Subscribe { session: Some(session), after: Some(0), kinds };
+    let what = SubscribeRequest { session: Some(session), after: Some(0), kinds };
     let mut subscriber = client(world);
     within(&format!("{at_least} of {what:?}"), move || {
         let mut events = 0;

@@ -113,7 +113,7 @@ fn it_is_one_session_with_its_files_and_its_end() {
 #[test]
 fn requests_go_where_the_user_wanted_them_to_go() {
     let (world, _) = with_program("thing", ASK);
-    let model = ScriptedModel::start(Script::new().toolless().text("Hello.")).unwrap();
+    let model = ScriptedModel::start(Script::new().without_tools().text("Hello.")).unwrap();
     let world = world.var("OPENAI_BASE_URL", format!("{}/v1", model.url()));
     let _leaves = Leaves(&world);
     let ran = world.run(&["run", "--quiet", "thing"]);
@@ -171,7 +171,7 @@ fn resident(world: &World) -> Option<(i32, String)> {
 #[test]
 fn a_resident_process_that_is_killed_is_started_again_and_the_run_goes_on() {
     let (world, _) = with_program("thing", ASK_TWICE);
-    let model = ScriptedModel::start(Script::new().toolless().text("One.").text("Two.")).unwrap();
+    let model = ScriptedModel::start(Script::new().without_tools().text("One.").text("Two.")).unwrap();
     let world = world.var("OPENAI_BASE_URL", format!("{}/v1", model.url()));
     let _leaves = Leaves(&world);
     let mut command = world.command(["run", "--budget", "500k", "thing"]);

@@ -19,7 +19,7 @@ impl Account {
     }
 
     fn of(world: World, settings: &[&str]) -> Self {
-        let answer = Script::new().toolless().text("Here you are.").repeat(100);
+        let answer = Script::new().without_tools().text("Here you are.").repeat(100);
         let model = ScriptedModel::start(answer.usage(Usage { input: 900, output: 100, ..Usage::default() })).unwrap();
         let upstream = format!("proxy.upstreams.openai.url={}", model.url());
         let args = [&["--listen", "127.0.0.1:0", "--set", &upstream, "--set", "proxy.hold=0s"], settings].concat();

@@ -17,7 +17,7 @@ struct Watchdog {
 impl Watchdog {
     fn start(more: &[&str]) -> Self {
         let world = World::new();
-        let model = ScriptedModel::start(Script::new().toolless().otherwise("Here you are.")).unwrap();
+        let model = ScriptedModel::start(Script::new().without_tools().otherwise("Here you are.")).unwrap();
         let upstream = format!("proxy.upstreams.openai.url={}", model.url());
         let mut args = vec!["--listen", "127.0.0.1:0", "--set", &upstream];
         args.extend_from_slice(more);

@@ -104,9 +104,9 @@ impl World {
         self.state().join("logs/serve.log")
     }
 
-    pub(crate) fn places(&self) -> belay_config::Places {
+    pub(crate) fn places(&self) -> belay_config::Paths {
         let vars = self.environment();
-        belay_config::Places::find(&vars.into_iter().collect(), None).unwrap()
+        belay_config::Paths::resolve(&vars.into_iter().collect(), None).unwrap()
     }
 
     fn environment(&self) -> Vec<(String, String)> {

@@ -1,12 +1,12 @@
 //! `belay config set` changes one value and nothing else.
 
 use crate::world::World;
-use belay_config::{Edit, EditError, Key, Source};
+use belay_config::{ConfigKey, Edit, EditError, Source};
 
 fn set(world: &World, key: &str, value: &str) -> Result<String, EditError> {
     let path = world.places().config_file().to_path_buf();
     let mut edit = Edit::open(&path, Source::User(path.clone()))?;
-    edit.set(&Key::parse(key).unwrap(), value)?;
+    edit.set(&ConfigKey::parse(key).unwrap(), value)?;
     edit.save()?;
     Ok(std::fs::read_to_string(path).unwrap())
 }
@@ -70,8 +70,8 @@ fn unset_takes_one_key_out() {
     let world = World::new();
     let path = world.user_config("[log]\n# a\nlevel = \"info\"\nkeep_files = 2\n");
     let mut edit = Edit::open(&path, Source::User(path.clone())).unwrap();
-    assert!(edit.unset(&Key::parse("log.level").unwrap()));
-    assert!(!edit.unset(&Key::parse("log.level").unwrap()));
+    assert!(edit.unset(&ConfigKey::parse("log.level").unwrap()));
+    assert!(!edit.unset(&ConfigKey::parse("log.level").unwrap()));
     assert_eq!(edit.text(), "[log]\nkeep_files = 2\n");
 }
 

@@ -1,10 +1,10 @@
 //! Which layer wins, and what is said about mistakes.
 
 use crate::world::World;
-use belay_config::{Key, LogLevel, Strictness};
+use belay_config::{ConfigKey, LogLevel, Strictness};
 
-fn key(text: &str) -> Key {
-    Key::parse(text).unwrap()
+fn key(text: &str) -> ConfigKey {
+    ConfigKey::parse(text).unwrap()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn the_built_in_text_says_what_counts() {
     world.user_config(&belay_config::built_in_text());
     let (written, built_in) = (world.load().unwrap(), World::new().load().unwrap());
     assert_eq!(written.config, built_in.config);
-    assert!(written.entries().iter().all(|entry| entry.source.word() == "user"), "every value stands in it");
+    assert!(written.entries().iter().all(|entry| entry.source.as_str() == "user"), "every value stands in it");
 }
 
 #[test]

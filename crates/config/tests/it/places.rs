@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use belay_config::{Env, PlaceError, Places};
+use belay_config::{EnvSnapshot, PathError, Paths};
 
-fn find(vars: &[(&str, &str)], home: Option<&str>) -> Result<Places, PlaceError> {
-    let env: Env = vars.iter().copied().collect();
-    Places::find(&env, home.map(Path::new))
+fn find(vars: &[(&str, &str)], home: Option<&str>) -> Result<Paths, PathError> {
+    let env: EnvSnapshot = vars.iter().copied().collect();
+    Paths::resolve(&env, home.map(Path::new))
 }
 
 #[test]

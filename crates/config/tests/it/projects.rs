@@ -1,9 +1,9 @@
 //! A project's file may be hostile.
 
 use crate::world::World;
-use belay_config::trust::{Standing, Trusted};
+use belay_config::trust::{TrustState, TrustStore};
 use belay_config::{ProjectFile, Strictness};
-use belay_core::Time;
+use belay_core::Timestamp;
 
 fn notes(world: &World) -> String {
     let loaded = world.load().unwrap();
@@ -18,8 +18,8 @@ fn notes(world: &World) -> String {
 fn trust(world: &World) {
     let path = world.places().trust();
     let file = ProjectFile::read(&ProjectFile::locate(&world.places(), &world.project()).unwrap()).unwrap();
-    let mut trusted = Trusted::load(&path).unwrap();
-    trusted.accept(&file, Time::from_millis(1));
+    let mut trusted = TrustStore::load(&path).unwrap();
+    trusted.trust(&file, Timestamp::from_millis(1));
     trusted.save(&path).unwrap();
 }
 
@@ -46,12 +46,12 @@ fn what_loosens_counts_only_once_that_content_is_trusted() {
     trust(&world);
     let loaded = world.load().unwrap();
     assert!(loaded.config.detect.dry_run);
-    assert_eq!(loaded.project.unwrap().1, Standing::Trusted);
+    assert_eq!(loaded.project.unwrap().1, TrustState::Trusted);
 
     world.project_config("# changed\n[detect]\ndry_run = true\n");
     let loaded = world.load().unwrap();
     assert!(!loaded.config.detect.dry_run, "changed content is not trusted any more");
-    assert_eq!(loaded.project.unwrap().1, Standing::Changed);
+    assert_eq!(loaded.project.unwrap().1, TrustState::Changed);
     insta::assert_snapshot!(notes(&world), @r"
     /home/code/app/.belay.toml:3:1: `detect.dry_run` is ignored: it would loosen detection, and the file has changed since you trusted it
       -> read the file again, then run `belay trust` in its folder to accept it
@@ -100,7 +100,7 @@ fn it_never_redirects_anything_trusted_or_not() {
     trust(&world);
     let loaded = world.load().unwrap();
     assert_eq!(loaded.config.webhook.url, "");
-    assert_eq!(loaded.config.serve.listen.addr().port(), 8787);
+    assert_eq!(loaded.config.serve.listen.socket_addr().port(), 8787);
     assert!(loaded.config.hooks.autostart);
     insta::assert_snapshot!(notes(&world), @r"
     /home/code/app/.belay.toml:6:1: `hooks.autostart` is ignored: a project file cannot set it

@@ -26,7 +26,7 @@ fn configuration_schema() {
 #[test]
 fn variables_name_keys_that_exist() {
     let built_in = belay_config::json_schema();
-    for variable in belay_config::env::REGISTRY {
+    for variable in belay_config::env::VARIABLES {
         let Some(key) = variable.key else { continue };
         let (section, name) = key.split_once('.').unwrap();
         let reference = built_in["properties"][section]["$ref"].as_str().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use belay_config::Rulesets;
+use belay_config::RulesByFolder;
 
 use crate::world::World;
 
@@ -13,8 +13,8 @@ fn each_folder_has_its_rules_and_equal_ones_are_shared() {
     world.project_config("[detect]\nmax_nudges = 1\n\n[webhook]\nurl = \"https://evil.example\"\n");
     let told = Arc::new(Mutex::new(Vec::new()));
     let hear = Arc::clone(&told);
-    let notice = Box::new(move |note: &belay_config::Problem| hear.lock().unwrap().push(note.to_string()));
-    let rulesets = Rulesets::new(world.places(), world.env(), Vec::new(), notice);
+    let notice = Box::new(move |note: &belay_config::Diagnostic| hear.lock().unwrap().push(note.to_string()));
+    let rulesets = RulesByFolder::new(world.places(), world.env(), Vec::new(), notice);
 
     let plain = rulesets.for_folder(None);
     assert_eq!(plain.max_nudges, 5);
@@ -32,7 +32,7 @@ fn each_folder_has_its_rules_and_equal_ones_are_shared() {
 fn a_broken_file_leaves_the_rest_standing() {
     let world = World::new();
     world.user_config("[detect]\nmax_nudges = \"many\"\n");
-    let rulesets = Rulesets::new(
+    let rulesets = RulesByFolder::new(
         world.places(),
         world.env(),
         vec![("--set detect.dry_run".into(), "detect.dry_run".into(), "true".into())],

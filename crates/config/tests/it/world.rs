@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use belay_config::{ConfigError, Env, Loaded, Loader, Places, Strictness};
+use belay_config::{ConfigError, EnvSnapshot, LoadedConfig, Loader, Paths, Strictness};
 
 #[derive(Debug)]
 pub(crate) struct World {
@@ -24,14 +24,14 @@ impl World {
         self.folder.path().join("home")
     }
 
-    pub(crate) fn env(&self) -> Env {
+    pub(crate) fn env(&self) -> EnvSnapshot {
         let home = self.home();
         let home = ("HOME".to_owned(), home.to_str().unwrap().to_owned());
         self.vars.iter().cloned().chain([home]).collect()
     }
 
-    pub(crate) fn places(&self) -> Places {
-        Places::find(&self.env(), None).unwrap()
+    pub(crate) fn places(&self) -> Paths {
+        Paths::resolve(&self.env(), None).unwrap()
     }
 
     /// Writes a file below the world's folder.
@@ -56,11 +56,15 @@ impl World {
         folder
     }
 
-    pub(crate) fn load(&self) -> Result<Loaded, ConfigError> {
+    pub(crate) fn load(&self) -> Result<LoadedConfig, ConfigError> {
         self.load_as(Strictness::Strict, &[])
     }
 
-    pub(crate) fn load_as(&self, strictness: Strictness, flags: &[(&str, &str, &str)]) -> Result<Loaded, ConfigError> {
+    pub(crate) fn load_as(
+        &self,
+        strictness: Strictness,
+        flags: &[(&str, &str, &str)],
+    ) -> Result<LoadedConfig, ConfigError> {
         let (places, env) = (self.places(), self.env());
         let mut loader = Loader::new(&places, &env).from_folder(self.project()).strictness(strictness);
         for (flag, key, value) in flags {

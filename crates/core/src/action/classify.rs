@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::ToolKind;
-use super::input::Input;
-use super::names;
+use super::input::ToolInput;
+use super::tool_names;
 
 /// Where different tools keep the same thing.
-pub(super) const COMMAND: &[&str] =
+pub(super) const COMMAND_FIELDS: &[&str] =
     &["command", "cmd", "commands", "script", "shell_command", "command_line", "CommandLine"];
-pub(super) const CODE: &[&str] = &["code", "python_code", "source", "source_code"];
-pub(super) const PATH: &[&str] = &[
+pub(super) const CODE_FIELDS: &[&str] = &["code", "python_code", "source", "source_code"];
+pub(super) const PATH_FIELDS: &[&str] = &[
     "file_path",
     "path",
     "filePath",
@@ -35,7 +35,7 @@ pub(super) const PATH: &[&str] = &[
     "DirectoryPath",
     "folder",
 ];
-pub(super) const OLD: &[&str] = &[
+pub(super) const OLD_TEXT_FIELDS: &[&str] = &[
     "old_string",
     "old_str",
     "oldString",
@@ -47,7 +47,7 @@ pub(super) const OLD: &[&str] = &[
     "old_content",
     "oldContent",
 ];
-pub(super) const NEW: &[&str] = &[
+pub(super) const NEW_TEXT_FIELDS: &[&str] = &[
     "new_string",
     "new_str",
     "newString",
@@ -63,8 +63,9 @@ pub(super) const NEW: &[&str] = &[
     "code_edit",
     "updated_content",
 ];
-pub(super) const CONTENT: &[&str] = &["content", "contents", "file_text", "fileText", "text", "body", "file_content"];
-pub(super) const PATTERN: &[&str] = &[
+pub(super) const CONTENT_FIELDS: &[&str] =
+    &["content", "contents", "file_text", "fileText", "text", "body", "file_content"];
+pub(super) const PATTERN_FIELDS: &[&str] = &[
     "pattern",
     "query",
     "regex",
@@ -79,12 +80,12 @@ pub(super) const PATTERN: &[&str] = &[
     "name_pattern",
     "search_query",
 ];
-pub(super) const URL: &[&str] = &["url", "urls", "link", "href"];
-pub(super) const PATCH: &[&str] = &["patch", "diff", "input", "patch_text", "patchText"];
+pub(super) const URL_FIELDS: &[&str] = &["url", "urls", "link", "href"];
+pub(super) const PATCH_FIELDS: &[&str] = &["patch", "diff", "input", "patch_text", "patchText"];
 
 /// Kind of a tool nobody told us about, from its name and the shape of its input.
 pub fn classify(name: &str, input: &Value) -> ToolKind {
-    let input = Input::read(input);
+    let input = ToolInput::read(input);
     let bare = bare_name(name);
     if is_mcp(name) {
         return ToolKind::Mcp;
@@ -92,12 +93,12 @@ pub fn classify(name: &str, input: &Value) -> ToolKind {
     if let Some(kind) = editor_command(&input).or_else(|| stdin_to_process(bare, &input)) {
         return kind;
     }
-    if let Some(text) = input.plain()
+    if let Some(text) = input.as_plain_text()
         && let Some(kind) = command_line(bare, text)
     {
         return kind;
     }
-    names::kind_of(bare).or_else(|| by_shape(&input)).or_else(|| by_words(bare)).unwrap_or_default()
+    tool_names::kind_of(bare).or_else(|| by_shape(&input)).or_else(|| by_words(bare)).unwrap_or_default()
 }
 
 /// Agents prefix names with a namespace (`functions.exec`, `default_api:read_file`).
@@ -110,9 +111,9 @@ pub(super) fn is_mcp(name: &str) -> bool {
 }
 
 /// Editors that do several things, told apart by `command` (or `mode`, `action`).
-fn editor_command(input: &Input<'_>) -> Option<ToolKind> {
+fn editor_command(input: &ToolInput<'_>) -> Option<ToolKind> {
     let command = input.text(&["command", "mode", "action", "operation"])?;
-    if !input.has(PATH) && command != "undo_edit" {
+    if !input.has(PATH_FIELDS) && command != "undo_edit" {
         return None;
     }
     Some(match command.as_ref() {
@@ -126,8 +127,8 @@ fn editor_command(input: &Input<'_>) -> Option<ToolKind> {
 }
 
 /// Writing nothing to a running process is asking how it is doing; writing something runs it.
-fn stdin_to_process(name: &str, input: &Input<'_>) -> Option<ToolKind> {
-    if names::squash(name) != "writestdin" {
+fn stdin_to_process(name: &str, input: &ToolInput<'_>) -> Option<ToolKind> {
+    if tool_names::normalize_name(name) != "writestdin" {
         return None;
     }
     let chars = input.text(&["chars", "input", "data", "text"]).unwrap_or_default();
@@ -141,30 +142,30 @@ fn command_line(name: &str, text: &str) -> Option<ToolKind> {
     if !first.eq_ignore_ascii_case(name) {
         return None;
     }
-    Some(names::kind_of(name).filter(|kind| *kind != ToolKind::Other).unwrap_or(ToolKind::Shell))
+    Some(tool_names::kind_of(name).filter(|kind| *kind != ToolKind::Other).unwrap_or(ToolKind::Shell))
 }
 
-fn by_shape(input: &Input<'_>) -> Option<ToolKind> {
+fn by_shape(input: &ToolInput<'_>) -> Option<ToolKind> {
     input.fields()?;
-    if input.has(OLD) && input.present(NEW).is_some() {
+    if input.has(OLD_TEXT_FIELDS) && input.first_present(NEW_TEXT_FIELDS).is_some() {
         return Some(ToolKind::Edit);
     }
-    if input.has(PATCH) && input.text(PATCH).is_some_and(|text| looks_like_patch(&text)) {
+    if input.has(PATCH_FIELDS) && input.text(PATCH_FIELDS).is_some_and(|text| looks_like_patch(&text)) {
         return Some(ToolKind::Edit);
     }
-    if input.has(PATH) {
-        if input.has(NEW) {
+    if input.has(PATH_FIELDS) {
+        if input.has(NEW_TEXT_FIELDS) {
             return Some(ToolKind::Edit);
         }
-        return Some(if input.has(CONTENT) {
+        return Some(if input.has(CONTENT_FIELDS) {
             ToolKind::Write
-        } else if input.has(PATTERN) {
+        } else if input.has(PATTERN_FIELDS) {
             ToolKind::Search
         } else {
             return None;
         });
     }
-    if input.has(COMMAND) {
+    if input.has(COMMAND_FIELDS) {
         return Some(ToolKind::Shell);
     }
     None

@@ -6,18 +6,18 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 /// A tool's input.
-pub(super) enum Input<'a> {
+pub(super) enum ToolInput<'a> {
     Fields(Cow<'a, Map<String, Value>>),
     Text(Cow<'a, str>),
 }
 
 /// Objects that only wrap the real input.
-const WRAPPERS: &[&str] = &["input", "arguments", "args", "params", "parameters", "kwargs"];
+const WRAPPER_FIELDS: &[&str] = &["input", "arguments", "args", "params", "parameters", "kwargs"];
 
 /// How deep wrappers may nest before we take them at face value.
 const MAX_DEPTH: u8 = 4;
 
-impl<'a> Input<'a> {
+impl<'a> ToolInput<'a> {
     pub(super) fn read(value: &'a Value) -> Self {
         Self::unwrap(value, 0)
     }
@@ -25,7 +25,8 @@ impl<'a> Input<'a> {
     fn unwrap(value: &'a Value, depth: u8) -> Self {
         match value {
             Value::Object(map) => match (map.len(), map.iter().next()) {
-                (1, Some((name, inner))) if depth < MAX_DEPTH && WRAPPERS.contains(&name.as_str()) => match inner {
+                (1, Some((name, inner))) if depth < MAX_DEPTH && WRAPPER_FIELDS.contains(&name.as_str()) => match inner
+                {
                     Value::Object(_) => Self::unwrap(inner, depth + 1),
                     Value::String(text) => match parse_object(text) {
                         Some(map) => Self::Fields(Cow::Owned(map)),
@@ -53,7 +54,7 @@ impl<'a> Input<'a> {
     }
 
     /// The plain text, when that is all there is.
-    pub(super) fn plain(&self) -> Option<&str> {
+    pub(super) fn as_plain_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             Self::Fields(_) => None,
@@ -67,7 +68,7 @@ impl<'a> Input<'a> {
     }
 
     /// The first of these fields that is there at all, empty or not.
-    pub(super) fn present(&self, names: &[&str]) -> Option<Cow<'_, str>> {
+    pub(super) fn first_present(&self, names: &[&str]) -> Option<Cow<'_, str>> {
         let map = self.fields()?;
         names.iter().find_map(|name| map.get(*name).and_then(as_text))
     }
@@ -99,7 +100,7 @@ fn join(items: &[Value]) -> String {
 }
 
 /// Fields that say nothing about what is asked for: how long it may take, why, and under which id.
-const VOLATILE: &[&str] = &[
+const VOLATILE_FIELDS: &[&str] = &[
     "description",
     "explanation",
     "justification",
@@ -131,14 +132,14 @@ const VOLATILE: &[&str] = &[
 
 /// The input as one text that does not depend on the order of keys, on volatile fields, or on
 /// fields sent empty. `skip` leaves out more.
-pub(super) fn canonical(input: &Input<'_>, skip: &[&str]) -> String {
+pub(super) fn canonical(input: &ToolInput<'_>, skip: &[&str]) -> String {
     let mut out = String::new();
     match input {
-        Input::Text(text) => out.push_str(text.trim()),
-        Input::Fields(map) => {
-            let skip = |name: &str| VOLATILE.contains(&name) || skip.contains(&name);
+        ToolInput::Text(text) => out.push_str(text.trim()),
+        ToolInput::Fields(map) => {
+            let skip = |name: &str| VOLATILE_FIELDS.contains(&name) || skip.contains(&name);
             // An input of volatile fields only is still somebody's input: never a bare tool name.
-            let all_volatile = map.keys().all(|name| VOLATILE.contains(&name.as_str()));
+            let all_volatile = map.keys().all(|name| VOLATILE_FIELDS.contains(&name.as_str()));
             write_object(&mut out, map, &|name| !all_volatile && skip(name));
         }
     }
@@ -212,7 +213,7 @@ fn is_blank(value: &Value) -> bool {
 }
 
 /// A path without what does not change where it leads.
-pub(super) fn tidy_path(path: &str) -> String {
+pub(super) fn normalize_path(path: &str) -> String {
     let path = path.trim().trim_matches(|c| c == '"' || c == '\'' || c == '`');
     let path = path.strip_prefix("file://").unwrap_or(path);
     let path = path.replace('\\', "/");

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// What running a program means for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum ProgramEffect {
     /// Shows something and changes nothing.
     Look,
     /// Changes files or other lasting state.
@@ -21,10 +21,10 @@ pub(super) enum Does {
     Other,
 }
 
-use Does::*;
+use ProgramEffect::*;
 
 /// What `program subcommand` does; `None` when nobody said.
-pub(super) fn does(program: &str, subcommand: Option<&str>) -> Option<Does> {
+pub(super) fn program_effect(program: &str, subcommand: Option<&str>) -> Option<ProgramEffect> {
     let table = &*TABLE;
     let by_subcommand = subcommand.and_then(|sub| table.subcommands.get(&(program, sub)));
     by_subcommand.or_else(|| table.programs.get(program)).copied()
@@ -35,15 +35,15 @@ pub(super) fn has_subcommands(program: &str) -> bool {
     TABLE.with_subcommands.contains(program)
 }
 
-struct Table {
-    programs: BTreeMap<&'static str, Does>,
-    subcommands: BTreeMap<(&'static str, &'static str), Does>,
+struct ProgramTable {
+    programs: BTreeMap<&'static str, ProgramEffect>,
+    subcommands: BTreeMap<(&'static str, &'static str), ProgramEffect>,
     with_subcommands: BTreeSet<&'static str>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<ProgramTable> = LazyLock::new(|| {
     let mut table =
-        Table { programs: BTreeMap::new(), subcommands: BTreeMap::new(), with_subcommands: BTreeSet::new() };
+        ProgramTable { programs: BTreeMap::new(), subcommands: BTreeMap::new(), with_subcommands: BTreeSet::new() };
     for (does, programs) in PROGRAMS {
         table.programs.extend(programs.split_ascii_whitespace().map(|program| (program, *does)));
     }
@@ -58,7 +58,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// Programs, their subcommands, and what these do. Where two rows speak of one, the later holds.
 #[rustfmt::skip]
-const SUBCOMMANDS: &[(&str, &str, Does)] = &[
+const SUBCOMMANDS: &[(&str, &str, ProgramEffect)] = &[
     ("git", "commit", Commit),
     ("git", "status diff log show blame branch grep ls-files rev-parse remote describe ls-tree cat-file shortlog \
       reflog config rev-list merge-base tag show-ref diff-tree", Look),
@@ -130,7 +130,7 @@ const SUBCOMMANDS: &[(&str, &str, Does)] = &[
 
 /// Programs that do one thing, or nothing else by default.
 #[rustfmt::skip]
-const PROGRAMS: &[(Does, &str)] = &[
+const PROGRAMS: &[(ProgramEffect, &str)] = &[
     (Look, "ls ll dir cat bat head tail less more nl grep egrep fgrep rg ag ack find fd tree wc file stat du df pwd \
       which whereis type whoami id uname env printenv echo printf sort uniq cut tr awk gawk sed jq yq diff cmp \
       comm hexdump xxd od strings readlink realpath basename dirname test [ [[ true false : column md5sum \
@@ -160,7 +160,7 @@ const PROGRAMS: &[(Does, &str)] = &[
 
 /// Whether a file is what a running program writes as it goes: nobody expects it to be different at each
 /// look, and looking again is waiting.
-pub(super) fn is_growing(path: &str) -> bool {
+pub(super) fn appends_output(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     name.rsplit_once('.').is_some_and(|(_, ext)| matches!(ext, "log" | "out" | "output" | "pid" | "status"))
 }
@@ -177,7 +177,7 @@ pub(super) fn is_runner(program: &str) -> bool {
 }
 
 /// `tool run program`: two words that together run another program.
-pub(super) const RUNNER_PAIRS: &[(&str, &str)] = &[
+pub(super) const RUNNER_SUBCOMMANDS: &[(&str, &str)] = &[
     ("uv", "run"),
     ("poetry", "run"),
     ("pipenv", "run"),
@@ -212,15 +212,15 @@ pub(super) const INTERPRETERS: &[&str] = &[
 ];
 
 /// Words of the shell's grammar that stand before a program.
-pub(super) const GRAMMAR: &[&str] =
+pub(super) const SHELL_KEYWORDS: &[&str] =
     &["if", "then", "else", "elif", "while", "until", "do", "!", "{", "}", "(", "time", "function"];
 
 /// Words of the grammar that run nothing themselves.
-pub(super) const STRUCTURE: &[&str] =
+pub(super) const SHELL_STRUCTURE_WORDS: &[&str] =
     &["for", "done", "fi", "esac", "case", "select", "in", "break", "continue", "return", "exit"];
 
 /// Written by scripts that change files without a program we know doing it.
-pub(super) const WRITING_CODE: &[&str] = &[
+pub(super) const FILE_WRITING_SNIPPETS: &[&str] = &[
     ".write(",
     ".write_text(",
     ".write_bytes(",

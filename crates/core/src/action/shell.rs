@@ -3,9 +3,9 @@
 
 /// One program with its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Simple {
+pub(super) struct SimpleCommand {
     /// How it is tied to the one before it.
-    pub op: Op,
+    pub op: ShellOperator,
     /// Arguments with quotes resolved.
     pub words: Vec<String>,
     /// Files it reads from or writes to.
@@ -16,7 +16,7 @@ pub(super) struct Simple {
 
 /// What stands between two programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Op {
+pub(super) enum ShellOperator {
     #[default]
     Start,
     And,
@@ -35,13 +35,18 @@ pub(super) struct Redirect {
 }
 
 /// Commands longer than this are read up to here.
-const MAX_BYTES: usize = 64 * 1024;
+const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
 /// Splits a script into its programs.
-pub(super) fn parse(script: &str) -> Vec<Simple> {
-    let script = crate::excerpt::floor(script, MAX_BYTES);
-    let mut reader =
-        Reader { rest: script, commands: vec![Simple::default()], word: None, expected: Vec::new(), into: Into::Word };
+pub(super) fn parse(script: &str) -> Vec<SimpleCommand> {
+    let script = crate::excerpt::floor(script, MAX_COMMAND_BYTES);
+    let mut reader = ShellParser {
+        rest: script,
+        commands: vec![SimpleCommand::default()],
+        word: None,
+        expected: Vec::new(),
+        into: WordTarget::Word,
+    };
     reader.run();
     reader.commands.retain(|command| !command.words.is_empty() || !command.redirects.is_empty());
     reader.commands
@@ -49,7 +54,7 @@ pub(super) fn parse(script: &str) -> Vec<Simple> {
 
 /// Where the next finished word goes.
 #[derive(Clone, Copy)]
-enum Into {
+enum WordTarget {
     Word,
     File {
         writes: bool,
@@ -65,16 +70,16 @@ enum Into {
     DocumentText,
 }
 
-struct Reader<'a> {
+struct ShellParser<'a> {
     rest: &'a str,
-    commands: Vec<Simple>,
+    commands: Vec<SimpleCommand>,
     word: Option<String>,
     /// Here-documents whose bodies begin on the next line: which command, end mark, strip tabs.
     expected: Vec<(usize, String, bool)>,
-    into: Into,
+    into: WordTarget,
 }
 
-impl Reader<'_> {
+impl ShellParser<'_> {
     fn run(&mut self) {
         while let Some(c) = self.rest.chars().next() {
             match c {
@@ -86,7 +91,7 @@ impl Reader<'_> {
                 '#' if self.word.is_none() => self.skip_line(),
                 '\n' => {
                     self.advance(1);
-                    self.end_command(Op::Then);
+                    self.end_command(ShellOperator::Then);
                     self.documents();
                 }
                 ' ' | '\t' | '\r' => {
@@ -97,16 +102,16 @@ impl Reader<'_> {
                     self.end_word();
                     let append = self.rest.starts_with("&>>");
                     self.advance(if append { 3 } else { 2 });
-                    self.into = Into::File { writes: true, append };
+                    self.into = WordTarget::File { writes: true, append };
                 }
-                '&' if self.rest.starts_with("&&") => self.operator(2, Op::And),
-                '&' => self.operator(1, Op::Background),
-                '|' if self.rest.starts_with("||") => self.operator(2, Op::Or),
-                '|' if self.rest.starts_with("|&") => self.operator(2, Op::Pipe),
-                '|' => self.operator(1, Op::Pipe),
-                ';' => self.operator(1, Op::Then),
-                '(' | ')' if self.word.is_none() => self.operator(1, Op::Then),
-                ')' => self.operator(1, Op::Then),
+                '&' if self.rest.starts_with("&&") => self.operator(2, ShellOperator::And),
+                '&' => self.operator(1, ShellOperator::Background),
+                '|' if self.rest.starts_with("||") => self.operator(2, ShellOperator::Or),
+                '|' if self.rest.starts_with("|&") => self.operator(2, ShellOperator::Pipe),
+                '|' => self.operator(1, ShellOperator::Pipe),
+                ';' => self.operator(1, ShellOperator::Then),
+                '(' | ')' if self.word.is_none() => self.operator(1, ShellOperator::Then),
+                ')' => self.operator(1, ShellOperator::Then),
                 '>' | '<' => self.redirect(c),
                 c => {
                     self.advance(c.len_utf8());
@@ -114,25 +119,25 @@ impl Reader<'_> {
                 }
             }
         }
-        self.end_command(Op::Then);
+        self.end_command(ShellOperator::Then);
     }
 
     fn advance(&mut self, bytes: usize) {
         self.rest = &self.rest[bytes..];
     }
 
-    fn operator(&mut self, bytes: usize, op: Op) {
+    fn operator(&mut self, bytes: usize, op: ShellOperator) {
         self.advance(bytes);
         self.end_command(op);
     }
 
-    fn end_command(&mut self, op: Op) {
+    fn end_command(&mut self, op: ShellOperator) {
         self.end_word();
-        self.into = Into::Word;
+        self.into = WordTarget::Word;
         match self.commands.last() {
             // `;;`, blank lines, a line break after `&&`: the first operator stands.
             Some(last) if last.words.is_empty() && last.redirects.is_empty() && last.documents.is_empty() => {}
-            _ => self.commands.push(Simple { op, ..Simple::default() }),
+            _ => self.commands.push(SimpleCommand { op, ..SimpleCommand::default() }),
         }
     }
 
@@ -140,12 +145,12 @@ impl Reader<'_> {
         let Some(word) = self.word.take() else { return };
         let at = self.commands.len() - 1;
         let command = &mut self.commands[at];
-        match std::mem::replace(&mut self.into, Into::Word) {
-            Into::Word => command.words.push(word),
-            Into::File { writes, append } => command.redirects.push(Redirect { writes, append, file: word }),
-            Into::Descriptor => {}
-            Into::DocumentEnd { strip_tabs } => self.expected.push((at, word, strip_tabs)),
-            Into::DocumentText => command.documents.push(word),
+        match std::mem::replace(&mut self.into, WordTarget::Word) {
+            WordTarget::Word => command.words.push(word),
+            WordTarget::File { writes, append } => command.redirects.push(Redirect { writes, append, file: word }),
+            WordTarget::Descriptor => {}
+            WordTarget::DocumentEnd { strip_tabs } => self.expected.push((at, word, strip_tabs)),
+            WordTarget::DocumentText => command.documents.push(word),
         }
     }
 
@@ -158,17 +163,17 @@ impl Reader<'_> {
         if c == '<' {
             if self.rest.starts_with("<<<") {
                 self.advance(3);
-                self.into = Into::DocumentText;
+                self.into = WordTarget::DocumentText;
             } else if self.rest.starts_with("<<") {
                 let strip_tabs = self.rest.starts_with("<<-");
                 self.advance(if strip_tabs { 3 } else { 2 });
-                self.into = Into::DocumentEnd { strip_tabs };
+                self.into = WordTarget::DocumentEnd { strip_tabs };
             } else if self.rest.starts_with("<(") {
                 self.advance(1);
                 self.nested_parens_at("<");
             } else {
                 self.advance(1);
-                self.into = Into::File { writes: false, append: false };
+                self.into = WordTarget::File { writes: false, append: false };
             }
             return;
         }
@@ -176,12 +181,12 @@ impl Reader<'_> {
         self.advance(if append { 2 } else { 1 });
         if self.rest.starts_with('&') {
             self.advance(1);
-            self.into = Into::Descriptor;
+            self.into = WordTarget::Descriptor;
         } else {
             if self.rest.starts_with('|') {
                 self.advance(1);
             }
-            self.into = Into::File { writes: true, append };
+            self.into = WordTarget::File { writes: true, append };
         }
     }
 

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::session::{Call, Mark};
+use crate::session::{Call, ShortDigest};
 
 /// How much a repeat proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strength {
     /// Happens in healthy work too; only many of it mean something.
-    Faint,
+    VeryWeak,
     /// Suspicious.
     Weak,
     /// Hard to explain otherwise.
@@ -21,25 +21,25 @@ pub enum Strength {
 /// Which calls a nudge is the answer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Matcher {
+pub enum NudgeTarget {
     /// The same action.
     Key(Digest),
     /// An edit of the same file.
-    Target(Mark),
+    Target(ShortDigest),
     /// The same tool.
-    Tool(Mark),
+    Tool(ShortDigest),
     /// Whatever the agent does next.
     Any,
     /// The next turn: there are no tool calls to answer.
     Turn,
 }
 
-impl Matcher {
+impl NudgeTarget {
     /// Whether a nudge of this kind is the answer to a call.
-    pub(crate) fn fits(&self, call: &Call) -> bool {
+    pub(crate) fn matches(&self, call: &Call) -> bool {
         match *self {
             Self::Key(key) => call.key == key,
-            Self::Target(target) => call.edits() && call.target.same(target),
+            Self::Target(target) => call.edits() && call.target.equals_if_known(target),
             Self::Tool(tool) => call.tool == tool,
             Self::Any => !call.is_neutral(),
             Self::Turn => false,
@@ -63,5 +63,5 @@ pub struct Claim {
     /// Ordinals of the calls it rests on, oldest first; the newest of them when there are many.
     pub calls: Vec<u64>,
     /// What the nudge will answer.
-    pub matcher: Matcher,
+    pub matcher: NudgeTarget,
 }

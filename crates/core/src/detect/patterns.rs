@@ -1,35 +1,35 @@
 //! One file per pattern. Each counts one kind of evidence and has its own words.
 
 mod budget;
-mod burn;
-mod chanting;
 mod completion_claims;
-mod context_cliff;
+mod context_nearly_full;
 mod cycle;
 mod dead_shell;
+mod degenerate_output;
 mod edit_undo;
 mod error_cascade;
 mod exact_repeat;
 mod failing_edits;
-mod fruitless_fix;
+mod idle_turns;
+mod ineffective_fix;
 mod interleaved_repeat;
 mod monologue;
 mod near_repeat;
 mod oscillation;
 mod outage;
 mod permission_wall;
-mod poll;
-mod read_only_wandering;
+mod polling;
+mod read_only_revisiting;
 mod repeated_mutation;
 mod repeated_strategy;
 mod request_overlap;
+mod revisiting;
 mod same_outcome;
 mod search_spiral;
-mod spin;
+mod spend_without_progress;
 mod sub_agent_runaway;
-mod wandering;
 
-use super::{Claim, View, Words};
+use super::{CallContext, Claim, Wording};
 use crate::rules::{PatternRule, Patterns};
 
 /// When a pattern is asked.
@@ -67,9 +67,9 @@ pub struct Pattern {
     /// Its section of the rules.
     pub rule: fn(&Patterns) -> &PatternRule,
     /// What it finds.
-    pub look: fn(&View<'_>, &PatternRule) -> Option<Claim>,
+    pub look: fn(&CallContext<'_>, &PatternRule) -> Option<Claim>,
     /// How it is told.
-    pub say: fn(&View<'_>, &Claim) -> Words,
+    pub say: fn(&CallContext<'_>, &Claim) -> Wording,
 }
 
 /// Every pattern. Where several make claims of one rung, the first is told: the more particular ones
@@ -81,7 +81,7 @@ pub static PATTERNS: &[&Pattern] = &[
     &repeated_mutation::PATTERN,
     &oscillation::PATTERN,
     &failing_edits::PATTERN,
-    &fruitless_fix::PATTERN,
+    &ineffective_fix::PATTERN,
     &exact_repeat::PATTERN,
     &cycle::PATTERN,
     &near_repeat::PATTERN,
@@ -89,18 +89,18 @@ pub static PATTERNS: &[&Pattern] = &[
     &same_outcome::PATTERN,
     &search_spiral::PATTERN,
     &error_cascade::PATTERN,
-    &wandering::PATTERN,
-    &read_only_wandering::PATTERN,
-    &poll::PATTERN,
+    &revisiting::PATTERN,
+    &read_only_revisiting::PATTERN,
+    &polling::PATTERN,
     &completion_claims::PATTERN,
-    &chanting::PATTERN,
+    &degenerate_output::PATTERN,
     &monologue::PATTERN,
-    &spin::PATTERN,
+    &idle_turns::PATTERN,
     &repeated_strategy::PATTERN,
     &request_overlap::PATTERN,
     &budget::PATTERN,
-    &burn::PATTERN,
-    &context_cliff::PATTERN,
+    &spend_without_progress::PATTERN,
+    &context_nearly_full::PATTERN,
     &sub_agent_runaway::PATTERN,
     &outage::PATTERN,
 ];

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::effect::Spent;
+use crate::effect::Spend;
 
 /// The kinds of events. `kind` names the variant on the wire; the other fields stand beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub enum Body {
     /// A tool answered, failed, was refused, or goes on in the background.
     ToolReturned(ToolReturned),
     /// A fact about an earlier call or answer that was not known when it was told.
-    Learned(Learned),
+    Learned(LateFact),
     /// A file's content changed.
     FileChanged(FileChanged),
     /// A test, build or lint run began or ended.
@@ -37,7 +37,7 @@ pub enum Body {
     /// A model call failed for a reason outside the agent: outage, overload, refusal.
     ModelFailed(ModelFailed),
     /// A usage limit was hit.
-    LimitHit(LimitHit),
+    LimitHit(UsageLimitHit),
     /// The agent's turn ended (it stopped by itself).
     TurnEnded(TurnEnded),
     /// The agent declares that it waits.
@@ -45,7 +45,7 @@ pub enum Body {
     /// A declared wait is over.
     WaitEnded(WaitEnded),
     /// The agent asks a person for permission.
-    PermissionAsked(PermissionAsked),
+    PermissionAsked(PermissionRequested),
     /// The conversation was condensed; the agent forgets, we do not.
     Compacted(Compacted),
     /// A sub-agent was started by this session.
@@ -53,9 +53,9 @@ pub enum Body {
     /// A sub-agent of this session ended.
     SubAgentEnded(SubAgent),
     /// What the sub-agents of this session have cost so far. Told by Belay itself: budgets add up to the root.
-    SubAgentsSpent(SubAgentsSpent),
+    SubAgentsSpent(SubAgentSpend),
     /// What all sessions of the same project and account have cost today. Told by Belay itself: they share budgets.
-    SharedSpent(SharedSpent),
+    SharedSpent(SharedSpend),
     /// A named task began, moved or was completed.
     Task(Task),
     /// Something worth keeping, without meaning for detection.
@@ -103,7 +103,7 @@ impl Body {
     }
 
     /// Identity by the agent's own ids, in two pieces; `None` where the event id must do.
-    pub(super) fn native_identity(&self) -> Option<(&'static str, Cow<'_, str>)> {
+    pub(super) fn native_id(&self) -> Option<(&'static str, Cow<'_, str>)> {
         fn named<'a>(kind: &'static str, id: &'a Option<String>) -> Option<(&'static str, Cow<'a, str>)> {
             id.as_deref().map(|id| (kind, Cow::Borrowed(id)))
         }
@@ -116,11 +116,11 @@ impl Body {
             Self::Committed(commit) => Some(("commit:", Cow::Borrowed(&commit.sha))),
             Self::SubAgentStarted(sub) => Some(("sub-start:", sub.child.to_string().into())),
             Self::SubAgentsSpent(told) => {
-                let Spent { calls, usage, cost_micros, .. } = told.beneath;
+                let Spend { calls, usage, cost_micros, .. } = told.beneath;
                 Some(("sub-spent:", format!("{calls}:{}:{cost_micros}", usage.total()).into()))
             }
-            Self::SharedSpent(SharedSpent { day, project, account }) => {
-                let Paid { tokens, cost_micros } = project;
+            Self::SharedSpent(SharedSpend { day, project, account }) => {
+                let TokenCost { tokens, cost_micros } = project;
                 let told = format!("{day}:{tokens}:{cost_micros}:{}:{}", account.tokens, account.cost_micros);
                 Some(("shared-spent:", told.into()))
             }

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TextSketch;
-use crate::effect::Spent;
+use super::TextFingerprint;
+use crate::effect::Spend;
 use crate::excerpt::Excerpt;
 use crate::key::SessionKey;
-use crate::time::Time;
+use crate::time::Timestamp;
 
 /// A conversation began or was taken up again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,7 +96,7 @@ pub struct TurnEnded {
     pub text: Excerpt,
     /// Sketch of the last words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<TextSketch>,
+    pub said: Option<TextFingerprint>,
     /// The turn ended because the model call failed.
     pub failed: bool,
 }
@@ -107,7 +107,7 @@ pub struct TurnEnded {
 pub struct Waiting {
     /// Until when, at the latest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// For what: a file, a command, a process, a person.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
@@ -124,7 +124,7 @@ pub struct WaitEnded {
 /// The agent asks a person for permission.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct PermissionAsked {
+pub struct PermissionRequested {
     /// Tool call it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
@@ -147,27 +147,27 @@ pub struct Compacted {
 /// What sub-agents have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct SubAgentsSpent {
+pub struct SubAgentSpend {
     /// All of them together, theirs included, since the session began.
-    pub beneath: Spent,
+    pub beneath: Spend,
 }
 
 /// What several sessions have cost together on one day, this one included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct SharedSpent {
+pub struct SharedSpend {
     /// Days since 1970 (UTC).
     pub day: i64,
     /// All sessions of the project.
-    pub project: Paid,
+    pub project: TokenCost,
     /// All sessions that the same account pays for.
-    pub account: Paid,
+    pub account: TokenCost,
 }
 
 /// Tokens and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Paid {
+pub struct TokenCost {
     /// Tokens of all kinds.
     pub tokens: u64,
     /// Millionths of a US dollar.

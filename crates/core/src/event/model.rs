@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::excerpt::Excerpt;
-use crate::time::Time;
+use crate::time::Timestamp;
 
 /// A model request left the agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +21,7 @@ pub struct ModelAsked {
     pub auxiliary: bool,
     /// Sketch of what is new in this request, for sensors that see no tools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tail: Option<TextSketch>,
+    pub tail: Option<TextFingerprint>,
     /// Size of the request body in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -60,7 +60,7 @@ pub struct ModelAnswered {
     pub tool_calls: Option<u32>,
     /// Sketch of the text it said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<TextSketch>,
+    pub said: Option<TextFingerprint>,
     /// Redacted beginning and end of the text it said.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub text: Excerpt,
@@ -97,7 +97,7 @@ impl Usage {
     }
 
     /// What was used since `earlier`.
-    pub fn less(&self, earlier: &Self) -> Self {
+    pub fn saturating_sub(&self, earlier: &Self) -> Self {
         Self {
             input: self.input.saturating_sub(earlier.input),
             output: self.output.saturating_sub(earlier.output),
@@ -117,7 +117,7 @@ impl Usage {
 /// Enough of a text to compare it with another: a digest of its normalised form and a simhash of
 /// its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TextSketch {
+pub struct TextFingerprint {
     /// Equal for texts that differ only in volatile parts.
     pub digest: Digest,
     /// Close (by Hamming distance) for similar texts.
@@ -138,17 +138,17 @@ pub struct ModelFailed {
     pub message: Excerpt,
     /// When the provider said to come back.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<Time>,
+    pub retry_at: Option<Timestamp>,
 }
 
 /// A usage limit was hit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct LimitHit {
+pub struct UsageLimitHit {
     /// Which limit, in the provider's words.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
     /// When it resets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resets_at: Option<Time>,
+    pub resets_at: Option<Timestamp>,
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::lwep::{LWEP_KINDS, LwepEvent};
+use super::loop_watchdog::{LOOP_WATCHDOG_KINDS, LoopWatchdogEvent};
 use super::*;
 
 fn refusal(value: Value) -> String {
@@ -35,8 +35,8 @@ fn an_event_is_known_by_the_digest_of_its_identity() {
         (json!({"kind": "model_asked", "request": long}), &format!("ask:{long}")),
     ] {
         let event = of(body);
-        assert_eq!(event.identity(), identity);
-        assert_eq!(event.fingerprint(), Digest::of(identity), "{identity}: stores are full of them");
+        assert_eq!(event.identity_text(), identity);
+        assert_eq!(event.identity_digest(), Digest::of(identity), "{identity}: stores are full of them");
     }
 }
 
@@ -121,7 +121,7 @@ fn wire_events() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(json!({"input": 3, "output": 4})),
     ];
     let more = prop::collection::vec((field, value), 0..5);
-    (prop::sample::select(KINDS), more, any::<prop::sample::Selector>()).prop_map(|(kind, more, place)| {
+    (prop::sample::select(EVENT_KINDS), more, any::<prop::sample::Selector>()).prop_map(|(kind, more, place)| {
         let mut fields = vec![("id", json!("e")), ("session", json!({"agent": "codex", "id": "s"}))];
         let own = [("kind", json!(kind)), ("call", json!("c")), ("tool", json!("bash")), ("path", json!("a.rs"))];
         fields.extend(own.into_iter().chain([("check", json!("test")), ("sha", json!("1"))]));
@@ -138,7 +138,7 @@ fn wire_events() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn the_quick_way_reads_what_the_thorough_way_reads(json in wire_events()) {
-        if let Some(quick) = super::quick::read(&json) {
+        if let Some(quick) = super::fast_reader::read(&json) {
             let thorough = Event::from_value(serde_json::from_slice(&json).unwrap());
             prop_assert_eq!(Ok(quick), thorough, "{}", String::from_utf8_lossy(&json));
         }
@@ -163,7 +163,7 @@ fn the_usual_events_are_read_the_quick_way() {
         json!({"id": "e3", "session": {"agent": "codex", "id": "s"}, "kind": "model_answered", "usage": {"input": 1}}),
     ] {
         let stored = serde_json::to_vec(&Event::from_value(event).unwrap()).unwrap();
-        assert!(super::quick::read(&stored).is_some(), "{}", String::from_utf8_lossy(&stored));
+        assert!(super::fast_reader::read(&stored).is_some(), "{}", String::from_utf8_lossy(&stored));
     }
 }
 
@@ -174,9 +174,9 @@ fn the_same_fact_from_two_sensors_has_one_identity() {
     seen_by_proxy["id"] = "other".into();
     seen_by_proxy["source"] = "proxy".into();
     let proxy = Event::from_value(seen_by_proxy).unwrap();
-    assert_eq!(hook.identity(), proxy.identity());
+    assert_eq!(hook.identity_text(), proxy.identity_text());
     let result = json!({"id": "e2", "session": {"agent": "codex", "id": "s"}, "kind": "tool_returned", "call": "c1"});
-    assert_ne!(hook.identity(), Event::from_value(result).unwrap().identity());
+    assert_ne!(hook.identity_text(), Event::from_value(result).unwrap().identity_text());
 }
 
 #[test]
@@ -184,24 +184,25 @@ fn usage_told_with_or_after_the_answer_counts_once() {
     let session = json!({"agent": "codex", "id": "s"});
     let with = json!({"id": "a", "session": session, "kind": "model_answered", "response": "r1"});
     let after = json!({"id": "b", "session": session, "kind": "learned", "response": "r1", "usage": {"input": 3}});
-    assert_eq!(Event::from_value(with).unwrap().identity(), Event::from_value(after).unwrap().identity());
+    assert_eq!(Event::from_value(with).unwrap().identity_text(), Event::from_value(after).unwrap().identity_text());
 }
 
 #[test]
 fn every_kind_is_listed_and_described() {
     let schema = schemars::schema_for!(Event).to_value().to_string();
-    for kind in KINDS {
+    for kind in EVENT_KINDS {
         assert!(schema.contains(&format!("\"const\":\"{kind}\"")), "{kind} is missing in the schema");
     }
 }
 
 #[test]
 fn all_thirty_kinds_of_loop_watchdog_have_a_place() {
-    assert_eq!(LWEP_KINDS.len(), 30);
-    for kind in LWEP_KINDS {
+    assert_eq!(LOOP_WATCHDOG_KINDS.len(), 30);
+    for kind in LOOP_WATCHDOG_KINDS {
         let posted = json!({"session_id": "a/b", "kind": kind, "summary": "it happened", "files": ["a.py", "b.py"],
                             "metadata": {"command": "pytest", "test_id": "t", "exit_code": 1}});
-        let events = LwepEvent::from_value(&posted).unwrap().into_events("id", crate::Time::from_millis(5));
+        let events =
+            LoopWatchdogEvent::from_value(&posted).unwrap().into_events("id", crate::Timestamp::from_millis(5));
         assert!(!events.is_empty(), "{kind} maps to nothing");
         for event in &events {
             assert_eq!(event.session.to_string(), "legacy:a/b");
@@ -218,7 +219,7 @@ fn loop_watchdog_kinds_keep_their_meaning() {
         let mut posted = json!({"version": "1", "session": {"watchdog_session_id": "w", "agent": "codex"},
                                 "event": {"id": "x", "type": kind, "summary": "boom"}});
         posted["event"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let events = LwepEvent::from_value(&posted).unwrap().into_events("unused", crate::Time::UNKNOWN);
+        let events = LoopWatchdogEvent::from_value(&posted).unwrap().into_events("unused", crate::Timestamp::UNKNOWN);
         events.into_iter().map(|e| (e.id, e.body)).collect::<Vec<_>>()
     };
     let [(id, Body::CheckRan(check))] = &map("lint_failure", json!({}))[..] else { panic!("a check") };
@@ -226,14 +227,14 @@ fn loop_watchdog_kinds_keep_their_meaning() {
     let edits = map("file_edit", json!({"files": ["a", "b"]}));
     assert_eq!(edits.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["x#0", "x#1"]);
     let [(_, Body::ToolReturned(result))] = &map("tool_error", json!({}))[..] else { panic!("a result") };
-    assert_eq!(result.status, crate::Status::Error);
+    assert_eq!(result.status, crate::CallStatus::Error);
     let [(_, Body::Note(note))] = &map("manual_kill", json!({}))[..] else { panic!("a note") };
     assert_eq!(note.text.as_str(), "manual_kill: boom");
 }
 
 #[test]
 fn loop_watchdog_refusals_name_the_field() {
-    let refusal = |v: Value| LwepEvent::from_value(&v).unwrap_err().to_string();
+    let refusal = |v: Value| LoopWatchdogEvent::from_value(&v).unwrap_err().to_string();
     assert_eq!(refusal(json!("x")), "event: must be a JSON object");
     assert_eq!(refusal(json!({"kind": "test_pass"})), "session_id: is missing; say session_id or identity");
     assert!(refusal(json!({"session_id": "s", "kind": "nope"})).starts_with("kind: `nope` is no event kind"));

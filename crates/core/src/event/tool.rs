@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Usage;
-use super::wire::{ToolCalledWire, ToolReturnedWire};
+use super::wire_format::{ToolCalledWire, ToolReturnedWire};
 use crate::action::{Action, Tool};
 use crate::digest::Digest;
 use crate::excerpt::Excerpt;
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{CallStatus, Outcome};
 
 /// The agent asks for a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub struct ToolReturned {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Digest>,
     /// How it ended, as the agent says.
-    pub status: Status,
+    pub status: CallStatus,
     /// Exit code of a command, when known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -56,7 +56,7 @@ pub struct ToolReturned {
 /// A fact about an earlier event that was not known when it was told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Learned {
+pub struct LateFact {
     /// Tool call the fact is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
@@ -74,7 +74,7 @@ pub struct Learned {
     pub model: Option<String>,
 }
 
-impl Learned {
+impl LateFact {
     pub(super) fn identity(&self) -> (&'static str, Cow<'_, str>) {
         match (&self.call, &self.response) {
             (Some(call), _) => ("learned-exit:", Cow::Borrowed(call)),

@@ -14,7 +14,7 @@ fn short_texts_stay_and_long_ones_keep_their_ends() {
     assert!(excerpt.as_str().starts_with("first\n") && excerpt.as_str().ends_with("last"));
     assert!(excerpt.as_str().contains("\n[...]\n"));
     assert!(excerpt.as_str().len() <= EXCERPT_BYTES);
-    assert!(Excerpt::bounded(&long, 100).as_str().len() <= 100);
+    assert!(Excerpt::with_limit(&long, 100).as_str().len() <= 100);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn reading_redacts_too() {
 proptest! {
     #[test]
     fn bounded_and_the_same_when_read_again(text in "(\\PC{0,40}|\n|password=[a-z0-9]{1,12} |é){0,200}", limit in 16..EXCERPT_BYTES) {
-        let excerpt = Excerpt::bounded(&text, limit);
+        let excerpt = Excerpt::with_limit(&text, limit);
         prop_assert!(excerpt.as_str().len() <= limit);
         prop_assert_eq!(Excerpt::new(excerpt.as_str()), excerpt);
     }

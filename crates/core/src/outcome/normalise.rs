@@ -8,10 +8,10 @@
 //! not ASCII is never touched, spinner glyphs aside), file names stay, and the numbers of an
 //! assertion stay: `3 != 4` is another failure than `3 != 5`.
 
-mod clock;
-mod place;
-mod scan;
-mod terminal;
+mod ansi;
+mod candidates;
+mod paths;
+mod times;
 
 #[cfg(test)]
 mod tests;
@@ -21,50 +21,50 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use crate::literals::Literals;
+use crate::literal_set::LiteralSet;
 
 /// The text without volatile parts; no blank lines at its ends, no blanks at the ends of lines.
 pub fn normalise(text: &str) -> String {
-    run(text, Scope::Output)
+    run(text, TextScope::Output)
 }
 
 /// An input without what makes two equal requests differ: points in time, random ids, random names
 /// in temporary folders. Numbers, ports and durations are what is asked for, and stay.
-pub(crate) fn steady(text: &str) -> Cow<'_, str> {
+pub(crate) fn is_stable(text: &str) -> Cow<'_, str> {
     // Nothing volatile is without a digit or a temporary folder.
     if !text.bytes().any(|b| b.is_ascii_digit()) && !text.contains("tmp") {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(run(text, Scope::Input))
+    Cow::Owned(run(text, TextScope::Input))
 }
 
 /// What is volatile depends on where the text stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum TextScope {
     Output,
     Input,
 }
 
 /// Notes an agent's harness adds to the result of a tool; they are not part of it.
-const NOTE_OPEN: &str = "<system-reminder>";
-const NOTE_CLOSE: &str = "</system-reminder>";
+const HARNESS_NOTE_OPEN: &str = "<system-reminder>";
+const HARNESS_NOTE_CLOSE: &str = "</system-reminder>";
 
 /// To make it takes longer than to look through a short text.
-static NOTE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(NOTE_OPEN));
+static NOTE_FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(HARNESS_NOTE_OPEN));
 
-fn run(text: &str, scope: Scope) -> String {
+fn run(text: &str, scope: TextScope) -> String {
     let mut lines = Lines { out: String::with_capacity(text.len()), blank: 0, begun: false, scope };
     let mut scratch = String::new();
-    let notes = NOTE.find(text.as_bytes()).is_some();
-    let controlled = scan::has_control(text);
+    let notes = NOTE_FINDER.find(text.as_bytes()).is_some();
+    let controlled = candidates::has_control(text);
     let mut in_note = false;
     let mut from = 0;
     for to in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
         let raw = &text[from..to];
         from = to + 1;
         let mut line = raw;
-        if controlled && scan::has_control(line) {
-            line = terminal::clean(raw, &mut scratch);
+        if controlled && candidates::has_control(line) {
+            line = ansi::strip_ansi(raw, &mut scratch);
         }
         // Without control characters, what is no tag now will not become one.
         if !notes && !controlled {
@@ -73,12 +73,12 @@ fn run(text: &str, scope: Scope) -> String {
         }
         loop {
             if in_note {
-                let Some(at) = memmem::find(line.as_bytes(), NOTE_CLOSE.as_bytes()) else { break };
-                line = &line[at + NOTE_CLOSE.len()..];
+                let Some(at) = memmem::find(line.as_bytes(), HARNESS_NOTE_CLOSE.as_bytes()) else { break };
+                line = &line[at + HARNESS_NOTE_CLOSE.len()..];
                 in_note = false;
             }
             // A note stands on lines of its own; the tag inside a line is somebody's text.
-            match line.trim_start().strip_prefix(NOTE_OPEN) {
+            match line.trim_start().strip_prefix(HARNESS_NOTE_OPEN) {
                 Some(rest) => {
                     line = rest;
                     in_note = true;
@@ -98,7 +98,7 @@ struct Lines {
     /// Blank lines that only count if something follows them.
     blank: usize,
     begun: bool,
-    scope: Scope,
+    scope: TextScope,
 }
 
 impl Lines {
@@ -121,10 +121,10 @@ impl Lines {
     /// Cuts a line until nothing more is found: a mark can make a time of what stood before it, and
     /// a text normalised twice must be the same as once. Most lines are done at the first cut.
     fn settle(&mut self, line: &str) {
-        const MOST_CUTS: usize = 32;
+        const MAX_CUTS: usize = 32;
         let floor = self.out.len();
         let mut again = cut(line, self.scope, &mut self.out);
-        for _ in 1..MOST_CUTS {
+        for _ in 1..MAX_CUTS {
             if !again {
                 return;
             }
@@ -139,9 +139,9 @@ const DIGIT: u8 = 1;
 const HEX_LOWER: u8 = 2;
 const HEX_UPPER: u8 = 4;
 const LETTER: u8 = 8;
-const WIDE: u8 = 16;
+const NON_ASCII: u8 = 16;
 
-static CLASS: [u8; 256] = {
+static BYTE_CLASSES: [u8; 256] = {
     let mut table = [0u8; 256];
     let mut b = 0;
     while b < 256 {
@@ -150,7 +150,7 @@ static CLASS: [u8; 256] = {
             b'a'..=b'f' => HEX_LOWER,
             b'A'..=b'F' => HEX_UPPER,
             b'g'..=b'z' | b'G'..=b'Z' | b'_' => LETTER,
-            0x80..=0xff => WIDE,
+            0x80..=0xff => NON_ASCII,
             _ => 0,
         };
         b += 1;
@@ -158,10 +158,10 @@ static CLASS: [u8; 256] = {
     table
 };
 
-const WORD: u8 = DIGIT | HEX_LOWER | HEX_UPPER | LETTER | WIDE;
+const WORD_CLASSES: u8 = DIGIT | HEX_LOWER | HEX_UPPER | LETTER | NON_ASCII;
 
 fn is_word(b: u8) -> bool {
-    CLASS[usize::from(b)] & WORD != 0
+    BYTE_CLASSES[usize::from(b)] & WORD_CLASSES != 0
 }
 
 /// End of the run of word bytes at `at`, and the union of their classes.
@@ -169,8 +169,8 @@ fn word_end(bytes: &[u8], at: usize) -> (usize, u8) {
     let mut end = at;
     let mut mask = 0;
     while let Some(&b) = bytes.get(end) {
-        let class = CLASS[usize::from(b)];
-        if class & WORD == 0 {
+        let class = BYTE_CLASSES[usize::from(b)];
+        if class & WORD_CLASSES == 0 {
             break;
         }
         mask |= class;
@@ -183,50 +183,50 @@ fn word_end(bytes: &[u8], at: usize) -> (usize, u8) {
 struct Line<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    scope: Scope,
+    scope: TextScope,
     /// Whether it states an assertion; worked out when first asked.
     assertion: Option<bool>,
 }
 
 /// What was found at a place: where it ends, and what stands for it.
-struct Found {
+struct Replacement {
     end: usize,
     mark: &'static str,
 }
 
 /// Writes the line without its volatile parts; whether it had any.
-fn cut(text: &str, scope: Scope, out: &mut String) -> bool {
+fn cut(text: &str, scope: TextScope, out: &mut String) -> bool {
     let mut line = Line { text, bytes: text.as_bytes(), scope, assertion: None };
     let bytes = line.bytes;
     let floor = out.len();
     // What is copied in one go begins here.
     let mut copied = 0;
     let mut at = 0;
-    while let Some(sign) = scan::sign(bytes, at) {
+    while let Some(sign) = candidates::byte_flags(bytes, at) {
         if bytes[sign] == b'/' {
-            at = match place::temporary(bytes, sign) {
-                Some(end) if place::is_settled(&text[sign..end]) => end,
+            at = match paths::temp_path(bytes, sign) {
+                Some(end) if paths::is_normalized(&text[sign..end]) => end,
                 Some(_) => {
                     // Whether the line asserts something must not depend on made-up names: settle
                     // the paths, then begin again.
                     out.truncate(floor);
-                    cut(&place::settle(text), scope, out);
+                    cut(&paths::normalize_path(text), scope, out);
                     return true;
                 }
                 None => sign + 1,
             };
             continue;
         }
-        at = scan::approach(bytes, at, sign);
+        at = candidates::next_candidate(bytes, at, sign);
         while at <= sign {
-            let class = CLASS[usize::from(bytes[at])];
-            if class & WORD == 0 {
+            let class = BYTE_CLASSES[usize::from(bytes[at])];
+            if class & WORD_CLASSES == 0 {
                 at += 1;
                 continue;
             }
             let (end, mask) = word_end(bytes, at);
-            if mask & WIDE != 0 && class != DIGIT {
-                if let Some(spun) = terminal::spinner(&text[at..end]) {
+            if mask & NON_ASCII != 0 && class != DIGIT {
+                if let Some(spun) = ansi::normalize_spinner(&text[at..end]) {
                     out.push_str(&text[copied..at]);
                     out.push_str(&spun);
                     copied = end;
@@ -266,14 +266,14 @@ struct Word {
 impl Line<'_> {
     /// Something volatile that begins at this word or is announced by it. The first value is where
     /// the mark goes.
-    fn find(&mut self, word: &Word) -> Option<(usize, Found)> {
+    fn find(&mut self, word: &Word) -> Option<(usize, Replacement)> {
         let &Word { at, end, mask } = word;
         let first = self.bytes[at];
         if first.is_ascii_digit() {
             let found = self.number(word)?;
             return Some((at, found));
         }
-        if mask & (LETTER | WIDE) == 0 && end - at >= 7 {
+        if mask & (LETTER | NON_ASCII) == 0 && end - at >= 7 {
             return self.hex(word).map(|found| (at, found));
         }
         if mask & DIGIT == 0 {
@@ -282,68 +282,68 @@ impl Line<'_> {
         None
     }
 
-    fn number(&mut self, word: &Word) -> Option<Found> {
+    fn number(&mut self, word: &Word) -> Option<Replacement> {
         let &Word { at, end, mask } = word;
         let bytes = self.bytes;
         let before = at.checked_sub(1).map_or(b' ', |i| bytes[i]);
-        if mask & (LETTER | WIDE) == 0
+        if mask & (LETTER | NON_ASCII) == 0
             && let Some(found) = self.hex(word)
         {
             return Some(found);
         }
         // `0x7f3a...`: the address of some object.
         if bytes[at..end].starts_with(b"0x") && end - at >= 8 && bytes[at + 2..end].iter().all(u8::is_ascii_hexdigit) {
-            return Some(Found { end, mark: "<hex>" });
+            return Some(Replacement { end, mark: "<hex>" });
         }
         if before == b'.' || before == b'$' {
             return None;
         }
-        if !clock::may_follow(bytes, at) {
+        if !times::is_boundary(bytes, at) {
             return self.process_id(word);
         }
         if before != b':'
-            && let Some(end) = clock::point_in_time(bytes, at)
+            && let Some(end) = times::timestamp(bytes, at)
             && !self.asserts()
         {
-            return Some(Found { end, mark: "<time>" });
+            return Some(Replacement { end, mark: "<time>" });
         }
-        if self.scope == Scope::Input {
+        if self.scope == TextScope::Input {
             return None;
         }
-        if let Some(end) = clock::duration(self.text, at)
+        if let Some(end) = times::duration(self.text, at)
             && !self.asserts()
         {
-            return Some(Found { end, mark: "<dur>" });
+            return Some(Replacement { end, mark: "<dur>" });
         }
-        if let Some(end) = clock::rate(self.text, at)
+        if let Some(end) = times::rate(self.text, at)
             && !self.asserts()
         {
-            return Some(Found { end, mark: "<rate>" });
+            return Some(Replacement { end, mark: "<rate>" });
         }
         self.process_id(word)
     }
 
-    fn process_id(&self, word: &Word) -> Option<Found> {
+    fn process_id(&self, word: &Word) -> Option<Replacement> {
         let &Word { at, end, mask } = word;
-        let found = self.scope == Scope::Output && mask == DIGIT && self.is_process_id(at, end);
-        found.then_some(Found { end, mark: "<pid>" })
+        let found = self.scope == TextScope::Output && mask == DIGIT && self.is_process_id(at, end);
+        found.then_some(Replacement { end, mark: "<pid>" })
     }
 
     /// Random ids, hashes and commit ids.
-    fn hex(&mut self, word: &Word) -> Option<Found> {
+    fn hex(&mut self, word: &Word) -> Option<Replacement> {
         let &Word { at, end, mask } = word;
         if end - at == 8
-            && let Some(end) = place::uuid(self.bytes, at)
+            && let Some(end) = paths::uuid(self.bytes, at)
         {
-            return Some(Found { end, mark: "<uuid>" });
+            return Some(Replacement { end, mark: "<uuid>" });
         }
         let mixed_case = mask & HEX_LOWER != 0 && mask & HEX_UPPER != 0;
-        let hash = self.scope == Scope::Output
+        let hash = self.scope == TextScope::Output
             && end - at >= 7
             && mask & DIGIT != 0
             && mask & (HEX_LOWER | HEX_UPPER) != 0
             && !mixed_case;
-        (hash && !self.asserts()).then_some(Found { end, mark: "<hex>" })
+        (hash && !self.asserts()).then_some(Replacement { end, mark: "<hex>" })
     }
 
     /// `==123==` of sanitizers, `name[123]:` of logs.
@@ -357,13 +357,13 @@ impl Line<'_> {
     }
 
     /// Numbers that a word before them declares to be volatile.
-    fn announced(&mut self, word: &Word) -> Option<(usize, Found)> {
+    fn announced(&mut self, word: &Word) -> Option<(usize, Replacement)> {
         let &Word { at, end, .. } = word;
         let bytes = self.bytes;
-        if let Some(end) = clock::calendar(bytes, at) {
-            return (!self.asserts()).then_some((at, Found { end, mark: "<time>" }));
+        if let Some(end) = times::calendar(bytes, at) {
+            return (!self.asserts()).then_some((at, Replacement { end, mark: "<time>" }));
         }
-        if self.scope == Scope::Input {
+        if self.scope == TextScope::Input {
             return None;
         }
         let mark = match &bytes[at..end] {
@@ -380,26 +380,26 @@ impl Line<'_> {
         let from = end + gap;
         let (to, mask) = word_end(bytes, from);
         let fits = match mark {
-            "<id>" => mask & DIGIT != 0 && mask & WIDE == 0,
+            "<id>" => mask & DIGIT != 0 && mask & NON_ASCII == 0,
             "<port>" => mask == DIGIT && (2..=5).contains(&(to - from)),
             _ => mask == DIGIT,
         };
-        (fits && !self.asserts()).then_some((from, Found { end: to, mark }))
+        (fits && !self.asserts()).then_some((from, Replacement { end: to, mark }))
     }
 
     /// Whether the line compares two values: then its numbers are what it is about.
     fn asserts(&mut self) -> bool {
-        if self.scope == Scope::Input {
+        if self.scope == TextScope::Input {
             return false;
         }
         let text = self.text;
-        *self.assertion.get_or_insert_with(|| ASSERTION.any(text))
+        *self.assertion.get_or_insert_with(|| ASSERTION_WORDS.is_match(text))
     }
 }
 
 /// Words of a line that compares two values.
-static ASSERTION: LazyLock<Literals> = LazyLock::new(|| {
-    Literals::exact([
+static ASSERTION_WORDS: LazyLock<LiteralSet> = LazyLock::new(|| {
+    LiteralSet::case_sensitive([
         "assert",
         "Assert",
         "expected",

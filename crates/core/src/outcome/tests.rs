@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 
-use super::{Outcome, Status};
+use super::{CallStatus, Outcome};
 
 fn of(output: &str) -> Outcome {
-    Outcome::of(output, None)
+    Outcome::from_output(output, None)
 }
 
-fn status(output: &str) -> Status {
+fn status(output: &str) -> CallStatus {
     of(output).status(None)
 }
 
@@ -40,9 +40,9 @@ fn wrappers_come_off_and_tell_the_exit_code() {
     ] {
         let outcome = of(wrapped);
         assert_eq!((outcome.digest, outcome.exit_code), (plain.digest, code), "{wrapped}");
-        assert_eq!(outcome.status(None), if code.is_some() { Status::Error } else { Status::Ok }, "{wrapped}");
+        assert_eq!(outcome.status(None), if code.is_some() { CallStatus::Error } else { CallStatus::Ok }, "{wrapped}");
     }
-    assert_eq!(status("Exit code: 0\nWall time: 1 seconds\nOutput:\nError: printed, not meant\n"), Status::Ok);
+    assert_eq!(status("Exit code: 0\nWall time: 1 seconds\nOutput:\nError: printed, not meant\n"), CallStatus::Ok);
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn what_only_looks_like_a_wrapper_stays() {
 
 #[test]
 fn the_sensor_knows_better_than_the_text() {
-    assert_eq!(Outcome::of("Exit code 3\nrunning", Some(0)).exit_code, Some(0));
-    assert!(!Outcome::of("Error: x", Some(0)).failed);
+    assert_eq!(Outcome::from_output("Exit code 3\nrunning", Some(0)).exit_code, Some(0));
+    assert!(!Outcome::from_output("Error: x", Some(0)).failed);
 }
 
 #[test]
 fn a_running_process_has_neither_failed_nor_succeeded() {
     let text = "Chunk ID: ab12cd\nWall time: 10.0 seconds\nProcess running with session ID 4711\nOriginal token count: 0\nOutput:\n";
-    assert_eq!(status(text), Status::Running);
+    assert_eq!(status(text), CallStatus::Running);
     let later = text.replace("ab12cd", "ffee01").replace("10.0", "12.4");
     assert_eq!(of(text), of(&later));
 }
@@ -80,7 +80,7 @@ fn a_file_that_speaks_of_errors_is_no_error() {
         "docs/guide.md:7: Error: the first word of a sentence\n",
     ] {
         let outcome = of(text);
-        assert_eq!(outcome.status(None), Status::Ok, "{text}");
+        assert_eq!(outcome.status(None), CallStatus::Ok, "{text}");
         assert!(!outcome.outage && !outcome.refused && !outcome.timed_out, "{text}");
     }
 }
@@ -88,34 +88,34 @@ fn a_file_that_speaks_of_errors_is_no_error() {
 #[test]
 fn harnesses_say_how_it_ended() {
     for (text, expected) in [
-        ("<tool_use_error>String to replace not found in file.</tool_use_error>", Status::Error),
-        ("Error: File does not exist.", Status::Error),
-        ("[error] No replacement was performed.", Status::Error),
-        ("Tool lookup returned: Error: no such bug", Status::Error),
-        ("{\"observation\": \"No module named x\", \"success\": false}", Status::Error),
-        ("This command requires approval", Status::Refused),
-        ("Claude requested permissions to write to /a/b.txt, but you haven't granted it yet.", Status::Refused),
+        ("<tool_use_error>String to replace not found in file.</tool_use_error>", CallStatus::Error),
+        ("Error: File does not exist.", CallStatus::Error),
+        ("[error] No replacement was performed.", CallStatus::Error),
+        ("Tool lookup returned: Error: no such bug", CallStatus::Error),
+        ("{\"observation\": \"No module named x\", \"success\": false}", CallStatus::Error),
+        ("This command requires approval", CallStatus::Refused),
+        ("Claude requested permissions to write to /a/b.txt, but you haven't granted it yet.", CallStatus::Refused),
         (
             "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit).",
-            Status::Refused,
+            CallStatus::Refused,
         ),
-        ("Command blocked by PreToolUse hook: not today. Command: rm -rf /", Status::Refused),
+        ("Command blocked by PreToolUse hook: not today. Command: rm -rf /", CallStatus::Refused),
         (
             "Permission to use Write has been denied because the agent runs without a prompt. It was auto-denied.",
-            Status::Refused,
+            CallStatus::Refused,
         ),
-        ("Command timed out after 2m 0.0s", Status::TimedOut),
-        ("collecting ...\nworking ...\n\n[Command timed out after 120 seconds]", Status::TimedOut),
+        ("Command timed out after 2m 0.0s", CallStatus::TimedOut),
+        ("collecting ...\nworking ...\n\n[Command timed out after 120 seconds]", CallStatus::TimedOut),
         (
             "[error] Error running bash command: timed out: bash has not returned in 120.0 seconds and must be restarted",
-            Status::TimedOut,
+            CallStatus::TimedOut,
         ),
-        ("", Status::Ok),
-        ("all fine", Status::Ok),
+        ("", CallStatus::Ok),
+        ("all fine", CallStatus::Ok),
     ] {
         assert_eq!(status(text), expected, "{text}");
     }
-    assert_eq!(Outcome::of("", Some(124)).status(Some(124)), Status::TimedOut);
+    assert_eq!(Outcome::from_output("", Some(124)).status(Some(124)), CallStatus::TimedOut);
 }
 
 #[test]
@@ -126,15 +126,15 @@ fn outages_are_of_the_world_outside() {
         "fatal: unable to access 'https://example.com/x.git/': Could not resolve host: example.com",
         "npm ERR! code ECONNRESET\nnpm ERR! network aborted",
     ] {
-        assert!(Outcome::of(text, Some(1)).outage, "{text}");
+        assert!(Outcome::from_output(text, Some(1)).outage, "{text}");
     }
     for text in [
         "curl: (7) Failed to connect to localhost port 3000: Connection refused",
         "ModuleNotFoundError: No module named 'x'",
     ] {
-        assert!(!Outcome::of(text, Some(1)).outage, "{text}");
+        assert!(!Outcome::from_output(text, Some(1)).outage, "{text}");
     }
-    assert!(!Outcome::of("the log says: rate limit", Some(0)).outage);
+    assert!(!Outcome::from_output("the log says: rate limit", Some(0)).outage);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn nothing_and_acknowledgements() {
 
 /// The family of a failed command's output.
 fn family(output: &str) -> String {
-    Outcome::of(output, Some(1)).family_name
+    Outcome::from_output(output, Some(1)).family_name
 }
 
 #[test]
@@ -229,11 +229,11 @@ fn the_decisive_line() {
 
 #[test]
 fn the_single_case_does_not_matter_but_the_message_shows() {
-    let a = Outcome::of("ValueError: expected 3 rows, got 4 in /data/x.csv", Some(1));
-    let b = Outcome::of("ValueError: expected 3 rows, got 5 in /data/y.csv", Some(1));
+    let a = Outcome::from_output("ValueError: expected 3 rows, got 4 in /data/x.csv", Some(1));
+    let b = Outcome::from_output("ValueError: expected 3 rows, got 5 in /data/y.csv", Some(1));
     assert_eq!(a.family, b.family);
     assert_ne!(a.failure, b.failure);
-    let other = Outcome::of("TypeError: expected 3 rows, got 4 in /data/x.csv", Some(1));
+    let other = Outcome::from_output("TypeError: expected 3 rows, got 4 in /data/x.csv", Some(1));
     assert_ne!(a.family, other.family);
 }
 
@@ -245,7 +245,7 @@ fn a_family_holds_no_secret() {
 
 #[test]
 fn moved_lines_do_not_change_a_failure() {
-    let at = |line: u32| Outcome::of(&format!("src/a.c:{line}:5: error: expected ';'\n"), Some(1));
+    let at = |line: u32| Outcome::from_output(&format!("src/a.c:{line}:5: error: expected ';'\n"), Some(1));
     assert_eq!(at(3).failure, at(30).failure);
     assert_eq!(at(3).family, at(30).family);
     assert_ne!(at(3).digest, at(30).digest);
@@ -262,7 +262,7 @@ fn long_outputs_are_told_by_their_ends() {
 #[test]
 fn an_outcome_is_small_and_survives_the_wire() {
     let many: String = (0..500).map(|i| format!("FAILED a.py::test_{i} - boom\n")).collect();
-    let outcome = Outcome::of(&format!("{many}== 500 failed in 3.1s =="), Some(1));
+    let outcome = Outcome::from_output(&format!("{many}== 500 failed in 3.1s =="), Some(1));
     let json = serde_json::to_string(&outcome).unwrap();
     assert!(json.len() < 1200, "{}", json.len());
     assert_eq!(serde_json::from_str::<Outcome>(&json).unwrap(), outcome);
@@ -272,11 +272,11 @@ fn an_outcome_is_small_and_survives_the_wire() {
 proptest! {
     #[test]
     fn any_text_is_read(text in "\\PC{0,200}(\n\\PC{0,80}){0,6}", code in prop::option::of(-1..130i32)) {
-        let outcome = Outcome::of(&text, code);
+        let outcome = Outcome::from_output(&text, code);
         prop_assert!(outcome.family_name.len() <= 96);
         prop_assert_eq!(outcome.family.is_some(), !outcome.family_name.is_empty());
         // The digest is of what is left of the text: reading it again adds nothing.
-        prop_assert_eq!(Outcome::of(&text, code), outcome);
+        prop_assert_eq!(Outcome::from_output(&text, code), outcome);
     }
 
     #[test]

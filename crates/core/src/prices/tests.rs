@@ -12,18 +12,18 @@ fn the_built_in_table_is_valid_and_dated() {
 
 #[test]
 fn models_are_found_however_agents_spell_them() {
-    let opus = Tariff::of("claude-opus-4-1-20250805", &[]).unwrap();
-    assert_eq!(Tariff::of("anthropic/claude-opus-4.1", &[]), Some(opus));
-    assert_eq!(Tariff::of("us.anthropic.claude-opus-4-1-20250805-v1:0", &[]), Some(opus));
-    assert_ne!(Tariff::of("claude-opus-4.5", &[]), Some(opus));
-    assert!(Tariff::of("gpt-4.1", &[]).is_some());
-    assert_eq!(Tariff::of("gpt-5.1-codex-mini", &[]), Tariff::of("gpt-5-mini", &[]));
-    assert_eq!(Tariff::of("some-model-nobody-knows", &[]), None);
+    let opus = ModelPrice::for_model("claude-opus-4-1-20250805", &[]).unwrap();
+    assert_eq!(ModelPrice::for_model("anthropic/claude-opus-4.1", &[]), Some(opus));
+    assert_eq!(ModelPrice::for_model("us.anthropic.claude-opus-4-1-20250805-v1:0", &[]), Some(opus));
+    assert_ne!(ModelPrice::for_model("claude-opus-4.5", &[]), Some(opus));
+    assert!(ModelPrice::for_model("gpt-4.1", &[]).is_some());
+    assert_eq!(ModelPrice::for_model("gpt-5.1-codex-mini", &[]), ModelPrice::for_model("gpt-5-mini", &[]));
+    assert_eq!(ModelPrice::for_model("some-model-nobody-knows", &[]), None);
 }
 
 #[test]
 fn cost_adds_up_by_kind_of_token() {
-    let sonnet = Tariff::of("claude-sonnet-4-5", &[]).unwrap();
+    let sonnet = ModelPrice::for_model("claude-sonnet-4-5", &[]).unwrap();
     let usage = Usage { input: 1_000, output: 2_000, cache_read: 100_000, cache_write: 10_000 };
     // 0.003 + 0.03 + 0.03 + 0.0375 dollars
     assert_eq!(sonnet.cost_micros(&usage), 100_500);
@@ -40,12 +40,12 @@ fn own_rows_come_first() {
         window: None,
     }];
     let usage = Usage { input: 1_000_000, ..Usage::default() };
-    assert_eq!(Tariff::of("claude-sonnet-4-5", &own).unwrap().cost_micros(&usage), 1_000_000);
+    assert_eq!(ModelPrice::for_model("claude-sonnet-4-5", &own).unwrap().cost_micros(&usage), 1_000_000);
 }
 
 #[test]
 fn no_sum_overflows() {
-    let tariff = Tariff::of("o1", &[]).unwrap();
+    let tariff = ModelPrice::for_model("o1", &[]).unwrap();
     let most = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX };
     assert_eq!(tariff.cost_micros(&most), u64::MAX);
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 
 use super::redact;
-use super::rules::RULES;
+use super::secret_rules::RULES;
 
 #[test]
 fn every_row_cuts_its_sample() {

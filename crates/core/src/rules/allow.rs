@@ -12,7 +12,7 @@ use crate::glob;
 /// What never counts as evidence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Allow {
+pub struct AllowList {
     /// Calls, as `Tool:input` with `*` and `?`: `Bash:npm test`, `*:git status*`. The tool is the agent's
     /// own name for it or our kind (`shell:`, `read:`); the input is the command, path or query.
     pub actions: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Allow {
     pub pairs: Vec<String>,
 }
 
-impl Allow {
+impl AllowList {
     pub(super) fn check(&self) -> Result<(), RuleError> {
         if let Some(glob) = self.actions.iter().find(|glob| !glob.contains(':')) {
             return Err(RuleError::new(
@@ -46,13 +46,13 @@ impl Allow {
         let kind = word(called.tool.kind);
         let fits = |tool: &str| {
             let call = format!("{tool}:{input}");
-            self.actions.iter().any(|glob| glob::fits(glob, &call))
+            self.actions.iter().any(|glob| glob::matches(glob, &call))
         };
         fits(&called.tool.name) || fits(kind)
     }
 
     /// Whether this pair is fine.
-    pub(crate) fn pair(&self, action: Digest, outcome: Digest) -> bool {
+    pub(crate) fn allows_pair(&self, action: Digest, outcome: Digest) -> bool {
         self.pairs.iter().any(|pair| parse(pair) == Some((action, outcome)))
     }
 }

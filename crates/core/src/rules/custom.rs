@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{RuleError, Severity};
 use crate::action::ToolKind;
-use crate::effect::Rung;
+use crate::effect::InterventionLevel;
 use crate::event::{ToolCalled, ToolReturned};
 use crate::glob;
-use crate::outcome::Status;
+use crate::outcome::CallStatus;
 
 /// How many custom patterns there may be: one bit of a call's record each.
-pub(super) const MOST: usize = 32;
+pub(super) const MAX_CUSTOM_PATTERNS: usize = 32;
 /// How large one regular expression may get.
-const REGEX_BYTES: usize = 1 << 20;
+const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// A pattern of one's own: calls that match all that is given are counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,10 +41,10 @@ pub struct CustomPattern {
     pub outcome: Option<String>,
     /// How it must have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
+    pub status: Option<CallStatus>,
     /// What must be the same for two calls to count together.
     #[serde(default)]
-    pub same: Same,
+    pub same: GroupBy,
     /// How many calls back it looks.
     #[serde(default = "twenty")]
     pub window: usize,
@@ -56,13 +56,13 @@ pub struct CustomPattern {
     pub severity: Severity,
     /// What is done: notice, nudge, pause.
     #[serde(default = "nudge")]
-    pub intervention: Rung,
+    pub intervention: InterventionLevel,
 }
 
 /// What must be the same for two calls to count together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Same {
+pub enum GroupBy {
     /// Nothing: every match counts.
     #[default]
     Nothing,
@@ -80,8 +80,8 @@ fn three() -> u32 {
     3
 }
 
-fn nudge() -> Rung {
-    Rung::Nudge
+fn nudge() -> InterventionLevel {
+    InterventionLevel::Nudge
 }
 
 impl CustomPattern {
@@ -102,17 +102,21 @@ impl CustomPattern {
         if self.threshold == 0 {
             return Err(RuleError::new(at("threshold"), "must be at least 1"));
         }
-        if self.window == 0 || self.window > crate::session::WINDOW {
-            return Err(RuleError::new(at("window"), format!("must be 1 to {}", crate::session::WINDOW)));
+        if self.window == 0 || self.window > crate::session::CALL_WINDOW {
+            return Err(RuleError::new(at("window"), format!("must be 1 to {}", crate::session::CALL_WINDOW)));
         }
-        if self.intervention == Rung::Kill {
+        if self.intervention == InterventionLevel::Kill {
             return Err(RuleError::new(
                 at("intervention"),
                 "must be notice, nudge or pause; only a person kills a session",
             ));
         }
         let says = self.kinds.is_empty() && self.tools.is_empty() && self.command.is_none();
-        if says && self.path.is_none() && self.outcome.is_none() && self.status.is_none() && self.same == Same::Nothing
+        if says
+            && self.path.is_none()
+            && self.outcome.is_none()
+            && self.status.is_none()
+            && self.same == GroupBy::Nothing
         {
             return Err(RuleError::new(
                 format!("custom.{}", self.name),
@@ -124,12 +128,12 @@ impl CustomPattern {
 }
 
 fn compile(text: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(text).size_limit(REGEX_BYTES).build()
+    RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build()
 }
 
 /// When a pattern can be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum EvaluateAt {
     /// As soon as the call is asked for.
     Before,
     /// Once it was answered.
@@ -139,18 +143,18 @@ pub(crate) enum Asked {
 /// A custom pattern, ready to be matched. One whose expression does not compile matches nothing;
 /// [`super::Rules::check`] has said so.
 #[derive(Clone, Debug)]
-pub(crate) struct Match {
+pub(crate) struct CompiledPattern {
     kinds: Vec<ToolKind>,
     tools: Vec<String>,
     command: Option<Regex>,
     path: Option<Regex>,
     outcome: Option<Regex>,
-    status: Option<Status>,
+    status: Option<CallStatus>,
     broken: bool,
-    pub(crate) asked: Asked,
+    pub(crate) asked: EvaluateAt,
 }
 
-impl Match {
+impl CompiledPattern {
     pub(super) fn new(pattern: &CustomPattern) -> Self {
         let mut broken = false;
         let mut ready = |text: &Option<String>| match text.as_ref().map(|text| compile(text)) {
@@ -162,7 +166,7 @@ impl Match {
             None => None,
         };
         let (command, path, outcome) = (ready(&pattern.command), ready(&pattern.path), ready(&pattern.outcome));
-        let after = outcome.is_some() || pattern.status.is_some() || pattern.same == Same::Outcome;
+        let after = outcome.is_some() || pattern.status.is_some() || pattern.same == GroupBy::Outcome;
         Self {
             kinds: pattern.kinds.clone(),
             tools: pattern.tools.clone(),
@@ -171,24 +175,24 @@ impl Match {
             outcome,
             status: pattern.status,
             broken,
-            asked: if after { Asked::After } else { Asked::Before },
+            asked: if after { EvaluateAt::After } else { EvaluateAt::Before },
         }
     }
 
     /// Whether a call fits, as far as can be told before its answer.
-    pub(crate) fn call(&self, called: &ToolCalled) -> bool {
+    pub(crate) fn matches_call(&self, called: &ToolCalled) -> bool {
         let kind = called.tool.kind;
         let input = called.input.as_str();
         let files = matches!(kind, ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Search);
         !self.broken
             && (self.kinds.is_empty() || self.kinds.contains(&kind))
-            && (self.tools.is_empty() || self.tools.iter().any(|tool| glob::fits(tool, &called.tool.name)))
+            && (self.tools.is_empty() || self.tools.iter().any(|tool| glob::matches(tool, &called.tool.name)))
             && self.command.as_ref().is_none_or(|regex| kind == ToolKind::Shell && regex.is_match(input))
             && self.path.as_ref().is_none_or(|regex| files && regex.is_match(input))
     }
 
     /// Whether its answer fits, too.
-    pub(crate) fn answer(&self, returned: &ToolReturned, status: Status) -> bool {
+    pub(crate) fn matches_outcome(&self, returned: &ToolReturned, status: CallStatus) -> bool {
         self.status.is_none_or(|wanted| wanted == status)
             && self.outcome.as_ref().is_none_or(|regex| regex.is_match(returned.output.as_str()))
     }

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::custom::Same;
+use super::custom::GroupBy;
 use super::{CustomPattern, RuleError, Severity};
-use crate::effect::Rung;
+use crate::effect::InterventionLevel;
 
 /// A pattern file of heartbeat.
 #[derive(Deserialize)]
@@ -44,11 +44,11 @@ pub fn parse_heartbeat_pattern(json: &str) -> Result<CustomPattern, RuleError> {
         path: None,
         outcome: None,
         status: None,
-        same: Same::Outcome,
+        same: GroupBy::Outcome,
         window: 20,
         threshold: 3,
         severity,
-        intervention: Rung::Nudge,
+        intervention: InterventionLevel::Nudge,
     };
     pattern.check()?;
     Ok(pattern)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PatternRule;
 use crate::detect::Strength;
-use crate::effect::Rung;
+use crate::effect::InterventionLevel;
 
 /// At which occurrence which step is taken. 0 means never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct Ladder {
 
 impl Ladder {
     /// The ladder of one pattern.
-    pub fn of(&self, rule: &PatternRule) -> Self {
+    pub fn for_pattern(&self, rule: &PatternRule) -> Self {
         let weak = rule.nudge_weak_at.or(rule.nudge_at);
         Self {
             notice_at: rule.notice_at.unwrap_or(self.notice_at),
@@ -41,7 +41,7 @@ impl Ladder {
         match strength {
             Strength::Strong => self.nudge_at,
             Strength::Weak => self.nudge_weak_at,
-            Strength::Faint => self.nudge_faint_at,
+            Strength::VeryWeak => self.nudge_faint_at,
         }
     }
 
@@ -56,14 +56,14 @@ impl Ladder {
     }
 
     /// The step so many occurrences are worth.
-    pub fn rung(&self, count: u32, strength: Strength) -> Option<Rung> {
+    pub fn rung(&self, count: u32, strength: Strength) -> Option<InterventionLevel> {
         let due = |at: u32| at != 0 && count >= at;
         if due(self.pause(strength)) {
-            Some(Rung::Pause)
+            Some(InterventionLevel::Pause)
         } else if due(self.nudge(strength)) {
-            Some(Rung::Nudge)
+            Some(InterventionLevel::Nudge)
         } else {
-            due(self.notice_at).then_some(Rung::Notice)
+            due(self.notice_at).then_some(InterventionLevel::Notice)
         }
     }
 }

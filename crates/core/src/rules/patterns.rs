@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::RuleError;
-use crate::session::WINDOW;
+use crate::session::CALL_WINDOW;
 
 /// How bad a finding of a pattern is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ fn yes() -> bool {
 }
 
 fn far() -> usize {
-    WINDOW
+    CALL_WINDOW
 }
 
 impl PatternRule {
@@ -76,8 +76,8 @@ impl PatternRule {
 
     pub(super) fn check(&self, name: &str) -> Result<(), RuleError> {
         let at = |key: &str| format!("patterns.{name}.{key}");
-        if self.window == 0 || self.window > WINDOW {
-            return Err(RuleError::new(at("window"), format!("must be 1 to {WINDOW} calls")));
+        if self.window == 0 || self.window > CALL_WINDOW {
+            return Err(RuleError::new(at("window"), format!("must be 1 to {CALL_WINDOW} calls")));
         }
         if self.similarity.is_some_and(|similarity| !(0.0..=1.0).contains(&similarity)) {
             return Err(RuleError::new(at("similarity"), "must be between 0 and 1"));

@@ -48,7 +48,7 @@ fn a_custom_pattern_is_refused_with_the_place_and_the_reason() {
     insta::assert_snapshot!(with(custom(&good.replace("no_force_push", "no force push"))).unwrap_err(), @"custom.name: `no force push` must be letters, digits, `_` and `-`");
     insta::assert_snapshot!(with(CustomPattern { threshold: 0, ..custom(good) }).unwrap_err(), @"custom.no_force_push.threshold: must be at least 1");
     insta::assert_snapshot!(with(CustomPattern { window: 1000, ..custom(good) }).unwrap_err(), @"custom.no_force_push.window: must be 1 to 64");
-    insta::assert_snapshot!(with(CustomPattern { intervention: crate::Rung::Kill, ..custom(good) }).unwrap_err(), @"custom.no_force_push.intervention: must be notice, nudge or pause; only a person kills a session");
+    insta::assert_snapshot!(with(CustomPattern { intervention: crate::InterventionLevel::Kill, ..custom(good) }).unwrap_err(), @"custom.no_force_push.intervention: must be notice, nudge or pause; only a person kills a session");
     insta::assert_snapshot!(with(CustomPattern { command: None, ..custom(good) }).unwrap_err(), @"custom.no_force_push: matches every call; say which by kinds, tools, command, path, outcome or status");
     let twice = Rules { custom: vec![custom(good), custom(good)], ..Rules::default() };
     insta::assert_snapshot!(twice.check().unwrap_err(), @"custom.no_force_push: this name is given twice");
@@ -58,7 +58,7 @@ fn a_custom_pattern_is_refused_with_the_place_and_the_reason() {
 fn an_allow_list_entry_must_name_a_tool_or_a_pair() {
     let allow = |actions: &[&str], pairs: &[&str]| {
         let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        Rules { allow: Allow { actions: own(actions), pairs: own(pairs) }, ..Rules::default() }
+        Rules { allow: AllowList { actions: own(actions), pairs: own(pairs) }, ..Rules::default() }
             .check()
             .map_err(|e| e.to_string())
     };
@@ -75,7 +75,7 @@ fn heartbeat_patterns_come_along() {
     assert_eq!(pattern.name, "grep_spiral");
     assert_eq!(pattern.tools, ["Grep", "Search"]);
     assert_eq!(pattern.message, "Grep Spiral: You searched for {target} {threshold}+ times.");
-    assert_eq!((pattern.threshold, pattern.window, pattern.same), (3, 20, Same::Outcome));
+    assert_eq!((pattern.threshold, pattern.window, pattern.same), (3, 20, GroupBy::Outcome));
     insta::assert_snapshot!(parse_heartbeat_pattern("{}").unwrap_err(), @"name: is missing");
     insta::assert_snapshot!(parse_heartbeat_pattern(r#"{"name": "x"}"#).unwrap_err(), @"nudge: is missing; it is what the agent reads");
     insta::assert_snapshot!(parse_heartbeat_pattern("nonsense").unwrap_err(), @"pattern file: is no heartbeat pattern: expected ident at line 1 column 2");
@@ -83,27 +83,27 @@ fn heartbeat_patterns_come_along() {
 
 #[test]
 fn the_ladder_gives_weaker_evidence_more_time() {
-    use crate::Rung::{Notice, Nudge, Pause};
-    use crate::detect::Strength::{Faint, Strong, Weak};
+    use crate::InterventionLevel::{Notice, Nudge, Pause};
+    use crate::detect::Strength::{Strong, VeryWeak, Weak};
     let rungs = |strength| (1..=12).map(|count| Rules::default().ladder.rung(count, strength)).collect::<Vec<_>>();
-    let steps = |ones: &[(usize, crate::Rung)]| {
+    let steps = |ones: &[(usize, crate::InterventionLevel)]| {
         (1..=12).map(|count| ones.iter().rev().find(|(at, _)| count >= *at).map(|(_, rung)| *rung)).collect::<Vec<_>>()
     };
     assert_eq!(rungs(Strong), steps(&[(2, Notice), (3, Nudge), (6, Pause)]));
     assert_eq!(rungs(Weak), steps(&[(2, Notice), (4, Nudge), (7, Pause)]));
-    assert_eq!(rungs(Faint), steps(&[(2, Notice), (8, Nudge), (11, Pause)]));
+    assert_eq!(rungs(VeryWeak), steps(&[(2, Notice), (8, Nudge), (11, Pause)]));
     let quiet = Ladder { nudge_faint_at: 0, ..Rules::default().ladder };
-    assert_eq!(quiet.rung(100, Faint), Some(Notice), "what is never worth a nudge is never worth a pause");
+    assert_eq!(quiet.rung(100, VeryWeak), Some(Notice), "what is never worth a nudge is never worth a pause");
 }
 
 #[test]
 fn chanting_is_set_in_the_rules_and_checked() {
-    assert_eq!(Rules::default().chant, ChantRules::default(), "the file and the type say the same");
+    assert_eq!(Rules::default().chant, RepetitionRules::default(), "the file and the type say the same");
     let stricter = DEFAULT_RULES.replace("rounds = 4 ", "rounds = 3 ");
     assert_eq!(toml::from_str::<Rules>(&stricter).unwrap().chant.rounds, 3);
     let with = |chant| Rules { chant, ..Rules::default() }.check().unwrap_err().to_string();
-    let usual = ChantRules::default();
-    insta::assert_snapshot!(with(ChantRules { rounds: 1, ..usual }), @"chant.rounds: must be at least 2: what is said once is no repetition");
-    insta::assert_snapshot!(with(ChantRules { longest_round: 9000, ..usual }), @"chant.longest_round: must be 1 to 3000 bytes");
-    insta::assert_snapshot!(with(ChantRules { circle_percent: 101, ..usual }), @"chant.circle_percent: must be at most 100");
+    let usual = RepetitionRules::default();
+    insta::assert_snapshot!(with(RepetitionRules { rounds: 1, ..usual }), @"chant.rounds: must be at least 2: what is said once is no repetition");
+    insta::assert_snapshot!(with(RepetitionRules { longest_round: 9000, ..usual }), @"chant.longest_round: must be 1 to 3000 bytes");
+    insta::assert_snapshot!(with(RepetitionRules { circle_percent: 101, ..usual }), @"chant.circle_percent: must be at most 100");
 }

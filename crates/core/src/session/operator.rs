@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use super::{Gate, Session, State};
+use super::{ResumeCondition, Session, SessionState};
 use crate::digest::Digest;
-use crate::effect::{Effect, Incident, Rung};
+use crate::effect::{Effect, Incident, InterventionLevel};
 use crate::event::{Event, Operator, OperatorDecision};
-use crate::time::Time;
+use crate::time::Timestamp;
 
 /// Longest cooldown a resume may give: a day.
 pub const MAX_COOLDOWN: Duration = Duration::from_secs(86_400);
 
 impl Session {
-    pub(super) fn operate(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
+    pub(super) fn apply_operator_decision(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
         let at = event.at;
         match &operator.decision {
             OperatorDecision::Pause => self.pause_by_person(event, operator, effects),
@@ -22,7 +22,7 @@ impl Session {
                 }
                 self.resume(at, *cooldown_secs, *require_plan, effects);
                 if let Some(plan) = plan {
-                    self.name_plan(plan.as_str(), at, effects);
+                    self.record_plan(plan.as_str(), at, effects);
                 }
             }
             OperatorDecision::Acknowledge => {
@@ -36,12 +36,12 @@ impl Session {
             OperatorDecision::Archive => {
                 if !self.state.is_archived() {
                     let was = Box::new(std::mem::take(&mut self.state));
-                    self.state = State::Archived { at, was };
+                    self.state = SessionState::Archived { at, was };
                 }
             }
             OperatorDecision::Budget { tokens, cost_micros } => self.set_budget(*tokens, *cost_micros),
             OperatorDecision::Allow { finding } => {
-                if let Some((action, outcome)) = self.tracks_mut().allow(finding) {
+                if let Some((action, outcome)) = self.findings_mut().allow(finding) {
                     self.window.allow(action, outcome);
                 }
             }
@@ -53,8 +53,13 @@ impl Session {
         if self.state.is_paused() || self.state.is_killed() {
             return;
         }
-        let incident = self.person_incident(event, operator, Rung::Pause, "A person paused this session");
-        self.state = State::Paused { incident: incident.id.clone(), since: event.at, until: None, gate: Gate::Person };
+        let incident = self.person_incident(event, operator, InterventionLevel::Pause, "A person paused this session");
+        self.state = SessionState::Paused {
+            incident: incident.id.clone(),
+            since: event.at,
+            until: None,
+            gate: ResumeCondition::Operator,
+        };
         self.open_incident(incident, effects);
     }
 
@@ -63,10 +68,10 @@ impl Session {
             return;
         }
         self.close_incident(event.at, effects);
-        let incident = self.person_incident(event, operator, Rung::Kill, "A person killed this session");
-        let killed = State::Killed { incident: incident.id.clone(), since: event.at };
+        let incident = self.person_incident(event, operator, InterventionLevel::Kill, "A person killed this session");
+        let killed = SessionState::Killed { incident: incident.id.clone(), since: event.at };
         self.state = match &self.state {
-            State::Archived { at, .. } => State::Archived { at: *at, was: Box::new(killed) },
+            SessionState::Archived { at, .. } => SessionState::Archived { at: *at, was: Box::new(killed) },
             _ => killed,
         };
         self.open_incident(incident, effects);
@@ -74,22 +79,22 @@ impl Session {
 
     /// Lifts a pause, at once, after a cooldown, or only once a changed plan is named; with both, the plan
     /// counts after the cooldown. A kill stays.
-    fn resume(&mut self, at: Time, cooldown_secs: Option<u64>, require_plan: bool, effects: &mut Vec<Effect>) {
+    fn resume(&mut self, at: Timestamp, cooldown_secs: Option<u64>, require_plan: bool, effects: &mut Vec<Effect>) {
         let cooldown = cooldown_secs.filter(|secs| *secs > 0).map(|secs| Duration::from_secs(secs).min(MAX_COOLDOWN));
         let held = match std::mem::take(&mut self.state) {
-            State::Archived { was, .. } => *was,
+            SessionState::Archived { was, .. } => *was,
             other => other,
         };
         self.state = match held {
-            State::Paused { incident, since, .. } if require_plan || cooldown.is_some() => {
-                let gate = if require_plan { Gate::Plan } else { Gate::Person };
-                State::Paused { incident, since, until: cooldown.map(|cooldown| at + cooldown), gate }
+            SessionState::Paused { incident, since, .. } if require_plan || cooldown.is_some() => {
+                let gate = if require_plan { ResumeCondition::Plan } else { ResumeCondition::Operator };
+                SessionState::Paused { incident, since, until: cooldown.map(|cooldown| at + cooldown), gate }
             }
-            State::Paused { .. } => {
+            SessionState::Paused { .. } => {
                 self.close_incident(at, effects);
                 // A person looked at it: what led here is answered.
-                self.wipe();
-                State::Active
+                self.clear_evidence();
+                SessionState::Active
             }
             other => other,
         };
@@ -97,11 +102,11 @@ impl Session {
 
     /// Forgets what detection rests on; the log keeps everything.
     fn forget_evidence(&mut self) {
-        self.progressed();
-        self.wipe();
+        self.mark_progress();
+        self.clear_evidence();
     }
 
-    fn person_incident(&self, event: &Event, operator: &Operator, rung: Rung, what: &str) -> Incident {
+    fn person_incident(&self, event: &Event, operator: &Operator, rung: InterventionLevel, what: &str) -> Incident {
         let sentence = match operator.note.as_str() {
             "" => format!("{what}."),
             note => format!("{what}: {note}."),
@@ -123,7 +128,7 @@ impl Session {
         effects.push(Effect::IncidentOpened(incident));
     }
 
-    pub(super) fn close_incident(&mut self, at: Time, effects: &mut Vec<Effect>) {
+    pub(super) fn close_incident(&mut self, at: Timestamp, effects: &mut Vec<Effect>) {
         if let Some(mut incident) = self.incident.take() {
             incident.closed_at = Some(at);
             effects.push(Effect::IncidentUpdated(incident));
@@ -134,6 +139,6 @@ impl Session {
 /// Derived, not drawn: replaying a log gives the same ids.
 pub(super) fn incident_id(session: &Session, event: &Event, what: &str) -> String {
     let key = session.key.to_string();
-    let digest = Digest::of_parts([key.as_bytes(), event.identity().as_bytes(), what.as_bytes()]);
+    let digest = Digest::of_parts([key.as_bytes(), event.identity_text().as_bytes(), what.as_bytes()]);
     format!("inc-{:010x}", digest.0 & 0xff_ffff_ffff)
 }

@@ -4,12 +4,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::time::Time;
+use crate::time::Timestamp;
 
 /// The state of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum State {
+pub enum SessionState {
     /// The agent may go on.
     #[default]
     Active,
@@ -18,49 +18,49 @@ pub enum State {
         /// The incident that tells why.
         incident: String,
         /// Since when.
-        since: Time,
+        since: Timestamp,
         /// After a resume with a cooldown: when it lifts by itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<Time>,
+        until: Option<Timestamp>,
         /// What lifts it.
         #[serde(default)]
-        gate: Gate,
+        gate: ResumeCondition,
     },
     /// Stopped for good; a resume does not lift it.
     Killed {
         /// The incident that tells why.
         incident: String,
         /// Since when.
-        since: Time,
+        since: Timestamp,
     },
     /// The agent ended the conversation; it may come back.
     Ended {
         /// When.
-        at: Time,
+        at: Timestamp,
     },
     /// Out of sight. What held the session before still holds it.
     Archived {
         /// When.
-        at: Time,
+        at: Timestamp,
         /// The state before.
-        was: Box<State>,
+        was: Box<SessionState>,
     },
 }
 
 /// What lifts a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Gate {
+pub enum ResumeCondition {
     /// A person's resume.
     #[default]
-    Person,
+    Operator,
     /// A plan that differs from those tried, named by agent or operator.
     Plan,
 }
 
-impl State {
+impl SessionState {
     /// One word for lists: active, paused, killed, ended, archived.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Paused { .. } => "paused",
@@ -71,19 +71,19 @@ impl State {
     }
 
     /// The state that decides whether the agent may go on: an archive hides, it does not free.
-    pub fn holding(&self) -> &Self {
+    pub fn effective(&self) -> &Self {
         match self {
-            Self::Archived { was, .. } => was.holding(),
+            Self::Archived { was, .. } => was.effective(),
             other => other,
         }
     }
 
     pub fn is_paused(&self) -> bool {
-        matches!(self.holding(), Self::Paused { .. })
+        matches!(self.effective(), Self::Paused { .. })
     }
 
     pub fn is_killed(&self) -> bool {
-        matches!(self.holding(), Self::Killed { .. })
+        matches!(self.effective(), Self::Killed { .. })
     }
 
     pub fn is_archived(&self) -> bool {

@@ -1,21 +1,21 @@
 //! What only the passing of time shows: nothing happens, a tool hangs, nobody answers a prompt. A
 //! person is told; the agent could not read it anyway.
 
-use super::pace::Told;
-use super::{Session, State};
+use super::activity::StallNotice;
+use super::{Session, SessionState};
 use crate::action::ToolKind;
 use crate::effect::Effect;
 use crate::event::{Body, Event};
 use crate::rules::{PatternRule, Rules};
-use crate::session::call::Traits;
-use crate::time::Time;
+use crate::session::call::CallFlags;
+use crate::time::Timestamp;
 
 /// A tool is hung when it takes so many times as long as such tools usually do.
-const USUAL_TIMES: u64 = 5;
+const HUNG_TOOL_FACTOR: u64 = 5;
 
 impl Session {
     /// Keeps track of what goes on.
-    pub(super) fn note_pace(&mut self, event: &Event) {
+    pub(super) fn update_activity(&mut self, event: &Event) {
         match &event.body {
             Body::Tick | Body::Operator(_) | Body::Delivered(_) | Body::Note(_) => return,
             Body::TurnEnded(_) | Body::SessionEnded(_) => self.pace.at_work = false,
@@ -37,24 +37,24 @@ impl Session {
             Body::PermissionAsked(_) => Some(event.at),
             _ => None,
         };
-        self.pace.alive(event.at);
+        self.pace.on_activity(event.at);
     }
 
     /// Time passed: is something wrong?
-    pub(super) fn tick(&mut self, now: Time, rules: &Rules, effects: &mut Vec<Effect>) {
-        if self.state != State::Active || !self.pace.at_work || self.waits(now) {
+    pub(super) fn tick(&mut self, now: Timestamp, rules: &Rules, effects: &mut Vec<Effect>) {
+        if self.state != SessionState::Active || !self.pace.at_work || self.waits(now) {
             return;
         }
         let patterns = &rules.patterns;
-        let over = |rule: &PatternRule, since: Time, at_least: u64| {
+        let over = |rule: &PatternRule, since: Timestamp, at_least: u64| {
             let limit = rule.minutes.unwrap_or(u64::MAX).saturating_mul(60_000).max(at_least);
-            let millis = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
+            let millis = u64::try_from(now.saturating_since(since).as_millis()).unwrap_or(u64::MAX);
             (rule.enabled && since.is_known() && millis >= limit).then_some(millis / 60_000)
         };
         let told = if let Some(since) = self.pace.asking_since {
             over(&patterns.permission_prompt, since, 0).map(|minutes| {
                 (
-                    Told::Permission,
+                    StallNotice::Permission,
                     "permission_prompt",
                     format!("A permission prompt has been open for {minutes} minutes; nobody has answered it."),
                 )
@@ -62,33 +62,33 @@ impl Session {
         } else if let Some(call) = self.window.running() {
             // Who waits for a child is not hung, and a poll is meant to take its time.
             let exempt = matches!(call.kind, ToolKind::SubAgent | ToolKind::Ask)
-                || call.is(Traits::POLL)
+                || call.is(CallFlags::POLL)
                 || self.pace.children > 0;
-            let usual = self.pace.usual(call.kind).saturating_mul(USUAL_TIMES);
+            let usual = self.pace.typical_duration_ms(call.kind).saturating_mul(HUNG_TOOL_FACTOR);
             let over = over(&patterns.hung_tool, call.at, usual).filter(|_| !exempt);
             over.map(|minutes| {
                 (
-                    Told::HungTool,
+                    StallNotice::HungTool,
                     "hung_tool",
                     format!("`{}` has been running for {minutes} minutes, far longer than usual.", call.what),
                 )
             })
         } else if self.pace.children == 0 {
             over(&patterns.stall, self.pace.alive_at, 0).map(|minutes| {
-                (Told::Stall, "stall", format!("Nothing has happened for {minutes} minutes, though the agent is in the middle of its work and declared no wait."))
+                (StallNotice::Stall, "stall", format!("Nothing has happened for {minutes} minutes, though the agent is in the middle of its work and declared no wait."))
             })
         } else {
             None
         };
         if let Some((what, pattern, sentence)) = told
-            && self.pace.tell(what)
+            && self.pace.should_notify_once(what)
         {
-            effects.push(Effect::TellPerson { pattern: pattern.to_owned(), sentence });
+            effects.push(Effect::NotifyOperator { pattern: pattern.to_owned(), sentence });
         }
     }
 
     /// Whether a declared wait is still on.
-    fn waits(&self, now: Time) -> bool {
+    fn waits(&self, now: Timestamp) -> bool {
         self.waiting.as_ref().is_some_and(|wait| wait.until.is_none_or(|until| now < until))
     }
 }

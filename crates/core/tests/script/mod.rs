@@ -30,7 +30,7 @@
 use std::time::Duration;
 
 use belay_core::event::*;
-use belay_core::{Body, Digest, Event, Excerpt, SessionKey, Source, Status, Time};
+use belay_core::{Body, CallStatus, Digest, Event, Excerpt, SessionKey, Source, Timestamp};
 use serde_json::Value;
 
 /// One step of a script.
@@ -114,7 +114,7 @@ impl Writer {
         self.now += 1_000;
         let key = SessionKey::new("script", &self.session);
         let id = format!("e{}", self.events.len());
-        let mut event = Event::new(id, key, source, Time::from_millis(self.now), body);
+        let mut event = Event::new(id, key, source, Timestamp::from_millis(self.now), body);
         event.parent = (self.session != "main").then(|| SessionKey::new("script", "main"));
         self.events.push(event);
         self.events.last_mut().expect("an event was told")
@@ -172,11 +172,11 @@ impl Writer {
             match line.split_at(1) {
                 ("|", rest) => text.push(rest.strip_prefix(' ').unwrap_or(rest).to_owned()),
                 ("!", rest) => {
-                    status.get_or_insert(Status::Error);
+                    status.get_or_insert(CallStatus::Error);
                     text.push(rest.trim_start().to_owned());
                 }
-                _ if line == "refused" => status = Some(Status::Refused),
-                _ if line == "running" => status = Some(Status::Running),
+                _ if line == "refused" => status = Some(CallStatus::Refused),
+                _ if line == "running" => status = Some(CallStatus::Running),
                 _ if line == "hangs" => return,
                 _ => exit = Some(line.trim_start_matches("exit ").parse().expect("exit N")),
             }
@@ -190,7 +190,7 @@ impl Writer {
         let excerpt = |text: &str| Excerpt::new(text.trim());
         if let Some((word, text)) = line.split_once(": ") {
             let said = |chanting| {
-                let said = Some(TextSketch::of(text));
+                let said = Some(TextFingerprint::of(text));
                 Body::ModelAnswered(ModelAnswered {
                     text: excerpt(text),
                     said,
@@ -205,7 +205,9 @@ impl Writer {
                 "news" => Body::Prompt(Prompt { by: Author::System, text: excerpt(text) }),
                 "says" => said(false),
                 "chants" => said(true),
-                "asks" => Body::ModelAsked(ModelAsked { tail: Some(TextSketch::of(text)), ..ModelAsked::default() }),
+                "asks" => {
+                    Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(text)), ..ModelAsked::default() })
+                }
                 _ => panic!("cannot read `{line}`"),
             };
             self.tell(Source::Hook, body);
@@ -243,11 +245,12 @@ impl Writer {
             ["turn", "ends"] => Body::TurnEnded(TurnEnded::default()),
             ["compacts"] => Body::Compacted(Compacted { automatic: true, before: None }),
             ["commit", sha] => Body::Committed(Committed { sha: sha.to_owned(), files: None }),
-            ["waits", time] => {
-                Body::Waiting(Waiting { until: Some(Time::from_millis(self.now) + span(time)), what: excerpt("it") })
-            }
+            ["waits", time] => Body::Waiting(Waiting {
+                until: Some(Timestamp::from_millis(self.now) + span(time)),
+                what: excerpt("it"),
+            }),
             ["wait", "over"] => Body::WaitEnded(WaitEnded { met: true }),
-            ["permission"] => Body::PermissionAsked(PermissionAsked::default()),
+            ["permission"] => Body::PermissionAsked(PermissionRequested::default()),
             ["starts", child] => {
                 Body::SubAgentStarted(SubAgent { child: SessionKey::new("script", child), role: None })
             }

@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn held(id: usize) -> Held {
+fn held(id: usize) -> CachedSession {
     let key = SessionKey::new("codex", id.to_string());
-    Held { id: SessionId(1), version: 1, snapshot: 0, listed: Time::UNKNOWN, session: Session::new(key) }
+    CachedSession { id: SessionId(1), version: 1, snapshot: 0, listed: Timestamp::UNKNOWN, session: Session::new(key) }
 }
 
 #[test]
 fn the_sessions_used_last_stay_and_their_number_is_bounded() {
     for capacity in [1, 2, 7, 64] {
-        let mut cache = Cache::new(capacity);
+        let mut cache = SessionCache::new(capacity);
         for id in 0..500 {
             cache.put(held(id));
             assert!(cache.sessions.len() <= capacity);

@@ -3,7 +3,7 @@
 use belay_core::event::{ModelAnswered, ModelAsked, Usage};
 use belay_core::session::Budget;
 use belay_core::{Body, Digest, Event, Rules, Verdict};
-use belay_engine::{Engine, Options};
+use belay_engine::{Engine, EngineOptions};
 
 use crate::common::{Folder, TestClock, event, key, started};
 
@@ -13,10 +13,10 @@ fn engine(folder: &Folder, limit: impl FnOnce(&mut Rules)) -> Engine {
     let mut rules = Rules::default();
     limit(&mut rules);
     let rules = std::sync::Arc::new(rules);
-    let options = Options {
+    let options = EngineOptions {
         clock: Box::new(TestClock::default()),
         rules: Box::new(move |_: Option<&str>| std::sync::Arc::clone(&rules)),
-        ..Options::default()
+        ..EngineOptions::default()
     };
     Engine::new(folder.store(), options)
 }
@@ -96,7 +96,7 @@ fn what_was_spent_a_moment_ago_counts_for_who_asks_in_the_same_breath() {
     let verdicts: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().decision.verdict).collect();
     assert_eq!(verdicts[2], Verdict::Go);
     assert!(matches!(verdicts[4], Verdict::Hold { .. }), "{verdicts:?}");
-    assert!(engine.left(&key("b")).1, "it is known to share a budget");
+    assert!(engine.remaining_budget(&key("b")).1, "it is known to share a budget");
 }
 
 #[test]
@@ -126,14 +126,14 @@ fn a_session_hears_what_is_left_and_a_replay_comes_to_the_same() {
     one.observe(started("a", "start", "/one")).unwrap();
     one.observe(answered("a", "a1")).unwrap();
     one.observe(asked("a", "q2", 1)).unwrap();
-    assert_eq!(one.left(&key("a")).0, Budget { tokens: Some(9 * TOKENS), cost_micros: Some(4_900_000) });
+    assert_eq!(one.remaining_budget(&key("a")).0, Budget { tokens: Some(9 * TOKENS), cost_micros: Some(4_900_000) });
     folder.sqlite().execute("DELETE FROM snapshots", []).unwrap();
     let replayed = engine(&folder, limit).session(&key("a")).unwrap().unwrap();
     assert_eq!(replayed, one.session(&key("a")).unwrap().unwrap());
     let unlimited = Folder::new();
     let mut free = unlimited.engine();
     free.observe(answered("a", "a1")).unwrap();
-    assert_eq!(free.left(&key("a")).0, Budget::default());
+    assert_eq!(free.remaining_budget(&key("a")).0, Budget::default());
 }
 
 /// What two sessions of a later process may do: the one that goes on where the first spent, and the other.

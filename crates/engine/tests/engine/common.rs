@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use belay_core::event::{Prompt, SessionStarted, ToolCalled, ToolReturned};
-use belay_core::{Body, Event, SessionKey, Source, Time, ToolKind};
-use belay_engine::{Clock, Engine, Options};
+use belay_core::{Body, Event, SessionKey, Source, Timestamp, ToolKind};
+use belay_engine::{Clock, Engine, EngineOptions};
 use belay_store::{OpenOptions, SqliteStore, Store};
 
 /// A folder with a store in it.
@@ -29,11 +29,11 @@ impl Folder {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        Engine::new(self.store(), Options { clock: Box::new(TestClock::default()), ..Options::default() })
+        Engine::new(self.store(), EngineOptions { clock: Box::new(TestClock::default()), ..EngineOptions::default() })
     }
 
     pub(crate) fn engine_with(&self, clock: &TestClock) -> Engine {
-        Engine::new(self.store(), Options { clock: Box::new(clock.clone()), ..Options::default() })
+        Engine::new(self.store(), EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::default() })
     }
 
     /// The same file, around the engine.
@@ -72,8 +72,8 @@ impl TestClock {
 }
 
 impl Clock for TestClock {
-    fn now(&self) -> Time {
-        Time::from_millis(self.now.load(Ordering::Relaxed))
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.now.load(Ordering::Relaxed))
     }
 
     fn elapsed(&self) -> Duration {
@@ -86,7 +86,7 @@ pub(crate) fn key(id: &str) -> SessionKey {
 }
 
 pub(crate) fn event(session: &str, id: &str, body: Body) -> Event {
-    Event::new(id, key(session), Source::Api, Time::from_millis(START), body)
+    Event::new(id, key(session), Source::Api, Timestamp::from_millis(START), body)
 }
 
 pub(crate) fn prompt(session: &str, id: &str) -> Event {

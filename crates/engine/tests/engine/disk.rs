@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use belay_core::Verdict;
 use belay_core::event::OperatorDecision;
-use belay_engine::{Access, Engine, Opener, Options};
+use belay_engine::{Engine, EngineOptions, StoreAccess, StoreOpener};
 use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -60,7 +60,7 @@ fn a_read_only_disk_stops_no_decision_and_frees_nobody() {
     let folder = tempfile::tempdir().unwrap();
     // A process that was killed leaves the pause in the WAL, and that is where it must be found.
     let file = folder.path().join("belay.db");
-    let mut engine = Engine::open(opener(&file), Options::default());
+    let mut engine = Engine::open(opener(&file), EngineOptions::default());
     engine.observe(prompt("held", "a")).unwrap();
     engine.observe(prompt("free", "a")).unwrap();
     engine.decide(&key("held"), OperatorDecision::Pause, "", None).unwrap();
@@ -87,10 +87,10 @@ fn child() {
     println!(": {job} is as it should be");
 }
 
-fn opener(file: &Path) -> Opener {
+fn opener(file: &Path) -> StoreOpener {
     let file = file.to_owned();
     Box::new(move |access| {
-        let options = OpenOptions { read_only: access == Access::Read, ..OpenOptions::default() };
+        let options = OpenOptions { read_only: access == StoreAccess::Read, ..OpenOptions::default() };
         Ok(Box::new(SqliteStore::open(&file, options)?))
     })
 }
@@ -114,7 +114,8 @@ fn full(folder: &Path) {
     let file: PathBuf = folder.join("belay.db");
     let filler = folder.join("filler");
     let clock = TestClock::default();
-    let mut engine = Engine::open(opener(&file), Options { clock: Box::new(clock.clone()), ..Options::default() });
+    let mut engine =
+        Engine::open(opener(&file), EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::default() });
     let mut posted = 0;
     let mut post = |engine: &mut Engine| {
         posted += 1;
@@ -126,7 +127,7 @@ fn full(folder: &Path) {
     let full = (0..5000).map(|_| post(&mut engine)).find(|answer| !answer.committed).unwrap();
     assert_eq!(full.decision.verdict, Verdict::Go, "the agent goes on");
     let health = engine.health();
-    assert!(!health.is_good() && health.spooled == 1, "{health:?}");
+    assert!(!health.is_healthy() && health.spooled == 1, "{health:?}");
 
     let paused = engine.decide(&key("s"), OperatorDecision::Pause, "", None).unwrap();
     assert!(!paused.committed);
@@ -135,7 +136,7 @@ fn full(folder: &Path) {
     // Every attempt fails, and none does harm.
     for _ in 0..5 {
         clock.pass(Duration::from_secs(10));
-        assert!(!engine.recover().is_good());
+        assert!(!engine.recover().is_healthy());
     }
     let reader = SqliteStore::open(&file, OpenOptions { read_only: true, ..OpenOptions::default() }).unwrap();
     assert_eq!(reader.check().unwrap(), [] as [String; 0]);
@@ -143,7 +144,7 @@ fn full(folder: &Path) {
     make_room(&filler);
     clock.pass(Duration::from_secs(10));
     assert!(post(&mut engine).committed);
-    assert!(engine.health().is_good());
+    assert!(engine.health().is_healthy());
     assert_eq!(reader.check().unwrap(), [] as [String; 0]);
     let query = EventQuery { limit: usize::MAX, ..EventQuery::default() };
     assert_eq!(reader.events(&query).unwrap().len() as u64, posted + 1, "every call and the pause");
@@ -151,7 +152,7 @@ fn full(folder: &Path) {
 }
 
 fn read_only(folder: &Path) {
-    let mut engine = Engine::open(opener(&folder.join("belay.db")), Options::default());
+    let mut engine = Engine::open(opener(&folder.join("belay.db")), EngineOptions::default());
     let fault = engine.health().fault.unwrap();
     assert!(fault.problem.contains("Read-only file system"), "{fault:?}");
     let held = engine.observe(call("held", 1)).unwrap();

@@ -1,6 +1,6 @@
 //! Sub-agents: what they cost, their ancestors have cost too.
 
-use belay_core::effect::Spent;
+use belay_core::effect::Spend;
 use belay_core::event::{ModelAnswered, OperatorDecision, Usage};
 use belay_core::{Body, Event, Verdict};
 
@@ -22,8 +22,8 @@ fn of(parent: &str, mut event: Event) -> Event {
     event
 }
 
-fn beneath(folder: &Folder, session: &str) -> Spent {
-    folder.store().session(&key(session)).unwrap().unwrap().beneath
+fn beneath(folder: &Folder, session: &str) -> Spend {
+    folder.store().session(&key(session)).unwrap().unwrap().descendants
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn the_cost_of_sub_agents_adds_up_to_the_root() {
     let root = beneath(&folder, "root");
     assert_eq!((root.usage.output, root.cost_micros, root.calls), (112, 1120, 1));
     assert_eq!(beneath(&folder, "child").usage.output, 107);
-    assert_eq!(beneath(&folder, "grandchild"), Spent::default());
+    assert_eq!(beneath(&folder, "grandchild"), Spend::default());
     let row = folder.store().session(&key("child")).unwrap().unwrap();
     assert_eq!(row.parent, Some(key("root")));
-    assert_eq!(row.card.spent.usage.output, 5);
+    assert_eq!(row.details.spent.usage.output, 5);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn what_sub_agents_spend_uses_up_the_budget_of_the_root() {
     let spent = (2..40).find_map(|n| {
         engine.observe(answer("child", &format!("a{n}"), 50)).unwrap();
         let root = folder.store().session(&key("root")).unwrap().unwrap();
-        root.state.is_paused().then_some(root.beneath.usage.output)
+        root.state.is_paused().then_some(root.descendants.usage.output)
     });
     assert!(spent.expect("the budget is used up").abs_diff(1000) <= 100, "{spent:?}");
     let held = engine.observe(call("child", 1)).unwrap();
@@ -122,5 +122,5 @@ fn a_circle_of_parents_is_not_believed() {
     engine.observe(of("a", answer("b", "a2", 1))).unwrap();
     engine.observe(of("b", answer("a", "a3", 1))).unwrap();
     assert_eq!(beneath(&folder, "a").usage.output, 1);
-    assert_eq!(beneath(&folder, "b"), Spent::default());
+    assert_eq!(beneath(&folder, "b"), Spend::default());
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use belay_core::event::OperatorDecision;
-use belay_core::{State, Verdict};
-use belay_engine::{Engine, Options};
+use belay_core::{SessionState, Verdict};
+use belay_engine::{Engine, EngineOptions};
 use belay_store::{EventQuery, OpenOptions, SqliteStore, StoreError};
 
 use crate::common::{Folder, TestClock, call, failure, key, prompt};
@@ -34,7 +34,7 @@ fn decisions_go_on_in_memory_and_are_written_later() {
     let answer = engine.observe(prompt("s", "b")).unwrap();
     assert_eq!((answer.decision.verdict, answer.committed), (Verdict::Go, false));
     let health = engine.health();
-    assert!(!health.is_good());
+    assert!(!health.is_healthy());
     let fault = health.fault.unwrap();
     assert!(fault.problem.contains("locked"), "{fault:?}");
     assert!(!fault.hint.is_empty());
@@ -50,7 +50,7 @@ fn decisions_go_on_in_memory_and_are_written_later() {
     clock.pass(SOON);
     let answer = engine.observe(call("s", 2)).unwrap();
     assert!(answer.committed && matches!(answer.decision.verdict, Verdict::Hold { .. }), "{answer:?}");
-    assert!(engine.health().is_good());
+    assert!(engine.health().is_healthy());
     let written = kept(&folder, "s");
     assert_eq!(
         (written.len(), &written[..2], &written[3..]),
@@ -92,7 +92,7 @@ fn a_broken_store_is_not_tried_at_every_event() {
     assert!((3..=8).contains(&tries), "{tries} in ten seconds");
     drop(locked);
     clock.pass(SOON);
-    assert!(engine.recover().is_good(), "also without an event");
+    assert!(engine.recover().is_healthy(), "also without an event");
     assert_eq!(kept(&folder, "s").len(), 101);
 }
 
@@ -100,7 +100,7 @@ fn a_broken_store_is_not_tried_at_every_event() {
 fn what_waits_in_memory_is_bounded_and_a_pause_outlives_lost_evidence() {
     let folder = Folder::new();
     let clock = TestClock::default();
-    let options = Options { spool: 3, clock: Box::new(clock.clone()), ..Options::default() };
+    let options = EngineOptions { spool: 3, clock: Box::new(clock.clone()), ..EngineOptions::default() };
     let mut engine = Engine::new(folder.store(), options);
     let locked = lock(&folder);
     for n in 0..10 {
@@ -110,15 +110,15 @@ fn what_waits_in_memory_is_bounded_and_a_pause_outlives_lost_evidence() {
     let health = engine.health();
     assert_eq!((health.spooled, health.dropped), (4, 7), "a person's decision always finds room");
     drop(locked);
-    assert!(engine.flush().is_good());
+    assert!(engine.flush().is_healthy());
     assert_eq!(kept(&folder, "s").len(), 4);
-    assert!(matches!(folder.store().session(&key("s")).unwrap().unwrap().state, State::Killed { .. }));
+    assert!(matches!(folder.store().session(&key("s")).unwrap().unwrap().state, SessionState::Killed { .. }));
 }
 
 #[test]
 fn a_pause_found_in_memory_outlives_the_evidence_that_found_no_room() {
     let folder = Folder::new();
-    let options = Options { spool: 3, clock: Box::new(TestClock::default()), ..Options::default() };
+    let options = EngineOptions { spool: 3, clock: Box::new(TestClock::default()), ..EngineOptions::default() };
     let mut engine = Engine::new(folder.store(), options);
     let locked = lock(&folder);
     let held = (0..200).any(|n| {
@@ -128,7 +128,7 @@ fn a_pause_found_in_memory_outlives_the_evidence_that_found_no_room() {
     });
     assert!(held && engine.health().dropped > 0);
     drop(locked);
-    assert!(engine.flush().is_good());
+    assert!(engine.flush().is_healthy());
     assert!(folder.store().session(&key("s")).unwrap().unwrap().state.is_paused());
     let notes = folder.store().notes(&key("s"), 10).unwrap();
     assert!(notes[0].text.contains("not all events were kept"), "{notes:?}");
@@ -154,8 +154,8 @@ fn an_engine_starts_without_its_store_and_finds_it_later() {
     std::fs::create_dir(&file).unwrap();
     let path = file.clone();
     let opener = Box::new(move |_| Ok(Box::new(SqliteStore::open(&path, OpenOptions::default())?) as _));
-    let mut engine = Engine::open(opener, Options { clock: Box::new(clock.clone()), ..Options::default() });
-    assert!(!engine.health().is_good());
+    let mut engine = Engine::open(opener, EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::default() });
+    assert!(!engine.health().is_healthy());
     assert!(engine.store().is_none());
     assert!(!engine.observe(prompt("s", "a")).unwrap().committed);
     std::fs::remove_dir(&file).unwrap();

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use belay_core::event::OperatorDecision;
-use belay_core::{SessionKey, Source, Time};
-use belay_engine::{Engine, Options};
+use belay_core::{SessionKey, Source, Timestamp};
+use belay_engine::{Engine, EngineOptions};
 use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
 
 use crate::common::{Folder, key, prompt};
@@ -25,13 +25,13 @@ const NAME: &str = "BELAY_TEST_KILL_NAME";
 fn child() {
     let (Ok(store), Ok(name)) = (std::env::var(STORE), std::env::var(NAME)) else { return };
     let store = SqliteStore::open(store, OpenOptions::default()).unwrap();
-    let mut engine = Engine::new(Box::new(store), Options::default());
+    let mut engine = Engine::new(Box::new(store), EngineOptions::default());
     // One write each: a line is never cut in two, whenever the end comes.
     let say = |line: String| std::io::stdout().write_all(format!("\n: {line}\n").as_bytes()).unwrap();
     for n in 0u64.. {
         let own = format!("{name}-{}", n / 12);
         let mut events = vec![prompt("shared", &format!("{name}-{n}")), prompt(&own, &format!("p{n}"))];
-        events.iter_mut().for_each(|event| (event.at, event.source) = (Time::UNKNOWN, Source::Api));
+        events.iter_mut().for_each(|event| (event.at, event.source) = (Timestamp::UNKNOWN, Source::Api));
         let told: Vec<String> = events.iter().map(|event| format!("event {} {}", event.session.id, event.id)).collect();
         for (answer, told) in engine.observe_batch(events).into_iter().zip(told) {
             if answer.unwrap().committed {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::common::{Folder, START, TestClock, call, event, failure, key, prompt, result};
 use belay_core::event::{OperatorDecision, Prompt};
-use belay_core::session::REMEMBERED;
-use belay_core::{Body, Effect, State, Time, Verdict};
-use belay_engine::{Engine, EngineError, Options};
+use belay_core::session::MAX_RECENT;
+use belay_core::{Body, Effect, SessionState, Timestamp, Verdict};
+use belay_engine::{Engine, EngineError, EngineOptions};
 use belay_store::{EventQuery, IncidentQuery, OpenOptions, SessionQuery, SqliteStore, StoreError, UNFILED};
 
 #[test]
@@ -40,11 +40,11 @@ fn the_same_event_twice_counts_once_however_long_ago() {
     let mut engine = folder.engine();
     assert!(!engine.observe(prompt("s", "first")).unwrap().decision.duplicate);
     assert!(engine.observe(prompt("s", "first")).unwrap().decision.duplicate);
-    let many = (0..REMEMBERED as u64 + 10).map(|n| call("s", n)).collect();
+    let many = (0..MAX_RECENT as u64 + 10).map(|n| call("s", n)).collect();
     engine.observe_batch(many);
     let again = engine.observe(prompt("s", "first")).unwrap();
     assert!(again.decision.duplicate && again.committed && again.seq.is_none(), "{again:?}");
-    assert_eq!(engine.session(&key("s")).unwrap().unwrap().counters.events, REMEMBERED as u64 + 11);
+    assert_eq!(engine.session(&key("s")).unwrap().unwrap().counters.events, MAX_RECENT as u64 + 11);
     assert_eq!(engine.metrics().duplicates, 2);
 }
 
@@ -53,7 +53,7 @@ fn the_same_event_twice_counts_once_however_long_ago() {
 fn the_same_event_from_two_engines_counts_once_whatever_its_age() {
     let folder = Folder::new();
     let (mut one, mut other) = (folder.engine(), folder.engine());
-    let many = REMEMBERED as u64 + 2 * UNFILED;
+    let many = MAX_RECENT as u64 + 2 * UNFILED;
     for n in 0..many {
         let (first, second) = if n % 3 == 0 { (&mut other, &mut one) } else { (&mut one, &mut other) };
         assert!(!first.observe(call("s", n)).unwrap().decision.duplicate, "{n}");
@@ -72,7 +72,7 @@ fn facts_told_by_many_engines_at_the_same_time_count_once() {
     let facts = UNFILED + 50;
     let start = Barrier::new(ENGINES);
     let patient = || SqliteStore::open(folder.file(), OpenOptions::default()).unwrap();
-    let engines: Vec<_> = (0..ENGINES).map(|_| Engine::new(Box::new(patient()), Options::default())).collect();
+    let engines: Vec<_> = (0..ENGINES).map(|_| Engine::new(Box::new(patient()), EngineOptions::default())).collect();
     let tell_all = |mut engine: Engine| -> u64 {
         start.wait();
         (0..facts).map(|n| u64::from(!engine.observe(call("s", n)).unwrap().decision.duplicate)).sum()
@@ -130,17 +130,17 @@ fn an_event_without_a_time_gets_ours_and_one_from_the_future_too() {
     let clock = TestClock::default();
     let mut engine = folder.engine_with(&clock);
     let mut timeless = prompt("s", "a");
-    timeless.at = Time::UNKNOWN;
+    timeless.at = Timestamp::UNKNOWN;
     engine.observe(timeless).unwrap();
     let mut future = prompt("s", "b");
-    future.at = Time::from_millis(START) + Duration::from_secs(400 * 86_400);
+    future.at = Timestamp::from_millis(START) + Duration::from_secs(400 * 86_400);
     engine.observe(future).unwrap();
     let mut past = prompt("s", "c");
-    past.at = Time::from_millis(START - 5000);
+    past.at = Timestamp::from_millis(START - 5000);
     engine.observe(past).unwrap();
     let rows = engine.store().unwrap().events(&EventQuery::default()).unwrap();
     assert_eq!(rows.iter().map(|row| row.at.millis()).collect::<Vec<_>>(), [START, START, START - 5000]);
-    assert_eq!(engine.session(&key("s")).unwrap().unwrap().facts.last_at, Time::from_millis(START));
+    assert_eq!(engine.session(&key("s")).unwrap().unwrap().facts.last_at, Timestamp::from_millis(START));
     assert_eq!(engine.metrics().retimed, 1);
 }
 
@@ -152,7 +152,7 @@ fn the_log_keeps_a_tick_only_if_something_followed() {
     engine.observe(prompt("s", "a")).unwrap();
     let tick = |id: &str| {
         let mut tick = event("s", id, Body::Tick);
-        tick.at = Time::UNKNOWN;
+        tick.at = Timestamp::UNKNOWN;
         tick
     };
     assert_eq!(engine.observe(tick("t1")).unwrap().seq, None);
@@ -162,7 +162,7 @@ fn the_log_keeps_a_tick_only_if_something_followed() {
     assert_eq!(engine.observe(tick("t2")).unwrap().seq, None, "the cooldown goes on");
     clock.pass(Duration::from_secs(61));
     assert_eq!(engine.observe(tick("t3")).unwrap().seq, Some(4));
-    assert_eq!(folder.store().session(&key("s")).unwrap().unwrap().state, State::Active);
+    assert_eq!(folder.store().session(&key("s")).unwrap().unwrap().state, SessionState::Active);
     assert_eq!(folder.store().incidents(&IncidentQuery::default()).unwrap(), [], "what is lifted is closed");
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use belay_core::event::{OperatorDecision, Waiting};
 use belay_core::session::SESSION_FORMAT;
-use belay_core::{Body, Event, Rules, Session, State};
-use belay_engine::{Engine, Options};
+use belay_core::{Body, Event, Rules, Session, SessionState};
+use belay_engine::{Engine, EngineOptions};
 use belay_store::EventQuery;
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ proptest! {
         for (which, events) in portions {
             for event in &events {
                 // However long ago: what the session's ring has forgotten, the store's index still knows.
-                let seen = !told.insert(event.identity());
+                let seen = !told.insert(event.identity_text());
                 if !seen {
                     alone.apply(event, &Rules::default());
                 }
@@ -65,7 +65,7 @@ proptest! {
         let row = folder.store().session(&key("s")).unwrap().unwrap();
         prop_assert_eq!(row.version, alone.counters.events);
         prop_assert_eq!(row.state, alone.state);
-        prop_assert_eq!(row.card.counters, alone.counters);
+        prop_assert_eq!(row.details.counters, alone.counters);
     }
 }
 
@@ -175,7 +175,7 @@ fn events_remember_the_rules_they_were_applied_under() {
     let rules = move |project: Option<&str>| {
         if project == Some("/p") { Arc::clone(&for_p) } else { Arc::clone(&otherwise) }
     };
-    let mut engine = Engine::new(folder.store(), Options { rules: Box::new(rules), ..Options::default() });
+    let mut engine = Engine::new(folder.store(), EngineOptions { rules: Box::new(rules), ..EngineOptions::default() });
     engine.observe(started("s", "a", "/p")).unwrap();
     engine.observe(prompt("s", "b")).unwrap();
     engine.observe(prompt("t", "c")).unwrap();
@@ -184,6 +184,6 @@ fn events_remember_the_rules_they_were_applied_under() {
     assert_eq!(digests, [dry.digest(), dry.digest(), strict.digest()]);
     let kept = folder.store().rules(dry.digest()).unwrap().unwrap();
     assert_eq!(serde_json::from_str::<Rules>(&kept).unwrap(), *dry);
-    assert_eq!(folder.store().session(&key("t")).unwrap().unwrap().state, State::Active);
+    assert_eq!(folder.store().session(&key("t")).unwrap().unwrap().state, SessionState::Active);
     assert!(rows.iter().all(|row| row.at.millis() == START));
 }

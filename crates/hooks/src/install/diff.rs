@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use belay_agents::install::Change;
+use belay_agents::install::FileChange;
 
 /// Unchanged lines shown around a change.
-const AROUND: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// The lines that come and go, each with its sign.
-pub fn diff(change: &Change) -> String {
+pub fn diff(change: &FileChange) -> String {
     let before: Vec<&str> = change.before.as_deref().unwrap_or_default().lines().collect();
     let after: Vec<&str> = change.after.as_deref().unwrap_or_default().lines().collect();
     // Edits of settings are one insertion or removal: what is equal at both ends is left out.
@@ -21,13 +21,13 @@ pub fn diff(change: &Change) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{sign} {line}");
     };
-    let from = head.saturating_sub(AROUND);
+    let from = head.saturating_sub(CONTEXT_LINES);
     if from > 0 {
         put(' ', "...");
     }
     before[from..head].iter().for_each(|line| put(' ', line));
     middle(&before[head..before.len() - tail], &after[head..after.len() - tail], &mut put);
-    let until = (before.len() - tail + AROUND).min(before.len());
+    let until = (before.len() - tail + CONTEXT_LINES).min(before.len());
     before[before.len() - tail..until].iter().for_each(|line| put(' ', line));
     if until < before.len() {
         put(' ', "...");

@@ -3,29 +3,29 @@
 use std::path::{Path, PathBuf};
 
 use belay_agents::UserDirs;
-use belay_agents::install::{Change, RECIPES, Recipe, Scope, Setting};
-use belay_config::{Env, Places};
+use belay_agents::install::{FileChange, HookInstaller, InstallContext, RECIPES, Scope};
+use belay_config::{EnvSnapshot, Paths};
 
-use super::{Receipt, Removal, SetupError, diff, put_back, put_in, read, take_out};
+use super::{InstallRecord, InstallerError, UninstallPlan, diff, install, read, restore, uninstall};
 
 struct Home {
     folder: tempfile::TempDir,
     dirs: UserDirs,
-    places: Places,
+    places: Paths,
 }
 
 impl Home {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let dirs = UserDirs::in_home(folder.path());
-        let env: Env = [("HOME", folder.path().to_str().expect("text"))].into_iter().collect();
-        let places = Places::find(&env, Some(&folder.path().join("state"))).expect("places");
+        let dirs = UserDirs::with_home(folder.path());
+        let env: EnvSnapshot = [("HOME", folder.path().to_str().expect("text"))].into_iter().collect();
+        let places = Paths::resolve(&env, Some(&folder.path().join("state"))).expect("places");
         places.create().expect("a state folder");
         Self { folder, dirs, places }
     }
 
-    fn setting<'a>(&'a self, scope: Scope, project: &'a Path) -> Setting<'a> {
-        Setting { dirs: &self.dirs, scope, project, belay: "/opt/belay/bin/belay", read: &read }
+    fn setting<'a>(&'a self, scope: Scope, project: &'a Path) -> InstallContext<'a> {
+        InstallContext { dirs: &self.dirs, scope, project, belay: "/opt/belay/bin/belay", read: &read }
     }
 
     /// Every file outside Belay's own folder, with what it holds.
@@ -70,17 +70,17 @@ fn furnished() -> Home {
     home
 }
 
-fn install(home: &Home, recipe: &dyn Recipe, setting: &Setting<'_>) -> Vec<Change> {
+fn install_all(home: &Home, recipe: &dyn HookInstaller, setting: &InstallContext<'_>) -> Vec<FileChange> {
     let changes = recipe.install(setting).expect("a plan");
     if !changes.is_empty() {
-        put_in(&home.places, recipe, setting, &changes).expect("written");
+        install(&home.places, recipe, setting, &changes).expect("written");
     }
     changes
 }
 
-fn remove(home: &Home, recipe: &dyn Recipe, setting: &Setting<'_>) -> Removal {
-    let removal = take_out(&home.places, recipe, setting).expect("a plan");
-    put_back(&home.places, recipe, setting, &removal).expect("written");
+fn remove(home: &Home, recipe: &dyn HookInstaller, setting: &InstallContext<'_>) -> UninstallPlan {
+    let removal = uninstall(&home.places, recipe, setting).expect("a plan");
+    restore(&home.places, recipe, setting, &removal).expect("written");
     removal
 }
 
@@ -93,15 +93,15 @@ fn everything_is_as_it_was_byte_for_byte() {
         for scope in [Scope::User, Scope::Project] {
             let setting = home.setting(scope, &project);
             for recipe in RECIPES {
-                let changes = install(&home, *recipe, &setting);
+                let changes = install_all(&home, *recipe, &setting);
                 assert!(!changes.is_empty(), "{} {scope:?}", recipe.agent());
                 assert_ne!(home.files(), before);
-                assert_eq!(install(&home, *recipe, &setting), [], "{} again", recipe.agent());
+                assert_eq!(install_all(&home, *recipe, &setting), [], "{} again", recipe.agent());
                 remove(&home, *recipe, &setting);
                 assert_eq!(home.files(), before, "{} {scope:?}", recipe.agent());
             }
         }
-        assert_eq!(Receipt::all(&home.places), []);
+        assert_eq!(InstallRecord::all(&home.places), []);
     }
 }
 
@@ -110,7 +110,7 @@ fn what_others_change_meanwhile_stays() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     for recipe in RECIPES.iter().filter(|recipe| ["claude-code", "codex", "gemini"].contains(&recipe.agent())) {
-        install(&home, *recipe, &setting);
+        install_all(&home, *recipe, &setting);
     }
     let edit = |path: &str, from: &str, to: &str| {
         let text = std::fs::read_to_string(home.folder.path().join(path)).expect("text");
@@ -137,10 +137,10 @@ fn a_new_belay_takes_the_place_of_the_old_one() {
     let home = furnished();
     let before = home.files();
     let old = home.setting(Scope::User, Path::new("/nowhere"));
-    let new = Setting { belay: "/usr/local/bin/belay", ..home.setting(Scope::User, Path::new("/nowhere")) };
+    let new = InstallContext { belay: "/usr/local/bin/belay", ..home.setting(Scope::User, Path::new("/nowhere")) };
     for recipe in RECIPES {
-        install(&home, *recipe, &old);
-        install(&home, *recipe, &new);
+        install_all(&home, *recipe, &old);
+        install_all(&home, *recipe, &new);
     }
     for (path, text) in home.files() {
         assert!(!text.contains("/opt/belay"), "{}", path.display());
@@ -176,7 +176,7 @@ fn a_change_is_shown_as_lines_that_come_and_go() {
     insta::assert_snapshot!(shown);
 }
 
-fn one(agent: &str) -> &'static dyn Recipe {
+fn one(agent: &str) -> &'static dyn HookInstaller {
     belay_agents::install::recipe(agent).expect("a recipe")
 }
 
@@ -185,7 +185,7 @@ fn hooks_that_somebody_puts_beside_ours_stay() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     for agent in ["claude", "copilot", "codex"] {
-        install(&home, one(agent), &setting);
+        install_all(&home, one(agent), &setting);
     }
     let path = |below: &str| home.folder.path().join(below);
     let edit = |below: &str, from: &str, to: &str| {
@@ -211,7 +211,7 @@ fn hooks_that_somebody_puts_beside_ours_stay() {
 fn a_file_of_ours_that_somebody_changed_is_kept_aside() {
     let home = Home::new();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
-    install(&home, one("opencode"), &setting);
+    install_all(&home, one("opencode"), &setting);
     home.write(".config/opencode/plugin/belay.js", "// mine now\n");
     let removal = remove(&home, one("opencode"), &setting);
     assert_eq!(std::fs::read_to_string(&removal.aside[0]).expect("a copy"), "// mine now\n");
@@ -222,13 +222,13 @@ fn a_file_of_ours_that_somebody_changed_is_kept_aside() {
 fn trust_follows_a_hook_that_moves() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
-    install(&home, one("codex"), &setting);
+    install_all(&home, one("codex"), &setting);
     let file = home.folder.path().join(".codex/hooks.json");
     let text = std::fs::read_to_string(&file).expect("text");
     let group = "{\"hooks\":[{\"type\":\"command\",\"command\":\"first\"}]}";
     home.write(".codex/hooks.json", &text.replacen("\"SessionStart\": [", &format!("\"SessionStart\": [{group}, "), 1));
     assert_ne!(std::fs::read_to_string(&file).expect("text"), text, "somebody put a hook before ours");
-    install(&home, one("codex"), &setting);
+    install_all(&home, one("codex"), &setting);
     let config = || std::fs::read_to_string(home.folder.path().join(".codex/config.toml")).expect("text");
     assert!(config().contains("session_start:1:0") && !config().contains("session_start:0:0"), "{}", config());
     remove(&home, one("codex"), &setting);
@@ -246,13 +246,13 @@ fn all_files_or_none() {
     let before = home.files();
     let changes = one("codex").install(&setting).expect("a plan");
     assert_eq!(changes.len(), 2);
-    let error = put_in(&home.places, one("codex"), &setting, &changes).expect_err("refused");
-    assert!(matches!(&error, SetupError::ReadOnly(path) if *path == config), "{error}");
+    let error = install(&home.places, one("codex"), &setting, &changes).expect_err("refused");
+    assert!(matches!(&error, InstallerError::ReadOnly(path) if *path == config), "{error}");
     // A fault that shows only in the middle: the second file's folder is a file.
     let mut odd = changes.clone();
-    odd[1] = Change { path: config.join("x"), before: None, after: Some(String::new()) };
-    put_in(&home.places, one("codex"), &setting, &odd).expect_err("refused");
-    assert_eq!((home.files(), Receipt::all(&home.places)), (before, vec![]));
+    odd[1] = FileChange { path: config.join("x"), before: None, after: Some(String::new()) };
+    install(&home.places, one("codex"), &setting, &odd).expect_err("refused");
+    assert_eq!((home.files(), InstallRecord::all(&home.places)), (before, vec![]));
 }
 
 #[test]
@@ -261,8 +261,8 @@ fn what_was_shown_is_what_is_changed() {
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     let changes = one("gemini").install(&setting).expect("a plan");
     home.write(".gemini/settings.json", "{}");
-    let error = put_in(&home.places, one("gemini"), &setting, &changes).expect_err("refused");
-    assert!(matches!(error, SetupError::Changed(_)), "{error}");
+    let error = install(&home.places, one("gemini"), &setting, &changes).expect_err("refused");
+    assert!(matches!(error, InstallerError::Changed(_)), "{error}");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn links_are_followed_and_stay() {
     std::os::unix::fs::symlink("../dotfiles/claude.json", &claude).expect("a link");
     std::os::unix::fs::symlink("../dotfiles/gemini.json", &gemini).expect("a link to nothing yet");
     for agent in ["claude", "gemini"] {
-        install(&home, one(agent), &setting);
+        install_all(&home, one(agent), &setting);
     }
     for file in ["dotfiles/claude.json", "dotfiles/gemini.json"] {
         let text = std::fs::read_to_string(home.folder.path().join(file)).expect("text");
@@ -296,11 +296,11 @@ fn the_status_line_is_offered_once_and_goes_with_the_hooks() {
     let home = furnished();
     let before = home.files();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
-    install(&home, one("claude"), &setting);
+    install_all(&home, one("claude"), &setting);
     let changes = one("claude").status_line(&setting).expect("a plan");
-    put_in(&home.places, one("claude"), &setting, &changes).expect("written");
+    install(&home.places, one("claude"), &setting, &changes).expect("written");
     assert_eq!(one("claude").status_line(&setting).expect("a plan"), []);
-    assert_eq!(install(&home, one("claude"), &setting), [], "the hooks are untouched");
+    assert_eq!(install_all(&home, one("claude"), &setting), [], "the hooks are untouched");
     let file = home.folder.path().join(".claude/settings.json");
     let text = std::fs::read_to_string(&file).expect("text");
     assert!(text.contains("/opt/belay/bin/belay statusline"), "{text}");
@@ -320,7 +320,7 @@ fn hooks_go_also_where_nobody_remembers_them() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     for recipe in RECIPES {
-        install(&home, *recipe, &setting);
+        install_all(&home, *recipe, &setting);
     }
     std::fs::remove_dir_all(home.places.state()).expect("a state folder that is lost");
     for recipe in RECIPES {
@@ -339,7 +339,7 @@ fn folders_that_were_there_stay() {
     std::fs::create_dir(home.folder.path().join(".codex")).expect("a folder");
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     for agent in ["codex", "copilot"] {
-        install(&home, one(agent), &setting);
+        install_all(&home, one(agent), &setting);
         remove(&home, one(agent), &setting);
     }
     assert!(home.folder.path().join(".codex").exists());

@@ -1,6 +1,6 @@
 //! Damaged payloads all the way through: understood, recorded, answered, and nobody held back.
 
-use belay_hooks::Ask;
+use belay_hooks::HookRequest;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -76,7 +76,7 @@ fn nothing_in_a_payload_holds_an_agent_back() {
         if number % 5 == 0 {
             text.truncate(text.floor_char_boundary(text.len() * 2 / 3));
         }
-        let ask = Ask { payload: text, ..scene.ask(agent, event, json!({})) };
+        let ask = HookRequest { payload: text, ..scene.ask(agent, event, json!({})) };
         let answer = scene.give(&ask);
         assert_eq!(answer.say, "", "{agent} {event} #{number}: {}", ask.payload);
         assert_eq!(answer.interrupt, None);

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use belay_core::event::OperatorDecision;
-use belay_core::{SessionKey, Time};
-use belay_engine::{Engine, Options};
-use belay_hooks::{Answer, Ask, Desk, handle};
+use belay_core::{SessionKey, Timestamp};
+use belay_engine::{Engine, EngineOptions};
+use belay_hooks::{HookRequest, HookResponse, HookState, handle_hook};
 use belay_store::{OpenOptions, SqliteStore};
 use serde_json::{Value, json};
 
 pub(crate) struct Scene {
     folder: tempfile::TempDir,
     pub(crate) engine: Engine,
-    desk: Desk,
+    desk: HookState,
     told: u64,
 }
 
@@ -21,13 +21,13 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("project/.git")).unwrap();
         let engine = open(folder.path());
-        Self { folder, engine, desk: Desk::default(), told: 0 }
+        Self { folder, engine, desk: HookState::default(), told: 0 }
     }
 
     /// As if every process had ended in between.
     pub(crate) fn restart(&mut self) {
         self.engine = open(self.folder.path());
-        self.desk = Desk::default();
+        self.desk = HookState::default();
     }
 
     pub(crate) fn path(&self, below: &str) -> String {
@@ -42,17 +42,17 @@ impl Scene {
     }
 
     /// The next hook call of an agent.
-    pub(crate) fn ask(&mut self, agent: &str, event: &str, mut payload: Value) -> Ask {
+    pub(crate) fn ask(&mut self, agent: &str, event: &str, mut payload: Value) -> HookRequest {
         self.told += 1;
         let cwd = self.folder.path().join("project").to_str().unwrap().to_owned();
         payload["cwd"] = cwd.into();
-        Ask {
+        HookRequest {
             id: format!("hook-{}", self.told),
             agent: agent.to_owned(),
             event: Some(event.to_owned()),
             payload: payload.to_string(),
-            at: Time::parse("2026-11-15T18:00:00Z").unwrap() + std::time::Duration::from_secs(self.told),
-            ..Ask::default()
+            at: Timestamp::parse("2026-11-15T18:00:00Z").unwrap() + std::time::Duration::from_secs(self.told),
+            ..HookRequest::default()
         }
     }
 
@@ -61,8 +61,8 @@ impl Scene {
         said(&self.give(&ask))
     }
 
-    pub(crate) fn give(&mut self, ask: &Ask) -> Answer {
-        handle(&self.desk, &mut self.engine, ask)
+    pub(crate) fn give(&mut self, ask: &HookRequest) -> HookResponse {
+        handle_hook(&self.desk, &mut self.engine, ask)
     }
 
     /// Claude Code speaks.
@@ -100,11 +100,11 @@ impl Scene {
 
 fn open(folder: &Path) -> Engine {
     let store = SqliteStore::open(folder.join("belay.db"), OpenOptions::default()).unwrap();
-    Engine::new(Box::new(store), Options::default())
+    Engine::new(Box::new(store), EngineOptions::default())
 }
 
 /// What an answer says; null when it says nothing.
-pub(crate) fn said(answer: &Answer) -> Value {
+pub(crate) fn said(answer: &HookResponse) -> Value {
     if answer.say.is_empty() { Value::Null } else { serde_json::from_str(&answer.say).unwrap() }
 }
 

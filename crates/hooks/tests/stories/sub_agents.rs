@@ -10,8 +10,8 @@ fn told_apart(scene: &Scene, child: &SessionKey, parent: &SessionKey) {
     let row = |key: &SessionKey| scene.engine.store().unwrap().session(key).unwrap().unwrap();
     let (child, parent) = (row(child), row(parent));
     assert_eq!(child.parent.as_ref(), Some(&parent.key));
-    assert_eq!((child.card.counters.calls, child.card.counters.human_turns), (1, 0), "no person spoke to it");
-    assert_eq!((parent.card.counters.calls, parent.card.counters.sub_agents), (0, 1));
+    assert_eq!((child.details.counters.calls, child.details.counters.human_turns), (1, 0), "no person spoke to it");
+    assert_eq!((parent.details.counters.calls, parent.details.counters.sub_agents), (0, 1));
 }
 
 #[test]
@@ -54,5 +54,5 @@ fn what_a_sub_agent_costs_is_read_from_its_own_file() {
     let child = key("claude-code", "s1/a1");
     told_apart(&scene, &child, &key("claude-code", "s1"));
     let row = scene.engine.store().unwrap().session(&child).unwrap().unwrap();
-    assert_eq!(row.card.spent.usage.total(), 70, "its parent's answers are not its own");
+    assert_eq!(row.details.spent.usage.total(), 70, "its parent's answers are not its own");
 }

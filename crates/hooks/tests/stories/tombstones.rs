@@ -1,6 +1,6 @@
 //! The next session is told what the last one died of, as long as that is of use.
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, key};
@@ -36,7 +36,7 @@ fn it_is_forgotten_after_a_week_or_once_somebody_got_past_it() {
     let mut scene = paused();
     let mut late =
         scene.ask("claude-code", "SessionStart", json!({ "session_id": "s3", "hook_event_name": "SessionStart" }));
-    late.at = Time::parse("2026-11-23T18:00:00Z").unwrap();
+    late.at = Timestamp::parse("2026-11-23T18:00:00Z").unwrap();
     assert!(scene.give(&late).say.is_empty());
     assert!(!begin(&mut scene, "s2").is_null());
     for call in 0..12 {

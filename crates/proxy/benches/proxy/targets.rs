@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use belay_proxy::{Config, Ours, Relay, Rewound, Unjudged, UpstreamConfig};
+use belay_proxy::{AllowAll, Config, LocalService, PrefixedIo, Relay, UpstreamConfig};
 
 use crate::others;
 use crate::process::{Process, announce, wait_for};
@@ -99,8 +99,8 @@ fn nginx(upstream: SocketAddr, scratch: &Path) -> Result<(Process, SocketAddr), 
 /// The relay alone, without server and store around it.
 pub(crate) fn serve_relay(upstream: &str) {
     struct Nobody;
-    impl Ours for Nobody {
-        fn serve(&self, _: Rewound, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    impl LocalService for Nobody {
+        fn serve(&self, _: PrefixedIo, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
             Box::pin(async {})
         }
     }
@@ -110,7 +110,7 @@ pub(crate) fn serve_relay(upstream: &str) {
     runtime.block_on(async move {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         announce(listener.local_addr().expect("an address"));
-        let relay = Relay::new(&config, Arc::new(Nobody), Arc::new(Unjudged)).expect("a relay");
-        Arc::new(relay).listen(listener).await;
+        let relay = Relay::new(&config, Arc::new(Nobody), Arc::new(AllowAll)).expect("a relay");
+        Arc::new(relay).accept_loop(listener).await;
     });
 }

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn walk(framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, usize, bool), BadFraming> {
-    let mut framer = Framer::new(framing);
+fn walk(framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, usize, bool), FramingError> {
+    let mut framer = BodyFramer::new(framing);
     let (mut payload, mut consumed) = (Vec::new(), 0);
     for piece in pieces {
         consumed += framer.advance(piece, |bytes| payload.extend_from_slice(bytes))?;
@@ -44,10 +44,10 @@ fn what_two_readers_could_take_for_different_ends_is_refused() {
 
 #[test]
 fn only_a_body_without_marks_may_end_with_the_connection() {
-    assert!(Framer::new(Framing::UntilClose).may_close());
-    assert!(Framer::new(Framing::Empty).may_close());
-    assert!(!Framer::new(Framing::Length(1)).may_close());
-    assert!(!Framer::new(Framing::Chunked).may_close());
+    assert!(BodyFramer::new(Framing::UntilClose).ends_at_close());
+    assert!(BodyFramer::new(Framing::Empty).ends_at_close());
+    assert!(!BodyFramer::new(Framing::Length(1)).ends_at_close());
+    assert!(!BodyFramer::new(Framing::Chunked).ends_at_close());
 }
 
 proptest! {
@@ -65,16 +65,16 @@ proptest! {
             raw.extend_from_slice(b"\r\n");
         }
         raw.truncate(cut.index(raw.len() + 1));
-        let mut framer = Framer::new(Framing::Chunked);
+        let mut framer = BodyFramer::new(Framing::Chunked);
         let mut before = Vec::new();
         framer.advance(&raw, |bytes| before.extend_from_slice(bytes)).unwrap();
-        let promised = framer.promised() as usize;
+        let promised = framer.remaining_in_chunk() as usize;
         let mut last = text;
         last.resize(last.len().max(promised), b'\n');
         if promised > 0 {
-            prop_assert_eq!(framer.ending(&last[..promised - 1]), None, "less than promised");
+            prop_assert_eq!(framer.final_chunk(&last[..promised - 1]), None, "less than promised");
         }
-        if let Some(ending) = framer.ending(&last) {
+        if let Some(ending) = framer.final_chunk(&last) {
             let (payload, consumed, done) = walk(Framing::Chunked, &[&raw, &ending]).unwrap();
             prop_assert!(done);
             prop_assert_eq!(consumed, raw.len() + ending.len());
@@ -110,7 +110,7 @@ proptest! {
     /// Garbage ends in a refusal or in waiting for more, never in a panic or in bytes beyond the input.
     #[test]
     fn garbage_is_survived(raw in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut framer = Framer::new(Framing::Chunked);
+        let mut framer = BodyFramer::new(Framing::Chunked);
         if let Ok(consumed) = framer.advance(&raw, |_| {}) {
             prop_assert!(consumed <= raw.len());
         }

@@ -1,6 +1,8 @@
 //! The head of an answer.
 
-use super::{BadHead, Framing, Hop, Keep, MAX_BYTES, Room, copy_lines, is, tokens};
+use super::{
+    Framing, HeadError, HeaderAction, HeaderStorage, HopByHopHeaders, MAX_HEAD_BYTES, contains, copy_lines, tokens,
+};
 
 /// An answer's head, borrowed from the bytes it was read from.
 #[derive(Debug)]
@@ -9,28 +11,28 @@ pub(crate) struct ResponseHead<'b, 'l> {
     pub(crate) status: u16,
     minor: u8,
     lines: &'l [httparse::Header<'b>],
-    hop: Hop,
+    hop: HopByHopHeaders,
 }
 
 impl<'b, 'l> ResponseHead<'b, 'l> {
     /// Reads a head; `None` while it is not complete.
-    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut Room<'b>) -> Result<Option<Self>, BadHead> {
+    pub(crate) fn parse(bytes: &'b [u8], room: &'l mut HeaderStorage<'b>) -> Result<Option<Self>, HeadError> {
         let mut response = httparse::Response::new(&mut []);
         let parser = httparse::ParserConfig::default();
         let len = match parser.parse_response_with_uninit_headers(&mut response, bytes, &mut room.0) {
             Ok(httparse::Status::Complete(len)) => len,
-            Ok(httparse::Status::Partial) if bytes.len() >= MAX_BYTES => return Err(BadHead::TooLarge),
+            Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD_BYTES => return Err(HeadError::TooLarge),
             Ok(httparse::Status::Partial) => return Ok(None),
-            Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooLarge),
-            Err(error) => return Err(BadHead::Syntax(error)),
+            Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooLarge),
+            Err(error) => return Err(HeadError::Syntax(error)),
         };
         let (Some(status), Some(minor)) = (response.code, response.version) else { return Ok(None) };
         let lines: &'l [httparse::Header<'b>] = response.headers;
         let raw = &bytes[..len];
         if !raw.ends_with(b"\r\n") {
-            return Err(BadHead::Ambiguous("its last line ends without a carriage return"));
+            return Err(HeadError::Ambiguous("its last line ends without a carriage return"));
         }
-        Ok(Some(Self { raw, status, minor, lines, hop: Hop::read(lines)? }))
+        Ok(Some(Self { raw, status, minor, lines, hop: HopByHopHeaders::read(lines)? }))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -60,13 +62,13 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
     }
 
     /// Whether everybody finds the same end of the body. One that is packed for this hop has confused many.
-    pub(crate) fn has_a_plain_end(&self) -> bool {
+    pub(crate) fn has_unambiguous_length(&self) -> bool {
         !self.hop.other_coding
     }
 
     /// How the body is packed, for whoever asked or for this hop only: what was done last stands last.
-    pub(crate) fn encoding(&self) -> Option<String> {
-        let of = |name: &'static str| self.lines.iter().filter(move |line| is(line.name, name));
+    pub(crate) fn content_encoding(&self) -> Option<String> {
+        let of = |name: &'static str| self.lines.iter().filter(move |line| contains(line.name, name));
         let codings = of("content-encoding").chain(of("transfer-encoding")).flat_map(|line| tokens(line.value));
         let codings: Vec<_> = codings
             .filter(|coding| !coding.eq_ignore_ascii_case(b"identity"))
@@ -78,12 +80,12 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
 
     /// The value of the first line of this name, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
-        let line = self.lines.iter().find(|line| is(line.name, name))?;
+        let line = self.lines.iter().find(|line| contains(line.name, name))?;
         std::str::from_utf8(line.value).ok()
     }
 
     /// Appends the head as the client gets it. `close` tells the client that this was the last answer.
-    pub(crate) fn relay(&self, close: bool, out: &mut Vec<u8>) {
+    pub(crate) fn write_rewritten(&self, close: bool, out: &mut Vec<u8>) {
         let first_line = self
             .lines
             .first()
@@ -91,7 +93,7 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
         out.reserve(self.raw.len() + 24);
         out.extend_from_slice(&self.raw[..first_line]);
         copy_lines(self.raw, self.lines, out, |index| {
-            if self.hop.owns(&self.lines[index], self.lines) { Keep::No } else { Keep::Yes }
+            if self.hop.owns(&self.lines[index], self.lines) { HeaderAction::No } else { HeaderAction::Yes }
         });
         if self.status == 101 {
             out.extend_from_slice(b"connection: upgrade\r\n");

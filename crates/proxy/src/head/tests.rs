@@ -14,15 +14,16 @@ const AGENT: &str = "POST /v1/messages?beta=true HTTP/1.1\r\n\
     X-Api-Key: sk-client\r\n\
     Content-Length: 12\r\n\r\n";
 
-fn relayed(raw: &str, rewrite: &Rewrite<'_>) -> String {
-    let mut room = Room::new();
+fn relayed(raw: &str, rewrite: &HeadRewrite<'_>) -> String {
+    let mut room = HeaderStorage::new();
     let head = RequestHead::parse(raw.as_bytes(), &mut room).unwrap().unwrap();
-    String::from_utf8(head.relayed(rewrite)).unwrap()
+    String::from_utf8(head.rewrite(rewrite)).unwrap()
 }
 
 #[test]
 fn a_request_keeps_order_case_and_spacing_of_all_lines_that_are_not_this_hops() {
-    let rewrite = Rewrite { target: &["/api", "/v1/messages?beta=true"], host: "api.example.com", credential: None };
+    let rewrite =
+        HeadRewrite { target: &["/api", "/v1/messages?beta=true"], host: "api.example.com", credential: None };
     assert_eq!(
         relayed(AGENT, &rewrite),
         "POST /api/v1/messages?beta=true HTTP/1.1\r\n\
@@ -37,14 +38,14 @@ fn a_request_keeps_order_case_and_spacing_of_all_lines_that_are_not_this_hops() 
 
 #[test]
 fn a_configured_credential_takes_the_place_of_every_other() {
-    let rewrite = Rewrite { target: &["/x"], host: "h", credential: Some(("Authorization", "Bearer sk-ours")) };
+    let rewrite = HeadRewrite { target: &["/x"], host: "h", credential: Some(("Authorization", "Bearer sk-ours")) };
     let head = relayed("GET /x HTTP/1.1\r\nauthorization: Bearer sk-a\r\nx-goog-api-key: b\r\n\r\n", &rewrite);
     assert_eq!(head, "GET /x HTTP/1.1\r\nhost: h\r\nAuthorization: Bearer sk-ours\r\n\r\n");
 }
 
 #[test]
 fn lines_that_describe_the_message_cannot_be_named_away() {
-    let rewrite = Rewrite { target: &["/x"], host: "h", credential: None };
+    let rewrite = HeadRewrite { target: &["/x"], host: "h", credential: None };
     let head =
         relayed("GET /x HTTP/1.1\r\nHost: a\r\nAuthorization: k\r\nConnection: authorization, host\r\n\r\n", &rewrite);
     assert_eq!(head, "GET /x HTTP/1.1\r\nHost: h\r\nAuthorization: k\r\n\r\n");
@@ -79,7 +80,7 @@ fn what_two_readers_could_read_differently_is_refused() {
         "GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
         "GET / HTTP/2.0\r\n\r\n",
     ] {
-        let mut room = Room::new();
+        let mut room = HeaderStorage::new();
         assert!(RequestHead::parse(raw.as_bytes(), &mut room).is_err(), "{raw:?}");
     }
 }
@@ -87,16 +88,16 @@ fn what_two_readers_could_read_differently_is_refused() {
 #[test]
 fn a_head_that_is_not_complete_waits_for_more() {
     for cut in 0..AGENT.len() {
-        let mut room = Room::new();
+        let mut room = HeaderStorage::new();
         assert!(matches!(RequestHead::parse(&AGENT.as_bytes()[..cut], &mut room), Ok(None)), "{cut}");
     }
 }
 
 fn response(raw: &str, method: &str, close: bool) -> (Framing, String) {
-    let mut room = Room::new();
+    let mut room = HeaderStorage::new();
     let head = ResponseHead::parse(raw.as_bytes(), &mut room).unwrap().unwrap();
     let mut out = Vec::new();
-    head.relay(close, &mut out);
+    head.write_rewritten(close, &mut out);
     (head.framing(method), String::from_utf8(out).unwrap())
 }
 
@@ -123,9 +124,9 @@ fn the_end_of_an_answer_depends_on_question_and_status() {
 fn only_the_last_coding_says_where_an_answer_ends_and_all_of_them_how_it_is_packed() {
     let read = |lines: &str| {
         let raw = format!("HTTP/1.1 200 OK\r\n{lines}\r\n");
-        let mut room = Room::new();
+        let mut room = HeaderStorage::new();
         let head = ResponseHead::parse(raw.as_bytes(), &mut room).unwrap().unwrap();
-        (head.framing("POST"), head.encoding(), head.has_a_plain_end())
+        (head.framing("POST"), head.content_encoding(), head.has_unambiguous_length())
     };
     let packed = |encoding: &str| Some(encoding.to_owned());
     for (lines, framing, encoding, plain) in [

@@ -2,20 +2,20 @@
 
 /// Why an answer was cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum CutReason {
     /// It had begun to repeat itself.
-    Chant { said: u64, what: String },
+    Repetition { said: u64, what: String },
     /// A budget was used up in the middle of it.
     Budget,
     /// The session was stopped for good.
     Stopped,
 }
 
-impl Cut {
+impl CutReason {
     /// As the log tells it.
-    pub(super) fn word(&self) -> &'static str {
+    pub(super) fn as_str(&self) -> &'static str {
         match self {
-            Self::Chant { .. } => "belay_chanting",
+            Self::Repetition { .. } => "belay_chanting",
             Self::Budget => "belay_budget",
             Self::Stopped => "belay_stopped",
         }

@@ -7,14 +7,14 @@ mod responses;
 
 use std::borrow::Cow;
 
-use super::api::Api;
-use super::scan::{picks, string};
+use super::json_scan::{array_fields, parse_str};
+use super::wire::WireApi;
 
 /// One thing a message tells.
 #[derive(Debug)]
-pub(crate) enum Item<'a> {
+pub(crate) enum MessageItem<'a> {
     /// The model asked for a tool.
-    Call { id: Cow<'a, str>, name: Cow<'a, str>, input: Input<'a> },
+    Call { id: Cow<'a, str>, name: Cow<'a, str>, input: ToolInputRef<'a> },
     /// A tool answered.
     Result { call: Cow<'a, str>, text: Cow<'a, str>, failed: bool },
     /// Somebody said something in the user's role.
@@ -23,20 +23,20 @@ pub(crate) enum Item<'a> {
 
 /// The input of a call, as it is written.
 #[derive(Debug)]
-pub(crate) enum Input<'a> {
+pub(crate) enum ToolInputRef<'a> {
     /// JSON.
     Json(&'a [u8]),
     /// Text that may be JSON or something else (a patch).
     Text(Cow<'a, str>),
 }
 
-impl<'a> Input<'a> {
+impl<'a> ToolInputRef<'a> {
     /// JSON, if there is any.
     fn of(raw: &'a [u8]) -> Self {
         if raw.is_empty() { Self::Text(Cow::Borrowed("")) } else { Self::Json(raw) }
     }
 
-    pub(crate) fn value(&self) -> serde_json::Value {
+    pub(crate) fn to_value(&self) -> serde_json::Value {
         match self {
             Self::Json(raw) => serde_json::from_slice(raw).unwrap_or_default(),
             Self::Text(text) => match serde_json::from_str(text) {
@@ -48,26 +48,26 @@ impl<'a> Input<'a> {
 }
 
 /// Tells what a message says, in order; `false` when its shape is none we know.
-pub(crate) fn read<'a>(api: Api, message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
+pub(crate) fn read_message<'a>(api: WireApi, message: &'a [u8], each: &mut dyn FnMut(MessageItem<'a>)) -> bool {
     match api {
-        Api::Chat => chat::read(message, each),
-        Api::Responses => responses::read(message, each),
-        Api::Messages => messages::read(message, each),
-        Api::Generate => generate::read(message, each),
+        WireApi::Chat => chat::read(message, each),
+        WireApi::Responses => responses::read(message, each),
+        WireApi::Messages => messages::read(message, each),
+        WireApi::GenerateContent => generate::read(message, each),
     }
 }
 
 /// Text, or a list of parts some of which have text, as it is written.
 #[derive(Debug)]
-struct Content<'a>(&'a [u8]);
+struct ContentParts<'a>(&'a [u8]);
 
-impl<'a> Content<'a> {
+impl<'a> ContentParts<'a> {
     /// Each piece of text.
     fn texts(self, each: &mut dyn FnMut(Cow<'a, str>)) {
-        if let Some(text) = string(self.0) {
+        if let Some(text) = parse_str(self.0) {
             each(text);
         } else {
-            picks(self.0, ["text"]).filter_map(|[text]| string(text)).for_each(each);
+            array_fields(self.0, ["text"]).filter_map(|[text]| parse_str(text)).for_each(each);
         }
     }
 

@@ -4,21 +4,21 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use belay_core::Time;
+use belay_core::Timestamp;
 
-pub(crate) fn now() -> Time {
+pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Ids that nobody else makes: the millisecond, a count within it, and what this process drew once. Drawing for each of
 /// them would ask the system every time.
 pub(super) fn new_id() -> String {
-    static DRAWN: OnceLock<u64> = OnceLock::new();
-    static COUNT: AtomicU16 = AtomicU16::new(0);
+    static PROCESS_RANDOM: OnceLock<u64> = OnceLock::new();
+    static COUNTER: AtomicU16 = AtomicU16::new(0);
     let mut tail = [0; 10];
-    tail[..2].copy_from_slice(&COUNT.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-    tail[2..].copy_from_slice(&DRAWN.get_or_init(|| uuid::Uuid::now_v7().as_u64_pair().1).to_be_bytes());
+    tail[..2].copy_from_slice(&COUNTER.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    tail[2..].copy_from_slice(&PROCESS_RANDOM.get_or_init(|| uuid::Uuid::now_v7().as_u64_pair().1).to_be_bytes());
     let millis = u64::try_from(now().millis()).unwrap_or_default();
     uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid().to_string()
 }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::conversation::Fresh;
-use crate::buffer::Copied;
+use super::history::MessageRef;
+use crate::buffer_pool::CopiedRanges;
 
 /// Longest body that is kept as it is.
 const SHORT: usize = 16 * 1024;
@@ -12,21 +12,21 @@ const ROOM: usize = 4 * 1024;
 
 /// The new messages of a request, with the bytes they stand in.
 #[derive(Debug)]
-pub(crate) struct News {
-    bytes: Kept,
+pub(crate) struct NewMessageBytes {
+    bytes: Storage,
     /// Where each message stands now, and which one of the conversation it is.
-    messages: Vec<Fresh>,
+    messages: Vec<MessageRef>,
     afresh: bool,
 }
 
 #[derive(Debug)]
-enum Kept {
-    Pieces(Copied),
+enum Storage {
+    Pieces(CopiedRanges),
     /// A short body that nobody else needs is as good as a copy of what matters in it.
     Whole(Vec<u8>),
 }
 
-impl Kept {
+impl Storage {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Pieces(pieces) => pieces,
@@ -35,20 +35,20 @@ impl Kept {
     }
 }
 
-impl News {
-    pub(crate) fn of(body: Cow<'_, [u8]>, mut messages: Vec<Fresh>, afresh: bool) -> Self {
+impl NewMessageBytes {
+    pub(crate) fn of(body: Cow<'_, [u8]>, mut messages: Vec<MessageRef>, afresh: bool) -> Self {
         let body = match body {
-            Cow::Owned(body) if body.len() <= SHORT => return Self { bytes: Kept::Whole(body), messages, afresh },
+            Cow::Owned(body) if body.len() <= SHORT => return Self { bytes: Storage::Whole(body), messages, afresh },
             body => body,
         };
-        let bytes = Copied::of(&body, messages.iter().map(|message| message.range.clone()));
+        let bytes = CopiedRanges::of(&body, messages.iter().map(|message| message.range.clone()));
         let mut start = 0;
         for message in &mut messages {
             let end = start + message.range.len();
             message.range = start..end;
             start = end;
         }
-        Self { bytes: Kept::Pieces(bytes), messages, afresh }
+        Self { bytes: Storage::Pieces(bytes), messages, afresh }
     }
 
     /// Place and text of each message.
@@ -57,7 +57,7 @@ impl News {
     }
 
     /// Whether nothing was known of the conversation, or its history has changed altogether.
-    pub(super) fn is_afresh(&self) -> bool {
+    pub(super) fn is_new_conversation(&self) -> bool {
         self.afresh
     }
 
@@ -69,7 +69,7 @@ impl News {
     /// Room for the next body, where it is not too much to keep.
     pub(super) fn into_room(self) -> Option<Vec<u8>> {
         match self.bytes {
-            Kept::Whole(mut room) if room.capacity() <= ROOM => {
+            Storage::Whole(mut room) if room.capacity() <= ROOM => {
                 room.clear();
                 Some(room)
             }

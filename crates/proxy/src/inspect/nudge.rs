@@ -5,24 +5,24 @@
 
 use serde_json::json;
 
-use super::api::Api;
-use super::scan::{self, Scan};
+use super::json_scan::{self, JsonCursor};
+use super::wire::WireApi;
 
 /// The body with a note at the end of its conversation; `None` where there is no place for one.
-pub(crate) fn with_note(api: Api, body: &[u8], note: &str) -> Option<Vec<u8>> {
+pub(crate) fn insert_nudge(api: WireApi, body: &[u8], note: &str) -> Option<Vec<u8>> {
     let (last, end) = end_of_conversation(api, body)?;
     let (at, addition) = match api {
-        Api::Chat => (end, json!({ "role": "user", "content": note })),
-        Api::Responses => {
+        WireApi::Chat => (end, json!({ "role": "user", "content": note })),
+        WireApi::Responses => {
             let content = json!([{ "type": "input_text", "text": note }]);
             (end, json!({ "type": "message", "role": "user", "content": content }))
         }
         // Turns alternate here: the note becomes another part of the user's turn.
-        Api::Messages => match end_of_list(body, &last, "content") {
+        WireApi::Messages => match end_of_list(body, &last, "content") {
             Some(at) => (at, json!({ "type": "text", "text": note })),
             None => (end, json!({ "role": "user", "content": note })),
         },
-        Api::Generate => match end_of_list(body, &last, "parts") {
+        WireApi::GenerateContent => match end_of_list(body, &last, "parts") {
             Some(at) => (at, json!({ "text": note })),
             None => (end, json!({ "role": "user", "parts": [{ "text": note }] })),
         },
@@ -36,22 +36,22 @@ pub(crate) fn with_note(api: Api, body: &[u8], note: &str) -> Option<Vec<u8>> {
 }
 
 /// Where the last message stands and where it ends, when there is one.
-fn end_of_conversation(api: Api, body: &[u8]) -> Option<(std::ops::Range<usize>, usize)> {
-    let mut scan = Scan::new(body, 0);
-    if !scan.eat(b'{') {
+fn end_of_conversation(api: WireApi, body: &[u8]) -> Option<(std::ops::Range<usize>, usize)> {
+    let mut scan = JsonCursor::new(body, 0);
+    if !scan.consume_byte(b'{') {
         return None;
     }
     loop {
-        if scan.field()? != api.conversation().as_bytes() {
-            scan.skip()?;
+        if scan.next_field()? != api.messages_field().as_bytes() {
+            scan.skip_value()?;
             continue;
         }
-        if !scan.eat(b'[') {
+        if !scan.consume_byte(b'[') {
             return None;
         }
         let mut last = None;
-        while scan.element() {
-            last = Some(scan.skip()?);
+        while scan.next_element() {
+            last = Some(scan.skip_value()?);
         }
         let last = last?;
         let end = last.end;
@@ -62,18 +62,18 @@ fn end_of_conversation(api: Api, body: &[u8]) -> Option<(std::ops::Range<usize>,
 /// The end of the last element of a list in a message by the user.
 fn end_of_list(body: &[u8], message: &std::ops::Range<usize>, field: &str) -> Option<usize> {
     let message = &body[message.clone()];
-    if scan::field_of(message, "role")? != b"\"user\"" {
+    if json_scan::field(message, "role")? != b"\"user\"" {
         return None;
     }
-    let list = scan::field_of(message, field)?;
+    let list = json_scan::field(message, field)?;
     let start = list.as_ptr() as usize - body.as_ptr() as usize;
-    let mut scan = Scan::new(list, 0);
-    if !scan.eat(b'[') {
+    let mut scan = JsonCursor::new(list, 0);
+    if !scan.consume_byte(b'[') {
         return None;
     }
     let mut end = None;
-    while scan.element() {
-        end = Some(scan.skip()?.end);
+    while scan.next_element() {
+        end = Some(scan.skip_value()?.end);
     }
     Some(start + end?)
 }

@@ -10,68 +10,68 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use belay_core::{Event, SessionKey, Time, Verdict};
+use belay_core::{Event, SessionKey, Timestamp, Verdict};
 use tokio::sync::{Notify, oneshot};
 
-use super::answer::Answered;
-use super::facts::Asked;
-use super::look::Passage;
-use super::news::News;
-use crate::judge::Judge;
+use super::answer::ResponseSummary;
+use super::events::RequestRecord;
+use super::inspection::Passage;
+use super::news::NewMessageBytes;
+use crate::supervisor::Supervisor;
 
 /// How long notes are collected before they are handed over.
-const LINGER: Duration = Duration::from_millis(10);
+const BATCH_DELAY: Duration = Duration::from_millis(10);
 /// How long while they come thick: a commit costs as much as several notes.
 const LONG_LINGER: Duration = Duration::from_millis(50);
 /// So many notes at once are thick: more requests than an agent makes in the time, whatever it does.
 const THICK: usize = 6;
 /// So many bytes of notes may wait before requests do, too.
-const MANY: usize = 8 * 1024 * 1024;
+const BACKPRESSURE_BYTES: usize = 8 * 1024 * 1024;
 /// How long a request waits for the notes of others.
-const PATIENCE: Duration = Duration::from_millis(100);
+const BACKPRESSURE_TIMEOUT: Duration = Duration::from_millis(100);
 /// Most bytes of notes that wait. Beyond that they are dropped and counted: the agent goes on.
-const MOST: usize = 64 * 1024 * 1024;
+const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 /// Most notes taken at once.
-const BATCH: usize = 256;
+const MAX_BATCH_RECORDS: usize = 256;
 /// Most events handed over at once. What comes in while notes are collected should fit: to hand it over in two pieces is to
 /// write the hot pages of the store twice.
-const EVENTS: usize = 4 * BATCH;
+const MAX_BATCH_EVENTS: usize = 4 * MAX_BATCH_RECORDS;
 /// Most rooms that are kept for bodies to come.
 const ROOMS: usize = 128;
 
 /// One thing to be recorded.
 #[derive(Debug)]
-pub(crate) enum Note {
+pub(crate) enum Record {
     /// A request left the agent.
-    Asked { asked: Arc<Asked>, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>> },
+    Asked { asked: Arc<RequestRecord>, news: Option<NewMessageBytes>, verdict: Option<oneshot::Sender<Verdict>> },
     /// An answer came, or none.
-    Answered(Box<Answer>),
+    Answered(Box<ResponseRecord>),
     /// An answer that nobody has looked at yet, and maybe its request.
     Passed(Box<Passage>),
     /// Somebody wants to know when all before this is handed over.
-    Settle(Sender<()>),
+    Flush(Sender<()>),
     /// A nudge went along with a request.
-    Delivered { asked: Arc<Asked>, finding: String, at: Time },
+    Delivered { asked: Arc<RequestRecord>, finding: String, at: Timestamp },
 }
 
 /// What came of a request.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(super) asked: Arc<Asked>,
-    pub(super) answered: Answered,
+pub(crate) struct ResponseRecord {
+    pub(super) asked: Arc<RequestRecord>,
+    pub(super) answered: ResponseSummary,
     /// The output degenerated.
     pub(super) chanting: bool,
     /// What there is to say about an answer that was cut off.
     pub(super) saved: Option<String>,
-    pub(super) at: Time,
+    pub(super) at: Timestamp,
 }
 
 /// The queue. Whoever drops it waits until everything is handed over.
 #[derive(Debug)]
-pub(crate) struct Recorder(Arc<Shared>, Option<JoinHandle<()>>);
+pub(crate) struct Recorder(Arc<RecorderShared>, Option<JoinHandle<()>>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct RecorderShared {
     queue: Mutex<Queue>,
     bell: Condvar,
     /// Rings when few notes wait.
@@ -80,7 +80,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    notes: VecDeque<Note>,
+    notes: VecDeque<Record>,
     bytes: usize,
     dropped: u64,
     urgent: bool,
@@ -94,32 +94,32 @@ struct Queue {
     rooms: Vec<Vec<u8>>,
 }
 
-impl Shared {
+impl RecorderShared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Recorder {
-    pub(crate) fn start(judge: Arc<dyn Judge>) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+    pub(crate) fn start(judge: Arc<dyn Supervisor>) -> std::io::Result<Self> {
+        let shared = Arc::new(RecorderShared::default());
         let worker = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || run(&worker, &*judge))?;
         Ok(Self(shared, Some(thread)))
     }
 
-    pub(crate) fn note(&self, note: Note) {
+    pub(crate) fn push(&self, note: Record) {
         let bytes = note.weight();
-        let urgent = matches!(&note, Note::Asked { verdict: Some(_), .. } | Note::Settle(_));
+        let urgent = matches!(&note, Record::Asked { verdict: Some(_), .. } | Record::Flush(_));
         let mut queue = self.0.lock();
-        if queue.bytes + bytes > MOST && !urgent {
+        if queue.bytes + bytes > MAX_QUEUED_BYTES && !urgent {
             queue.dropped += 1;
             return;
         }
         queue.bytes += bytes;
         queue.urgent |= urgent;
         queue.notes.push_back(note);
-        if urgent || !queue.awake || queue.notes.len() == BATCH {
+        if urgent || !queue.awake || queue.notes.len() == MAX_BATCH_RECORDS {
             queue.awake = true;
             drop(queue);
             self.0.bell.notify_one();
@@ -132,10 +132,10 @@ impl Recorder {
     }
 
     /// Whether an answer of this session waits to be handed over, or is just being.
-    pub(crate) fn is_unsettled(&self, session: &SessionKey) -> bool {
-        let of_it = |note: &Note| match note {
-            Note::Answered(answer) => answer.asked.session == *session,
-            Note::Passed(passed) => passed.is_of(session),
+    pub(crate) fn has_pending_response(&self, session: &SessionKey) -> bool {
+        let of_it = |note: &Record| match note {
+            Record::Answered(answer) => answer.asked.session == *session,
+            Record::Passed(passed) => passed.belongs_to(session),
             _ => false,
         };
         let queue = self.0.lock();
@@ -143,27 +143,27 @@ impl Recorder {
     }
 
     /// Whether an answer of any session does.
-    pub(crate) fn is_anything_unsettled(&self) -> bool {
+    pub(crate) fn has_any_pending_response(&self) -> bool {
         let queue = self.0.lock();
-        !queue.in_hand.is_empty() || queue.notes.iter().any(Note::is_answer)
+        !queue.in_hand.is_empty() || queue.notes.iter().any(Record::is_answer)
     }
 
     /// Waits while more is noted than can be handed over, for a moment at most: the queue should not run over.
-    pub(crate) async fn keep_up(&self) {
-        let is_behind = || self.0.lock().bytes > MANY;
+    pub(crate) async fn wait_for_capacity(&self) {
+        let is_behind = || self.0.lock().bytes > BACKPRESSURE_BYTES;
         if is_behind() {
             let room = self.0.room.notified();
             // There may be room since the first look; then nobody would ring.
             if is_behind() {
-                let _ = tokio::time::timeout(PATIENCE, room).await;
+                let _ = tokio::time::timeout(BACKPRESSURE_TIMEOUT, room).await;
             }
         }
     }
 
     /// Waits until everything noted so far is handed over, for so long at most.
-    pub(crate) fn settle(&self, patience: Duration) {
+    pub(crate) fn flush(&self, patience: Duration) {
         let (settled, wait) = channel();
-        self.note(Note::Settle(settled));
+        self.push(Record::Flush(settled));
         let _ = wait.recv_timeout(patience);
     }
 }
@@ -178,31 +178,31 @@ impl Drop for Recorder {
     }
 }
 
-impl Note {
+impl Record {
     fn is_answer(&self) -> bool {
         matches!(self, Self::Answered(_) | Self::Passed(_))
     }
 
     fn weight(&self) -> usize {
         512 + match self {
-            Self::Asked { news, .. } => news.as_ref().map_or(0, News::size),
+            Self::Asked { news, .. } => news.as_ref().map_or(0, NewMessageBytes::size),
             Self::Answered(answer) => answer.answered.text.len(),
             Self::Passed(passed) => passed.len(),
-            Self::Delivered { .. } | Self::Settle(_) => 0,
+            Self::Delivered { .. } | Self::Flush(_) => 0,
         }
     }
 }
 
-fn run(shared: &Shared, judge: &dyn Judge) {
-    let mut linger = LINGER;
+fn run(shared: &RecorderShared, judge: &dyn Supervisor) {
+    let mut linger = BATCH_DELAY;
     while let Some(notes) = collect(shared, linger) {
-        linger = if notes.len() >= THICK { LONG_LINGER } else { LINGER };
+        linger = if notes.len() >= THICK { LONG_LINGER } else { BATCH_DELAY };
         let mut batch = Batch::default();
         let mut notes = notes.into_iter();
         while let Some(note) = notes.next() {
             if batch.events.is_empty() {
                 // Most notes make a few events, which are large: room that grows by and by would have them copied again.
-                batch.events.reserve(EVENTS.min(4 + 4 * notes.len()));
+                batch.events.reserve(MAX_BATCH_EVENTS.min(4 + 4 * notes.len()));
             }
             // A fault of ours over one request must not be the end of all recording.
             let before = batch.events.len();
@@ -210,7 +210,7 @@ fn run(shared: &Shared, judge: &dyn Judge) {
                 batch.events.truncate(before);
                 tracing::error!("what passed could not be read and is not recorded; please report this");
             }
-            if batch.events.len() >= EVENTS {
+            if batch.events.len() >= MAX_BATCH_EVENTS {
                 batch.hand_over(judge);
             }
         }
@@ -228,7 +228,7 @@ fn run(shared: &Shared, judge: &dyn Judge) {
 }
 
 /// Waits for notes, collects them for a while, and takes as many as one batch needs; `None` at the end.
-fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
+fn collect(shared: &RecorderShared, linger: Duration) -> Option<Vec<Record>> {
     let mut queue = shared.lock();
     while queue.notes.is_empty() {
         if queue.closed {
@@ -237,7 +237,7 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
         queue.awake = false;
         queue = shared.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
-    let may_wait = |queue: &mut Queue| !queue.urgent && !queue.closed && queue.notes.len() < BATCH;
+    let may_wait = |queue: &mut Queue| !queue.urgent && !queue.closed && queue.notes.len() < MAX_BATCH_RECORDS;
     let waited = shared.bell.wait_timeout_while(queue, linger, may_wait);
     let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
     if queue.dropped > 0 {
@@ -245,28 +245,28 @@ fn collect(shared: &Shared, linger: Duration) -> Option<Vec<Note>> {
         queue.dropped = 0;
     }
     let before = queue.bytes;
-    let mut notes = Vec::with_capacity(queue.notes.len().min(BATCH));
+    let mut notes = Vec::with_capacity(queue.notes.len().min(MAX_BATCH_RECORDS));
     while let Some(note) = queue.notes.pop_front() {
         queue.bytes -= note.weight();
         notes.push(note);
         // What is in hand is memory, too.
-        if notes.len() == BATCH || before - queue.bytes > MANY / 2 {
+        if notes.len() == MAX_BATCH_RECORDS || before - queue.bytes > BACKPRESSURE_BYTES / 2 {
             break;
         }
     }
     if queue.notes.is_empty() {
         // The room of a crowd goes back.
-        queue.notes.shrink_to(BATCH);
+        queue.notes.shrink_to(MAX_BATCH_RECORDS);
         queue.urgent = false;
     }
-    if before > MANY && queue.bytes <= MANY {
+    if before > BACKPRESSURE_BYTES && queue.bytes <= BACKPRESSURE_BYTES {
         shared.room.notify_waiters();
     }
     queue.in_hand.clear();
     for note in &notes {
         let session = match note {
-            Note::Answered(answer) => Some(&answer.asked.session),
-            Note::Passed(passed) => passed.look.session(),
+            Record::Answered(answer) => Some(&answer.asked.session),
+            Record::Passed(passed) => passed.look.session(),
             _ => None,
         };
         // Those of one session come in rows.
@@ -287,11 +287,11 @@ struct Batch {
 }
 
 impl Batch {
-    fn add(&mut self, note: Note) {
+    fn add(&mut self, note: Record) {
         match note {
-            Note::Asked { asked, news, verdict } => self.ask(&asked, news, verdict),
-            Note::Answered(answer) => self.answer(*answer),
-            Note::Passed(passed) => {
+            Record::Asked { asked, news, verdict } => self.ask(&asked, news, verdict),
+            Record::Answered(answer) => self.answer(*answer),
+            Record::Passed(passed) => {
                 let (question, answer) = passed.read();
                 if let Some((asked, news)) = question {
                     self.ask(&asked, news, None);
@@ -300,19 +300,19 @@ impl Batch {
                     self.answer(answer);
                 }
             }
-            Note::Settle(settled) => self.settled.push(settled),
-            Note::Delivered { asked, finding, at } => self.events.push(asked.delivered(finding, at)),
+            Record::Flush(settled) => self.settled.push(settled),
+            Record::Delivered { asked, finding, at } => self.events.push(asked.nudge_delivered_event(finding, at)),
         }
     }
 
-    fn ask(&mut self, asked: &Asked, news: Option<News>, verdict: Option<oneshot::Sender<Verdict>>) {
-        if news.as_ref().is_some_and(News::is_afresh) {
-            self.events.push(asked.started());
+    fn ask(&mut self, asked: &RequestRecord, news: Option<NewMessageBytes>, verdict: Option<oneshot::Sender<Verdict>>) {
+        if news.as_ref().is_some_and(NewMessageBytes::is_new_conversation) {
+            self.events.push(asked.session_started_event());
         }
         let before = self.events.len();
-        let tail = news.as_ref().and_then(|news| asked.news(news.messages(), &mut self.events));
-        self.rooms.extend(news.and_then(News::into_room));
-        let question = asked.question(tail);
+        let tail = news.as_ref().and_then(|news| asked.events_from_messages(news.messages(), &mut self.events));
+        self.rooms.extend(news.and_then(NewMessageBytes::into_room));
+        let question = asked.model_asked_event(tail);
         match verdict {
             // What the request tells counts for the verdict on it.
             Some(verdict) => {
@@ -324,12 +324,12 @@ impl Batch {
         }
     }
 
-    fn answer(&mut self, Answer { asked, answered, chanting, saved, at }: Answer) {
-        asked.answer(answered, chanting, at, &mut self.events);
-        self.events.extend(saved.map(|saved| asked.remark(&saved, at)));
+    fn answer(&mut self, ResponseRecord { asked, answered, chanting, saved, at }: ResponseRecord) {
+        asked.push_response_events(answered, chanting, at, &mut self.events);
+        self.events.extend(saved.map(|saved| asked.note_event(&saved, at)));
     }
 
-    fn hand_over(&mut self, judge: &dyn Judge) {
+    fn hand_over(&mut self, judge: &dyn Supervisor) {
         if self.events.is_empty() {
             return;
         }

@@ -4,7 +4,7 @@ use super::*;
 
 /// Events as text, however the stream is cut.
 fn decode(pieces: &[&[u8]]) -> Vec<(String, String)> {
-    let mut decoder = Decoder::default();
+    let mut decoder = SseDecoder::default();
     let mut events = Vec::new();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     for piece in pieces {
@@ -44,13 +44,13 @@ fn a_stream_cut_at_any_byte_reads_the_same() {
 
 #[test]
 fn an_event_beyond_all_measure_is_passed_over() {
-    let mut decoder = Decoder::default();
+    let mut decoder = SseDecoder::default();
     let mut events = 0;
     decoder.feed(b"data: ", |_| events += 1);
     let piece = vec![b'x'; 1024 * 1024];
     for _ in 0..9 {
         decoder.feed(&piece, |_| events += 1);
-        assert!(decoder.pending.len() <= MAX_EVENT);
+        assert!(decoder.pending.len() <= MAX_EVENT_BYTES);
     }
     decoder.feed(b"\n\ndata: next\n\n", |event| {
         assert_eq!(event.data, b"next");
@@ -61,12 +61,12 @@ fn an_event_beyond_all_measure_is_passed_over() {
 
 #[test]
 fn between_events_is_where_another_could_be_added() {
-    let mut decoder = Decoder::default();
-    assert!(decoder.is_between_events());
+    let mut decoder = SseDecoder::default();
+    assert!(decoder.is_at_event_boundary());
     decoder.feed(b"data: 1\n", |_| {});
-    assert!(!decoder.is_between_events());
+    assert!(!decoder.is_at_event_boundary());
     decoder.feed(b"\n", |_| {});
-    assert!(decoder.is_between_events());
+    assert!(decoder.is_at_event_boundary());
 }
 
 proptest! {

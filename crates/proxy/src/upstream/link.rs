@@ -9,16 +9,16 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 #[derive(Debug)]
-pub(crate) enum Link {
+pub(crate) enum UpstreamConn {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     /// HTTP/2 at the far end, see [`super::bridge`].
     Pipe(DuplexStream),
 }
 
-impl Link {
+impl UpstreamConn {
     /// Reads into `room`; 0 means the peer closed.
-    pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut read = ReadBuf::new(room);
         match Pin::new(self).poll_read(cx, &mut read) {
             Poll::Ready(Ok(())) => Poll::Ready(Ok(read.filled().len())),
@@ -28,7 +28,12 @@ impl Link {
     }
 
     /// Writes some of the parts, in order.
-    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, first: &[u8], second: &[u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        first: &[u8],
+        second: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let link = Pin::new(self);
         match (first.is_empty(), second.is_empty()) {
             (false, false) => link.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)]),
@@ -40,11 +45,11 @@ impl Link {
     /// Whether the peer has closed or said something unasked while the connection lay idle.
     pub(crate) fn is_stale(&mut self) -> bool {
         let mut cx = Context::from_waker(std::task::Waker::noop());
-        self.poll_fill(&mut cx, &mut [0]).is_ready()
+        self.poll_read(&mut cx, &mut [0]).is_ready()
     }
 }
 
-impl AsyncRead for Link {
+impl AsyncRead for UpstreamConn {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
@@ -54,7 +59,7 @@ impl AsyncRead for Link {
     }
 }
 
-impl AsyncWrite for Link {
+impl AsyncWrite for UpstreamConn {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),

@@ -11,11 +11,11 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::trouble::Trouble;
+use super::error::UpstreamError;
 
 /// TLS towards one upstream. Certificates are read when the first connection is made: many users
 /// never make one, and the machine's bundle takes memory.
-pub(super) struct Tls {
+pub(super) struct UpstreamTls {
     ca_file: Option<PathBuf>,
     config: OnceLock<Result<Arc<ClientConfig>, String>>,
     /// The upstream declined HTTP/1.1.
@@ -23,20 +23,20 @@ pub(super) struct Tls {
 }
 
 /// An encrypted connection, by what is spoken on it.
-pub(super) enum Spoken {
+pub(super) enum NegotiatedStream {
     Http1(TlsStream<TcpStream>),
     Http2(TlsStream<TcpStream>),
     /// The upstream declined HTTP/1.1 and hung up: connect once more for HTTP/2.
-    Declined,
+    Http1Declined,
 }
 
-impl std::fmt::Debug for Tls {
+impl std::fmt::Debug for UpstreamTls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tls").field("ca_file", &self.ca_file).finish_non_exhaustive()
     }
 }
 
-impl Tls {
+impl UpstreamTls {
     pub(super) fn new(ca_file: Option<PathBuf>) -> Self {
         Self { ca_file, config: OnceLock::new(), only_http2: AtomicBool::new(false) }
     }
@@ -46,8 +46,8 @@ impl Tls {
         self.only_http2.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn handshake(&self, host: &str, tcp: TcpStream) -> Result<Spoken, Trouble> {
-        let failed = |problem: String| Trouble::Tls { host: host.to_owned(), problem };
+    pub(super) async fn handshake(&self, host: &str, tcp: TcpStream) -> Result<NegotiatedStream, UpstreamError> {
+        let failed = |problem: String| UpstreamError::Tls { host: host.to_owned(), problem };
         let mut config = self.config.get_or_init(|| self.build()).clone().map_err(failed)?;
         let http2 = self.is_only_http2();
         if http2 {
@@ -55,11 +55,11 @@ impl Tls {
         }
         let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;
         match TlsConnector::from(config).connect(name, tcp).await {
-            Ok(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => Ok(Spoken::Http2(tls)),
-            Ok(tls) => Ok(Spoken::Http1(tls)),
+            Ok(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => Ok(NegotiatedStream::Http2(tls)),
+            Ok(tls) => Ok(NegotiatedStream::Http1(tls)),
             Err(error) if !http2 && declines_http1(&error) => {
                 self.only_http2.store(true, Ordering::Relaxed);
-                Ok(Spoken::Declined)
+                Ok(NegotiatedStream::Http1Declined)
             }
             Err(error) => Err(failed(explain(&error))),
         }

@@ -130,7 +130,7 @@ fn an_answer_that_is_dropped_on_its_way_is_told_as_far_as_it_came() {
         (bench, client, upstream)
     });
     drop(runtime);
-    bench.relay.settle(Duration::from_secs(30));
+    bench.relay.flush_recorder(Duration::from_secs(30));
     let later = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let events = later.block_on(settled(&bench));
     assert_eq!(kinds(&events), ["session_started", "model_asked", "prompt", "model_answered"]);

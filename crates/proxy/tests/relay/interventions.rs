@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use belay_core::{Body, Event, Time, Verdict};
+use belay_core::{Body, Event, Timestamp, Verdict};
 
 use crate::support::{Bench, Peer, bench, bench_with, ok};
 
@@ -66,7 +66,7 @@ async fn a_fault_of_whoever_judges_lifts_no_pause_and_holds_nobody_else() {
 #[tokio::test]
 async fn loop_watchdogs_clients_hear_what_they_expect() {
     let bench = bench().await;
-    let until = Some(Time::from_millis(1_794_765_370_000));
+    let until = Some(Timestamp::from_millis(1_794_765_370_000));
     let held = |until, plan_required| Verdict::Hold {
         incident: "inc-1".to_owned(),
         reason: "Held.".to_owned(),
@@ -167,7 +167,8 @@ async fn a_request_that_was_held_hears_what_its_session_waits_for_now() {
 #[tokio::test]
 async fn a_request_that_is_held_for_a_cooldown_is_asked_about_again_when_it_is_over() {
     let bench = bench_with(|config| config.hold = Duration::from_secs(3600)).await;
-    let soon = Time::from_millis(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap() + 100);
+    let soon =
+        Timestamp::from_millis(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap() + 100);
     let cooling = Verdict::Hold {
         incident: "inc-1".to_owned(),
         reason: "Cooling.".to_owned(),
@@ -197,9 +198,9 @@ async fn a_held_request_is_refused_at_once_when_a_person_stops_its_session() {
 async fn an_agent_that_leaves_while_it_is_held_is_let_go() {
     let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
     drop(held(&bench).await);
-    let gone = bench.relay.finished();
+    let gone = bench.relay.wait_idle();
     tokio::time::timeout(Duration::from_secs(30), gone).await.expect("the request to be dropped");
-    assert_eq!(bench.relay.buffered(), 0, "and nothing of it is kept");
+    assert_eq!(bench.relay.bytes_buffered(), 0, "and nothing of it is kept");
 }
 
 #[tokio::test]

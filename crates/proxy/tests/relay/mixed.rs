@@ -45,8 +45,8 @@ async fn told_once(bench: &Arc<Bench>) {
     }
     sessions.join_all().await;
     upstream.abort();
-    tokio::time::timeout(Duration::from_secs(30), bench.relay.finished()).await.expect("all to be over");
-    bench.relay.settle(Duration::from_secs(30));
+    tokio::time::timeout(Duration::from_secs(30), bench.relay.wait_idle()).await.expect("all to be over");
+    bench.relay.flush_recorder(Duration::from_secs(30));
     let events = bench.judge.heard(|_| true).await;
     for session in 0..SESSIONS {
         let id = format!("s{session}");

@@ -1,6 +1,6 @@
 //! Whose request is it?
 
-use belay_proxy::{Auth, Config, Relay, Unjudged, UpstreamConfig};
+use belay_proxy::{AllowAll, Auth, Config, Relay, UpstreamConfig};
 
 use crate::support::{bench, bench_with, post};
 
@@ -90,7 +90,7 @@ async fn a_configured_key_goes_to_its_own_upstream_only() {
 /// Why an upstream is refused, if it is.
 fn refusal(upstream: UpstreamConfig) -> Option<String> {
     let config = Config { upstreams: vec![upstream], ..Config::default() };
-    let relay = Relay::new(&config, std::sync::Arc::new(Nobody), std::sync::Arc::new(Unjudged));
+    let relay = Relay::new(&config, std::sync::Arc::new(Nobody), std::sync::Arc::new(AllowAll));
     relay.err().map(|error| error.to_string())
 }
 
@@ -147,10 +147,10 @@ fn upstreams_that_would_leak_keys_are_refused_with_a_reason() {
 
 struct Nobody;
 
-impl belay_proxy::Ours for Nobody {
+impl belay_proxy::LocalService for Nobody {
     fn serve(
         &self,
-        _: belay_proxy::Rewound,
+        _: belay_proxy::PrefixedIo,
         _: std::net::SocketAddr,
     ) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
         Box::pin(async {})
@@ -168,7 +168,7 @@ async fn a_run_asks_the_upstream_its_user_had_chosen() {
     client.send(request).await;
     let (io, _) = own.accept().await.unwrap();
     assert!(crate::support::Peer(io).read_head().await.starts_with("POST /gateway/v1/messages "));
-    assert_eq!(bench.relay.session_of("claude-code:r-1").unwrap().to_string(), "claude-code:s-1");
+    assert_eq!(bench.relay.run_session("claude-code:r-1").unwrap().to_string(), "claude-code:s-1");
     let mut other = bench.client().await;
     other.send(request.replace("r-1", "r-2")).await;
     assert!(bench.accept().await.read_head().await.starts_with("POST /anthropic/v1/messages "));

@@ -96,7 +96,7 @@ async fn pour(bench: &Bench, head: String, piece: Vec<u8>, total: usize) -> usiz
             break;
         }
         got += n;
-        most = most.max(bench.relay.buffered());
+        most = most.max(bench.relay.bytes_buffered());
     }
     assert_eq!(got, head + pouring.await.unwrap());
     most
@@ -134,7 +134,7 @@ async fn requests_beyond_the_budget_of_memory_pass_without_being_kept() {
     let mut got = Vec::new();
     while got.len() < 4 * 1024 * 1024 {
         upstream.0.read_buf(&mut got).await.unwrap();
-        assert!(bench.relay.buffered() <= 1024 * 1024 + 512 * 1024, "{}", bench.relay.buffered());
+        assert!(bench.relay.bytes_buffered() <= 1024 * 1024 + 512 * 1024, "{}", bench.relay.bytes_buffered());
     }
     let (mut client, body) = sending.await.unwrap();
     assert!(got == body.as_bytes());

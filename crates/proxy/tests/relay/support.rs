@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use belay_core::{Body, Event, SessionKey, Verdict};
-use belay_proxy::{Allowance, Config, Judge, Later, Ours, Relay, Rewound, Standing, UpstreamConfig};
+use belay_proxy::{
+    BoxFuture, Config, HoldState, LocalService, PrefixedIo, Relay, RemainingBudget, Supervisor, UpstreamConfig,
+};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
@@ -20,8 +22,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Answers whatever is for us with its path.
 struct Echo;
 
-impl Ours for Echo {
-    fn serve(&self, mut io: Rewound, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+impl LocalService for Echo {
+    fn serve(&self, mut io: PrefixedIo, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             let mut head = vec![0; 4096];
             let n = io.read(&mut head).await.unwrap();
@@ -82,19 +84,19 @@ impl Scripted {
     }
 }
 
-impl Judge for Scripted {
-    fn standing(&self, session: &SessionKey) -> Standing {
+impl Supervisor for Scripted {
+    fn hold_state(&self, session: &SessionKey) -> HoldState {
         match self.verdicts.lock().unwrap().get(session) {
-            None | Some(Verdict::Go) => Standing::Free,
-            Some(Verdict::Stop { .. }) => Standing::Stopped,
-            Some(Verdict::Nudge { .. }) => Standing::Asks,
-            Some(Verdict::Hold { .. }) => Standing::Held,
+            None | Some(Verdict::Go) => HoldState::Free,
+            Some(Verdict::Stop { .. }) => HoldState::Killed,
+            Some(Verdict::Nudge { .. }) => HoldState::MustAsk,
+            Some(Verdict::Hold { .. }) => HoldState::Held,
         }
     }
 
-    fn allowance(&self, _: &SessionKey, _: Option<&str>) -> Allowance {
+    fn remaining_budget(&self, _: &SessionKey, _: Option<&str>) -> RemainingBudget {
         let outdated = self.outdated.load(Ordering::Relaxed);
-        Allowance { tokens: *self.left.lock().unwrap(), shared: outdated, outdated, ..Allowance::default() }
+        RemainingBudget { tokens: *self.left.lock().unwrap(), shared: outdated, outdated, ..RemainingBudget::default() }
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
@@ -118,7 +120,7 @@ impl Judge for Scripted {
         answers
     }
 
-    fn changed(&self) -> Later<()> {
+    fn hold_state_changed(&self) -> BoxFuture<()> {
         let changed = Arc::clone(&self.changed);
         // Registered now, not when it is first waited for.
         let mut notified = Box::pin(changed.notified_owned());
@@ -150,7 +152,7 @@ pub(crate) async fn bench_with(adjust: impl FnOnce(&mut Config)) -> Bench {
     let relay = Arc::new(Relay::new(&config, Arc::new(Echo), Arc::<Scripted>::clone(&judge)).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(Arc::clone(&relay).listen(listener));
+    tokio::spawn(Arc::clone(&relay).accept_loop(listener));
     Bench { address, upstream, relay, judge }
 }
 

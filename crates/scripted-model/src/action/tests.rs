@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, Planned};
+use super::{Action, PlannedCall};
 use crate::answer::Input;
 use crate::classify::Api;
-use crate::offered::{Offered, offered};
+use crate::offered_tools::{OfferedTool, offered};
 
 fn object(properties: &[&str], required: &[&str]) -> Value {
     let properties: serde_json::Map<String, Value> =
@@ -13,7 +13,7 @@ fn object(properties: &[&str], required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-fn claude() -> Vec<Offered> {
+fn claude() -> Vec<OfferedTool> {
     let tool = |name: &str, schema| json!({"name": name, "input_schema": schema});
     let tools = [
         tool("Bash", object(&["command", "timeout"], &["command"])),
@@ -24,7 +24,7 @@ fn claude() -> Vec<Offered> {
     offered(Api::Messages, &json!({"tools": tools}))
 }
 
-fn codex() -> Vec<Offered> {
+fn codex() -> Vec<OfferedTool> {
     let tools = json!([
         {"type": "function", "name": "exec_command", "parameters": object(&["cmd", "workdir"], &["cmd"])},
         {"type": "custom", "name": "apply_patch"},
@@ -36,7 +36,7 @@ fn codex() -> Vec<Offered> {
     offered(Api::Responses, &json!({"tools": tools}))
 }
 
-fn gemini() -> Vec<Offered> {
+fn gemini() -> Vec<OfferedTool> {
     let tool = |name: &str, schema| json!({"name": name, "parametersJsonSchema": schema});
     let declarations = [
         tool("run_shell_command", object(&["command", "description"], &["command"])),
@@ -46,7 +46,7 @@ fn gemini() -> Vec<Offered> {
     offered(Api::Gemini, &json!({"tools": [{"functionDeclarations": declarations}]}))
 }
 
-fn opencode() -> Vec<Offered> {
+fn opencode() -> Vec<OfferedTool> {
     let tool = |name: &str, schema| json!({"type": "function", "function": {"name": name, "parameters": schema}});
     let tools = [
         tool("bash", object(&["command"], &["command"])),
@@ -56,8 +56,8 @@ fn opencode() -> Vec<Offered> {
     offered(Api::Chat, &json!({"tools": tools}))
 }
 
-fn planned(action: &Action, tools: &[Offered]) -> (String, Value) {
-    let Planned { name, input, .. } = action.plan(tools).expect("a tool for it");
+fn planned(action: &Action, tools: &[OfferedTool]) -> (String, Value) {
+    let PlannedCall { name, input, .. } = action.plan(tools).expect("a tool for it");
     match input {
         Input::Json(args) => (name, args),
         Input::Freeform(text) => (name, json!(text)),

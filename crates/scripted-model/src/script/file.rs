@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Branch, ErrorBody, Pace, Packing, Reply, Script, Text, Turn};
+use super::{Branch, ContentEncoding, Delivery, ErrorBody, Reply, Script, Text, Turn};
 use crate::action::Action;
 use crate::answer::Usage;
 
@@ -122,7 +122,7 @@ struct TurnFile {
     piece_delay_ms: u64,
     split: Option<usize>,
     hold_after: Option<usize>,
-    packed: Option<Packing>,
+    packed: Option<ContentEncoding>,
     drop_after: Option<usize>,
     usage: Option<Usage>,
 }
@@ -279,7 +279,7 @@ impl TurnFile {
         if self.split == Some(0) {
             return Err("`split = 0` would never send a byte; use 1 or more".into());
         }
-        let pace = Pace {
+        let pace = Delivery {
             delay: Duration::from_millis(self.delay_ms),
             piece_delay: Duration::from_millis(self.piece_delay_ms),
             split: self.split,

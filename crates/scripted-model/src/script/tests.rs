@@ -56,7 +56,7 @@ fn play() -> Script {
         .seed(7)
         .otherwise("enough")
         .shell("cargo test")
-        .saying("Let me look.")
+        .with_text("Let me look.")
         .repeat(5)
         .usage(Usage { input: 10, output: 2, cached: 1 })
         .calls([
@@ -70,7 +70,7 @@ fn play() -> Script {
         .header("retry-after", "2")
         .error(400, "")
         .body(ErrorBody::Text("plain words".into()))
-        .chant("again ", 1000)
+        .repeat_text("again ", 1000)
         .piece_delay(Duration::from_millis(5))
         .split(1)
         .drop_after(10)

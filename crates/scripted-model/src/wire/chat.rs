@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Encode, Frame, Step, ToolResult, flat_text, list};
+use super::{Encode, EncoderContext, StreamStep, ToolResult, flat_text, list};
 use crate::answer::{Answer, CREATED, Input, ToolCall, Usage, pieces};
 
 pub(super) fn plain(answer: &Answer) -> Value {
@@ -42,13 +42,13 @@ fn usage_json(usage: Usage) -> Value {
 }
 
 pub(super) struct Encoder {
-    frame: Frame,
+    frame: EncoderContext,
     report_usage: bool,
     calls: usize,
 }
 
 impl Encoder {
-    pub(super) fn new(frame: Frame, report_usage: bool) -> Self {
+    pub(super) fn new(frame: EncoderContext, report_usage: bool) -> Self {
         Self { frame, report_usage, calls: 0 }
     }
 
@@ -83,13 +83,13 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, step: Step) -> Vec<String> {
+    fn encode(&mut self, step: StreamStep) -> Vec<String> {
         match step {
-            Step::Open => vec![self.delta(json!({"role": "assistant", "content": ""}))],
-            Step::TextOpen | Step::TextClose => vec![],
-            Step::Piece(piece) => vec![self.delta(json!({"content": piece}))],
-            Step::Call(call) => self.call(&call),
-            Step::Close => {
+            StreamStep::Open => vec![self.delta(json!({"role": "assistant", "content": ""}))],
+            StreamStep::TextOpen | StreamStep::TextClose => vec![],
+            StreamStep::Piece(piece) => vec![self.delta(json!({"content": piece}))],
+            StreamStep::Call(call) => self.call(&call),
+            StreamStep::Close => {
                 let reason = finish_reason(self.frame.has_calls);
                 let mut events =
                     vec![self.chunk(json!([{"index": 0, "delta": {}, "finish_reason": reason}]), Value::Null)];
@@ -99,7 +99,7 @@ impl Encode for Encoder {
                 events.push("data: [DONE]\n\n".into());
                 events
             }
-            Step::Fail(failure) => {
+            StreamStep::Fail(failure) => {
                 let error = json!({"message": failure.message, "type": "server_error", "code": failure.code});
                 vec![format!("data: {}\n\n", json!({"error": error}))]
             }

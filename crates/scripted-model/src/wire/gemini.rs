@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Encode, Frame, Step, ToolResult, list};
+use super::{Encode, EncoderContext, StreamStep, ToolResult, list};
 use crate::answer::{Answer, Ids, Input, ToolCall, Usage};
 
 pub(super) fn plain(answer: &Answer) -> Value {
@@ -53,13 +53,13 @@ pub(super) fn error(status: u16, message: &str) -> Value {
 }
 
 pub(super) struct Encoder {
-    frame: Frame,
+    frame: EncoderContext,
     array: bool,
     begun: bool,
 }
 
 impl Encoder {
-    pub(super) fn new(frame: Frame, array: bool) -> Self {
+    pub(super) fn new(frame: EncoderContext, array: bool) -> Self {
         Self { frame, array, begun: false }
     }
 
@@ -82,16 +82,16 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, step: Step) -> Vec<String> {
+    fn encode(&mut self, step: StreamStep) -> Vec<String> {
         match step {
-            Step::Open | Step::TextOpen | Step::TextClose => vec![],
-            Step::Piece(piece) => vec![self.chunk(&[json!({"text": piece})], None)],
-            Step::Call(call) => vec![self.chunk(&[call_part(&call)], None)],
-            Step::Close => {
+            StreamStep::Open | StreamStep::TextOpen | StreamStep::TextClose => vec![],
+            StreamStep::Piece(piece) => vec![self.chunk(&[json!({"text": piece})], None)],
+            StreamStep::Call(call) => vec![self.chunk(&[call_part(&call)], None)],
+            StreamStep::Close => {
                 let last = self.chunk(&[json!({"text": ""})], Some(self.frame.usage));
                 std::iter::once(last).chain(self.end()).collect()
             }
-            Step::Fail(failure) => {
+            StreamStep::Fail(failure) => {
                 let mut error = error(500, &failure.message);
                 error["error"]["status"] = json!(failure.code);
                 let last = self.send(&error);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Encode, Frame, Step, ToolResult, flat_text, list, sse};
+use super::{Encode, EncoderContext, StreamStep, ToolResult, flat_text, list, sse};
 use crate::answer::{Answer, Input, ToolCall, Usage, pieces};
 
 pub(super) fn plain(answer: &Answer) -> Value {
@@ -59,12 +59,12 @@ pub(super) fn error(status: u16, message: &str) -> Value {
 }
 
 pub(super) struct Encoder {
-    frame: Frame,
+    frame: EncoderContext,
     blocks: usize,
 }
 
 impl Encoder {
-    pub(super) fn new(frame: Frame) -> Self {
+    pub(super) fn new(frame: EncoderContext) -> Self {
         Self { frame, blocks: 0 }
     }
 
@@ -89,9 +89,9 @@ fn event(kind: &str, mut data: Value) -> String {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, step: Step) -> Vec<String> {
+    fn encode(&mut self, step: StreamStep) -> Vec<String> {
         match step {
-            Step::Open => {
+            StreamStep::Open => {
                 let message = json!({
                     "id": self.frame.ids.id("msg_", 0), "type": "message", "role": "assistant",
                     "model": self.frame.model, "content": [], "stop_reason": null, "stop_sequence": null,
@@ -99,22 +99,22 @@ impl Encode for Encoder {
                 });
                 vec![event("message_start", json!({"message": message})), event("ping", json!({}))]
             }
-            Step::TextOpen => vec![self.start(&json!({"type": "text", "text": ""}))],
-            Step::Piece(piece) => vec![self.delta(json!({"type": "text_delta", "text": piece}))],
-            Step::TextClose => vec![self.stop()],
-            Step::Call(call) => {
+            StreamStep::TextOpen => vec![self.start(&json!({"type": "text", "text": ""}))],
+            StreamStep::Piece(piece) => vec![self.delta(json!({"type": "text_delta", "text": piece}))],
+            StreamStep::TextClose => vec![self.stop()],
+            StreamStep::Call(call) => {
                 let mut events = vec![self.start(&tool_use(&call, json!({})))];
                 let delta = |piece| self.delta(json!({"type": "input_json_delta", "partial_json": piece}));
                 events.extend(pieces(input(&call).to_string()).map(delta));
                 events.push(self.stop());
                 events
             }
-            Step::Close => {
+            StreamStep::Close => {
                 let delta = json!({"stop_reason": stop_reason(self.frame.has_calls), "stop_sequence": null});
                 let usage = json!({"output_tokens": self.frame.usage.output});
                 vec![event("message_delta", json!({"delta": delta, "usage": usage})), event("message_stop", json!({}))]
             }
-            Step::Fail(failure) => {
+            StreamStep::Fail(failure) => {
                 vec![event("error", json!({"error": {"type": failure.code, "message": failure.message}}))]
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Encode, Frame, Step, ToolResult, flat_text, list, sse};
+use super::{Encode, EncoderContext, StreamStep, ToolResult, flat_text, list, sse};
 use crate::answer::{Answer, CREATED, Ids, Input, ToolCall, Usage, pieces};
 
 pub(super) fn plain(answer: &Answer) -> Value {
@@ -58,7 +58,7 @@ fn call_item(ids: Ids, index: usize, call: &ToolCall) -> Value {
 }
 
 pub(super) struct Encoder {
-    frame: Frame,
+    frame: EncoderContext,
     sequence: u64,
     output: Vec<Value>,
     calls: usize,
@@ -66,7 +66,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new(frame: Frame) -> Self {
+    pub(super) fn new(frame: EncoderContext) -> Self {
         Self { frame, sequence: 0, output: Vec::new(), calls: 0, text: String::new() }
     }
 
@@ -124,13 +124,13 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, step: Step) -> Vec<String> {
+    fn encode(&mut self, step: StreamStep) -> Vec<String> {
         match step {
-            Step::Open => {
+            StreamStep::Open => {
                 let begun = json!({"response": self.response("in_progress", None)});
                 vec![self.event("response.created", begun.clone()), self.event("response.in_progress", begun)]
             }
-            Step::TextOpen => {
+            StreamStep::TextOpen => {
                 let mut item = message(self.frame.ids, "");
                 item["content"] = json!([]);
                 item["status"] = json!("in_progress");
@@ -140,11 +140,11 @@ impl Encode for Encoder {
                     self.part_event("response.content_part.added", "part", text_part("")),
                 ]
             }
-            Step::Piece(piece) => {
+            StreamStep::Piece(piece) => {
                 self.text.push_str(&piece);
                 vec![self.part_event("response.output_text.delta", "delta", json!(piece))]
             }
-            Step::TextClose => {
+            StreamStep::TextClose => {
                 let text = std::mem::take(&mut self.text);
                 vec![
                     self.part_event("response.output_text.done", "text", json!(text)),
@@ -152,12 +152,12 @@ impl Encode for Encoder {
                     self.item_done(message(self.frame.ids, &text)),
                 ]
             }
-            Step::Call(call) => self.call(&call),
-            Step::Close => {
+            StreamStep::Call(call) => self.call(&call),
+            StreamStep::Close => {
                 let done = json!({"response": self.response("completed", Some(self.frame.usage))});
                 vec![self.event("response.completed", done)]
             }
-            Step::Fail(failure) => {
+            StreamStep::Fail(failure) => {
                 let mut response = self.response("failed", None);
                 response["error"] = json!({"code": failure.code, "message": failure.message});
                 vec![self.event("response.failed", json!({"response": response}))]

@@ -4,13 +4,13 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Failure, Wishes, plain, stream, tool_results};
+use super::{Failure, FramingOptions, plain, stream, tool_results};
 use crate::answer::{Answer, Ids, Input, ToolCall, Usage};
 use crate::classify::Api;
 use crate::script::Text;
 
 const APIS: [Api; 4] = [Api::Responses, Api::Chat, Api::Messages, Api::Gemini];
-const ALL: Wishes = Wishes { usage_in_stream: true, gemini_array: false };
+const ALL: FramingOptions = FramingOptions { usage_in_stream: true, gemini_array: false };
 
 fn answer(text: &str, calls: Vec<ToolCall>) -> Answer {
     let usage = Usage { input: 1200, output: 34, cached: 200 };
@@ -240,9 +240,9 @@ fn a_failing_stream_says_why_and_never_claims_to_be_finished() {
 
 #[test]
 fn chat_reports_usage_only_when_asked_and_gemini_streams_an_array_without_alt_sse() {
-    let quiet: String = stream(Api::Chat, answer("Hi", vec![]), Wishes::default(), None).collect();
+    let quiet: String = stream(Api::Chat, answer("Hi", vec![]), FramingOptions::default(), None).collect();
     assert!(!quiet.contains("prompt_tokens"));
-    let wishes = Wishes { gemini_array: true, ..Wishes::default() };
+    let wishes = FramingOptions { gemini_array: true, ..FramingOptions::default() };
     let array: String = stream(Api::Gemini, answer("Hi", vec![]), wishes, None).collect();
     let chunks: Vec<Value> = serde_json::from_str(&array).expect("a JSON array");
     assert_eq!(understand_gemini(&chunks).text, "Hi");

@@ -5,7 +5,7 @@ mod client;
 use std::io::Read as _;
 use std::net::SocketAddr;
 
-use belay_scripted_model::{Action, Api, ErrorBody, Fate, Kind, Options, Script, ScriptedModel};
+use belay_scripted_model::{Action, Api, ErrorBody, ExchangeEnd, Kind, Options, Script, ScriptedModel};
 use client::{TIMEOUT, ask, hang_up, post, send};
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ fn codex_titles_are_asides_that_follow_the_wanted_schema() {
 
 #[test]
 fn agents_that_send_no_tools_can_play_too() {
-    let model = started(Script::new().toolless().text("an edit, in words"));
+    let model = started(Script::new().without_tools().text("an edit, in words"));
     let reply = post(model.address(), "/v1/messages", &[], b"{}");
     assert_eq!(said(&reply), "an edit, in words");
 }
@@ -208,7 +208,7 @@ fn a_wish_without_a_tool_and_a_body_without_sense_are_complaints() {
 
 #[test]
 fn a_stream_split_at_every_byte_is_the_same_stream() {
-    let words = || Script::new().shell("echo ü").saying("Größe, 🧗!");
+    let words = || Script::new().shell("echo ü").with_text("Größe, 🧗!");
     let whole = post(started(words()).address(), "/v1/messages", &[], &messages(true));
     for bytes in [1, 2, 7] {
         let split = post(started(words().split(bytes)).address(), "/v1/messages", &[], &messages(true));
@@ -226,8 +226,8 @@ fn a_dropped_connection_ends_where_the_script_says() {
     assert_eq!((replies[1].status, replies[1].complete), (200, false));
     assert_eq!(replies[1].text().matches("event: ").count(), 3);
     assert!(replies[2].complete);
-    let fates: Vec<Fate> = model.requests().iter().map(|request| request.fate).collect();
-    assert_eq!(fates, [Fate::Dropped, Fate::Dropped, Fate::Answered]);
+    let fates: Vec<ExchangeEnd> = model.requests().iter().map(|request| request.fate).collect();
+    assert_eq!(fates, [ExchangeEnd::Dropped, ExchangeEnd::Dropped, ExchangeEnd::Answered]);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_held_answer_waits_for_its_release() {
     for before in 0..2 {
         let mut stream = send(model.address(), "POST", "/v1/messages", &[], &messages(true));
         let turns = model.wait_for_turns(before + 1, TIMEOUT).expect("a turn");
-        assert_eq!(turns[before].fate, Fate::Open);
+        assert_eq!(turns[before].fate, ExchangeEnd::Open);
         model.release();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
@@ -247,18 +247,18 @@ fn a_held_answer_waits_for_its_release() {
 
 #[test]
 fn a_client_that_leaves_is_noticed_before_and_during_the_answer() {
-    let model = started(Script::new().text("never").hold_after(0).chant("again ", 1_000_000));
+    let model = started(Script::new().text("never").hold_after(0).repeat_text("again ", 1_000_000));
     let waiting = send(model.address(), "POST", "/v1/messages", &[], &messages(true));
     model.wait_for_turns(1, TIMEOUT).expect("a turn");
     hang_up(&waiting);
     let ended = model.wait_for_ends(1, TIMEOUT).expect("noticed");
-    assert_eq!(ended[0].fate, Fate::ClientGone { after: 0 });
+    assert_eq!(ended[0].fate, ExchangeEnd::ClientGone { after: 0 });
     let mut reading = send(model.address(), "POST", "/v1/messages", &[], &messages(true));
     let mut some = [0; 2000];
     reading.read_exact(&mut some).expect("a beginning");
     hang_up(&reading);
     let ended = model.wait_for_ends(2, TIMEOUT).expect("noticed");
-    assert!(matches!(ended[1].fate, Fate::ClientGone { after } if after > 0 && after < 1_000_000));
+    assert!(matches!(ended[1].fate, ExchangeEnd::ClientGone { after } if after > 0 && after < 1_000_000));
 }
 
 #[test]
@@ -293,10 +293,10 @@ fn compressed_requests_are_read_and_recorded_both_ways() {
 #[cfg(feature = "compressed")]
 #[test]
 fn streams_are_compressed_for_those_who_accept_it() {
-    use belay_scripted_model::Packing;
+    use belay_scripted_model::ContentEncoding;
     use std::io::Read as _;
 
-    for packing in [Packing::Gzip, Packing::Zstd] {
+    for packing in [ContentEncoding::Gzip, ContentEncoding::Zstd] {
         let model = started(Script::new().text("understood").packed(packing).text("understood").packed(packing));
         let plain = post(model.address(), "/v1/messages", &[("Accept-Encoding", "identity")], &messages(true));
         assert!(plain.text().contains("understood") && !plain.head.contains("content-encoding"), "{}", plain.head);
@@ -305,7 +305,7 @@ fn streams_are_compressed_for_those_who_accept_it() {
         assert!(packed.head.contains(&format!("content-encoding: {}", packing.name())), "{}", packed.head);
         let mut text = String::new();
         let read = match packing {
-            Packing::Gzip => flate2::read::GzDecoder::new(&*packed.body).read_to_string(&mut text),
+            ContentEncoding::Gzip => flate2::read::GzDecoder::new(&*packed.body).read_to_string(&mut text),
             _ => ruzstd::decoding::StreamingDecoder::new(&*packed.body).expect("a frame").read_to_string(&mut text),
         };
         assert!(read.is_ok() && text.contains("understood") && text.contains("message_stop"), "{text}");

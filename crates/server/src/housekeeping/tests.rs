@@ -1,15 +1,15 @@
-use belay_config::{Env, Loader, Places};
+use belay_config::{EnvSnapshot, Loader, Paths};
 
 use super::*;
 
 /// What is kept with these settings.
 fn kept(settings: &[(&str, &str)]) -> Retention {
     let home = tempfile::tempdir().unwrap();
-    let env: Env = [("HOME", home.path())].into_iter().collect();
-    let places = Places::find(&env, None).unwrap();
+    let env: EnvSnapshot = [("HOME", home.path())].into_iter().collect();
+    let places = Paths::resolve(&env, None).unwrap();
     let loader =
         settings.iter().fold(Loader::new(&places, &env), |loader, (key, value)| loader.flag("--set", *key, *value));
-    Plan::new(&loader.load().unwrap().config).retention
+    HousekeepingConfig::new(&loader.load().unwrap().config).retention
 }
 
 #[test]

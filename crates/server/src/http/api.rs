@@ -15,14 +15,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::border::ApiError;
-use super::{blocking, guard};
-use crate::ops::{self, Caller};
-use crate::protocol::Decide;
-use crate::resident::Shared;
-use crate::view::{EventView, IncidentView, SessionView};
+use super::error::ApiError;
+use super::{blocking, request_guard};
+use crate::daemon::DaemonState;
+use crate::ops::{self, Authority};
+use crate::protocol::DecideRequest;
+use crate::views::{EventView, IncidentView, SessionView};
 
-type Answer = Result<Response, ApiError>;
+type ApiResult = Result<Response, ApiError>;
 
 /// Alive at all.
 pub(super) async fn healthz() -> Json<Value> {
@@ -30,20 +30,20 @@ pub(super) async fn healthz() -> Json<Value> {
 }
 
 /// Alive, and what is answered is also kept.
-pub(super) async fn readyz(State(shared): State<Arc<Shared>>) -> Answer {
+pub(super) async fn readyz(State(shared): State<Arc<DaemonState>>) -> ApiResult {
     let health = blocking(&shared, |shared| Ok(shared.health())).await?;
     let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok((status, Json(health)).into_response())
 }
 
-pub(super) async fn status(State(shared): State<Arc<Shared>>) -> Answer {
+pub(super) async fn status(State(shared): State<Arc<DaemonState>>) -> ApiResult {
     let status = blocking(&shared, |shared| Ok(shared.status(false))).await?;
     Ok(Json(status).into_response())
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct SessionsAsked {
+pub(super) struct SessionsQuery {
     state: Option<String>,
     agent: Option<String>,
     project: Option<String>,
@@ -56,13 +56,13 @@ pub(super) struct SessionsAsked {
 /// Rows in one answer at most.
 const MAX_ROWS: usize = 1000;
 
-type Asked<T> = Result<Query<T>, QueryRejection>;
+type ApiQuery<T> = Result<Query<T>, QueryRejection>;
 
-fn asked<T>(query: Asked<T>) -> Result<T, ApiError> {
+fn asked<T>(query: ApiQuery<T>) -> Result<T, ApiError> {
     query.map(|Query(asked)| asked).map_err(|error| ApiError::bad_request(error.body_text()))
 }
 
-pub(super) async fn sessions(State(shared): State<Arc<Shared>>, query: Asked<SessionsAsked>) -> Answer {
+pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQuery<SessionsQuery>) -> ApiResult {
     let asked = asked(query)?;
     let after = match asked.after.as_deref().map(read_cursor) {
         Some(None) => return Err(ApiError::bad_request("after: take it from `next` of the page before")),
@@ -70,7 +70,7 @@ pub(super) async fn sessions(State(shared): State<Arc<Shared>>, query: Asked<Ses
     };
     let query = SessionQuery {
         states: asked.state.iter().flat_map(|states| states.split(',')).map(str::to_owned).collect(),
-        agent: asked.agent.map(|name| belay_agents::agent(&name).map_or(name, |agent| agent.id.to_owned())),
+        agent: asked.agent.map(|name| belay_agents::find(&name).map_or(name, |agent| agent.id.to_owned())),
         project: asked.project,
         archived: asked.all,
         limit: asked.limit.unwrap_or(50).clamp(1, MAX_ROWS),
@@ -80,7 +80,7 @@ pub(super) async fn sessions(State(shared): State<Arc<Shared>>, query: Asked<Ses
     let (sessions, next) = blocking(&shared, move |shared| {
         let store = shared.readers.get()?;
         let page = store.sessions(&query)?;
-        Ok((SessionView::all(&*store, page.rows)?, page.next))
+        Ok((SessionView::load_all(&*store, page.rows)?, page.next))
     })
     .await?;
     Ok(Json(json!({ "sessions": sessions, "next": next.map(|next| write_cursor(&next)) })).into_response())
@@ -93,16 +93,16 @@ fn write_cursor(cursor: &Cursor) -> String {
 fn read_cursor(text: &str) -> Option<Cursor> {
     let (at, id) = text.rsplit_once('-')?;
     Some(Cursor {
-        last_at: belay_core::Time::from_millis(at.parse().ok()?),
+        last_at: belay_core::Timestamp::from_millis(at.parse().ok()?),
         id: belay_store::SessionId(id.parse().ok()?),
     })
 }
 
-pub(super) async fn session(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Answer {
+pub(super) async fn session(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
     let view = blocking(&shared, move |shared| {
         let store = shared.readers.get()?;
         let key = store.resolve(&id)?;
-        Ok(SessionView::one(&*store, &key)?)
+        Ok(SessionView::load_one(&*store, &key)?)
     })
     .await?;
     view.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("there is no such session"))
@@ -110,14 +110,14 @@ pub(super) async fn session(State(shared): State<Arc<Shared>>, Path(id): Path<St
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct EventsAsked {
+pub(super) struct EventsQuery {
     after: Option<u64>,
     limit: Option<usize>,
     kind: Option<String>,
     last: bool,
 }
 
-fn event_query(asked: EventsAsked) -> EventQuery {
+fn event_query(asked: EventsQuery) -> EventQuery {
     EventQuery {
         session: None,
         after: asked.after,
@@ -137,16 +137,16 @@ fn as_json(body: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-pub(super) async fn events(State(shared): State<Arc<Shared>>, query: Asked<EventsAsked>) -> Answer {
+pub(super) async fn events(State(shared): State<Arc<DaemonState>>, query: ApiQuery<EventsQuery>) -> ApiResult {
     let query = event_query(asked(query)?);
     blocking(&shared, move |shared| rows(&*shared.readers.get()?, &query)).await.map(as_json)
 }
 
 pub(super) async fn events_of(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
-    query: Asked<EventsAsked>,
-) -> Answer {
+    query: ApiQuery<EventsQuery>,
+) -> ApiResult {
     let mut query = event_query(asked(query)?);
     let answer = blocking(&shared, move |shared| {
         let store = shared.readers.get()?;
@@ -159,12 +159,13 @@ pub(super) async fn events_of(
 /// One event or a list of them. A browser cannot send this content type to us from another site
 /// without asking first, and we do not answer that question.
 pub(super) async fn post_events(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<DaemonState>>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Answer {
+) -> ApiResult {
     let body = json_body(&headers, body)?;
-    let caller = if guard::authorize(&shared.token, &headers).is_ok() { Caller::Owner } else { Caller::Anyone };
+    let caller =
+        if request_guard::authorize(&shared.token, &headers).is_ok() { Authority::Owner } else { Authority::Anyone };
     let answers = blocking(&shared, move |shared| {
         let many: Vec<&RawValue>;
         let events: Vec<&[u8]> = if body.trim_ascii_start().starts_with(b"[") {
@@ -193,7 +194,7 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
 }
 
 #[derive(Debug, Deserialize)]
-struct DecisionAsked {
+struct DecisionBody {
     #[serde(flatten)]
     decision: OperatorDecision,
     #[serde(default)]
@@ -203,20 +204,20 @@ struct DecisionAsked {
 }
 
 pub(super) async fn decide(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<DaemonState>>,
     Path(id): Path<String>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Answer {
-    guard::authorize(&shared.token, &headers)?;
+) -> ApiResult {
+    request_guard::authorize(&shared.token, &headers)?;
     let body = json_body(&headers, body)?;
-    let asked: DecisionAsked =
+    let asked: DecisionBody =
         serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let (taken, view) = blocking(&shared, move |shared| {
         let session = shared.readers.get()?.resolve(&id)?;
-        let ask = Decide { session: session.clone(), decision: asked.decision, note: asked.note, by: asked.by };
+        let ask = DecideRequest { session: session.clone(), decision: asked.decision, note: asked.note, by: asked.by };
         let taken = ops::decide(shared, &ask)?;
-        Ok((taken, SessionView::one(&*shared.readers.get()?, &session)?))
+        Ok((taken, SessionView::load_one(&*shared.readers.get()?, &session)?))
     })
     .await?;
     Ok(Json(json!({ "committed": taken.committed, "effects": taken.decision.effects, "session": view }))
@@ -225,12 +226,12 @@ pub(super) async fn decide(
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct IncidentsAsked {
+pub(super) struct IncidentsQuery {
     all: bool,
     limit: Option<usize>,
 }
 
-pub(super) async fn incidents(State(shared): State<Arc<Shared>>, query: Asked<IncidentsAsked>) -> Answer {
+pub(super) async fn incidents(State(shared): State<Arc<DaemonState>>, query: ApiQuery<IncidentsQuery>) -> ApiResult {
     let asked = asked(query)?;
     let query =
         IncidentQuery { session: None, closed: asked.all, limit: asked.limit.unwrap_or(100).clamp(1, MAX_ROWS) };
@@ -239,7 +240,7 @@ pub(super) async fn incidents(State(shared): State<Arc<Shared>>, query: Asked<In
     Ok(Json(json!({ "incidents": views })).into_response())
 }
 
-pub(super) async fn incident(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Answer {
+pub(super) async fn incident(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
     let incident = blocking(&shared, move |shared| Ok(shared.readers.get()?.incident(&id)?)).await?;
     let view = incident.map(|incident| Json(IncidentView::from(incident)).into_response());
     view.ok_or_else(|| ApiError::not_found("there is no such incident"))

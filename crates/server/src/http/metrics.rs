@@ -8,23 +8,23 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use belay_engine::Metrics;
 use belay_proxy::Relay;
-use belay_store::Totals;
+use belay_store::StoreTotals;
 
 use super::blocking;
-use super::border::ApiError;
-use crate::resident::Shared;
+use super::error::ApiError;
+use crate::daemon::DaemonState;
 
-const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-pub(super) async fn metrics(State(shared): State<Arc<Shared>>) -> Result<Response, ApiError> {
+pub(super) async fn metrics(State(shared): State<Arc<DaemonState>>) -> Result<Response, ApiError> {
     let text = blocking(&shared, |shared| Ok(read(shared)?.text())).await?;
-    Ok(([(CONTENT_TYPE, FORMAT)], text).into_response())
+    Ok(([(CONTENT_TYPE, METRICS_CONTENT_TYPE)], text).into_response())
 }
 
 /// What there is to tell.
 #[derive(Debug, Default)]
-struct Read {
-    totals: Totals,
+struct MetricsSnapshot {
+    totals: StoreTotals,
     engine: Metrics,
     started: i64,
     healthy: bool,
@@ -35,9 +35,9 @@ struct Read {
     buffered: usize,
 }
 
-fn read(shared: &Shared) -> belay_store::Result<Read> {
+fn read(shared: &DaemonState) -> belay_store::Result<MetricsSnapshot> {
     let status = shared.status(false);
-    Ok(Read {
+    Ok(MetricsSnapshot {
         totals: shared.readers.get()?.totals(None)?,
         engine: shared.writer.with_engine(|engine| engine.metrics()),
         started: status.started_at.millis() / 1000,
@@ -46,14 +46,14 @@ fn read(shared: &Shared) -> belay_store::Result<Read> {
         dropped: status.health.dropped,
         connections: status.connections,
         queued: status.queued,
-        buffered: shared.relay.get().and_then(Weak::upgrade).map_or(0, |relay: Arc<Relay>| relay.buffered()),
+        buffered: shared.relay.get().and_then(Weak::upgrade).map_or(0, |relay: Arc<Relay>| relay.bytes_buffered()),
     })
 }
 
-impl Read {
+impl MetricsSnapshot {
     fn text(&self) -> String {
         let Self { totals, engine, .. } = self;
-        let mut page = Page(String::new());
+        let mut page = MetricsText(String::new());
         page.head("belay_info", "gauge", "The version that runs.");
         page.labelled("belay_info", ("version", crate::VERSION), 1);
         page.gauge("process_start_time_seconds", "When it started.", self.started);
@@ -84,9 +84,9 @@ impl Read {
 }
 
 /// The text as it grows.
-struct Page(String);
+struct MetricsText(String);
 
-impl Page {
+impl MetricsText {
     fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.head(name, "gauge", help);
         let _ = writeln!(self.0, "{name} {value}");
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn each_is_told_with_its_kind_and_what_it_means() {
         let sessions = [("active".to_owned(), 3), ("paused".to_owned(), 1)].into();
-        let totals = Totals { sessions, cost_micros: 1_500_000, ..Totals::default() };
-        let text = Read { totals, healthy: true, ..Read::default() }.text();
+        let totals = StoreTotals { sessions, cost_micros: 1_500_000, ..StoreTotals::default() };
+        let text = MetricsSnapshot { totals, healthy: true, ..MetricsSnapshot::default() }.text();
         let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.rsplit_once(' ').expect("a name and a value");

@@ -7,7 +7,7 @@ const MAX: usize = 1 << 20;
 fn split(bytes: &[u8], at: usize) -> Vec<String> {
     let (head, tail) = bytes.split_at(at);
     let mut stream = Cursor::new(head).chain(Cursor::new(tail));
-    let mut lines = Lines::new(MAX);
+    let mut lines = LineReader::new(MAX);
     let mut found = Vec::new();
     while let Some(line) = lines.next(&mut stream).unwrap() {
         found.push(match line {
@@ -31,7 +31,7 @@ fn a_line_that_is_too_long_is_read_past_without_being_held() {
     let mut text = vec![b'x'; 3 * MAX];
     text.extend(b"\nnext\n");
     let mut stream = Cursor::new(text);
-    let mut lines = Lines::new(MAX);
+    let mut lines = LineReader::new(MAX);
     assert!(matches!(lines.next(&mut stream).unwrap(), Some(Line::TooLong)));
     assert!(matches!(lines.next(&mut stream).unwrap(), Some(Line::Whole(b"next"))));
     assert!(lines.buffer.capacity() <= 2 * MAX, "{}", lines.buffer.capacity());

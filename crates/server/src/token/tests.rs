@@ -6,21 +6,21 @@ use super::*;
 fn it_is_made_once_and_kept_private() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let token = Token::load_or_make(&path).unwrap();
-    assert_eq!(Token::load_or_make(&path).unwrap(), token);
+    let token = ApiToken::load_or_make(&path).unwrap();
+    assert_eq!(ApiToken::load_or_make(&path).unwrap(), token);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(token.matches(token.reveal()));
-    assert!(!token.matches("") && !token.matches(&token.reveal()[1..]) && !token.matches(&"0".repeat(64)));
-    assert!(!format!("{token:?}").contains(token.reveal()));
+    assert!(token.matches(token.expose_secret()));
+    assert!(!token.matches("") && !token.matches(&token.expose_secret()[1..]) && !token.matches(&"0".repeat(64)));
+    assert!(!format!("{token:?}").contains(token.expose_secret()));
 }
 
 #[test]
 fn one_that_others_could_read_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let first = Token::load_or_make(&path).unwrap();
+    let first = ApiToken::load_or_make(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let second = Token::load_or_make(&path).unwrap();
+    let second = ApiToken::load_or_make(&path).unwrap();
     assert_ne!(first, second);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }

@@ -1,6 +1,6 @@
 //! The log of events.
 
-use belay_core::{Digest, State};
+use belay_core::{Digest, SessionState};
 
 use super::{Fixture, append, at, card, change, key, seed, write};
 use crate::{EventQuery, EventRow, Order, Store, UNFILED};
@@ -12,7 +12,7 @@ fn fill(store: &mut dyn Store, id: &str, events: u64) {
         for seq in 1..=events {
             assert!(append(transaction, &head, seq, &format!("{id}-{seq}")));
         }
-        transaction.save(head.id, &change(0, events, &State::Active, &card(1))).unwrap();
+        transaction.save(head.id, &change(0, events, &SessionState::Active, &card(1))).unwrap();
     });
 }
 
@@ -35,15 +35,15 @@ pub fn an_identity_counts_once_per_session(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let (many, long) = (2 * UNFILED + 10, UNFILED + 10);
     fill(&mut *store, "a", many);
-    seed(&mut *store, &key("b"), &State::Active, 1);
+    seed(&mut *store, &key("b"), &SessionState::Active, 1);
     write(&mut *store, |transaction| {
-        let a = transaction.head(&key("a")).unwrap().unwrap();
+        let a = transaction.session_head(&key("a")).unwrap().unwrap();
         for old in 1..=long {
             assert!(!append(transaction, &a, many + 1, &format!("a-{old}")), "the same fact twice: {old}");
         }
         assert!(append(transaction, &a, many + 1, "new"));
-        transaction.save(a.id, &change(many, many + 1, &State::Active, &card(1))).unwrap();
-        let b = transaction.head(&key("b")).unwrap().unwrap();
+        transaction.save(a.id, &change(many, many + 1, &SessionState::Active, &card(1))).unwrap();
+        let b = transaction.session_head(&key("b")).unwrap().unwrap();
         assert!(append(transaction, &b, 2, "a-1"), "another session may know the same id");
     });
     let query = EventQuery { session: Some(key("a")), order: Order::Last, limit: 1, ..EventQuery::default() };
@@ -75,15 +75,15 @@ pub fn what_is_written_together_is_told_apart(fixture: &impl Fixture) {
             }
         }
         heads.map(|head| {
-            transaction.save(head.id, &change(0, EACH, &State::Active, &card(1))).unwrap();
+            transaction.save(head.id, &change(0, EACH, &SessionState::Active, &card(1))).unwrap();
             head.id
         })
     });
     for seq in EACH + 1..=EACH + 10 {
         write(&mut *store, |transaction| {
-            let head = transaction.head(&key("a")).unwrap().unwrap();
+            let head = transaction.session_head(&key("a")).unwrap().unwrap();
             assert!(append(transaction, &head, seq, &format!("{}-{seq}", head.id.0)));
-            transaction.save(head.id, &change(seq - 1, seq, &State::Active, &card(1))).unwrap();
+            transaction.save(head.id, &change(seq - 1, seq, &SessionState::Active, &card(1))).unwrap();
         });
     }
     let all = store.events(&EventQuery { limit: 1000, ..EventQuery::default() }).unwrap();
@@ -127,7 +127,7 @@ pub fn facts_of_long_ago_are_known_however_they_were_written(fixture: &impl Fixt
             store = fixture.open();
         }
         write(&mut *store, |transaction| {
-            let head = match transaction.head(&key("a")).unwrap() {
+            let head = match transaction.session_head(&key("a")).unwrap() {
                 Some(head) => head,
                 None => transaction.create(&key("a"), at(1)).unwrap(),
             };
@@ -138,12 +138,12 @@ pub fn facts_of_long_ago_are_known_however_they_were_written(fixture: &impl Fixt
                 let old = seq.saturating_sub(UNFILED);
                 assert!(old == 0 || !append(transaction, &head, seq + 1, &format!("fact-{old}")), "{old} at {seq}");
             }
-            transaction.save(head.id, &change(from, seq, &State::Active, &card(1))).unwrap();
+            transaction.save(head.id, &change(from, seq, &SessionState::Active, &card(1))).unwrap();
         });
     }
     for mut store in [store, fixture.open()] {
         write(&mut *store, |transaction| {
-            let head = transaction.head(&key("a")).unwrap().unwrap();
+            let head = transaction.session_head(&key("a")).unwrap().unwrap();
             for old in 1..=seq - UNFILED {
                 assert!(!append(transaction, &head, seq + 1, &format!("fact-{old}")), "{old} of {seq}");
             }
@@ -165,13 +165,13 @@ pub fn the_whole_store_can_be_followed(fixture: &impl Fixture) {
 
 pub fn a_mark_changes_with_every_commit(fixture: &impl Fixture) {
     let (mut store, mut other) = (fixture.open(), fixture.open());
-    let before = store.mark().unwrap();
-    assert_eq!(store.mark().unwrap(), before);
+    let before = store.change_token().unwrap();
+    assert_eq!(store.change_token().unwrap(), before);
     write(&mut *other, |transaction| transaction.put_setting("a", Some("1")).unwrap());
-    let theirs = store.mark().unwrap();
+    let theirs = store.change_token().unwrap();
     assert_ne!(theirs, before, "another connection's commit");
     write(&mut *store, |transaction| transaction.put_setting("a", Some("2")).unwrap());
-    let ours = store.mark().unwrap();
+    let ours = store.change_token().unwrap();
     assert_ne!(ours, theirs, "our own commit");
-    assert_eq!(store.mark().unwrap(), ours);
+    assert_eq!(store.change_token().unwrap(), ours);
 }

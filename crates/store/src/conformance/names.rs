@@ -1,6 +1,6 @@
 //! Sessions by a few characters of their name.
 
-use belay_core::{SessionKey, State};
+use belay_core::{SessionKey, SessionState};
 
 use super::{Fixture, seed};
 use crate::{Store, StoreError};
@@ -8,7 +8,7 @@ use crate::{Store, StoreError};
 fn with(fixture: &impl Fixture, names: &[&str]) -> Box<dyn Store> {
     let mut store = fixture.open();
     for name in names {
-        seed(&mut *store, &SessionKey::parse(name).unwrap(), &State::Active, 1);
+        seed(&mut *store, &SessionKey::parse(name).unwrap(), &SessionState::Active, 1);
     }
     store
 }
@@ -79,7 +79,7 @@ pub fn short_names_are_unique_and_shortest(fixture: &impl Fixture) {
         let letters = (0..random % 9 + 1).map(|n| ['a', 'b', 'é'][usize::try_from(random >> (8 + 2 * n)).unwrap() % 3]);
         let key = SessionKey::new(agent, letters.collect::<String>());
         if !keys.contains(&key) {
-            seed(&mut *store, &key, &State::Active, 1);
+            seed(&mut *store, &key, &SessionState::Active, 1);
             keys.push(key);
         }
     }

@@ -17,7 +17,7 @@ pub(super) fn enqueue(store: &mut dyn Store, key: &str) -> bool {
 
 fn claim(store: &mut dyn Store, now: i64, limit: usize) -> Vec<(i64, String)> {
     let lease = Duration::from_millis(100);
-    let claimed = write(store, |transaction| transaction.claim(at(now), lease, limit).unwrap());
+    let claimed = write(store, |transaction| transaction.claim_due(at(now), lease, limit).unwrap());
     claimed.into_iter().map(|message| (message.id, message.key)).collect()
 }
 
@@ -33,7 +33,7 @@ pub fn a_message_is_taken_once(fixture: &impl Fixture) {
     assert_eq!(waiting.len(), 1);
     assert_eq!(waiting[0].payload, serde_json::json!({ "key": "a" }));
     let claimed = claim(&mut *store, 10, 10);
-    write(&mut *store, |transaction| transaction.sent(claimed[0].0, at(20)).unwrap());
+    write(&mut *store, |transaction| transaction.mark_sent(claimed[0].0, at(20)).unwrap());
     assert!(!enqueue(&mut *store, "a"), "even after it was sent");
     assert_eq!(store.outbox(Some(MessageState::Sent), 10).unwrap().len(), 1);
     assert!(claim(&mut *store, 10_000, 10).is_empty());
@@ -57,11 +57,11 @@ pub fn a_failure_is_tried_again_or_given_up(fixture: &impl Fixture) {
     let mut store = fixture.open();
     enqueue(&mut *store, "a");
     let first = claim(&mut *store, 10, 1);
-    write(&mut *store, |transaction| transaction.failed(first[0].0, "refused", Some(at(500))).unwrap());
+    write(&mut *store, |transaction| transaction.mark_failed(first[0].0, "refused", Some(at(500))).unwrap());
     assert!(claim(&mut *store, 499, 1).is_empty());
     let again = claim(&mut *store, 500, 1);
     assert_eq!(again, first);
-    write(&mut *store, |transaction| transaction.failed(again[0].0, "refused again", None).unwrap());
+    write(&mut *store, |transaction| transaction.mark_failed(again[0].0, "refused again", None).unwrap());
     assert!(claim(&mut *store, 99_999, 1).is_empty());
     let given_up = store.outbox(Some(MessageState::Failed), 10).unwrap();
     assert_eq!(given_up[0].last_error.as_deref(), Some("refused again"));

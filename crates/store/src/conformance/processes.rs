@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Fixture, append, at, card, change, key, outbox, write};
 use crate::{EventQuery, Store, UNFILED};
-use belay_core::State;
+use belay_core::SessionState;
 
 const JOB: &str = "BELAY_CONFORMANCE_JOB";
 const ADDRESS: &str = "BELAY_CONFORMANCE_ADDRESS";
@@ -93,7 +93,7 @@ pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
             let mut store = open(&address);
             start_line();
             loop {
-                let claimed = write(&mut *store, |tx| tx.claim(at(10), Duration::from_secs(600), 3).unwrap());
+                let claimed = write(&mut *store, |tx| tx.claim_due(at(10), Duration::from_secs(600), 3).unwrap());
                 if claimed.is_empty() {
                     break;
                 }
@@ -112,7 +112,7 @@ pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
 /// Adds an event to the one session they all work on, and tells once more what is long known.
 fn write_one(store: &mut dyn Store, identity: &str) {
     write(store, |transaction| {
-        let head = match transaction.head(&key("shared")).unwrap() {
+        let head = match transaction.session_head(&key("shared")).unwrap() {
             Some(head) => head,
             None => transaction.create(&key("shared"), at(1)).unwrap(),
         };
@@ -120,7 +120,7 @@ fn write_one(store: &mut dyn Store, identity: &str) {
         if head.version >= UNFILED {
             assert!(!append(transaction, &head, head.version + 2, "everybody saw this"), "an old fact counts once");
         }
-        transaction.save(head.id, &change(head.version, head.version + 1, &State::Active, &card(1))).unwrap();
+        transaction.save(head.id, &change(head.version, head.version + 1, &SessionState::Active, &card(1))).unwrap();
     });
 }
 

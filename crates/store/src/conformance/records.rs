@@ -1,17 +1,17 @@
 //! Incidents, findings, notes, tombstones, settings, totals.
 
-use belay_core::effect::{Finding, Spent};
-use belay_core::event::{OperatorDecision, Paid};
-use belay_core::{Digest, Incident, Intervention, Rung, State};
+use belay_core::effect::{Finding, Spend};
+use belay_core::event::{OperatorDecision, TokenCost};
+use belay_core::{Digest, Incident, Intervention, InterventionLevel, SessionState};
 
 use super::{Fixture, at, card, change, key, paused, seed, write};
-use crate::{IncidentQuery, NewMessage, Note, Tombstone};
+use crate::{IncidentQuery, NewMessage, NoteRow, Tombstone};
 
 fn incident(id: &str, session: &str, opened_at: i64) -> Incident {
     Incident {
         id: id.to_owned(),
         session: key(session),
-        rung: Rung::Pause,
+        rung: InterventionLevel::Pause,
         finding: None,
         sentence: "It went in circles.".to_owned(),
         opened_at: at(opened_at),
@@ -22,15 +22,15 @@ fn incident(id: &str, session: &str, opened_at: i64) -> Incident {
 
 pub fn what_is_booked_adds_up_by_name_and_day(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let paid = |tokens| Paid { tokens, cost_micros: tokens * 10 };
+    let paid = |tokens| TokenCost { tokens, cost_micros: tokens * 10 };
     write(&mut *store, |transaction| {
-        assert_eq!(transaction.book(1, "project:/a", &paid(5)).unwrap(), paid(5));
-        assert_eq!(transaction.book(1, "project:/a", &paid(7)).unwrap(), paid(12));
-        assert_eq!(transaction.book(2, "project:/a", &paid(0)).unwrap(), paid(0));
-        assert_eq!(transaction.book(1, "project:/b", &paid(1)).unwrap(), paid(1));
+        assert_eq!(transaction.add_ledger_spend(1, "project:/a", &paid(5)).unwrap(), paid(5));
+        assert_eq!(transaction.add_ledger_spend(1, "project:/a", &paid(7)).unwrap(), paid(12));
+        assert_eq!(transaction.add_ledger_spend(2, "project:/a", &paid(0)).unwrap(), paid(0));
+        assert_eq!(transaction.add_ledger_spend(1, "project:/b", &paid(1)).unwrap(), paid(1));
     });
     write(&mut *fixture.open(), |transaction| {
-        assert_eq!(transaction.book(1, "project:/a", &paid(0)).unwrap(), paid(12));
+        assert_eq!(transaction.add_ledger_spend(1, "project:/a", &paid(0)).unwrap(), paid(12));
     });
 }
 
@@ -56,7 +56,7 @@ pub fn incidents_open_and_close(fixture: &impl Fixture) {
 
 fn intervention(id: &str, count: u32) -> Intervention {
     Intervention {
-        rung: Rung::Nudge,
+        rung: InterventionLevel::Nudge,
         finding: Finding {
             id: id.to_owned(),
             pattern: "exact_repeat".to_owned(),
@@ -69,7 +69,7 @@ fn intervention(id: &str, count: u32) -> Intervention {
             call: 3,
             action: Digest(1),
             outcome: Digest(2),
-            spent: Spent::default(),
+            spent: Spend::default(),
             at: at(i64::from(count)),
         },
         message: "Try something else.".to_owned(),
@@ -80,7 +80,7 @@ fn intervention(id: &str, count: u32) -> Intervention {
 
 pub fn findings_are_found_by_id(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let a = seed(&mut *store, &key("a"), &State::Active, 1);
+    let a = seed(&mut *store, &key("a"), &SessionState::Active, 1);
     write(&mut *store, |transaction| {
         transaction.put_finding(a, &intervention("f1", 3)).unwrap();
         transaction.put_finding(a, &intervention("f2", 4)).unwrap();
@@ -97,8 +97,8 @@ pub fn findings_are_found_by_id(fixture: &impl Fixture) {
 
 pub fn notes_are_kept_with_their_decision(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let a = seed(&mut *store, &key("a"), &State::Active, 1);
-    let note = |text: &str, decision| Note {
+    let a = seed(&mut *store, &key("a"), &SessionState::Active, 1);
+    let note = |text: &str, decision| NoteRow {
         session: key("a"),
         at: at(9),
         decision,
@@ -153,14 +153,14 @@ pub fn settings_are_set_and_removed(fixture: &impl Fixture) {
 
 pub fn totals_add_up(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let a = seed(&mut *store, &key("a"), &State::Active, 10);
+    let a = seed(&mut *store, &key("a"), &SessionState::Active, 10);
     seed(&mut *store, &key("b"), &paused(), 20);
     write(&mut *store, |transaction| {
         let mut spent = card(10);
         spent.counters.calls = 3;
         spent.spent.usage.input = 1000;
         spent.spent.cost_micros = 5;
-        transaction.save(a, &change(1, 2, &State::Active, &spent)).unwrap();
+        transaction.save(a, &change(1, 2, &SessionState::Active, &spent)).unwrap();
         transaction.put_incident(a, &incident("i1", "a", 10)).unwrap();
         let news =
             NewMessage { key: "k".to_owned(), topic: "t".to_owned(), payload: serde_json::Value::Null, at: at(1) };

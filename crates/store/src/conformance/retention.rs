@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belay_core::{Incident, Rung, State};
+use belay_core::{Incident, InterventionLevel, SessionState};
 
 use super::{Fixture, append, at, card, change, key, paused, seed, write};
 use crate::{EventQuery, Pruned, Retention, SessionQuery, Store};
@@ -33,9 +33,14 @@ fn age(days: u64) -> Retention {
 
 pub fn old_sessions_go(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    seed(&mut *store, &key("old"), &State::Active, DAY);
-    seed(&mut *store, &key("archived"), &State::Archived { at: at(DAY), was: Box::new(State::Active) }, DAY);
-    seed(&mut *store, &key("new"), &State::Ended { at: at(95 * DAY) }, 95 * DAY);
+    seed(&mut *store, &key("old"), &SessionState::Active, DAY);
+    seed(
+        &mut *store,
+        &key("archived"),
+        &SessionState::Archived { at: at(DAY), was: Box::new(SessionState::Active) },
+        DAY,
+    );
+    seed(&mut *store, &key("new"), &SessionState::Ended { at: at(95 * DAY) }, 95 * DAY);
     let pruned = clean(&mut *store, &age(90), 100 * DAY);
     assert_eq!((pruned.sessions, pruned.events), (2, 2));
     assert_eq!(left(&*store), ["new"]);
@@ -46,15 +51,15 @@ pub fn old_sessions_go(fixture: &impl Fixture) {
 pub fn held_sessions_stay(fixture: &impl Fixture) {
     let mut store = fixture.open();
     seed(&mut *store, &key("paused"), &paused(), DAY);
-    let killed = State::Killed { incident: "i".to_owned(), since: at(1) };
+    let killed = SessionState::Killed { incident: "i".to_owned(), since: at(1) };
     seed(&mut *store, &key("killed"), &killed, DAY + 1);
-    seed(&mut *store, &key("hidden"), &State::Archived { at: at(1), was: Box::new(paused()) }, DAY + 2);
-    let wanted = seed(&mut *store, &key("wanted"), &State::Active, DAY + 3);
+    seed(&mut *store, &key("hidden"), &SessionState::Archived { at: at(1), was: Box::new(paused()) }, DAY + 2);
+    let wanted = seed(&mut *store, &key("wanted"), &SessionState::Active, DAY + 3);
     write(&mut *store, |transaction| {
         let incident = Incident {
             id: "i9".to_owned(),
             session: key("wanted"),
-            rung: Rung::Pause,
+            rung: InterventionLevel::Pause,
             finding: None,
             sentence: String::new(),
             opened_at: at(1),
@@ -63,7 +68,7 @@ pub fn held_sessions_stay(fixture: &impl Fixture) {
         };
         transaction.put_incident(wanted, &incident).unwrap();
     });
-    seed(&mut *store, &key("new"), &State::Active, 100 * DAY);
+    seed(&mut *store, &key("new"), &SessionState::Active, 100 * DAY);
     assert_eq!(clean(&mut *store, &age(90), 100 * DAY).sessions, 0);
     let small = Retention { max_bytes: 1, ..age(90) };
     assert_eq!(clean(&mut *store, &small, 100 * DAY).sessions, 0);
@@ -77,7 +82,7 @@ fn long(store: &mut dyn Store, id: &str, last_at: i64, events: u64) {
         for seq in 1..=events {
             append(transaction, &head, seq, &format!("{id}-{seq}-{}", "x".repeat(400)));
         }
-        transaction.save(head.id, &change(0, events, &State::Active, &card(last_at))).unwrap();
+        transaction.save(head.id, &change(0, events, &SessionState::Active, &card(last_at))).unwrap();
     });
 }
 
@@ -100,12 +105,12 @@ pub fn the_oldest_go_when_there_is_too_much(fixture: &impl Fixture) {
 pub fn a_slice_is_bounded(fixture: &impl Fixture) {
     let mut store = fixture.open();
     long(&mut *store, "long", DAY, 1800);
-    seed(&mut *store, &key("new"), &State::Active, 100 * DAY);
+    seed(&mut *store, &key("new"), &SessionState::Active, 100 * DAY);
     let mut slices = Vec::new();
     while slices.last().is_none_or(|slice: &Pruned| slice.more) {
         slices.push(store.prune(&age(90), at(100 * DAY)).unwrap());
         // In between, writers have their turn; and nobody sees half a session.
-        seed(&mut *fixture.open(), &key(&format!("other-{}", slices.len())), &State::Active, 100 * DAY);
+        seed(&mut *fixture.open(), &key(&format!("other-{}", slices.len())), &SessionState::Active, 100 * DAY);
         assert!(store.session(&key("long")).unwrap().is_none_or(|row| row.version == 1800));
     }
     assert!(slices.iter().all(|slice| slice.events <= 600), "{slices:?}");
@@ -115,6 +120,6 @@ pub fn a_slice_is_bounded(fixture: &impl Fixture) {
 
 pub fn nothing_old_nothing_done(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    seed(&mut *store, &key("a"), &State::Active, DAY);
+    seed(&mut *store, &key("a"), &SessionState::Active, DAY);
     assert_eq!(store.prune(&age(90), at(2 * DAY)).unwrap(), Pruned::default());
 }

@@ -1,12 +1,12 @@
 //! Session rows: what lists and pages show.
 
-use belay_core::State;
-use belay_core::effect::Spent;
+use belay_core::SessionState;
+use belay_core::effect::Spend;
 use belay_core::event::Usage;
-use belay_core::session::{Budget, Counters, Facts, ProgressClock, Wait};
+use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
 
 use super::{Fixture, at, card, change, key, paused, seed, write};
-use crate::session::{Card, Change};
+use crate::session::{SessionDetails, SessionUpdate};
 use crate::{Cursor, SessionQuery, Store};
 
 fn listed(store: &dyn Store, query: &SessionQuery) -> Vec<String> {
@@ -15,8 +15,8 @@ fn listed(store: &dyn Store, query: &SessionQuery) -> Vec<String> {
 
 pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let written = Card {
-        facts: Facts {
+    let written = SessionDetails {
+        facts: SessionFacts {
             project: Some("/home/user/ä project".to_owned()),
             model: Some("m".to_owned()),
             cwd: Some("/home/user".to_owned()),
@@ -45,16 +45,16 @@ pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
             sub_agents: 14,
             compactions: 15,
         },
-        spent: Spent {
+        spent: Spend {
             calls: 2,
             usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 },
             cost_micros: u64::MAX,
             millis: 9,
         },
-        clock: ProgressClock { at: at(3), since: Spent { calls: 1, millis: 2, ..Spent::default() } },
+        clock: ProgressClock { at: at(3), since: Spend { calls: 1, millis: 2, ..Spend::default() } },
         budget: Budget { tokens: Some(5), cost_micros: None },
         incident: Some("inc-1".to_owned()),
-        waiting: Some(Wait { since: at(9), until: None, what: "a person".to_owned() }),
+        waiting: Some(DeclaredWait { since: at(9), until: None, what: "a person".to_owned() }),
     };
     write(&mut *store, |transaction| {
         let head = transaction.create(&key("a"), at(20)).unwrap();
@@ -64,7 +64,7 @@ pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
     assert_eq!(row.key, key("a"));
     assert_eq!(row.version, 3);
     assert_eq!(row.state, paused());
-    assert_eq!(row.card, written);
+    assert_eq!(row.details, written);
     assert_eq!(row.parent, None);
     assert_eq!(store.session(&key("nobody")).unwrap(), None);
 }
@@ -73,7 +73,7 @@ pub fn newest_come_first_page_by_page(fixture: &impl Fixture) {
     let mut store = fixture.open();
     // Two of the same moment: the cursor must neither skip nor repeat one.
     for (id, last_at) in [("a", 10), ("b", 30), ("c", 20), ("d", 20), ("e", 5)] {
-        seed(&mut *store, &key(id), &State::Active, last_at);
+        seed(&mut *store, &key(id), &SessionState::Active, last_at);
     }
     assert_eq!(listed(&*store, &SessionQuery::default()), ["b", "d", "c", "a", "e"]);
     let mut seen = Vec::new();
@@ -91,17 +91,17 @@ pub fn newest_come_first_page_by_page(fixture: &impl Fixture) {
 
 pub fn filters_narrow_the_list(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    seed(&mut *store, &key("active"), &State::Active, 10);
+    seed(&mut *store, &key("active"), &SessionState::Active, 10);
     seed(&mut *store, &key("held"), &paused(), 20);
-    seed(&mut *store, &key("ended"), &State::Ended { at: at(30) }, 30);
+    seed(&mut *store, &key("ended"), &SessionState::Ended { at: at(30) }, 30);
     let other = belay_core::SessionKey::new("gemini", "other");
-    let child = seed(&mut *store, &other, &State::Active, 40);
+    let child = seed(&mut *store, &other, &SessionState::Active, 40);
     write(&mut *store, |transaction| {
         let mut placed = card(40);
         placed.facts.project = Some("/p".to_owned());
-        transaction.save(child, &change(1, 2, &State::Active, &placed)).unwrap();
-        let parent = transaction.head(&key("active")).unwrap().unwrap();
-        assert!(transaction.adopt(child, parent.id).unwrap());
+        transaction.save(child, &change(1, 2, &SessionState::Active, &placed)).unwrap();
+        let parent = transaction.session_head(&key("active")).unwrap().unwrap();
+        assert!(transaction.set_parent(child, parent.id).unwrap());
     });
     let all = SessionQuery::default;
     assert_eq!(listed(&*store, &SessionQuery { states: vec!["paused".into()], ..all() }), ["held"]);
@@ -119,8 +119,8 @@ pub fn filters_narrow_the_list(fixture: &impl Fixture) {
 
 pub fn archived_sessions_are_out_of_sight(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    seed(&mut *store, &key("a"), &State::Active, 10);
-    let archived = State::Archived { at: at(20), was: Box::new(paused()) };
+    seed(&mut *store, &key("a"), &SessionState::Active, 10);
+    let archived = SessionState::Archived { at: at(20), was: Box::new(paused()) };
     seed(&mut *store, &key("b"), &archived, 20);
     assert_eq!(listed(&*store, &SessionQuery::default()), ["a"]);
     assert_eq!(listed(&*store, &SessionQuery { archived: true, ..SessionQuery::default() }), ["b", "a"]);
@@ -131,58 +131,60 @@ pub fn archived_sessions_are_out_of_sight(fixture: &impl Fixture) {
 
 pub fn costs_add_up_to_the_root(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let ids: Vec<_> =
-        ["root", "child", "grandchild"].map(|id| seed(&mut *store, &key(id), &State::Active, 10)).into_iter().collect();
-    let cost = |input| Spent {
+    let ids: Vec<_> = ["root", "child", "grandchild"]
+        .map(|id| seed(&mut *store, &key(id), &SessionState::Active, 10))
+        .into_iter()
+        .collect();
+    let cost = |input| Spend {
         calls: 1,
         usage: Usage { input, output: 2, ..Usage::default() },
         cost_micros: 10,
-        ..Spent::default()
+        ..Spend::default()
     };
     write(&mut *store, |transaction| {
-        assert!(transaction.adopt(ids[1], ids[0]).unwrap());
-        assert!(transaction.adopt(ids[2], ids[1]).unwrap());
+        assert!(transaction.set_parent(ids[1], ids[0]).unwrap());
+        assert!(transaction.set_parent(ids[2], ids[1]).unwrap());
         transaction.charge_ancestors(ids[2], &cost(100)).unwrap();
         transaction.charge_ancestors(ids[1], &cost(1000)).unwrap();
-        assert_eq!(transaction.beneath(ids[1]).unwrap(), cost(100));
+        assert_eq!(transaction.descendant_spend(ids[1]).unwrap(), cost(100));
     });
-    let beneath = |id: &str| store.session(&key(id)).unwrap().unwrap().beneath;
+    let beneath = |id: &str| store.session(&key(id)).unwrap().unwrap().descendants;
     assert_eq!(beneath("root").usage, Usage { input: 1100, output: 4, ..Usage::default() });
     assert_eq!(beneath("root").calls, 2);
     assert_eq!(beneath("child"), cost(100));
-    assert_eq!(beneath("grandchild"), Spent::default());
+    assert_eq!(beneath("grandchild"), Spend::default());
 }
 
 pub fn nobody_is_their_own_ancestor(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let ids = ["a", "b", "c"].map(|id| seed(&mut *store, &key(id), &State::Active, 10));
+    let ids = ["a", "b", "c"].map(|id| seed(&mut *store, &key(id), &SessionState::Active, 10));
     write(&mut *store, |transaction| {
-        assert!(!transaction.adopt(ids[0], ids[0]).unwrap());
-        assert!(transaction.adopt(ids[1], ids[0]).unwrap());
-        assert!(transaction.adopt(ids[2], ids[1]).unwrap());
-        assert!(!transaction.adopt(ids[0], ids[2]).unwrap());
+        assert!(!transaction.set_parent(ids[0], ids[0]).unwrap());
+        assert!(transaction.set_parent(ids[1], ids[0]).unwrap());
+        assert!(transaction.set_parent(ids[2], ids[1]).unwrap());
+        assert!(!transaction.set_parent(ids[0], ids[2]).unwrap());
         // Ends, whatever the family looks like.
-        transaction.charge_ancestors(ids[2], &Spent { calls: 1, ..Spent::default() }).unwrap();
+        transaction.charge_ancestors(ids[2], &Spend { calls: 1, ..Spend::default() }).unwrap();
     });
-    assert_eq!(store.session(&key("a")).unwrap().unwrap().beneath.calls, 1);
+    assert_eq!(store.session(&key("a")).unwrap().unwrap().descendants.calls, 1);
 }
 
 pub fn time_never_goes_back(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let id = seed(&mut *store, &key("a"), &State::Active, 50);
-    seed(&mut *store, &key("b"), &State::Active, 40);
-    write(&mut *store, |transaction| transaction.save(id, &change(1, 2, &State::Active, &card(10))).unwrap());
+    let id = seed(&mut *store, &key("a"), &SessionState::Active, 50);
+    seed(&mut *store, &key("b"), &SessionState::Active, 40);
+    write(&mut *store, |transaction| transaction.save(id, &change(1, 2, &SessionState::Active, &card(10))).unwrap());
     assert_eq!(listed(&*store, &SessionQuery::default()), ["a", "b"]);
 }
 
 pub fn what_did_not_change_stays(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &paused(), 50);
-    seed(&mut *store, &key("b"), &State::Active, 60);
+    seed(&mut *store, &key("b"), &SessionState::Active, 60);
     let silent = card(70);
-    let change = Change { from: 1, to: 2, state: None, listed: None, card: &silent };
+    let change = SessionUpdate { from: 1, to: 2, state: None, listed: None, card: &silent };
     write(&mut *store, |transaction| transaction.save(id, &change).unwrap());
     let row = store.session(&key("a")).unwrap().unwrap();
-    assert_eq!((row.version, row.state, row.card), (2, paused(), silent));
+    assert_eq!((row.version, row.state, row.details), (2, paused(), silent));
     assert_eq!(listed(&*store, &SessionQuery { states: vec!["paused".into()], ..SessionQuery::default() }), ["a"]);
 }

@@ -1,7 +1,7 @@
 //! All or nothing, and nobody overwrites what they have not seen.
 
 use belay_core::session::SESSION_FORMAT;
-use belay_core::{Digest, State};
+use belay_core::{Digest, SessionState};
 
 use super::{Fixture, append, at, card, change, key, paused, seed, write};
 use crate::{Durability, EventQuery, Snapshot, Store, StoreError};
@@ -19,16 +19,16 @@ pub fn a_dropped_transaction_leaves_no_trace(fixture: &impl Fixture) {
     assert_eq!(store.events(&EventQuery::default()).unwrap(), []);
     assert_eq!(store.setting("a").unwrap(), None);
     // And the lock is free again.
-    seed(&mut *fixture.open(), &key("a"), &State::Active, 1);
+    seed(&mut *fixture.open(), &key("a"), &SessionState::Active, 1);
 }
 
 pub fn nobody_overwrites_what_they_have_not_seen(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    let id = seed(&mut *store, &key("a"), &State::Active, 1);
+    let id = seed(&mut *store, &key("a"), &SessionState::Active, 1);
     let mut other = fixture.open();
     write(&mut *other, |transaction| transaction.save(id, &change(1, 2, &paused(), &card(2))).unwrap());
-    let mut transaction = store.begin(Durability::Process).unwrap();
-    let stale = transaction.save(id, &change(1, 2, &State::Active, &card(3)));
+    let mut transaction = store.begin(Durability::ProcessCrash).unwrap();
+    let stale = transaction.save(id, &change(1, 2, &SessionState::Active, &card(3)));
     assert!(matches!(stale, Err(StoreError::Conflict(_))), "{stale:?}");
     assert_eq!(transaction.version(id).unwrap(), Some(2));
     drop(transaction);
@@ -37,11 +37,15 @@ pub fn nobody_overwrites_what_they_have_not_seen(fixture: &impl Fixture) {
 
 pub fn readers_see_the_last_commit(fixture: &impl Fixture) {
     let (mut writer, reader) = (fixture.open(), fixture.open());
-    seed(&mut *writer, &key("a"), &State::Active, 1);
-    let mut transaction = writer.begin(Durability::Process).unwrap();
-    let head = transaction.head(&key("a")).unwrap().unwrap();
+    seed(&mut *writer, &key("a"), &SessionState::Active, 1);
+    let mut transaction = writer.begin(Durability::ProcessCrash).unwrap();
+    let head = transaction.session_head(&key("a")).unwrap().unwrap();
     transaction.save(head.id, &change(1, 2, &paused(), &card(2))).unwrap();
-    assert_eq!(reader.session(&key("a")).unwrap().unwrap().state, State::Active, "not committed, and no waiting");
+    assert_eq!(
+        reader.session(&key("a")).unwrap().unwrap().state,
+        SessionState::Active,
+        "not committed, and no waiting"
+    );
     transaction.commit().unwrap();
     assert_eq!(reader.session(&key("a")).unwrap().unwrap().state, paused());
 }
@@ -57,13 +61,13 @@ fn with_snapshots(store: &mut dyn Store, snapshots: &[Snapshot]) {
         let mut written = 0;
         for seq in 1..=10 {
             append(transaction, &head, seq, &seq.to_string());
-            transaction.save(head.id, &change(seq - 1, seq, &State::Active, &card(1))).unwrap();
+            transaction.save(head.id, &change(seq - 1, seq, &SessionState::Active, &card(1))).unwrap();
             for snapshot in snapshots.iter().filter(|snapshot| snapshot.seq == seq) {
                 transaction.snapshot(head.id, snapshot).unwrap();
                 written = seq;
             }
         }
-        assert_eq!(transaction.head(&key("a")).unwrap().unwrap().snapshot, written);
+        assert_eq!(transaction.session_head(&key("a")).unwrap().unwrap().snapshot, written);
     });
 }
 

@@ -7,7 +7,7 @@ use super::pack::Pack;
 use super::tips::Tips;
 use super::transaction::SqliteTransaction;
 use crate::error::Result;
-use crate::records::NewEvent;
+use crate::rows::NewEvent;
 use crate::session::SessionId;
 
 /// What the log of a session gets in a transaction.

@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 
-use belay_core::Time;
-use belay_core::effect::Spent;
+use belay_core::Timestamp;
+use belay_core::effect::Spend;
 use belay_core::event::Usage;
-use belay_core::session::{Budget, Counters, Facts, ProgressClock, Wait};
+use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
 use serde::{Deserialize, Serialize};
 
-use crate::session::Card;
+use crate::session::SessionDetails;
 
 #[derive(Serialize, Deserialize)]
 struct Packed<'a> {
@@ -40,21 +40,33 @@ struct Packed<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     incident: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    waiting: Option<Cow<'a, Wait>>,
+    waiting: Option<Cow<'a, DeclaredWait>>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-pub(super) fn pack(card: &Card) -> rusqlite::Result<String> {
+pub(super) fn pack(card: &SessionDetails) -> rusqlite::Result<String> {
     // Taken apart by name, so that whoever adds a field finds this place.
-    let Card { facts, counters, spent: cost, clock: ProgressClock { at, since }, budget, incident, waiting } = card;
-    let Facts { project, cwd, model, branch, task, transcript, agent_version, pid, started_at, last_at, ended_at } =
-        facts;
+    let SessionDetails { facts, counters, spent: cost, clock: ProgressClock { at, since }, budget, incident, waiting } =
+        card;
+    let SessionFacts {
+        project,
+        cwd,
+        model,
+        branch,
+        task,
+        transcript,
+        agent_version,
+        pid,
+        started_at,
+        last_at,
+        ended_at,
+    } = facts;
     let counted = pack_counters(counters);
     let (spent, since) = (pack_spent(cost), pack_spent(since));
-    let times = [started_at.millis(), last_at.millis(), at.millis(), ended_at.map_or(0, Time::millis)];
+    let times = [started_at.millis(), last_at.millis(), at.millis(), ended_at.map_or(0, Timestamp::millis)];
     super::sessions::to_json(&Packed {
         counters: Cow::Borrowed(&counted),
         spent: Cow::Borrowed(&spent),
@@ -118,23 +130,23 @@ numbers!(
     }
 );
 
-numbers!(pack_spent, unpack_spent, Spent {
+numbers!(pack_spent, unpack_spent, Spend {
     calls, cost_micros, millis; usage: Usage { input, output, cache_read, cache_write }
 });
 
 /// Reads what [`pack`] wrote; an empty object is the card of a session without events.
-pub(super) fn unpack(json: &str) -> serde_json::Result<Card> {
+pub(super) fn unpack(json: &str) -> serde_json::Result<SessionDetails> {
     if json == "{}" {
-        return Ok(Card::default());
+        return Ok(SessionDetails::default());
     }
     let packed: Packed<'_> = serde_json::from_str(json)?;
-    let time = |place: usize| Time::from_millis(packed.times.get(place).copied().unwrap_or(0));
+    let time = |place: usize| Timestamp::from_millis(packed.times.get(place).copied().unwrap_or(0));
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
-    Ok(Card {
+    Ok(SessionDetails {
         counters: unpack_counters(&packed.counters),
         spent: unpack_spent(&packed.spent),
         clock: ProgressClock { at: time(2), since: unpack_spent(&packed.since) },
-        facts: Facts {
+        facts: SessionFacts {
             started_at: time(0),
             last_at: time(1),
             ended_at: Some(time(3)).filter(|ended| ended.is_known()),

@@ -1,13 +1,13 @@
 //! The log: reading it, and telling whether it grew.
 
-use belay_core::{Digest, SessionKey, Time};
+use belay_core::{Digest, SessionKey, Timestamp};
 use rusqlite::{Connection, Row};
 
 use super::pack::unpack;
 use super::sessions::key;
-use crate::api::Mark;
-use crate::records::{EventQuery, EventRow, Order};
+use crate::rows::{EventQuery, EventRow, Order};
 use crate::session::SessionId;
+use crate::traits::ChangeToken;
 
 const SELECT: &str = "SELECT e.ord, s.agent, s.native_id, e.seq, e.at, e.kind, e.rules, e.json, e.earlier
                       FROM events e JOIN sessions s ON s.id = e.session";
@@ -28,7 +28,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Vec<EventRow>> {
         tracing::error!(%session, seq, "the events that were written with this one cannot be read and are left out");
         Vec::new()
     });
-    let back = |back: u64, at: Time, kind: &str, rules: Digest, json: &str| EventRow {
+    let back = |back: u64, at: Timestamp, kind: &str, rules: Digest, json: &str| EventRow {
         ord: ord - back.cast_signed(),
         session: session.clone(),
         seq: seq - back,
@@ -40,7 +40,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Vec<EventRow>> {
     let numbers = (1..=earlier.len() as u64).rev();
     let mut events: Vec<EventRow> =
         numbers.zip(earlier).map(|(n, event)| back(n, event.at, event.kind, event.rules, event.json)).collect();
-    let (at, rules) = (Time::from_millis(row.get(4)?), Digest(row.get::<_, i64>(6)?.cast_unsigned()));
+    let (at, rules) = (Timestamp::from_millis(row.get(4)?), Digest(row.get::<_, i64>(6)?.cast_unsigned()));
     events.push(back(0, at, row.get_ref(5)?.as_str()?, rules, row.get_ref(7)?.as_str()?));
     Ok(events)
 }
@@ -59,7 +59,7 @@ fn chain(conn: &Connection, session: SessionId, after: u64, most: i64) -> rusqli
     conn.prepare_cached(&format!("{CHAIN} LIMIT ?3"))?.query_map((session.0, after, most), |row| row.get(0))?.collect()
 }
 
-pub(super) fn tail(conn: &Connection, session: SessionId, after: u64) -> rusqlite::Result<Vec<EventRow>> {
+pub(super) fn events_after(conn: &Connection, session: SessionId, after: u64) -> rusqlite::Result<Vec<EventRow>> {
     let mut places = chain(conn, session, after, -1)?;
     places.reverse();
     let mut tail = Vec::new();
@@ -134,9 +134,9 @@ impl<'q> Wanted<'q> {
 }
 
 /// Other connections' commits show in `data_version`, our own in `total_changes`.
-pub(super) fn mark(conn: &Connection) -> rusqlite::Result<Mark> {
+pub(super) fn change_token(conn: &Connection) -> rusqlite::Result<ChangeToken> {
     let theirs: i64 = conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
     let ours: i64 = conn.prepare_cached("SELECT total_changes()")?.query_row([], |row| row.get(0))?;
     let last: Option<i64> = conn.prepare_cached("SELECT max(ord) FROM events")?.query_row([], |row| row.get(0))?;
-    Ok(Mark([theirs, ours, last.unwrap_or(0)]))
+    Ok(ChangeToken([theirs, ours, last.unwrap_or(0)]))
 }

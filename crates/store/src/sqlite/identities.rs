@@ -8,8 +8,8 @@ use belay_core::Digest;
 use rusqlite::{Connection, params};
 
 use super::pack;
-use crate::api::UNFILED;
 use crate::session::SessionId;
+use crate::traits::UNFILED;
 
 /// So many are filed at a time.
 const SHEET: u64 = 128;

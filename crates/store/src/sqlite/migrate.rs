@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::fault;
+use super::error;
 use crate::error::{Result, StoreError};
 
 /// "Blay": tells our files from others.
@@ -19,16 +19,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_packs.sql"),
 ];
 
-pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
+pub(super) const LATEST_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// The file's version, 0 for an empty one. Refuses files that are damaged, newer, or somebody else's. Reads only.
-pub(super) fn identify(conn: &Connection, path: &Path) -> Result<i64> {
-    let explain = |e| fault::explain(path, e);
+pub(super) fn read_version(conn: &Connection, path: &Path) -> Result<i64> {
+    let explain = |e| error::to_store_error(path, e);
     let (application, version, tables) = header(conn).map_err(explain)?;
     match (application, version) {
         (0, 0) if tables == 0 => Ok(0),
-        (APPLICATION_ID, version) if version > KNOWN => {
-            Err(StoreError::Newer { path: path.to_owned(), found: version, known: KNOWN })
+        (APPLICATION_ID, version) if version > LATEST_VERSION => {
+            Err(StoreError::Newer { path: path.to_owned(), found: version, known: LATEST_VERSION })
         }
         (APPLICATION_ID, version) => Ok(version),
         (found, _) => Err(StoreError::Foreign { path: path.to_owned(), found }),
@@ -46,7 +46,7 @@ fn header(conn: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
 
 /// Brings the file to the newest version. Any number of processes may do so at the same instant.
 pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Result<()> {
-    let explain = |e| fault::explain(path, e);
+    let explain = |e| error::to_store_error(path, e);
     if header(conn).map_err(explain)? == (0, 0, 0) {
         patiently(patience, || {
             conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -55,14 +55,14 @@ pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Res
         })
         .map_err(explain)?;
     }
-    if header(conn).map_err(explain)?.1 == KNOWN {
+    if header(conn).map_err(explain)?.1 == LATEST_VERSION {
         return Ok(());
     }
     conn.execute_batch("BEGIN IMMEDIATE").map_err(explain)?;
     let steps = || -> Result<()> {
         // Another process may have been quicker, and may be newer than we are.
-        let version = identify(conn, path)?;
-        climb(conn, version, KNOWN).map_err(explain)?;
+        let version = read_version(conn, path)?;
+        apply_migrations(conn, version, LATEST_VERSION).map_err(explain)?;
         conn.execute_batch("COMMIT").map_err(explain)
     };
     steps().inspect_err(|_| {
@@ -71,7 +71,7 @@ pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Res
 }
 
 /// Takes the steps after version `from`, up to `to`.
-pub(super) fn climb(conn: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+pub(super) fn apply_migrations(conn: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
     for (step, sql) in (1..=to).zip(MIGRATIONS).skip_while(|(step, _)| *step <= from) {
         conn.execute_batch(sql)?;
         conn.pragma_update(None, "user_version", step)?;

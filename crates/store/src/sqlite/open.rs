@@ -9,9 +9,9 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{SqliteStore, fault, migrate};
-use crate::api::Durability;
+use super::{SqliteStore, error, migrate};
 use crate::error::{Result, StoreError};
+use crate::traits::Durability;
 
 /// How to open a store.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl Default for OpenOptions {
 }
 
 /// Checkpoints sync the disk: rarer ones write the hot pages of the indexes once instead of many times.
-const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000;
+const PRAGMAS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000;
                         PRAGMA journal_size_limit = 67108864;";
 
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
@@ -42,7 +42,7 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
         conn,
         path: path.to_owned(),
         read_only: options.read_only,
-        durability: Cell::new(Durability::Process),
+        durability: Cell::new(Durability::ProcessCrash),
         tips: RefCell::default(),
         spare: RefCell::default(),
     })
@@ -58,13 +58,13 @@ fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {
         }
         _ => StoreError::Io { path: path.to_owned(), detail: e.to_string() },
     })?;
-    let explain = |e| fault::explain(path, e);
+    let explain = |e| error::to_store_error(path, e);
     let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(explain)?;
     conn.busy_timeout(options.busy_timeout).map_err(explain)?;
-    migrate::identify(&conn, path)?;
+    migrate::read_version(&conn, path)?;
     migrate::migrate(&conn, path, options.busy_timeout)?;
-    conn.execute_batch(SETTINGS).map_err(explain)?;
+    conn.execute_batch(PRAGMAS).map_err(explain)?;
     if options.brief {
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(explain)?;
     }
@@ -72,22 +72,22 @@ fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {
 }
 
 fn open_to_read(path: &Path, options: OpenOptions) -> Result<Connection> {
-    let explain = |e| fault::explain(path, e);
+    let explain = |e| error::to_store_error(path, e);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(explain)?;
     conn.busy_timeout(options.busy_timeout).map_err(explain)?;
-    let (conn, version) = match migrate::identify(&conn, path) {
+    let (conn, version) = match migrate::read_version(&conn, path) {
         Ok(version) => (conn, version),
         // SQLite wants a place for its index of the WAL even to read it. On a read-only disk there is none.
         Err(StoreError::Io { .. } | StoreError::ReadOnly(_)) => {
             let conn = open_where_nobody_writes(path, flags).map_err(explain)?;
-            let version = migrate::identify(&conn, path)?;
+            let version = migrate::read_version(&conn, path)?;
             (conn, version)
         }
         Err(error) => return Err(error),
     };
     match version {
-        migrate::KNOWN => Ok(conn),
+        migrate::LATEST_VERSION => Ok(conn),
         // Somebody is about to make it: as yet it is an empty store.
         0 => {
             let conn = Connection::open_in_memory().map_err(explain)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use rusqlite::{Connection, Row, params};
 
 use super::sessions::{json, to_json};
@@ -16,8 +16,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Message> {
         key: row.get(1)?,
         topic: row.get(2)?,
         payload: json(row, 3)?,
-        created_at: Time::from_millis(row.get(4)?),
-        next_at: Time::from_millis(row.get(5)?),
+        created_at: Timestamp::from_millis(row.get(4)?),
+        next_at: Timestamp::from_millis(row.get(5)?),
         attempts: row.get(6)?,
         state: MessageState::parse(row.get_ref(7)?.as_str()?).ok_or(rusqlite::Error::InvalidQuery)?,
         last_error: row.get(8)?,
@@ -31,7 +31,7 @@ pub(super) fn list(conn: &Connection, state: Option<MessageState>, limit: usize)
             .prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM outbox WHERE state = ?1 ORDER BY created_at DESC, id DESC LIMIT ?2"
             ))?
-            .query_map(params![state.word(), limit], read)?
+            .query_map(params![state.as_str(), limit], read)?
             .collect(),
         None => conn
             .prepare_cached(&format!("SELECT {COLUMNS} FROM outbox ORDER BY id DESC LIMIT ?1"))?
@@ -50,7 +50,12 @@ pub(super) fn enqueue(conn: &Connection, message: &NewMessage) -> rusqlite::Resu
     Ok(taken == 1)
 }
 
-pub(super) fn claim(conn: &Connection, now: Time, lease: Duration, limit: usize) -> rusqlite::Result<Vec<Message>> {
+pub(super) fn claim(
+    conn: &Connection,
+    now: Timestamp,
+    lease: Duration,
+    limit: usize,
+) -> rusqlite::Result<Vec<Message>> {
     let mut messages: Vec<Message> = conn
         .prepare_cached(&format!(
             "UPDATE outbox SET next_at = ?2, attempts = attempts + 1
@@ -63,18 +68,18 @@ pub(super) fn claim(conn: &Connection, now: Time, lease: Duration, limit: usize)
     Ok(messages)
 }
 
-pub(super) fn sent(conn: &Connection, id: i64, at: Time) -> rusqlite::Result<()> {
+pub(super) fn sent(conn: &Connection, id: i64, at: Timestamp) -> rusqlite::Result<()> {
     conn.prepare_cached("UPDATE outbox SET state = 'sent', next_at = ?2, last_error = NULL WHERE id = ?1")?
         .execute(params![id, at.millis()])
         .map(drop)
 }
 
-pub(super) fn failed(conn: &Connection, id: i64, error: &str, retry_at: Option<Time>) -> rusqlite::Result<()> {
+pub(super) fn failed(conn: &Connection, id: i64, error: &str, retry_at: Option<Timestamp>) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE outbox SET last_error = ?2, next_at = coalesce(?3, next_at),
                            state = CASE WHEN ?3 IS NULL THEN 'failed' ELSE 'pending' END
          WHERE id = ?1 AND state = 'pending'",
     )?
-    .execute(params![id, error, retry_at.map(Time::millis)])
+    .execute(params![id, error, retry_at.map(Timestamp::millis)])
     .map(drop)
 }

@@ -4,9 +4,9 @@
 //! turn is four events, and a busy moment has many turns, so the events of one transaction share rows. The last event of a
 //! row has the columns to itself, as if it were alone; the ones before it stand in `earlier`, one after the other.
 
-use belay_core::{Digest, Time};
+use belay_core::{Digest, Timestamp};
 
-use crate::records::NewEvent;
+use crate::rows::NewEvent;
 
 /// Most events of a row: whoever wants one of them has to read them all.
 pub(super) const MOST: u64 = 128;
@@ -29,7 +29,7 @@ pub(super) struct Pack {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Packed<'a> {
     pub(super) identity: Digest,
-    pub(super) at: Time,
+    pub(super) at: Timestamp,
     pub(super) rules: Digest,
     pub(super) kind: &'a str,
     pub(super) json: &'a str,
@@ -99,7 +99,7 @@ pub(super) fn identities(mut bytes: &[u8]) -> Vec<Digest> {
 /// An event in a pack whose texts nobody has looked at.
 struct Raw<'a> {
     identity: Digest,
-    at: Time,
+    at: Timestamp,
     rules: Digest,
     kind: &'a [u8],
     json: &'a [u8],
@@ -123,7 +123,7 @@ fn next(bytes: &[u8]) -> Option<(Raw<'_>, &[u8])> {
     let (json, bytes) = bytes.split_at_checked(usize::try_from(u32::from_be_bytes(*json)).ok()?)?;
     let event = Raw {
         identity: Digest(u64::from_be_bytes(*identity)),
-        at: Time::from_millis(i64::from_be_bytes(*at)),
+        at: Timestamp::from_millis(i64::from_be_bytes(*at)),
         rules: Digest(u64::from_be_bytes(*rules)),
         kind,
         json,

@@ -1,6 +1,6 @@
 //! Cleaning up, a slice at a time, so that no writer waits long.
 
-use belay_core::Time;
+use belay_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::pack::unpack;
@@ -9,11 +9,11 @@ use crate::error::Result;
 use crate::retention::{Pruned, Retention};
 
 /// Events deleted under one lock: a few milliseconds.
-const SLICE: u64 = 500;
+const MAX_DELETED_EVENTS: u64 = 500;
 /// Pages given back to the disk under one lock.
-const PAGES: u64 = 256;
+const MAX_VACUUMED_PAGES: u64 = 256;
 
-pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Time) -> Result<Pruned> {
+pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Timestamp) -> Result<Pruned> {
     let mut pruned = Pruned::default();
     let conn = &store.conn;
     match store.explain(clear(conn))? {
@@ -30,7 +30,7 @@ pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Time) -
             }
         }
     }
-    pruned.more |= store.explain(leftovers(conn, now - retention.max_age, now))? == SLICE;
+    pruned.more |= store.explain(leftovers(conn, now - retention.max_age, now))? == MAX_DELETED_EVENTS;
     let (freed, left) = store.explain(vacuum(conn))?;
     pruned.freed = freed;
     pruned.more |= left;
@@ -56,7 +56,7 @@ fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
         .optional()?;
     let Some((session, mut tip)): Option<(i64, Option<i64>)> = grave else { return Ok(None) };
     let mut events = 0;
-    while let Some(ord) = tip.filter(|_| events < SLICE) {
+    while let Some(ord) = tip.filter(|_| events < MAX_DELETED_EVENTS) {
         let row = transaction
             .prepare_cached("DELETE FROM events WHERE ord = ?1 RETURNING prev, earlier")?
             .query_row([ord], |row| Ok((row.get(0)?, 1 + earlier(row.get_ref(1)?.as_blob_or_null()?))))
@@ -67,8 +67,8 @@ fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
     }
     let filed = transaction
         .prepare_cached("DELETE FROM filed WHERE id IN (SELECT id FROM filed WHERE session = ?1 LIMIT ?2)")?
-        .execute(params![session, SLICE])? as u64;
-    if tip.is_none() && filed < SLICE {
+        .execute(params![session, MAX_DELETED_EVENTS])? as u64;
+    if tip.is_none() && filed < MAX_DELETED_EVENTS {
         transaction.prepare_cached("DELETE FROM graves WHERE session = ?1")?.execute([session])?;
     } else {
         transaction.prepare_cached("UPDATE graves SET tip = ?2 WHERE session = ?1")?.execute(params![session, tip])?;
@@ -83,20 +83,20 @@ fn earlier(packed: Option<&[u8]>) -> u64 {
 }
 
 /// Messages that were sent or given up long ago, and tombstones that have expired.
-fn leftovers(conn: &Connection, before: Time, now: Time) -> rusqlite::Result<u64> {
+fn leftovers(conn: &Connection, before: Timestamp, now: Timestamp) -> rusqlite::Result<u64> {
     let messages = conn
         .prepare_cached(
             "DELETE FROM outbox WHERE id IN
                  (SELECT id FROM outbox WHERE state IN ('sent', 'failed') AND created_at < ?1 LIMIT ?2)",
         )?
-        .execute(params![before.millis(), SLICE])?;
+        .execute(params![before.millis(), MAX_DELETED_EVENTS])?;
     conn.prepare_cached("DELETE FROM tombstones WHERE expires_at <= ?1")?.execute([now.millis()])?;
     conn.prepare_cached("DELETE FROM ledger WHERE day < ?1")?.execute([before.millis().div_euclid(86_400_000)])?;
     Ok(messages as u64)
 }
 
 /// The session that has been idle longest, if it has to go.
-fn candidate(conn: &Connection, retention: &Retention, now: Time) -> rusqlite::Result<Option<i64>> {
+fn candidate(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<Option<i64>> {
     let too_big = records::bytes(conn)? > retention.max_bytes;
     let before = if too_big { i64::MAX } else { (now - retention.max_age).millis() };
     conn.prepare_cached(
@@ -117,7 +117,7 @@ fn vacuum(conn: &Connection) -> rusqlite::Result<(u64, bool)> {
     if before == 0 {
         return Ok((0, false));
     }
-    let mut statement = conn.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+    let mut statement = conn.prepare(&format!("PRAGMA incremental_vacuum({MAX_VACUUMED_PAGES})"))?;
     let mut rows = statement.query([])?;
     while rows.next()?.is_some() {}
     let after = free()?;

@@ -1,11 +1,11 @@
 //! Incidents, findings, notes, tombstones, settings, totals: reading.
 
-use belay_core::{Digest, Incident, SessionKey, Time};
+use belay_core::{Digest, Incident, SessionKey, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::sessions::{json, key};
-use crate::records::{FindingRow, IncidentQuery, Note, Settings, Tombstone, Totals};
+use crate::rows::{FindingRow, IncidentQuery, NoteRow, Settings, StoreTotals, Tombstone};
 
 /// Picks the session of a key: `?1`, `?2`.
 const OF_SESSION: &str = "(SELECT id FROM sessions WHERE agent = ?1 AND native_id = ?2)";
@@ -59,15 +59,15 @@ pub(super) fn findings(conn: &Connection, of: &SessionKey, limit: usize) -> rusq
     .collect()
 }
 
-pub(super) fn notes(conn: &Connection, of: &SessionKey, limit: usize) -> rusqlite::Result<Vec<Note>> {
+pub(super) fn notes(conn: &Connection, of: &SessionKey, limit: usize) -> rusqlite::Result<Vec<NoteRow>> {
     conn.prepare_cached(&format!(
         "SELECT ?1, ?2, at, decision_json, by_whom, text FROM notes WHERE session = {OF_SESSION}
          ORDER BY at DESC, id DESC LIMIT ?3"
     ))?
     .query_map(params![of.agent, of.id, bounded(limit)], |row| {
-        Ok(Note {
+        Ok(NoteRow {
             session: key(row, 0)?,
-            at: Time::from_millis(row.get(2)?),
+            at: Timestamp::from_millis(row.get(2)?),
             decision: json(row, 3)?,
             by: row.get(4)?,
             text: row.get(5)?,
@@ -86,7 +86,7 @@ pub(super) fn settings(conn: &Connection) -> rusqlite::Result<Settings> {
         .collect()
 }
 
-pub(super) fn tombstones(conn: &Connection, project: Option<&str>, now: Time) -> rusqlite::Result<Vec<Tombstone>> {
+pub(super) fn tombstones(conn: &Connection, project: Option<&str>, now: Timestamp) -> rusqlite::Result<Vec<Tombstone>> {
     conn.prepare_cached(
         "SELECT agent, native_id, project, task, pattern, message, at, expires_at FROM tombstones
          WHERE (?1 IS NULL OR project = ?1) AND expires_at > ?2 ORDER BY at DESC, id DESC",
@@ -98,20 +98,20 @@ pub(super) fn tombstones(conn: &Connection, project: Option<&str>, now: Time) ->
             task: row.get(3)?,
             pattern: row.get(4)?,
             message: row.get(5)?,
-            at: Time::from_millis(row.get(6)?),
-            expires_at: Time::from_millis(row.get(7)?),
+            at: Timestamp::from_millis(row.get(6)?),
+            expires_at: Timestamp::from_millis(row.get(7)?),
         })
     })?
     .collect()
 }
 
-pub(super) fn totals(conn: &Connection, since: Option<Time>) -> rusqlite::Result<Totals> {
-    let mut totals = Totals::default();
+pub(super) fn totals(conn: &Connection, since: Option<Timestamp>) -> rusqlite::Result<StoreTotals> {
+    let mut totals = StoreTotals::default();
     let mut by_state = conn.prepare_cached(
         "SELECT state, count(*), sum(version), sum(calls), sum(tokens), sum(cost_micros) FROM sessions
          WHERE last_at >= ?1 GROUP BY state",
     )?;
-    let mut rows = by_state.query([since.map_or(i64::MIN, Time::millis)])?;
+    let mut rows = by_state.query([since.map_or(i64::MIN, Timestamp::millis)])?;
     while let Some(row) = rows.next()? {
         totals.sessions.insert(row.get(0)?, row.get(1)?);
         totals.events += row.get::<_, u64>(2)?;

@@ -1,13 +1,13 @@
 //! Session rows: listing, heads, loading.
 
-use belay_core::effect::Spent;
-use belay_core::{Digest, SessionKey, State, Time};
+use belay_core::effect::Spend;
+use belay_core::{Digest, SessionKey, SessionState, Timestamp};
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde::de::DeserializeOwned;
 
 use super::{card, events};
-use crate::session::{Cursor, Head, Page, SessionId, SessionQuery, SessionRow, Snapshot, Stored};
+use crate::session::{Cursor, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession};
 
 const COLUMNS: &str = "s.id, s.agent, s.native_id, p.agent, p.native_id, s.version, s.state_json, s.beneath_json, \
                        s.card_json, s.last_at";
@@ -32,14 +32,14 @@ pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionKey> 
     Ok(SessionKey { agent: row.get(column)?, id: row.get(column + 1)? })
 }
 
-pub(super) fn beneath(row: &Row<'_>, column: usize) -> rusqlite::Result<Spent> {
+pub(super) fn read_descendant_spend(row: &Row<'_>, column: usize) -> rusqlite::Result<Spend> {
     match row.get_ref(column)?.as_str_or_null()? {
         Some(_) => json(row, column),
-        None => Ok(Spent::default()),
+        None => Ok(Spend::default()),
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<(SessionRow, Time)> {
+fn read(row: &Row<'_>) -> rusqlite::Result<(SessionRow, Timestamp)> {
     let parent = match row.get_ref(3)?.as_str_or_null()? {
         Some(_) => Some(key(row, 3)?),
         None => None,
@@ -50,10 +50,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(SessionRow, Time)> {
         parent,
         version: row.get(5)?,
         state: json(row, 6)?,
-        beneath: beneath(row, 7)?,
-        card: card::unpack(row.get_ref(8)?.as_str()?).map_err(|e| unreadable(8, e))?,
+        descendants: read_descendant_spend(row, 7)?,
+        details: card::unpack(row.get_ref(8)?.as_str()?).map_err(|e| unreadable(8, e))?,
     };
-    Ok((session, Time::from_millis(row.get(9)?)))
+    Ok((session, Timestamp::from_millis(row.get(9)?)))
 }
 
 pub(super) fn get(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionRow>> {
@@ -66,13 +66,13 @@ pub(super) fn get(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Optio
 pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<Page<SessionRow>> {
     let (sql, values) = statement(query)?;
     let mut statement = conn.prepare_cached(&sql)?;
-    let mut rows: Vec<(SessionRow, Time)> =
+    let mut rows: Vec<(SessionRow, Timestamp)> =
         statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
     let more = rows.len() > limit(query);
     rows.truncate(limit(query));
     let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
     // The indexed time moves in steps of a second, to spare the index; the card knows it exactly.
-    rows.sort_by_key(|(row, last_at)| std::cmp::Reverse(row.card.facts.last_at.max(*last_at)));
+    rows.sort_by_key(|(row, last_at)| std::cmp::Reverse(row.details.facts.last_at.max(*last_at)));
     Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
 }
 
@@ -130,24 +130,24 @@ pub(super) fn id(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option
         .optional()
 }
 
-pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<Head>> {
+pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionHead>> {
     conn.prepare_cached(
         "SELECT id, parent, version, snapshot, state_json, last_at FROM sessions WHERE agent = ?1 AND native_id = ?2",
     )?
     .query_row([&key.agent, &key.id], |row| {
-        Ok(Head {
+        Ok(SessionHead {
             id: SessionId(row.get(0)?),
             parent: row.get::<_, Option<i64>>(1)?.map(SessionId),
             version: row.get(2)?,
             snapshot: row.get(3)?,
-            state: json::<State>(row, 4)?,
-            listed: Time::from_millis(row.get(5)?),
+            state: json::<SessionState>(row, 4)?,
+            listed: Timestamp::from_millis(row.get(5)?),
         })
     })
     .optional()
 }
 
-pub(super) fn load(conn: &Connection, head: Head, format: u16) -> rusqlite::Result<Stored> {
+pub(super) fn load(conn: &Connection, head: SessionHead, format: u16) -> rusqlite::Result<StoredSession> {
     let snapshot = conn
         .prepare_cached(
             "SELECT seq, format, rules, data FROM snapshots WHERE session = ?1 AND format = ?2 AND seq <= ?3
@@ -162,6 +162,6 @@ pub(super) fn load(conn: &Connection, head: Head, format: u16) -> rusqlite::Resu
             })
         })
         .optional()?;
-    let tail = events::tail(conn, head.id, snapshot.as_ref().map_or(0, |snapshot| snapshot.seq))?;
-    Ok(Stored { head, snapshot, tail })
+    let tail = events::events_after(conn, head.id, snapshot.as_ref().map_or(0, |snapshot| snapshot.seq))?;
+    Ok(StoredSession { head, snapshot, tail })
 }

@@ -22,7 +22,7 @@ fn a_power_cut_is_outlived_by_full_sync_and_the_rest_by_the_wal() {
         pragma(&store, "synchronous")
     };
     assert_eq!(sync_after(Durability::PowerCut), "2", "FULL");
-    assert_eq!(sync_after(Durability::Process), "1", "NORMAL");
+    assert_eq!(sync_after(Durability::ProcessCrash), "1", "NORMAL");
     assert_eq!(sync_after(Durability::PowerCut), "2", "FULL");
 }
 
@@ -52,7 +52,7 @@ fn lists_and_names_go_by_an_index() {
         SessionQuery { states: vec!["ended".into()], archived: true, ..SessionQuery::default() },
         SessionQuery { states: vec!["paused".into()], ..SessionQuery::default() },
         SessionQuery {
-            after: Some(crate::Cursor { last_at: Time::UNKNOWN, id: crate::SessionId(1) }),
+            after: Some(crate::Cursor { last_at: Timestamp::UNKNOWN, id: crate::SessionId(1) }),
             ..SessionQuery::default()
         },
     ];
@@ -61,7 +61,7 @@ fn lists_and_names_go_by_an_index() {
         assert!(!plan.contains("TEMP B-TREE"), "{query:?} sorts:\n{plan}");
         assert!(plan.contains("sessions_newest") || plan.contains("sessions_held"), "{query:?}:\n{plan}");
     }
-    for condition in names::CONDITIONS {
+    for condition in name_lookup::CONDITIONS {
         let plan = plan(&format!("SELECT agent, native_id FROM sessions WHERE {condition} LIMIT 9"));
         assert!(plan.contains("SEARCH") && !plan.contains("TEMP B-TREE"), "{condition}:\n{plan}");
     }
@@ -73,7 +73,7 @@ fn an_earlier_version_s_identities_are_taken_along_and_its_graves_emptied() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("belay.db");
     let old = Connection::open(&path).unwrap();
-    migrate::climb(&old, 0, 2).unwrap();
+    migrate::apply_migrations(&old, 0, 2).unwrap();
     old.execute_batch(
         "INSERT INTO sessions (id, agent, native_id, version, tip) VALUES (1, 'claude-code', 'lives', 2, 3);
          INSERT INTO graves (session) VALUES (2);
@@ -85,16 +85,16 @@ fn an_earlier_version_s_identities_are_taken_along_and_its_graves_emptied() {
     drop(old);
 
     let mut store = SqliteStore::open(&path, OpenOptions::default()).unwrap();
-    let mut transaction = store.begin(Durability::Process).unwrap();
+    let mut transaction = store.begin(Durability::ProcessCrash).unwrap();
     let mut append = |identity| {
-        let (at, kind, rules, json) = (Time::from_millis(2), "tick", belay_core::Digest(0), "{}");
+        let (at, kind, rules, json) = (Timestamp::from_millis(2), "tick", belay_core::Digest(0), "{}");
         let event = crate::NewEvent { seq: 3, identity: belay_core::Digest(identity), at, kind, rules, json };
         transaction.append(crate::SessionId(1), &event).unwrap()
     };
     assert_eq!([append((-11_i64).cast_unsigned()), append(12), append(13)], [false, false, true]);
     drop(transaction);
     let retention = crate::Retention { max_age: std::time::Duration::MAX, max_bytes: u64::MAX };
-    while store.prune(&retention, Time::from_millis(3)).unwrap().more {}
+    while store.prune(&retention, Timestamp::from_millis(3)).unwrap().more {}
     let count = |table: &str| -> i64 {
         store.conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     };

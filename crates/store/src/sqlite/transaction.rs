@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use belay_core::effect::Spent;
-use belay_core::event::Paid;
-use belay_core::{Digest, Incident, Intervention, SessionKey, State, Time};
+use belay_core::effect::Spend;
+use belay_core::event::TokenCost;
+use belay_core::{Digest, Incident, Intervention, SessionKey, SessionState, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::append::Growth;
 use super::sessions::{self, to_json};
 use super::{SqliteStore, card, outbox, records};
-use crate::api::{Durability, Transaction};
 use crate::error::{Result, StoreError};
 use crate::outbox::{Message, NewMessage};
-use crate::records::{NewEvent, Note, Tombstone};
-use crate::session::{Change, Head, SessionId, Snapshot, Stored};
+use crate::rows::{NewEvent, NoteRow, Tombstone};
+use crate::session::{SessionHead, SessionId, SessionUpdate, Snapshot, StoredSession};
+use crate::traits::{Durability, Transaction};
 
 /// How far up the family tree costs are carried.
 const MAX_DEPTH: usize = 32;
@@ -33,7 +33,7 @@ impl<'a> SqliteTransaction<'a> {
         }
         if store.durability.get() != durability {
             let sync = match durability {
-                Durability::Process => "NORMAL",
+                Durability::ProcessCrash => "NORMAL",
                 Durability::PowerCut => "FULL",
             };
             store.explain(store.conn.pragma_update(None, "synchronous", sync))?;
@@ -85,7 +85,7 @@ impl Drop for SqliteTransaction<'_> {
 }
 
 impl Transaction for SqliteTransaction<'_> {
-    fn head(&mut self, key: &SessionKey) -> Result<Option<Head>> {
+    fn session_head(&mut self, key: &SessionKey) -> Result<Option<SessionHead>> {
         self.run(sessions::head(self.conn(), key))
     }
 
@@ -97,21 +97,21 @@ impl Transaction for SqliteTransaction<'_> {
         )
     }
 
-    fn load(&mut self, head: Head, format: u16) -> Result<Stored> {
+    fn load(&mut self, head: SessionHead, format: u16) -> Result<StoredSession> {
         self.run(sessions::load(self.conn(), head, format))
     }
 
-    fn create(&mut self, key: &SessionKey, at: Time) -> Result<Head> {
+    fn create(&mut self, key: &SessionKey, at: Timestamp) -> Result<SessionHead> {
         self.run(
             self.conn()
                 .prepare_cached("INSERT INTO sessions (agent, native_id, last_at) VALUES (?1, ?2, ?3)")
                 .and_then(|mut s| s.execute(params![key.agent, key.id, at.millis()])),
         )?;
         let id = SessionId(self.conn().last_insert_rowid());
-        Ok(Head { id, parent: None, version: 0, snapshot: 0, state: State::Active, listed: at })
+        Ok(SessionHead { id, parent: None, version: 0, snapshot: 0, state: SessionState::Active, listed: at })
     }
 
-    fn adopt(&mut self, child: SessionId, parent: SessionId) -> Result<bool> {
+    fn set_parent(&mut self, child: SessionId, parent: SessionId) -> Result<bool> {
         if child == parent || self.ancestors(parent)?.contains(&child) {
             return Ok(false);
         }
@@ -127,7 +127,7 @@ impl Transaction for SqliteTransaction<'_> {
         self.put_event(session, event)
     }
 
-    fn save(&mut self, session: SessionId, change: &Change<'_>) -> Result<()> {
+    fn save(&mut self, session: SessionId, change: &SessionUpdate<'_>) -> Result<()> {
         self.flush_session(session)?;
         let card = change.card;
         let saved = self.run((|| {
@@ -136,7 +136,7 @@ impl Transaction for SqliteTransaction<'_> {
                 let held = state.is_paused() || state.is_killed();
                 self.conn()
                     .prepare_cached("UPDATE sessions SET state = ?2, held = ?3, state_json = ?4 WHERE id = ?1")?
-                    .execute(params![session.0, state.word(), held, to_json(state)?])?;
+                    .execute(params![session.0, state.as_str(), held, to_json(state)?])?;
             }
             if let Some(listed) = change.listed {
                 self.conn()
@@ -188,9 +188,9 @@ impl Transaction for SqliteTransaction<'_> {
         })())
     }
 
-    fn charge_ancestors(&mut self, session: SessionId, spent: &Spent) -> Result<()> {
+    fn charge_ancestors(&mut self, session: SessionId, spent: &Spend) -> Result<()> {
         for ancestor in self.ancestors(session)? {
-            let mut total = self.beneath(ancestor)?;
+            let mut total = self.descendant_spend(ancestor)?;
             total.calls = total.calls.saturating_add(spent.calls);
             total.usage.add(&spent.usage);
             total.cost_micros = total.cost_micros.saturating_add(spent.cost_micros);
@@ -204,15 +204,15 @@ impl Transaction for SqliteTransaction<'_> {
         Ok(())
     }
 
-    fn beneath(&mut self, session: SessionId) -> Result<Spent> {
+    fn descendant_spend(&mut self, session: SessionId) -> Result<Spend> {
         self.run(
             self.conn()
                 .prepare_cached("SELECT beneath_json FROM sessions WHERE id = ?1")
-                .and_then(|mut s| s.query_row([session.0], |row| sessions::beneath(row, 0))),
+                .and_then(|mut s| s.query_row([session.0], |row| sessions::read_descendant_spend(row, 0))),
         )
     }
 
-    fn book(&mut self, day: i64, name: &str, paid: &Paid) -> Result<Paid> {
+    fn add_ledger_spend(&mut self, day: i64, name: &str, paid: &TokenCost) -> Result<TokenCost> {
         self.run(
             self.conn()
                 .prepare_cached(
@@ -223,7 +223,7 @@ impl Transaction for SqliteTransaction<'_> {
                 )
                 .and_then(|mut s| {
                     s.query_row(params![day, name, paid.tokens, paid.cost_micros], |row| {
-                        Ok(Paid { tokens: row.get(0)?, cost_micros: row.get(1)? })
+                        Ok(TokenCost { tokens: row.get(0)?, cost_micros: row.get(1)? })
                     })
                 }),
         )
@@ -256,7 +256,7 @@ impl Transaction for SqliteTransaction<'_> {
                     incident.id,
                     session.0,
                     incident.opened_at.millis(),
-                    incident.closed_at.map(Time::millis),
+                    incident.closed_at.map(Timestamp::millis),
                     to_json(incident)?
                 ])
                 .map(drop)
@@ -280,7 +280,7 @@ impl Transaction for SqliteTransaction<'_> {
         })())
     }
 
-    fn put_note(&mut self, session: SessionId, note: &Note) -> Result<()> {
+    fn put_note(&mut self, session: SessionId, note: &NoteRow) -> Result<()> {
         self.run((|| {
             self.conn()
                 .prepare_cached(
@@ -331,15 +331,15 @@ impl Transaction for SqliteTransaction<'_> {
         self.run(outbox::enqueue(self.conn(), message))
     }
 
-    fn claim(&mut self, now: Time, lease: Duration, limit: usize) -> Result<Vec<Message>> {
+    fn claim_due(&mut self, now: Timestamp, lease: Duration, limit: usize) -> Result<Vec<Message>> {
         self.run(outbox::claim(self.conn(), now, lease, limit))
     }
 
-    fn sent(&mut self, message: i64, at: Time) -> Result<()> {
+    fn mark_sent(&mut self, message: i64, at: Timestamp) -> Result<()> {
         self.run(outbox::sent(self.conn(), message, at))
     }
 
-    fn failed(&mut self, message: i64, error: &str, retry_at: Option<Time>) -> Result<()> {
+    fn mark_failed(&mut self, message: i64, error: &str, retry_at: Option<Timestamp>) -> Result<()> {
         self.run(outbox::failed(self.conn(), message, error, retry_at))
     }
 

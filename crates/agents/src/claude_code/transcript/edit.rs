@@ -7,28 +7,28 @@ use belay_core::Digest;
 use belay_core::event::{ChangeKind, FileChanged};
 use serde::Deserialize;
 
-use crate::json::{Flag, Text};
+use crate::lenient_json::{LenientBool, LenientString};
 
 /// What is kept beside the answer to an edit.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Edited<'a> {
+pub(super) struct EditDetails<'a> {
     #[serde(borrow)]
-    file_path: Text<'a>,
+    file_path: LenientString<'a>,
     #[serde(borrow)]
     original_file: Option<Cow<'a, str>>,
     #[serde(borrow)]
     content: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    old_string: Text<'a>,
+    old_string: LenientString<'a>,
     #[serde(borrow)]
-    new_string: Option<Text<'a>>,
-    replace_all: Flag,
+    new_string: Option<LenientString<'a>>,
+    replace_all: LenientBool,
 }
 
 /// The change an answer's details describe, if they do.
-pub(super) fn change(call: Option<String>, details: &Edited<'_>) -> Option<FileChanged> {
-    let path = details.file_path.some()?.to_owned();
+pub(super) fn change(call: Option<String>, details: &EditDetails<'_>) -> Option<FileChanged> {
+    let path = details.file_path.non_empty()?.to_owned();
     let before = details.original_file.as_deref().map(Digest::of);
     let after = match (&details.content, details.original_file.as_deref(), &details.new_string) {
         (Some(content), ..) => Some(Digest::of(&**content)),

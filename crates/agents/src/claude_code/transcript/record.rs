@@ -8,37 +8,37 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::{Count, Flag, Stamp, Text, nothing_else};
+use crate::lenient_json::{LenientBool, LenientString, LenientTime, LenientU64, impl_lenient};
 
 /// One line.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Record<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) subtype: Text<'a>,
+    pub(super) subtype: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) uuid: Text<'a>,
+    pub(super) uuid: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) parent_uuid: Text<'a>,
-    pub(super) timestamp: Stamp,
+    pub(super) parent_uuid: LenientString<'a>,
+    pub(super) timestamp: LenientTime,
     #[serde(borrow)]
-    pub(super) session_id: Text<'a>,
+    pub(super) session_id: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) agent_id: Text<'a>,
-    pub(super) is_sidechain: Flag,
-    pub(super) is_meta: Flag,
-    pub(super) is_compact_summary: Flag,
-    pub(super) is_api_error_message: Flag,
+    pub(super) agent_id: LenientString<'a>,
+    pub(super) is_sidechain: LenientBool,
+    pub(super) is_meta: LenientBool,
+    pub(super) is_compact_summary: LenientBool,
+    pub(super) is_api_error_message: LenientBool,
     #[serde(borrow)]
-    pub(super) cwd: Text<'a>,
+    pub(super) cwd: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) version: Text<'a>,
+    pub(super) version: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) git_branch: Text<'a>,
+    pub(super) git_branch: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) tool_denial_kind: Text<'a>,
+    pub(super) tool_denial_kind: LenientString<'a>,
     #[serde(borrow)]
     pub(super) message: Message<'a>,
     #[serde(borrow)]
@@ -61,23 +61,23 @@ pub(super) struct Record<'a> {
 #[serde(default)]
 pub(super) struct Message<'a> {
     #[serde(borrow)]
-    pub(super) id: Text<'a>,
+    pub(super) id: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) model: Text<'a>,
+    pub(super) model: LenientString<'a>,
     #[serde(borrow)]
     pub(super) content: Content<'a>,
     #[serde(borrow)]
-    pub(super) stop_reason: Text<'a>,
+    pub(super) stop_reason: LenientString<'a>,
     pub(super) usage: Option<Usage>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Usage {
-    pub(super) input_tokens: Count,
-    pub(super) output_tokens: Count,
-    pub(super) cache_read_input_tokens: Count,
-    pub(super) cache_creation_input_tokens: Count,
+    pub(super) input_tokens: LenientU64,
+    pub(super) output_tokens: LenientU64,
+    pub(super) cache_read_input_tokens: LenientU64,
+    pub(super) cache_creation_input_tokens: LenientU64,
 }
 
 impl From<Usage> for belay_core::event::Usage {
@@ -105,17 +105,17 @@ pub(super) enum Content<'a> {
 #[serde(default)]
 pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) text: Text<'a>,
+    pub(super) text: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) id: Text<'a>,
+    pub(super) id: LenientString<'a>,
     #[serde(borrow)]
-    pub(super) name: Text<'a>,
+    pub(super) name: LenientString<'a>,
     pub(super) input: Value,
     #[serde(borrow)]
-    pub(super) tool_use_id: Text<'a>,
-    pub(super) is_error: Flag,
+    pub(super) tool_use_id: LenientString<'a>,
+    pub(super) is_error: LenientBool,
     #[serde(borrow)]
     pub(super) content: Content<'a>,
 }
@@ -164,7 +164,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(Content::Text(Cow::Owned(text.to_owned())))
             }
-            nothing_else!(Content::None; bool, u64, i64, f64, unit, map);
+            impl_lenient!(Content::None; bool, u64, i64, f64, unit, map);
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut blocks = Vec::new();
                 while let Some(block) = seq.next_element()? {

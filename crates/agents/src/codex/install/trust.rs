@@ -6,11 +6,11 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use crate::install::{Change, InstallError, Setting};
+use crate::install::{FileChange, InstallContext, InstallError};
 
 /// A hook that is trusted.
 #[derive(Debug)]
-pub(super) struct Trusted {
+pub(super) struct TrustedHook {
     /// `<event>:<group>:<hook>`.
     pub(super) place: String,
     pub(super) hash: String,
@@ -42,12 +42,12 @@ fn text(path: PathBuf) -> String {
 /// What makes Codex trust our hooks in `hooks` as they are after a change, and no longer what they
 /// were before it: a place in the file that is somebody else's now must not be trusted as ours.
 pub(super) fn update(
-    setting: &Setting<'_>,
+    setting: &InstallContext<'_>,
     config: &Path,
     hooks: &Path,
-    before: &[Trusted],
-    after: &[Trusted],
-) -> Result<Option<Change>, InstallError> {
+    before: &[TrustedHook],
+    after: &[TrustedHook],
+) -> Result<Option<FileChange>, InstallError> {
     let old = setting.text(config)?;
     if old.is_none() && after.is_empty() {
         return Ok(None);

@@ -3,15 +3,15 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::{Count, Maybe, Stamp, Text};
+use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64};
 
 /// One line. Versions before 0.3x wrote the payload without the envelope.
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
-    pub(super) timestamp: Stamp,
+    pub(super) timestamp: LenientTime,
     #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientString<'a>,
     pub(super) payload: Option<&'a RawValue>,
 }
 
@@ -19,28 +19,28 @@ pub(super) struct Line<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Meta<'a> {
-    pub(super) id: Text<'a>,
-    pub(super) cwd: Text<'a>,
-    pub(super) cli_version: Text<'a>,
-    pub(super) thread_source: Text<'a>,
-    pub(super) parent_thread_id: Text<'a>,
-    pub(super) forked_from_id: Text<'a>,
+    pub(super) id: LenientString<'a>,
+    pub(super) cwd: LenientString<'a>,
+    pub(super) cli_version: LenientString<'a>,
+    pub(super) thread_source: LenientString<'a>,
+    pub(super) parent_thread_id: LenientString<'a>,
+    pub(super) forked_from_id: LenientString<'a>,
     pub(super) source: Option<&'a RawValue>,
-    pub(super) git: Maybe<Git<'a>>,
+    pub(super) git: LenientOption<Git<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Git<'a> {
-    pub(super) branch: Text<'a>,
+    pub(super) branch: LenientString<'a>,
 }
 
 /// `turn_context`.
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Turn<'a> {
-    pub(super) cwd: Text<'a>,
-    pub(super) model: Text<'a>,
+    pub(super) cwd: LenientString<'a>,
+    pub(super) model: LenientString<'a>,
 }
 
 /// `response_item`; which fields are set depends on its type.
@@ -48,14 +48,14 @@ pub(super) struct Turn<'a> {
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Item<'a> {
     #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
-    pub(super) id: Text<'a>,
-    pub(super) role: Text<'a>,
+    pub(super) kind: LenientString<'a>,
+    pub(super) id: LenientString<'a>,
+    pub(super) role: LenientString<'a>,
     pub(super) content: Option<&'a RawValue>,
-    pub(super) name: Text<'a>,
+    pub(super) name: LenientString<'a>,
     pub(super) arguments: Option<&'a RawValue>,
-    pub(super) input: Text<'a>,
-    pub(super) call_id: Text<'a>,
+    pub(super) input: LenientString<'a>,
+    pub(super) call_id: LenientString<'a>,
     pub(super) output: Option<&'a RawValue>,
     pub(super) action: Option<&'a RawValue>,
 }
@@ -65,15 +65,15 @@ pub(super) struct Item<'a> {
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Message<'a> {
     #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
-    pub(super) message: Text<'a>,
-    pub(super) reason: Text<'a>,
-    pub(super) last_agent_message: Text<'a>,
-    pub(super) call_id: Text<'a>,
-    pub(super) exit_code: Maybe<i32>,
-    pub(super) success: Maybe<bool>,
+    pub(super) kind: LenientString<'a>,
+    pub(super) message: LenientString<'a>,
+    pub(super) reason: LenientString<'a>,
+    pub(super) last_agent_message: LenientString<'a>,
+    pub(super) call_id: LenientString<'a>,
+    pub(super) exit_code: LenientOption<i32>,
+    pub(super) success: LenientOption<bool>,
     pub(super) changes: Option<&'a RawValue>,
-    pub(super) info: Maybe<TokenInfo>,
+    pub(super) info: LenientOption<TokenInfo>,
     pub(super) item: Option<&'a RawValue>,
     pub(super) codex_error_info: Option<&'a RawValue>,
 }
@@ -81,17 +81,17 @@ pub(super) struct Message<'a> {
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct TokenInfo {
-    pub(super) total_token_usage: Maybe<Tokens>,
-    pub(super) last_token_usage: Maybe<Tokens>,
+    pub(super) total_token_usage: LenientOption<Tokens>,
+    pub(super) last_token_usage: LenientOption<Tokens>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Tokens {
-    pub(super) input_tokens: Count,
-    pub(super) cached_input_tokens: Count,
-    pub(super) cache_write_input_tokens: Count,
-    pub(super) output_tokens: Count,
+    pub(super) input_tokens: LenientU64,
+    pub(super) cached_input_tokens: LenientU64,
+    pub(super) cache_write_input_tokens: LenientU64,
+    pub(super) output_tokens: LenientU64,
 }
 
 impl From<Tokens> for belay_core::event::Usage {
@@ -111,8 +111,8 @@ impl From<Tokens> for belay_core::event::Usage {
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct UsageRecord<'a> {
-    pub(super) response_id: Text<'a>,
-    pub(super) usage: Maybe<Tokens>,
+    pub(super) response_id: LenientString<'a>,
+    pub(super) usage: LenientOption<Tokens>,
 }
 
 /// `item` of an `item_completed` message.
@@ -120,10 +120,10 @@ pub(super) struct UsageRecord<'a> {
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Completed<'a> {
     #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
-    pub(super) id: Text<'a>,
-    pub(super) exit_code: Maybe<i32>,
-    pub(super) status: Text<'a>,
+    pub(super) kind: LenientString<'a>,
+    pub(super) id: LenientString<'a>,
+    pub(super) exit_code: LenientOption<i32>,
+    pub(super) status: LenientString<'a>,
     pub(super) content: Option<&'a RawValue>,
     pub(super) changes: Option<&'a RawValue>,
 }
@@ -132,6 +132,6 @@ pub(super) struct Completed<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Action {
-    pub(super) command: Maybe<Vec<String>>,
-    pub(super) working_directory: Maybe<String>,
+    pub(super) command: LenientOption<Vec<String>>,
+    pub(super) working_directory: LenientOption<String>,
 }

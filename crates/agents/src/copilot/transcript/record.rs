@@ -5,15 +5,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::{Count, Maybe, Stamp, Text};
+use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64};
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
     #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
-    pub(super) id: Text<'a>,
-    pub(super) timestamp: Stamp,
+    pub(super) kind: LenientString<'a>,
+    pub(super) id: LenientString<'a>,
+    pub(super) timestamp: LenientTime,
     pub(super) data: Option<&'a RawValue>,
 }
 
@@ -21,39 +21,39 @@ pub(super) struct Line<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(super) struct Data<'a> {
-    pub(super) session_id: Text<'a>,
-    pub(super) copilot_version: Text<'a>,
-    pub(super) selected_model: Text<'a>,
-    pub(super) context: Maybe<Context<'a>>,
-    pub(super) content: Text<'a>,
-    pub(super) source: Text<'a>,
-    pub(super) message_id: Text<'a>,
-    pub(super) api_call_id: Text<'a>,
-    pub(super) model: Text<'a>,
-    pub(super) tool_requests: Maybe<Vec<Request>>,
-    pub(super) tool_call_id: Text<'a>,
-    pub(super) parent_tool_call_id: Text<'a>,
-    pub(super) tool_name: Text<'a>,
+    pub(super) session_id: LenientString<'a>,
+    pub(super) copilot_version: LenientString<'a>,
+    pub(super) selected_model: LenientString<'a>,
+    pub(super) context: LenientOption<Context<'a>>,
+    pub(super) content: LenientString<'a>,
+    pub(super) source: LenientString<'a>,
+    pub(super) message_id: LenientString<'a>,
+    pub(super) api_call_id: LenientString<'a>,
+    pub(super) model: LenientString<'a>,
+    pub(super) tool_requests: LenientOption<Vec<Request>>,
+    pub(super) tool_call_id: LenientString<'a>,
+    pub(super) parent_tool_call_id: LenientString<'a>,
+    pub(super) tool_name: LenientString<'a>,
     pub(super) arguments: Value,
-    pub(super) success: Maybe<bool>,
-    pub(super) result: Maybe<Outcome<'a>>,
-    pub(super) error: Maybe<Failure<'a>>,
-    pub(super) shell_execution: Maybe<Shell>,
-    pub(super) usage: Maybe<Tokens<'a>>,
-    pub(super) message: Text<'a>,
-    pub(super) status_code: Count,
-    pub(super) agent_name: Text<'a>,
-    pub(super) pre_compaction_tokens: Count,
-    pub(super) shutdown_type: Text<'a>,
+    pub(super) success: LenientOption<bool>,
+    pub(super) result: LenientOption<Outcome<'a>>,
+    pub(super) error: LenientOption<Failure<'a>>,
+    pub(super) shell_execution: LenientOption<Shell>,
+    pub(super) usage: LenientOption<Tokens<'a>>,
+    pub(super) message: LenientString<'a>,
+    pub(super) status_code: LenientU64,
+    pub(super) agent_name: LenientString<'a>,
+    pub(super) pre_compaction_tokens: LenientU64,
+    pub(super) shutdown_type: LenientString<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Context<'a> {
-    pub(super) cwd: Text<'a>,
+    pub(super) cwd: LenientString<'a>,
     #[serde(rename = "gitRoot")]
-    pub(super) git_root: Text<'a>,
-    pub(super) branch: Text<'a>,
+    pub(super) git_root: LenientString<'a>,
+    pub(super) branch: LenientString<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -67,31 +67,31 @@ pub(super) struct Request {
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Outcome<'a> {
-    pub(super) content: Text<'a>,
+    pub(super) content: LenientString<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Failure<'a> {
-    pub(super) message: Text<'a>,
-    pub(super) code: Text<'a>,
+    pub(super) message: LenientString<'a>,
+    pub(super) code: LenientString<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Shell {
-    pub(super) exit_code: Maybe<i32>,
+    pub(super) exit_code: LenientOption<i32>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(super) struct Tokens<'a> {
-    pub(super) model: Text<'a>,
-    pub(super) api_call_id: Text<'a>,
-    pub(super) input_tokens: Count,
-    pub(super) output_tokens: Count,
-    pub(super) cache_read_tokens: Count,
-    pub(super) cache_write_tokens: Count,
+    pub(super) model: LenientString<'a>,
+    pub(super) api_call_id: LenientString<'a>,
+    pub(super) input_tokens: LenientU64,
+    pub(super) output_tokens: LenientU64,
+    pub(super) cache_read_tokens: LenientU64,
+    pub(super) cache_write_tokens: LenientU64,
 }
 
 impl Tokens<'_> {

@@ -15,7 +15,7 @@ pub(super) struct Agent {
 }
 
 /// What came back.
-pub(super) enum Heard {
+pub(super) enum ModelReply {
     /// The model wants a command run.
     Call(String),
     /// The model has nothing more to do.
@@ -36,7 +36,7 @@ impl Agent {
     }
 
     /// Sends the conversation and takes the answer into it.
-    pub(super) fn ask(&mut self) -> io::Result<Heard> {
+    pub(super) fn ask(&mut self) -> io::Result<ModelReply> {
         let tool = json!({
             "type": "function",
             "function": { "name": "bash", "parameters": {
@@ -58,15 +58,15 @@ impl Agent {
         let answer: Value = serde_json::from_slice(&answer)?;
         if status != 200 {
             let message = answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
-            return Ok(Heard::Refused(message.to_owned()));
+            return Ok(ModelReply::Refused(message.to_owned()));
         }
         let message = answer.pointer("/choices/0/message").cloned().unwrap_or_default();
         let call = message.pointer("/tool_calls/0/function/arguments").and_then(Value::as_str).map(str::to_owned);
         let text = message["content"].as_str().unwrap_or_default().to_owned();
         self.messages.push(message);
         Ok(match call.and_then(|input| serde_json::from_str::<Value>(&input).ok()) {
-            Some(input) => Heard::Call(input["command"].as_str().unwrap_or_default().to_owned()),
-            None => Heard::Text(text),
+            Some(input) => ModelReply::Call(input["command"].as_str().unwrap_or_default().to_owned()),
+            None => ModelReply::Text(text),
         })
     }
 

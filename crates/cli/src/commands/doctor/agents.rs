@@ -5,24 +5,24 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use belay_agents::Agent;
+use belay_agents::AgentSpec;
 use belay_agents::install::recipe;
-use belay_hooks::children;
-use belay_hooks::install::Receipt;
+use belay_hooks::bounded_child;
+use belay_hooks::install::InstallRecord;
 
-use super::Row;
-use super::hooks::heard;
+use super::CheckResult;
+use super::hooks::last_event;
 use crate::context::Context;
-use crate::people::{ago, now};
+use crate::format::{now, relative_past};
 
 /// Agents written in JavaScript take their time to start.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn agents(context: &Context) -> Vec<Row> {
-    let found: Vec<(&Agent, PathBuf)> =
+pub(super) fn agents(context: &Context) -> Vec<CheckResult> {
+    let found: Vec<(&AgentSpec, PathBuf)> =
         belay_agents::AGENTS.iter().filter_map(|agent| Some((agent, which(context, agent.executable)?))).collect();
     if found.is_empty() {
-        return vec![Row::note("agents", "none of the agents Belay knows is on the PATH")];
+        return vec![CheckResult::note("agents", "none of the agents Belay knows is on the PATH")];
     }
     // They are asked side by side: one slow agent costs no more than itself.
     std::thread::scope(|scope| {
@@ -32,17 +32,17 @@ pub(super) fn agents(context: &Context) -> Vec<Row> {
     })
 }
 
-fn row(context: &Context, agent: &Agent, path: &std::path::Path, version: Option<String>) -> Row {
+fn row(context: &Context, agent: &AgentSpec, path: &std::path::Path, version: Option<String>) -> CheckResult {
     let version = version.unwrap_or_else(|| "version unknown".to_owned());
     let finding = format!("{} {version} ({})", agent.name, path.display());
-    if let Some(at) = heard(context, agent) {
-        return Row::good("agent", format!("{finding}; last heard {}", ago(at, now())));
+    if let Some(at) = last_event(context, agent) {
+        return CheckResult::good("agent", format!("{finding}; last heard {}", relative_past(at, now())));
     }
     if recipe(agent.id).is_none() {
-        return Row::note("agent", format!("{finding}; it has no hooks, `belay audit` reads its history"));
+        return CheckResult::note("agent", format!("{finding}; it has no hooks, `belay audit` reads its history"));
     }
-    let row = Row::note("agent", format!("{finding}; not heard from yet"));
-    match Receipt::all(&context.places).iter().any(|receipt| receipt.agent == agent.id) {
+    let row = CheckResult::note("agent", format!("{finding}; not heard from yet"));
+    match InstallRecord::all(&context.places).iter().any(|receipt| receipt.agent == agent.id) {
         true => row,
         false => row.mend(format!("put it on the rope with `belay init --agent {}`", agent.id)),
     }
@@ -64,7 +64,7 @@ fn version(path: &std::path::Path) -> Option<String> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    children::within(&mut child, PATIENCE).ok()??;
+    bounded_child::wait_timeout(&mut child, VERSION_TIMEOUT).ok()??;
     let mut text = String::new();
     child.stdout.take()?.take(4096).read_to_string(&mut text).ok()?;
     let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

@@ -3,32 +3,32 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use belay_agents::install::{Recipe, Scope, Setting, recipe};
-use belay_agents::{Agent, UserDirs, agent};
-use belay_core::{Source, Time};
-use belay_hooks::install::{Receipt, SELF_TEST, read};
+use belay_agents::install::{HookInstaller, InstallContext, Scope, recipe};
+use belay_agents::{AgentSpec, UserDirs, find};
+use belay_core::{Source, Timestamp};
+use belay_hooks::install::{InstallRecord, SELF_TEST_SESSION_PREFIX, read};
 use belay_store::{EventQuery, Order, SessionQuery, Store};
 
-use super::Row;
+use super::CheckResult;
 use crate::context::Context;
-use crate::people::{ago, now};
+use crate::format::{now, relative_past};
 
 const CHECK: &str = "hooks";
 
 /// Session files looked at to tell whether an agent was used.
-const FILES: usize = 5_000;
+const MAX_SESSION_FILES: usize = 5_000;
 
 /// An agent writes its files a little after its last hook, or before its first.
-const GRACE: Duration = Duration::from_secs(300);
+const FILE_LAG: Duration = Duration::from_secs(300);
 
-pub(super) fn hooks(context: &Context) -> Vec<Row> {
-    let Some(dirs) = UserDirs::of_user() else { return Vec::new() };
-    let receipts = Receipt::all(&context.places);
+pub(super) fn hooks(context: &Context) -> Vec<CheckResult> {
+    let Some(dirs) = UserDirs::for_current_user() else { return Vec::new() };
+    let receipts = InstallRecord::all(&context.places);
     receipts.iter().filter_map(|receipt| row(context, &dirs, receipt)).collect()
 }
 
-fn row(context: &Context, dirs: &UserDirs, receipt: &Receipt) -> Option<Row> {
-    let (recipe, agent) = (recipe(&receipt.agent)?, agent(&receipt.agent)?);
+fn row(context: &Context, dirs: &UserDirs, receipt: &InstallRecord) -> Option<CheckResult> {
+    let (recipe, agent) = (recipe(&receipt.agent)?, find(&receipt.agent)?);
     let project = receipt.project.clone().unwrap_or_default();
     let place = receipt.project.as_ref().map_or_else(String::new, |project| format!(" in {}", project.display()));
     let name = format!("{}{place}", agent.name);
@@ -36,19 +36,20 @@ fn row(context: &Context, dirs: &UserDirs, receipt: &Receipt) -> Option<Row> {
         format!("belay init --agent {}{}", agent.id, if receipt.scope() == Scope::Project { " --project" } else { "" });
     if receipt.scope() == Scope::User && !Path::new(&receipt.belay).exists() {
         let finding = format!("the hooks of {name} call {}, which is gone", receipt.belay);
-        return Some(Row::broken(CHECK, finding).mend(again));
+        return Some(CheckResult::broken(CHECK, finding).mend(again));
     }
-    let setting = Setting { dirs, scope: receipt.scope(), project: &project, belay: &receipt.belay, read: &read };
+    let setting =
+        InstallContext { dirs, scope: receipt.scope(), project: &project, belay: &receipt.belay, read: &read };
     match recipe.install(&setting) {
-        Err(error) => return Some(Row::broken(CHECK, format!("the hooks of {name}: {error}")).mend(again)),
+        Err(error) => return Some(CheckResult::broken(CHECK, format!("the hooks of {name}: {error}")).mend(again)),
         Ok(changes) if !changes.is_empty() => {
             let finding = format!("the hooks of {name} are not as they were put in ({})", changes[0].path.display());
-            return Some(Row::warning(CHECK, finding).mend(again));
+            return Some(CheckResult::warning(CHECK, finding).mend(again));
         }
         Ok(_) => {}
     }
-    if let Some(obstacle) = recipe.obstacle(&setting) {
-        return Some(Row::warning(CHECK, format!("{name}: in place, but {obstacle}")));
+    if let Some(obstacle) = recipe.blocking_setting(&setting) {
+        return Some(CheckResult::warning(CHECK, format!("{name}: in place, but {obstacle}")));
     }
     Some(spoken(context, dirs, recipe, agent, &name, receipt))
 }
@@ -57,35 +58,37 @@ fn row(context: &Context, dirs: &UserDirs, receipt: &Receipt) -> Option<Row> {
 fn spoken(
     context: &Context,
     dirs: &UserDirs,
-    recipe: &dyn Recipe,
-    agent: &Agent,
+    recipe: &dyn HookInstaller,
+    agent: &AgentSpec,
     name: &str,
-    receipt: &Receipt,
-) -> Row {
-    let heard = heard(context, agent).filter(|at| *at >= receipt.at);
+    receipt: &InstallRecord,
+) -> CheckResult {
+    let heard = last_event(context, agent).filter(|at| *at >= receipt.at);
     let told_until = heard.unwrap_or(receipt.at);
     // Where the agent worked, its files do not tell: for one project they prove nothing.
-    let used = used(dirs, agent).filter(|at| receipt.scope() == Scope::User && *at > told_until + GRACE);
+    let used = used(dirs, agent).filter(|at| receipt.scope() == Scope::User && *at > told_until + FILE_LAG);
     match (used, heard) {
         (Some(at), _) => {
             let last = match heard {
-                Some(heard) => format!("the last hook told of anything {}", ago(heard, now())),
+                Some(heard) => format!("the last hook told of anything {}", relative_past(heard, now())),
                 None => "no hook told of it".to_owned(),
             };
-            let finding = format!("{name}: in place but silent; it was used {}, {last}", ago(at, now()));
-            Row::warning(CHECK, finding).mend(recipe.silence())
+            let finding = format!("{name}: in place but silent; it was used {}, {last}", relative_past(at, now()));
+            CheckResult::warning(CHECK, finding).mend(recipe.silent_hint())
         }
-        (None, Some(at)) => Row::good(CHECK, format!("{name}: in place, last heard {}", ago(at, now()))),
-        (None, None) => Row::note(CHECK, format!("{name}: in place; it was not used since")),
+        (None, Some(at)) => {
+            CheckResult::good(CHECK, format!("{name}: in place, last heard {}", relative_past(at, now())))
+        }
+        (None, None) => CheckResult::note(CHECK, format!("{name}: in place; it was not used since")),
     }
 }
 
 /// When the newest of an agent's hook events came, those of our own trials apart.
-pub(super) fn heard(context: &Context, agent: &Agent) -> Option<Time> {
+pub(super) fn last_event(context: &Context, agent: &AgentSpec) -> Option<Timestamp> {
     let store = context.store().ok()??;
     let query = SessionQuery { agent: Some(agent.id.to_owned()), archived: true, limit: 20, ..SessionQuery::default() };
     let rows = store.sessions(&query).ok()?.rows;
-    rows.iter().filter(|row| !row.key.id.starts_with(SELF_TEST)).find_map(|row| {
+    rows.iter().filter(|row| !row.key.id.starts_with(SELF_TEST_SESSION_PREFIX)).find_map(|row| {
         let query =
             EventQuery { session: Some(row.key.clone()), order: Order::Last, limit: 20, ..EventQuery::default() };
         let events = store.events(&query).ok()?;
@@ -95,11 +98,11 @@ pub(super) fn heard(context: &Context, agent: &Agent) -> Option<Time> {
 }
 
 /// When the agent last wrote a session file.
-fn used(dirs: &UserDirs, agent: &Agent) -> Option<Time> {
+fn used(dirs: &UserDirs, agent: &AgentSpec) -> Option<Timestamp> {
     let mut open: Vec<PathBuf> = (agent.sessions)(dirs);
     let mut newest: Option<SystemTime> = None;
     let mut looked = 0;
-    while let Some(path) = open.pop().filter(|_| looked < FILES) {
+    while let Some(path) = open.pop().filter(|_| looked < MAX_SESSION_FILES) {
         looked += 1;
         let Ok(found) = std::fs::metadata(&path) else { continue };
         if found.is_dir() {
@@ -110,5 +113,5 @@ fn used(dirs: &UserDirs, agent: &Agent) -> Option<Time> {
         }
     }
     let since = newest?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    Some(Time::from_millis(i64::try_from(since.as_millis()).ok()?))
+    Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
 }

@@ -2,41 +2,41 @@
 
 use std::time::Duration;
 
-use belay_server::protocol::ServeStatus;
-use belay_server::{Client, ClientError, instance};
+use belay_server::protocol::StatusResponse;
+use belay_server::{Client, IpcClientError, instance_lock};
 
-use super::Row;
+use super::CheckResult;
 use crate::context::Context;
-use crate::people::{ago, now};
+use crate::format::{now, relative_past};
 
 const CHECK: &str = "resident";
 
-pub(super) fn resident(context: &Context) -> Vec<Row> {
+pub(super) fn resident(context: &Context) -> Vec<CheckResult> {
     let asked = Client::connect(&context.places, Duration::from_secs(3)).and_then(|mut client| client.status(false));
     match asked {
         Ok(status) => running(&status),
-        Err(ClientError::Absent(_)) => absent(context),
+        Err(IpcClientError::NotRunning(_)) => absent(context),
         Err(error) => vec![
-            Row::broken(CHECK, format!("it runs but does not answer: {error}"))
+            CheckResult::broken(CHECK, format!("it runs but does not answer: {error}"))
                 .mend("restart it: `belay stop`, then `belay serve`; agents go on meanwhile"),
         ],
     }
 }
 
-fn running(status: &ServeStatus) -> Vec<Row> {
+fn running(status: &StatusResponse) -> Vec<CheckResult> {
     let mut rows = Vec::new();
-    let since = ago(status.started_at, now());
+    let since = relative_past(status.started_at, now());
     let page = status.url.as_ref().map_or_else(|| "no page".to_owned(), |url| format!("page at {url}"));
     if status.version == belay_server::VERSION {
-        rows.push(Row::good(CHECK, format!("runs (pid {}, started {since}), {page}", status.pid)));
+        rows.push(CheckResult::good(CHECK, format!("runs (pid {}, started {since}), {page}", status.pid)));
     } else {
         let finding = format!("runs version {}, this command is {}", status.version, belay_server::VERSION);
-        rows.push(Row::warning(CHECK, finding).mend("restart it: `belay stop`, then `belay serve`"));
+        rows.push(CheckResult::warning(CHECK, finding).mend("restart it: `belay stop`, then `belay serve`"));
     }
     if let Some(problem) = &status.health.problem {
         let finding =
             format!("{problem}; {} events wait in memory, {} are lost", status.health.spooled, status.health.dropped);
-        let row = Row::broken(CHECK, finding);
+        let row = CheckResult::broken(CHECK, finding);
         rows.push(status.health.hint.iter().fold(row, |row, hint| row.mend(hint)));
     }
     if let Some(row) = socket_mode(&status.socket) {
@@ -45,43 +45,48 @@ fn running(status: &ServeStatus) -> Vec<Row> {
     rows
 }
 
-fn socket_mode(socket: &str) -> Option<Row> {
+fn socket_mode(socket: &str) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
     let mode = std::fs::metadata(socket).ok()?.mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
-        Row::broken("socket", format!("{socket} is open to others (mode {mode:o})")).mend(format!("chmod 600 {socket}"))
+        CheckResult::broken("socket", format!("{socket} is open to others (mode {mode:o})"))
+            .mend(format!("chmod 600 {socket}"))
     })
 }
 
-fn absent(context: &Context) -> Vec<Row> {
-    let held = instance::is_held(&context.places.lock()).unwrap_or(false);
+fn absent(context: &Context) -> Vec<CheckResult> {
+    let held = instance_lock::is_locked(&context.places.lock()).unwrap_or(false);
     if held {
         let finding = format!("a process holds {} but no socket answers", context.places.lock().display());
         return vec![
-            Row::warning(CHECK, finding).mend("it may just be starting or leaving; else end it and run `belay serve`"),
+            CheckResult::warning(CHECK, finding)
+                .mend("it may just be starting or leaving; else end it and run `belay serve`"),
         ];
     }
     if context.places.socket().exists() {
         let finding = "does not run; a socket of one that ended abruptly is left".to_owned();
-        return vec![Row::note(CHECK, finding).mend("nothing to do: the next `belay serve` replaces it")];
+        return vec![CheckResult::note(CHECK, finding).mend("nothing to do: the next `belay serve` replaces it")];
     }
-    vec![Row::note(CHECK, "does not run; hooks and commands work without it").mend("start it with `belay serve`")]
+    vec![
+        CheckResult::note(CHECK, "does not run; hooks and commands work without it")
+            .mend("start it with `belay serve`"),
+    ]
 }
 
 /// Lines of the log looked at.
-const TAIL: usize = 200;
+const LOG_TAIL_LINES: usize = 200;
 
-pub(super) fn log(context: &Context) -> Vec<Row> {
+pub(super) fn log(context: &Context) -> Vec<CheckResult> {
     let path = context.places.logs().join("serve.log");
     let Ok(text) = std::fs::read(&path) else { return Vec::new() };
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().rev().take(TAIL).collect();
+    let lines: Vec<&str> = text.lines().rev().take(LOG_TAIL_LINES).collect();
     let errors: Vec<&&str> = lines.iter().filter(|line| line.contains(" ERROR ")).collect();
     match errors.first() {
-        None => vec![Row::good("log", path.display().to_string())],
+        None => vec![CheckResult::good("log", path.display().to_string())],
         Some(last) => {
             let finding = format!("{} errors lately; the last: {}", errors.len(), last.trim());
-            vec![Row::warning("log", finding).mend(format!("read {}", path.display()))]
+            vec![CheckResult::warning("log", finding).mend(format!("read {}", path.display()))]
         }
     }
 }

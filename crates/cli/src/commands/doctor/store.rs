@@ -2,15 +2,15 @@
 
 use belay_store::Store;
 
-use super::Row;
+use super::CheckResult;
 use crate::context::Context;
-use crate::people::several;
+use crate::format::pluralize;
 
-pub(super) fn store(context: &Context) -> Vec<Row> {
+pub(super) fn store(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "store";
     let path = context.database();
     let store = match SqliteOpened::open(context) {
-        SqliteOpened::Absent => return vec![Row::note(CHECK, "there is none yet; the first event makes it")],
+        SqliteOpened::Absent => return vec![CheckResult::note(CHECK, "there is none yet; the first event makes it")],
         SqliteOpened::Failed(row) => return vec![row],
         SqliteOpened::Open(store) => store,
     };
@@ -23,9 +23,9 @@ pub(super) fn store(context: &Context) -> Vec<Row> {
                 "stop Belay, then save what can be read: sqlite3 {0} .recover | sqlite3 {0}.recovered",
                 path.display()
             );
-            rows.push(Row::broken(CHECK, finding).mend(mend));
+            rows.push(CheckResult::broken(CHECK, finding).mend(mend));
         }
-        Err(error) => rows.push(Row::broken(CHECK, error.to_string()).mend(error.hint())),
+        Err(error) => rows.push(CheckResult::broken(CHECK, error.to_string()).mend(error.hint())),
     }
     if let Some(row) = privacy(&path) {
         rows.push(row);
@@ -35,10 +35,10 @@ pub(super) fn store(context: &Context) -> Vec<Row> {
             Ok(totals) => {
                 let sessions: u64 = totals.sessions.values().sum();
                 let size = totals.bytes.div_ceil(1 << 20);
-                let (sessions, events) = (several(sessions, "session"), several(totals.events, "event"));
-                Row::good(CHECK, format!("{}: {sessions}, {events}, {size} MiB", path.display()))
+                let (sessions, events) = (pluralize(sessions, "session"), pluralize(totals.events, "event"));
+                CheckResult::good(CHECK, format!("{}: {sessions}, {events}, {size} MiB", path.display()))
             }
-            Err(error) => Row::broken(CHECK, error.to_string()).mend(error.hint()),
+            Err(error) => CheckResult::broken(CHECK, error.to_string()).mend(error.hint()),
         });
     }
     rows
@@ -47,7 +47,7 @@ pub(super) fn store(context: &Context) -> Vec<Row> {
 enum SqliteOpened {
     Absent,
     Open(belay_store::SqliteStore),
-    Failed(Row),
+    Failed(CheckResult),
 }
 
 impl SqliteOpened {
@@ -59,16 +59,16 @@ impl SqliteOpened {
         }
         match SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() }) {
             Ok(store) => Self::Open(store),
-            Err(error) => Self::Failed(Row::broken("store", error.to_string()).mend(error.hint())),
+            Err(error) => Self::Failed(CheckResult::broken("store", error.to_string()).mend(error.hint())),
         }
     }
 }
 
-fn privacy(path: &std::path::Path) -> Option<Row> {
+fn privacy(path: &std::path::Path) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
     let mode = std::fs::metadata(path).ok()?.mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
-        Row::warning("store", format!("{} can be read by others (mode {mode:o})", path.display()))
+        CheckResult::warning("store", format!("{} can be read by others (mode {mode:o})", path.display()))
             .mend(format!("chmod 600 {}", path.display()))
     })
 }

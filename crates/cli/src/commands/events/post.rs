@@ -4,34 +4,34 @@ use std::io;
 
 use belay_core::Verdict;
 use belay_core::event::MAX_EVENT_BYTES;
-use belay_server::lines::{Line, Lines};
-use belay_server::protocol::{Code, EventAnswer, MAX_LINE, Refusal};
+use belay_server::lines::{Line, LineReader};
+use belay_server::protocol::{ErrorCode, EventResult, IpcErrorBody, MAX_LINE_BYTES};
 use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::backend::Backend;
-use crate::commands::Ended;
+use crate::commands::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
+use crate::exit_status::ExitStatus;
 
 /// Events sent together at most; a producer that waits for each answer gets it at once.
-const TOGETHER: usize = 64;
+const MAX_BATCH_EVENTS: usize = 64;
 
 #[derive(Debug, Args)]
 pub(crate) struct PostArgs {}
 
 /// A line, read or refused.
-struct Read {
+struct ParsedLine {
     number: u64,
-    event: Result<Box<RawValue>, Refusal>,
+    event: Result<Box<RawValue>, IpcErrorBody>,
 }
 
-pub(crate) fn run(context: &Context, _args: &PostArgs) -> Ended {
+pub(crate) fn run(context: &Context, _args: &PostArgs) -> CommandResult {
     let mut backend = Backend::open(context)?;
     let mut stdin = io::stdin().lock();
-    let mut lines = Lines::new(MAX_EVENT_BYTES);
+    let mut lines = LineReader::new(MAX_EVENT_BYTES);
     let mut batch = Batch::default();
     let (mut taken, mut refused) = (0_u64, 0_u64);
     loop {
@@ -40,19 +40,19 @@ pub(crate) fn run(context: &Context, _args: &PostArgs) -> Ended {
         let event = match line {
             Some(line) => Some(read(line)),
             // The last line may come without its end.
-            None => match lines.rest() {
+            None => match lines.partial_line() {
                 Line::Whole(rest) if rest.trim_ascii().is_empty() => None,
                 rest => Some(read(rest)),
             },
         };
         if let Some(event) = event {
-            batch.push(Read { number: lines.number() + u64::from(ended), event });
+            batch.push(ParsedLine { number: lines.line_number() + u64::from(ended), event });
         }
         if ended || batch.is_full() || !lines.has_more() {
             for (number, answer) in batch.send(context, &mut backend)? {
                 match answer {
-                    EventAnswer::Taken(_) => taken += 1,
-                    EventAnswer::Refused { .. } => refused += 1,
+                    EventResult::Taken(_) => taken += 1,
+                    EventResult::Refused { .. } => refused += 1,
                 }
                 print(context, number, &answer)?;
             }
@@ -61,46 +61,47 @@ pub(crate) fn run(context: &Context, _args: &PostArgs) -> Ended {
             break;
         }
     }
-    context.out.say(match refused {
+    context.out.info(match refused {
         0 => format!("{taken} taken."),
         _ => format!("{taken} taken, {refused} refused."),
     });
-    Ok(if refused == 0 { Exit::Done } else { Exit::Partly })
+    Ok(if refused == 0 { ExitStatus::Done } else { ExitStatus::Partly })
 }
 
-fn read(line: Line<'_>) -> Result<Box<RawValue>, Refusal> {
+fn read(line: Line<'_>) -> Result<Box<RawValue>, IpcErrorBody> {
     match line {
         Line::TooLong => {
             let message = format!("event: longer than the {MAX_EVENT_BYTES} bytes an event may have; send an excerpt");
-            Err(Refusal::new(Code::TooLong, message).field("event"))
+            Err(IpcErrorBody::new(ErrorCode::TooLong, message).field("event"))
         }
-        Line::Whole(bytes) => serde_json::from_slice(bytes)
-            .map_err(|error| Refusal::new(Code::BadRequest, format!("event: not JSON: {error}")).field("event")),
+        Line::Whole(bytes) => serde_json::from_slice(bytes).map_err(|error| {
+            IpcErrorBody::new(ErrorCode::BadRequest, format!("event: not JSON: {error}")).field("event")
+        }),
     }
 }
 
 #[derive(Default)]
 struct Batch {
-    reads: Vec<Read>,
+    reads: Vec<ParsedLine>,
     bytes: usize,
 }
 
 impl Batch {
-    fn push(&mut self, read: Read) {
+    fn push(&mut self, read: ParsedLine) {
         self.bytes += read.event.as_ref().map_or(0, |event| event.get().len());
         self.reads.push(read);
     }
 
     /// Another event may not fit into one request any more.
     fn is_full(&self) -> bool {
-        self.reads.len() >= TOGETHER || self.bytes > (MAX_LINE - MAX_EVENT_BYTES) / 2
+        self.reads.len() >= MAX_BATCH_EVENTS || self.bytes > (MAX_LINE_BYTES - MAX_EVENT_BYTES) / 2
     }
 
-    fn send(&mut self, context: &Context, backend: &mut Backend) -> Result<Vec<(u64, EventAnswer)>, CommandError> {
+    fn send(&mut self, context: &Context, backend: &mut Backend) -> Result<Vec<(u64, EventResult)>, CommandError> {
         self.bytes = 0;
         let mut good = Vec::new();
         let mut places = Vec::new();
-        for Read { number, event } in self.reads.drain(..) {
+        for ParsedLine { number, event } in self.reads.drain(..) {
             places.push((number, event.map(|event| good.push(event)).err()));
         }
         let mut answers = match good.is_empty() {
@@ -108,27 +109,28 @@ impl Batch {
             false => backend.observe(context, &good)?,
         }
         .into_iter();
-        let lost = || EventAnswer::Refused { error: Refusal::new(Code::Internal, "no answer came for this event") };
-        let answer = |(number, refused): (u64, Option<Refusal>)| match refused {
-            Some(error) => (number, EventAnswer::Refused { error }),
+        let lost =
+            || EventResult::Refused { error: IpcErrorBody::new(ErrorCode::Internal, "no answer came for this event") };
+        let answer = |(number, refused): (u64, Option<IpcErrorBody>)| match refused {
+            Some(error) => (number, EventResult::Refused { error }),
             None => (number, answers.next().unwrap_or_else(lost)),
         };
         Ok(places.into_iter().map(answer).collect())
     }
 }
 
-fn print(context: &Context, number: u64, answer: &EventAnswer) -> io::Result<()> {
+fn print(context: &Context, number: u64, answer: &EventResult) -> io::Result<()> {
     if context.out.json {
         let mut value = serde_json::to_value(answer)?;
         if let Some(object) = value.as_object_mut() {
             object.insert("line".to_owned(), json!(number));
-            object.insert("taken".to_owned(), json!(matches!(answer, EventAnswer::Taken(_))));
+            object.insert("taken".to_owned(), json!(matches!(answer, EventResult::Taken(_))));
         }
         return context.out.json(&value);
     }
     match answer {
-        EventAnswer::Refused { error } => context.out.line(format!("line {number}: refused: {}", error.message)),
-        EventAnswer::Taken(taken) => {
+        EventResult::Refused { error } => context.out.line(format!("line {number}: refused: {}", error.message)),
+        EventResult::Taken(taken) => {
             let how = match (taken.decision.duplicate, taken.committed) {
                 (true, _) => "seen before".to_owned(),
                 (false, false) => "taken, in memory only".to_owned(),
@@ -140,7 +142,7 @@ fn print(context: &Context, number: u64, answer: &EventAnswer) -> io::Result<()>
                 Verdict::Hold { reason, .. } => format!("; held: {reason}"),
                 Verdict::Stop { reason, .. } => format!("; stopped: {reason}"),
             };
-            context.out.line(crate::output::one_line(&format!("line {number}: {how}{verdict}")))
+            context.out.line(crate::output::single_line(&format!("line {number}: {how}{verdict}")))
         }
     }
 }

@@ -5,18 +5,18 @@ use std::io;
 use std::time::Duration;
 
 use belay_core::{Body, Event, SessionKey};
-use belay_server::view::EventView;
+use belay_server::views::EventView;
 use belay_store::{EventQuery, EventRow, Order, SqliteStore, Store};
 use clap::Args;
 
-use crate::commands::Ended;
+use crate::commands::CommandResult;
 use crate::context::Context;
-use crate::exit::Exit;
-use crate::output::one_line;
-use crate::people::clock;
+use crate::exit_status::ExitStatus;
+use crate::format::local_time;
+use crate::output::single_line;
 
 /// How often a followed log is looked at. Asking costs microseconds.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct TailArgs {
@@ -33,7 +33,7 @@ pub(crate) struct TailArgs {
     kind: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, args: &TailArgs) -> Ended {
+pub(crate) fn run(context: &Context, args: &TailArgs) -> CommandResult {
     let (store, session) = match &args.id {
         Some(id) => {
             let (store, key) = context.session(id)?;
@@ -42,13 +42,13 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> Ended {
         None => (context.store()?, None),
     };
     let Some(store) = wait_for_store(context, store, args.follow)? else {
-        context.out.say("No event has been seen yet.");
-        return Ok(Exit::Done);
+        context.out.info("No event has been seen yet.");
+        return Ok(ExitStatus::Done);
     };
     let mut query =
         EventQuery { session, after: None, kinds: args.kind.clone(), order: Order::Last, limit: args.lines.max(1) };
-    let mut names = Names::default();
-    let mut mark = store.mark()?;
+    let mut names = ShortNames::default();
+    let mut mark = store.change_token()?;
     // Where there is nothing to begin with, following begins at the end of the whole log: as it was before anybody
     // looked, or what comes while we look is lost.
     let end = newest(&store, &query)?;
@@ -60,14 +60,14 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> Ended {
             print(context, &store, &mut names, row)?;
         }
         if !args.follow {
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Done);
         }
         query.order = Order::First;
         query.limit = 1000;
-        while store.mark()? == mark {
-            std::thread::sleep(LOOK_AGAIN);
+        while store.change_token()? == mark {
+            std::thread::sleep(POLL_INTERVAL);
         }
-        mark = store.mark()?;
+        mark = store.change_token()?;
         rows = store.events(&query)?;
     }
 }
@@ -80,7 +80,7 @@ fn wait_for_store(
 ) -> Result<Option<SqliteStore>, crate::error::CommandError> {
     let mut store = store;
     while store.is_none() && follow {
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
         store = context.store()?;
     }
     Ok(store)
@@ -97,9 +97,9 @@ fn number(query: &EventQuery, row: &EventRow) -> u64 {
 
 /// Short names, asked for once.
 #[derive(Default)]
-struct Names(HashMap<SessionKey, String>);
+struct ShortNames(HashMap<SessionKey, String>);
 
-impl Names {
+impl ShortNames {
     fn of(&mut self, store: &SqliteStore, key: &SessionKey) -> String {
         if let Some(name) = self.0.get(key) {
             return name.clone();
@@ -111,14 +111,14 @@ impl Names {
     }
 }
 
-fn print(context: &Context, store: &SqliteStore, names: &mut Names, row: &EventRow) -> io::Result<()> {
+fn print(context: &Context, store: &SqliteStore, names: &mut ShortNames, row: &EventRow) -> io::Result<()> {
     if context.out.json {
         return context.out.json(&EventView::of(row));
     }
     let what = row.event().map(|event| what(&event)).unwrap_or_else(|error| error.to_string());
     let name = names.of(store, &row.session);
-    let at = clock(row.at);
-    context.out.line(one_line(&format!("{at}  {name}  #{:<4} {:<16} {what}", row.seq, row.kind)).trim_end())
+    let at = local_time(row.at);
+    context.out.line(single_line(&format!("{at}  {name}  #{:<4} {:<16} {what}", row.seq, row.kind)).trim_end())
 }
 
 /// The gist of an event in one line.
@@ -139,7 +139,7 @@ fn what(event: &Event) -> String {
         Body::ModelAsked(ask) => ask.model.clone().unwrap_or_default(),
         Body::ModelAnswered(answer) => {
             let tokens = answer.usage.map_or(0, |usage| usage.total());
-            format!("{} {} tokens", answer.model.as_deref().unwrap_or(""), crate::people::count(tokens))
+            format!("{} {} tokens", answer.model.as_deref().unwrap_or(""), crate::format::count(tokens))
         }
         Body::Operator(operator) => {
             let decision = serde_json::to_value(&operator.decision).unwrap_or_default();
@@ -148,7 +148,7 @@ fn what(event: &Event) -> String {
         Body::Note(note) => note.text.to_string(),
         _ => String::new(),
     };
-    let text = one_line(text.trim());
+    let text = single_line(text.trim());
     match text.char_indices().nth(100) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use belay_config::Env;
+use belay_config::EnvSnapshot;
 use belay_core::rules::{CustomPattern, parse_heartbeat_pattern};
 
-use super::Mapped;
+use super::MappedSetting;
 use crate::error::CommandError;
 
 /// heartbeat's name for a setting in its file and, in capitals, after `HEARTBEAT_`.
-const KEYS: &[&str] = &[
+const KEY_MAP: &[&str] = &[
     "loop_threshold",
     "stall_timeout",
     "error_threshold",
@@ -26,16 +26,16 @@ const KEYS: &[&str] = &[
 ];
 
 /// Begins the names of its variables.
-const VARIABLES: &str = "HEARTBEAT_";
+const ENV_PREFIX: &str = "HEARTBEAT_";
 
 /// What a project carries.
-const FILE: &str = ".heartbeat.yml";
+const CONFIG_FILE: &str = ".heartbeat.yml";
 
 /// How to take over a webhook.
-const AGAIN: &str = "belay import heartbeat --webhook";
+const WEBHOOK_HINT: &str = "belay import heartbeat --webhook";
 
-pub(super) fn read(folder: &Path, env: &Env, webhook: bool) -> Result<Vec<Mapped>, CommandError> {
-    let file = folder.join(FILE);
+pub(super) fn read(folder: &Path, env: &EnvSnapshot, webhook: bool) -> Result<Vec<MappedSetting>, CommandError> {
+    let file = folder.join(CONFIG_FILE);
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -43,24 +43,25 @@ pub(super) fn read(folder: &Path, env: &Env, webhook: bool) -> Result<Vec<Mapped
     };
     let mut found: Vec<(String, String, String)> = Vec::new();
     for (key, value) in text.lines().filter_map(setting) {
-        found.push((format!("{FILE}: {key} = {value}"), key.to_owned(), value.to_owned()));
+        found.push((format!("{CONFIG_FILE}: {key} = {value}"), key.to_owned(), value.to_owned()));
     }
-    for variable in env.names(VARIABLES) {
-        let key = variable[VARIABLES.len()..].to_ascii_lowercase();
+    for variable in env.names(ENV_PREFIX) {
+        let key = variable[ENV_PREFIX.len()..].to_ascii_lowercase();
         if let Some(value) = env.text(variable) {
             // The environment wins, as it did there.
             found.retain(|(_, known, _)| *known != key);
             found.push((format!("{variable}={value}"), key, value.to_owned()));
         }
     }
-    let mut mapped: Vec<Mapped> = found.into_iter().flat_map(|(from, key, value)| map(&from, &key, &value)).collect();
-    for one in mapped.iter_mut().filter(|one| !one.from.starts_with(FILE)) {
+    let mut mapped: Vec<MappedSetting> =
+        found.into_iter().flat_map(|(from, key, value)| map(&from, &key, &value)).collect();
+    for one in mapped.iter_mut().filter(|one| !one.from.starts_with(CONFIG_FILE)) {
         one.user = true;
     }
-    for one in mapped.iter_mut().filter(|one| one.user && !webhook && one.from.starts_with(FILE)) {
+    for one in mapped.iter_mut().filter(|one| one.user && !webhook && one.from.starts_with(CONFIG_FILE)) {
         // The file came with the repository, whoever wrote it.
         one.to = None;
-        one.note = Some(format!("a project's file does not say where your news goes; if you know it: {AGAIN}"));
+        one.note = Some(format!("a project's file does not say where your news goes; if you know it: {WEBHOOK_HINT}"));
     }
     mapped.dedup_by(|a, b| a.to.is_none() && a.from == b.from);
     mapped.extend(patterns(folder)?);
@@ -75,14 +76,15 @@ fn setting(line: &str) -> Option<(&str, &str)> {
     (!key.is_empty() && !key.starts_with('#') && !value.is_empty()).then_some((key, value))
 }
 
-fn map(from: &str, key: &str, value: &str) -> Vec<Mapped> {
-    let one = |to: &str, value: String, note: Option<&str>| Mapped {
+fn map(from: &str, key: &str, value: &str) -> Vec<MappedSetting> {
+    let one = |to: &str, value: String, note: Option<&str>| MappedSetting {
         from: from.to_owned(),
         to: Some((to.to_owned(), value)),
         user: false,
         note: note.map(str::to_owned),
     };
-    let left_out = |note: String| vec![Mapped { from: from.to_owned(), to: None, user: false, note: Some(note) }];
+    let left_out =
+        |note: String| vec![MappedSetting { from: from.to_owned(), to: None, user: false, note: Some(note) }];
     let number = value.parse::<u64>();
     match (key, number) {
         ("loop_threshold", Ok(n)) => vec![one(
@@ -111,20 +113,20 @@ fn map(from: &str, key: &str, value: &str) -> Vec<Mapped> {
         ("dry_run", _) => vec![one("detect.dry_run", (value == "1" || value == "true").to_string(), None)],
         ("allowlist", _) => allow_list(from, value),
         ("webhook_url", _) => {
-            let user = |to: &str, value: &str| Mapped { user: true, ..one(to, value.to_owned(), None) };
+            let user = |to: &str, value: &str| MappedSetting { user: true, ..one(to, value.to_owned(), None) };
             vec![user("webhook.url", value), user("webhook.format", "heartbeat")]
         }
         ("ci", _) => left_out("Belay goes by the variable CI itself".to_owned()),
         ("window_size", _) => left_out("each pattern looks back as far as it needs".to_owned()),
         ("state_dir", _) => left_out("Belay keeps its state in one place: `belay config path`".to_owned()),
         ("context_window", _) => left_out("Belay knows the models' windows and their real token counts".to_owned()),
-        (_, Err(_)) if KEYS.contains(&key) => left_out(format!("`{value}` is no number")),
+        (_, Err(_)) if KEY_MAP.contains(&key) => left_out(format!("`{value}` is no number")),
         _ => left_out("heartbeat does not know this key either".to_owned()),
     }
 }
 
 /// Entries were matched against `Tool:target`; an edit had a hash behind it, so its entry never fitted.
-fn allow_list(from: &str, value: &str) -> Vec<Mapped> {
+fn allow_list(from: &str, value: &str) -> Vec<MappedSetting> {
     let entries: Vec<String> = value
         .split(',')
         .map(str::trim)
@@ -133,7 +135,7 @@ fn allow_list(from: &str, value: &str) -> Vec<Mapped> {
         .collect();
     let list = toml::Value::from(entries).to_string();
     let note = "entries with blanks, which heartbeat could never match, count here".to_owned();
-    vec![Mapped {
+    vec![MappedSetting {
         from: from.to_owned(),
         to: Some(("detect.allow.actions".to_owned(), list)),
         user: false,
@@ -142,7 +144,7 @@ fn allow_list(from: &str, value: &str) -> Vec<Mapped> {
 }
 
 /// Its pattern files were inert; here they trigger.
-fn patterns(folder: &Path) -> Result<Vec<Mapped>, CommandError> {
+fn patterns(folder: &Path) -> Result<Vec<MappedSetting>, CommandError> {
     let folder = folder.join(".heartbeat/patterns");
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
     let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -160,7 +162,7 @@ fn patterns(folder: &Path) -> Result<Vec<Mapped>, CommandError> {
                 names.push(name);
                 custom.push(pattern);
             }
-            Err(error) => mapped.push(Mapped {
+            Err(error) => mapped.push(MappedSetting {
                 from: format!(".heartbeat/patterns/{name}"),
                 to: None,
                 user: false,
@@ -170,7 +172,7 @@ fn patterns(folder: &Path) -> Result<Vec<Mapped>, CommandError> {
     }
     if !custom.is_empty() {
         let list = toml::Value::try_from(&custom).map_err(|error| CommandError::new(error.to_string()))?;
-        mapped.push(Mapped {
+        mapped.push(MappedSetting {
             from: format!(".heartbeat/patterns: {}", names.join(", ")),
             to: Some(("detect.custom".to_owned(), list.to_string())),
             user: false,

@@ -5,24 +5,24 @@
 
 use std::path::{Path, PathBuf};
 
-use belay_config::Env;
-use belay_core::event::lwep::LwepEvent;
+use belay_config::EnvSnapshot;
+use belay_core::event::loop_watchdog::LoopWatchdogEvent;
 use belay_core::event::{Note, OperatorDecision};
-use belay_core::{Body, Event, Excerpt, SessionKey, Source, Time};
+use belay_core::{Body, Event, Excerpt, SessionKey, Source, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Mapped;
+use super::MappedSetting;
 use crate::error::CommandError;
 
-const PREFIX: &str = "LOOP_WATCHDOG_";
+const ENV_PREFIX: &str = "LOOP_WATCHDOG_";
 /// Where its server keeps sessions, below a folder.
-const STATE: &str = ".loop_watchdog/state.json";
+const STATE_FILE: &str = ".loop_watchdog/state.json";
 /// The agent under which sessions known by its ids only are kept.
 const LEGACY: &str = "legacy";
 
 /// Its variables that say something we can use or should explain.
-const NAMES: &[&str] = &[
+const KNOWN_VARIABLES: &[&str] = &[
     "UPSTREAM_BASE_URL",
     "UPSTREAM_AUTH_MODE",
     "UPSTREAM_API_KEY",
@@ -43,16 +43,16 @@ const NAMES: &[&str] = &[
 ];
 
 /// The settings.
-pub(super) fn settings(folder: &Path, env: &Env) -> Vec<Mapped> {
+pub(super) fn settings(folder: &Path, env: &EnvSnapshot) -> Vec<MappedSetting> {
     let mut mapped = Vec::new();
-    for name in NAMES {
-        let variable = format!("{PREFIX}{name}");
+    for name in KNOWN_VARIABLES {
+        let variable = format!("{ENV_PREFIX}{name}");
         if let Some(value) = env.text(&variable) {
             mapped.extend(map(env, name, value));
         }
     }
     let dotenv = std::fs::read_to_string(folder.join(".env")).unwrap_or_default();
-    for line in dotenv.lines().map(str::trim).filter(|line| line.starts_with(PREFIX)) {
+    for line in dotenv.lines().map(str::trim).filter(|line| line.starts_with(ENV_PREFIX)) {
         let name = line.split('=').next().unwrap_or_default();
         mapped.push(left_out(
             &format!(".env: {name}"),
@@ -62,20 +62,20 @@ pub(super) fn settings(folder: &Path, env: &Env) -> Vec<Mapped> {
     mapped
 }
 
-fn left_out(from: &str, why: &str) -> Mapped {
-    Mapped { from: from.to_owned(), to: None, user: true, note: Some(why.to_owned()) }
+fn left_out(from: &str, why: &str) -> MappedSetting {
+    MappedSetting { from: from.to_owned(), to: None, user: true, note: Some(why.to_owned()) }
 }
 
-fn map(env: &Env, name: &str, value: &str) -> Vec<Mapped> {
-    let from = format!("{PREFIX}{name}={value}");
-    let secret = format!("{PREFIX}{name}");
-    let to = |key: &str, value: &str, note: Option<&str>| Mapped {
+fn map(env: &EnvSnapshot, name: &str, value: &str) -> Vec<MappedSetting> {
+    let from = format!("{ENV_PREFIX}{name}={value}");
+    let secret = format!("{ENV_PREFIX}{name}");
+    let to = |key: &str, value: &str, note: Option<&str>| MappedSetting {
         from: from.clone(),
         to: Some((key.to_owned(), value.to_owned())),
         user: true,
         note: note.map(str::to_owned),
     };
-    let key_env = || to("proxy.upstreams.openai.key_env", &format!("{PREFIX}UPSTREAM_API_KEY"), None);
+    let key_env = || to("proxy.upstreams.openai.key_env", &format!("{ENV_PREFIX}UPSTREAM_API_KEY"), None);
     match name {
         "UPSTREAM_BASE_URL" => {
             vec![to("proxy.upstreams.openai.url", value.trim_end_matches('/'), Some("other model APIs have their own"))]
@@ -121,16 +121,20 @@ struct StateFile {
 
 /// A session with what it is to become here.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct StoredSession {
     pub(super) key: SessionKey,
     pub(super) events: Vec<Event>,
     pub(super) decisions: Vec<(OperatorDecision, String)>,
 }
 
 /// The sessions of its state file: where it was told to keep it, in the project, or at home.
-pub(super) fn sessions(folder: &Path, env: &Env, home: Option<&Path>) -> Result<Vec<Kept>, CommandError> {
+pub(super) fn sessions(
+    folder: &Path,
+    env: &EnvSnapshot,
+    home: Option<&Path>,
+) -> Result<Vec<StoredSession>, CommandError> {
     let told = env.text("LOOP_WATCHDOG_PERSISTENCE_PATH").map(PathBuf::from);
-    let places = told.into_iter().chain([folder.join(STATE)]).chain(home.map(|home| home.join(STATE)));
+    let places = told.into_iter().chain([folder.join(STATE_FILE)]).chain(home.map(|home| home.join(STATE_FILE)));
     let Some(file) = places.into_iter().find(|place| place.is_file()) else { return Ok(Vec::new()) };
     let unreadable = || CommandError::new(format!("{} cannot be read", file.display()));
     let text = std::fs::read(&file).map_err(|error| unreadable().cause(error))?;
@@ -138,19 +142,19 @@ pub(super) fn sessions(folder: &Path, env: &Env, home: Option<&Path>) -> Result<
     Ok(state.sessions.iter().filter_map(kept).collect())
 }
 
-fn kept(session: &Value) -> Option<Kept> {
+fn kept(session: &Value) -> Option<StoredSession> {
     let id = session["session_id"].as_str().filter(|id| !id.is_empty())?;
     let key = SessionKey::new(LEGACY, id);
-    let time = |value: &Value| value.as_str().and_then(Time::parse);
+    let time = |value: &Value| value.as_str().and_then(Timestamp::parse);
     let begun = time(&session["created_at"]).unwrap_or_default();
-    let stored: Vec<(&Value, LwepEvent)> = session["events"]
+    let stored: Vec<(&Value, LoopWatchdogEvent)> = session["events"]
         .as_array()
         .into_iter()
         .flatten()
-        .filter_map(|event| Some((event, LwepEvent::from_value(event).ok()?)))
+        .filter_map(|event| Some((event, LoopWatchdogEvent::from_value(event).ok()?)))
         .collect();
     let started = stored.first().map(|(_, event)| event.started()).unwrap_or_default();
-    let tell = |id: String, at: Time, body: Body| Event::new(id, key.clone(), Source::Api, at, body);
+    let tell = |id: String, at: Timestamp, body: Body| Event::new(id, key.clone(), Source::Api, at, body);
     let mut events = vec![tell(format!("import-{id}"), begun, Body::SessionStarted(started))];
     for (stored, event) in &stored {
         // As remarks: what is over is not judged again.
@@ -169,5 +173,5 @@ fn kept(session: &Value) -> Option<Kept> {
     if session["archived"] == true {
         decisions.push((OperatorDecision::Archive, String::new()));
     }
-    Some(Kept { key, events, decisions })
+    Some(StoredSession { key, events, decisions })
 }

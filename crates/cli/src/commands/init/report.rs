@@ -4,25 +4,25 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use belay_agents::UserDirs;
-use belay_agents::install::{Change, Scope, Setting};
-use belay_config::atomic;
-use belay_hooks::install::{Receipt, diff};
+use belay_agents::install::{FileChange, InstallContext, Scope};
+use belay_config::atomic_file;
+use belay_hooks::install::{InstallRecord, diff};
 use serde_json::{Value, json};
 
-use super::Ended;
+use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::exit::Exit;
-use crate::output::one_line;
+use crate::exit_status::ExitStatus;
+use crate::output::single_line;
 
 /// How it went with one agent.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// It was changed. Somebody had `edited` some of the files, so only our part of them went; what
     /// of that had to go whole is kept `aside`.
-    Done { changes: Vec<Change>, edited: Vec<PathBuf>, aside: Vec<PathBuf> },
+    Done { changes: Vec<FileChange>, edited: Vec<PathBuf>, aside: Vec<PathBuf> },
     /// This would be changed.
-    Would(Vec<Change>),
+    Would(Vec<FileChange>),
     /// Nothing to do.
     Already,
     /// The person said no.
@@ -65,7 +65,7 @@ impl Outcome {
     }
 
     fn line(&self, name: &str) -> String {
-        let files = |changes: &[Change]| changes.iter().map(|c| tilde(&c.path)).collect::<Vec<_>>().join(", ");
+        let files = |changes: &[FileChange]| changes.iter().map(|c| tilde(&c.path)).collect::<Vec<_>>().join(", ");
         match self {
             Self::Done { changes, .. } => format!("ok  {name}: done ({})", files(changes)),
             Self::Would(changes) => format!("--  {name}: would change {}", files(changes)),
@@ -95,11 +95,11 @@ impl Outcome {
     }
 }
 
-fn described(change: &Change) -> Value {
+fn described(change: &FileChange) -> Value {
     json!({ "path": change.path, "what": kind(change), "diff": diff(change) })
 }
 
-fn kind(change: &Change) -> &'static str {
+fn kind(change: &FileChange) -> &'static str {
     match (&change.before, &change.after) {
         (None, _) => "new",
         (_, None) => "removed",
@@ -133,16 +133,16 @@ impl<'a> Report<'a> {
         if self.context.out.json {
             return Ok(());
         }
-        self.context.out.line(one_line(&outcome.line(name)))?;
+        self.context.out.line(single_line(&outcome.line(name)))?;
         let notes = if matches!(outcome, Outcome::Declined | Outcome::Unasked) { Vec::new() } else { notes };
         for remark in outcome.remarks().into_iter().chain(notes) {
-            self.context.out.line(format!("    {}", one_line(&remark)))?;
+            self.context.out.line(format!("    {}", single_line(&remark)))?;
         }
         Ok(())
     }
 
     /// Hooks in other places than those that were looked at: nobody should think they are gone.
-    pub(super) fn elsewhere(&self, receipts: &[Receipt], setting: &Setting<'_>) {
+    pub(super) fn elsewhere(&self, receipts: &[InstallRecord], setting: &InstallContext<'_>) {
         for receipt in receipts {
             let here = match (&receipt.project, setting.scope) {
                 (None, Scope::User) => true,
@@ -154,32 +154,32 @@ impl<'a> Report<'a> {
                 None => "your own settings; `belay uninit`".to_owned(),
             };
             if !here {
-                self.context.out.say(format!("{} also has hooks in {place} takes them out.", receipt.agent));
+                self.context.out.info(format!("{} also has hooks in {place} takes them out.", receipt.agent));
             }
         }
     }
 
-    pub(super) fn finish(self) -> Ended {
+    pub(super) fn finish(self) -> CommandResult {
         let out = &self.context.out;
         if out.json {
             out.json(&json!({ self.what: self.rows, "dry_run": self.dry_run }))?;
         } else if self.rows.is_empty() {
-            out.say("There are no hooks of Belay here.");
+            out.info("There are no hooks of Belay here.");
         } else if self.unasked {
-            out.say("Changing an agent's settings needs your word, and there is no terminal to ask at: add --yes.");
+            out.info("Changing an agent's settings needs your word, and there is no terminal to ask at: add --yes.");
         } else if !self.bad && !self.dry_run && self.what == "init" {
-            out.say("New sessions are on the rope; `belay sessions` lists them, `belay uninit` undoes this.");
+            out.info("New sessions are on the rope; `belay sessions` lists them, `belay uninit` undoes this.");
         }
-        Ok(if self.bad { Exit::Failed } else { Exit::Done })
+        Ok(if self.bad { ExitStatus::Failed } else { ExitStatus::Done })
     }
 }
 
 /// What would change, file by file.
-pub(super) fn show(context: &Context, name: &str, changes: &[Change]) -> std::io::Result<()> {
+pub(super) fn show(context: &Context, name: &str, changes: &[FileChange]) -> std::io::Result<()> {
     context.out.line(format!("{name}:"))?;
     for change in changes {
         // Where a link leads is what changes.
-        let link = change.path.is_symlink().then(|| format!(" -> {}", tilde(&atomic::target(&change.path))));
+        let link = change.path.is_symlink().then(|| format!(" -> {}", tilde(&atomic_file::resolve_link(&change.path))));
         context.out.line(format!("  {}{} ({})", tilde(&change.path), link.unwrap_or_default(), kind(change)))?;
         for line in diff(change).lines() {
             // The sign says it; colour only helps.
@@ -189,7 +189,7 @@ pub(super) fn show(context: &Context, name: &str, changes: &[Change]) -> std::io
                 _ => None,
             };
             let style = Style::new().fg_color(color);
-            context.out.line(format!("    {style}{}{style:#}", one_line(line)))?;
+            context.out.line(format!("    {style}{}{style:#}", single_line(line)))?;
         }
     }
     Ok(())
@@ -197,7 +197,7 @@ pub(super) fn show(context: &Context, name: &str, changes: &[Change]) -> std::io
 
 /// A path the way people write it.
 fn tilde(path: &Path) -> String {
-    let home = UserDirs::of_user().map(|dirs| dirs.home);
+    let home = UserDirs::for_current_user().map(|dirs| dirs.home);
     match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
         Some(below) => format!("~/{}", below.display()),
         None => path.display().to_string(),

@@ -5,25 +5,25 @@ use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use belay_agents::launch::Launch;
+use belay_agents::launch::LaunchCommand;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
 use super::signals::Signals;
 use crate::error::CommandError;
 
 /// Runs the agent to its end.
-pub(super) fn run(program: &Path, launch: &Launch) -> Result<ExitStatus, CommandError> {
+pub(super) fn run(program: &Path, launch: &LaunchCommand) -> Result<ExitStatus, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // Caught from before there is a child: Ctrl-C is for the agent, who shares our terminal, and must
         // not end us before it.
-        let mut signals = Signals::catch()?;
+        let mut signals = Signals::install_handlers()?;
         let mut command = tokio::process::Command::new(program);
         command.args(&launch.args);
         command.envs(launch.env.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().map_err(|error| could_not_start(program, &error))?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let Some(agent) = pid.map(Agent) else { return Ok(child.wait().await?) };
+        let Some(agent) = pid.map(AgentProcess) else { return Ok(child.wait().await?) };
         loop {
             let heard = tokio::select! {
                 status = child.wait() => return Ok(status?),
@@ -33,7 +33,7 @@ pub(super) fn run(program: &Path, launch: &Launch) -> Result<ExitStatus, Command
                 Signal::CHILD => agent.follow(),
                 Signal::CONT => agent.go_on(),
                 signal => {
-                    if heard.is_news_for(agent.0) {
+                    if heard.should_forward(agent.0) {
                         agent.tell(signal);
                     }
                 }
@@ -56,9 +56,9 @@ fn could_not_start(program: &Path, error: &io::Error) -> CommandError {
 }
 
 /// A running agent.
-struct Agent(Pid);
+struct AgentProcess(Pid);
 
-impl Agent {
+impl AgentProcess {
     fn tell(&self, signal: Signal) {
         let _ = kill_process(self.0, signal);
     }

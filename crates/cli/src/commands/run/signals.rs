@@ -16,11 +16,11 @@ use rustix::termios::tcgetpgrp;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 /// Nobody has sent it.
-const NOBODY: i32 = -1;
+const NO_SENDER: i32 = -1;
 
 /// What we catch, in the order in which it is dealt with. First comes what lets the agent go on, so that a stop which
 /// is over already is not taken for a new one.
-const CAUGHT: [Signal; 9] = [
+const FORWARDED_SIGNALS: [Signal; 9] = [
     Signal::CONT,
     Signal::CHILD,
     Signal::INT,
@@ -34,10 +34,10 @@ const CAUGHT: [Signal; 9] = [
 
 /// The signals of one run.
 #[derive(Debug)]
-pub(super) struct Signals(Vec<Caught>);
+pub(super) struct Signals(Vec<SignalState>);
 
 #[derive(Debug)]
-struct Caught {
+struct SignalState {
     signal: Signal,
     stream: Stream,
     sender: Arc<AtomicI32>,
@@ -45,7 +45,7 @@ struct Caught {
 
 /// A signal, once or several times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct ReceivedSignal {
     pub(super) signal: Signal,
     /// The process that sent it, 0 if it is none we could see; nobody if it came from the terminal or cannot be told.
     sender: Option<i32>,
@@ -54,18 +54,21 @@ pub(super) struct Heard {
 impl Signals {
     /// Catches what is meant for the agent, from now on. What whoever started us ignores (`nohup`) stays ignored: by us
     /// and by the agent, who inherits that.
-    pub(super) fn catch() -> io::Result<Self> {
-        let wanted = CAUGHT.into_iter().filter(|signal| *signal == Signal::CHILD || !is_ignored(*signal));
-        wanted.map(Caught::catch).collect::<io::Result<_>>().map(Self)
+    pub(super) fn install_handlers() -> io::Result<Self> {
+        let wanted = FORWARDED_SIGNALS.into_iter().filter(|signal| *signal == Signal::CHILD || !is_ignored(*signal));
+        wanted.map(SignalState::catch).collect::<io::Result<_>>().map(Self)
     }
 
     /// The next one.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> ReceivedSignal {
         poll_fn(|task| {
             for caught in &mut self.0 {
                 if caught.stream.poll_recv(task).is_ready() {
-                    let sender = caught.sender.swap(NOBODY, Ordering::Relaxed);
-                    return Poll::Ready(Heard { signal: caught.signal, sender: (sender != NOBODY).then_some(sender) });
+                    let sender = caught.sender.swap(NO_SENDER, Ordering::Relaxed);
+                    return Poll::Ready(ReceivedSignal {
+                        signal: caught.signal,
+                        sender: (sender != NO_SENDER).then_some(sender),
+                    });
                 }
             }
             Poll::Pending
@@ -74,19 +77,19 @@ impl Signals {
     }
 }
 
-impl Caught {
+impl SignalState {
     fn catch(wanted: Signal) -> io::Result<Self> {
-        let sender = Arc::new(AtomicI32::new(NOBODY));
+        let sender = Arc::new(AtomicI32::new(NO_SENDER));
         // Before the stream, which is told of it in turn.
         note_sender(wanted, Arc::clone(&sender))?;
         Ok(Self { signal: wanted, stream: signal(SignalKind::from_raw(wanted.as_raw()))?, sender })
     }
 }
 
-impl Heard {
+impl ReceivedSignal {
     /// Whether the agent, by this process id, has not heard it yet. Agents take a second Ctrl-C for impatience, so what
     /// the terminal has told them must not come from us as well; nor what they have sent themselves.
-    pub(super) fn is_news_for(self, agent: Pid) -> bool {
+    pub(super) fn should_forward(self, agent: Pid) -> bool {
         let is_keyboards = [Signal::INT, Signal::QUIT, Signal::TSTP].contains(&self.signal);
         match self.sender {
             Some(sender) => sender != agent.as_raw_nonzero().get(),

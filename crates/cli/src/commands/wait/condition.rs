@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use belay_config::Span;
-use belay_core::Time;
-use belay_hooks::children;
+use belay_config::DurationSetting;
+use belay_core::Timestamp;
+use belay_hooks::bounded_child;
 use rustix::process::Pid;
 
 /// One thing that has to come true.
 #[derive(Debug)]
 pub(super) enum Condition {
-    Time(Time),
+    Time(Timestamp),
     File(PathBuf),
     Command(String),
     Process(u32),
@@ -21,7 +21,7 @@ pub(super) enum Condition {
 
 impl Condition {
     /// Whether it is true now. A command that has to be asked gets no more time than is left.
-    pub(super) fn is_met(&self, now: Time, left: Duration) -> bool {
+    pub(super) fn is_met(&self, now: Timestamp, left: Duration) -> bool {
         match self {
             Self::Time(until) => now >= *until,
             Self::File(path) => path.exists(),
@@ -31,16 +31,16 @@ impl Condition {
     }
 
     /// How long until it can be true, where that is known.
-    pub(super) fn due_in(&self, now: Time) -> Option<Duration> {
+    pub(super) fn due_in(&self, now: Timestamp) -> Option<Duration> {
         match self {
-            Self::Time(until) => Some(until.since(now).max(Duration::from_millis(1))),
+            Self::Time(until) => Some(until.saturating_since(now).max(Duration::from_millis(1))),
             _ => None,
         }
     }
 
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
-            Self::Time(until) => format!("it is {}", crate::people::clock(*until)),
+            Self::Time(until) => format!("it is {}", crate::format::local_time(*until)),
             Self::File(path) => format!("{} exists", path.display()),
             Self::Command(command) => format!("`{command}` succeeds"),
             Self::Process(pid) => format!("process {pid} has ended"),
@@ -52,7 +52,7 @@ impl Condition {
 fn succeeds(command: &str, left: Duration) -> bool {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    let ended = shell.spawn().and_then(|mut child| children::within(&mut child, left));
+    let ended = shell.spawn().and_then(|mut child| bounded_child::wait_timeout(&mut child, left));
     ended.is_ok_and(|status| status.is_some_and(|status| status.success()))
 }
 
@@ -71,17 +71,17 @@ fn is_alive(pid: u32) -> bool {
 }
 
 /// A moment: RFC 3339, a time of day (today, or tomorrow if that is past), or a span from now.
-pub(super) fn time(text: &str, now: Time) -> Option<Time> {
-    if let Ok(span) = text.parse::<Span>() {
+pub(super) fn time(text: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Ok(span) = text.parse::<DurationSetting>() {
         return span.get().map(|span| now + span);
     }
     if let Ok(clock) = text.parse::<jiff::civil::Time>() {
         let here = jiff::Timestamp::from_millisecond(now.millis()).ok()?.to_zoned(jiff::tz::TimeZone::system());
         let today = here.with().time(clock).build().ok()?;
         let next = if today <= here { today.tomorrow().ok()?.with().time(clock).build().ok()? } else { today };
-        return Some(Time::from_millis(next.timestamp().as_millisecond()));
+        return Some(Timestamp::from_millis(next.timestamp().as_millisecond()));
     }
-    Time::parse(text)
+    Timestamp::parse(text)
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn times_as_people_and_programs_write_them() {
-        let now = Time::parse("2026-11-15T18:00:00Z").expect("a time");
+        let now = Timestamp::parse("2026-11-15T18:00:00Z").expect("a time");
         assert_eq!(time("90s", now), Some(now + Duration::from_secs(90)));
         assert_eq!(time("2026-11-15T18:00:05Z", now), Some(now + Duration::from_secs(5)));
         let clock = time("14:30", now).expect("a time");
@@ -100,11 +100,11 @@ mod tests {
         assert_eq!(time("soon", now), None);
     }
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
     fn a_command_that_hangs_gets_no_more_time_than_is_left() {
-        assert!(!Condition::Command("sleep 600".into()).is_met(Time::UNKNOWN, Duration::from_millis(20)));
+        assert!(!Condition::Command("sleep 600".into()).is_met(Timestamp::UNKNOWN, Duration::from_millis(20)));
     }
 
     #[test]
@@ -114,20 +114,20 @@ mod tests {
         // It has ended, but nobody has fetched its status: to the system it is still there. Only Linux tells them apart.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("an end");
-        assert!(cfg!(not(target_os = "linux")) || condition.is_met(Time::UNKNOWN, PATIENCE));
+        assert!(cfg!(not(target_os = "linux")) || condition.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
         child.wait().expect("an end");
-        assert!(condition.is_met(Time::UNKNOWN, PATIENCE));
+        assert!(condition.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
     }
 
     #[test]
     fn conditions_come_true() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = Condition::File(folder.path().join("x"));
-        assert!(!file.is_met(Time::UNKNOWN, PATIENCE));
+        assert!(!file.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
         std::fs::write(folder.path().join("x"), "").expect("a file");
-        assert!(file.is_met(Time::UNKNOWN, PATIENCE));
-        assert!(Condition::Command("true".into()).is_met(Time::UNKNOWN, PATIENCE));
-        assert!(!Condition::Command("false".into()).is_met(Time::UNKNOWN, PATIENCE));
-        assert!(!Condition::Process(std::process::id()).is_met(Time::UNKNOWN, PATIENCE));
+        assert!(file.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
+        assert!(Condition::Command("true".into()).is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
+        assert!(!Condition::Command("false".into()).is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
+        assert!(!Condition::Process(std::process::id()).is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
     }
 }

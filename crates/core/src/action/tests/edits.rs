@@ -8,8 +8,8 @@ use super::action;
 fn an_edit_and_its_inverse() {
     let there = action("Edit", json!({"file_path": "a.rs", "old_string": "let x = 1;", "new_string": "let x = 2;"}));
     let back = action("Edit", json!({"file_path": "a.rs", "old_string": "let x = 2;", "new_string": "let x = 1;"}));
-    assert!(there.hunk.unwrap().undoes(&back.hunk.unwrap()));
-    assert!(!there.hunk.unwrap().undoes(&there.hunk.unwrap()));
+    assert!(there.hunk.unwrap().is_inverse_of(&back.hunk.unwrap()));
+    assert!(!there.hunk.unwrap().is_inverse_of(&there.hunk.unwrap()));
     assert_eq!(there.target, back.target);
     assert!(there.mutates);
 }
@@ -17,8 +17,8 @@ fn an_edit_and_its_inverse() {
 #[test]
 fn a_void_edit_undoes_nothing() {
     let void = action("Edit", json!({"file_path": "a.rs", "old_string": "x", "new_string": "x"}));
-    assert!(void.hunk.unwrap().is_void());
-    assert!(!void.hunk.unwrap().undoes(&void.hunk.unwrap()));
+    assert!(void.hunk.unwrap().is_empty());
+    assert!(!void.hunk.unwrap().is_inverse_of(&void.hunk.unwrap()));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn patches_tell_their_file_and_both_sides() {
         action("Edit", json!({"file_path": "src/a.rs", "old_string": "a", "new_string": "b"})).target
     );
     let back = patch.replace("-let x = 1;\n+let x = 2;", "-let x = 2;\n+let x = 1;");
-    assert!(action("apply_patch", json!(back)).hunk.unwrap().undoes(&custom.hunk.unwrap()));
+    assert!(action("apply_patch", json!(back)).hunk.unwrap().is_inverse_of(&custom.hunk.unwrap()));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A budget a person set is used up, or nearly.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::{dollars, tokens};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::wording::{dollars, tokens};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -17,15 +17,15 @@ pub(super) static PATTERN: Pattern = Pattern {
 };
 
 /// Counts percent of the budget that is used up most.
-fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
-    let (percent, what) = view.session.budget_use()?;
-    Some(view.of_session(percent, Strength::Strong, Digest::of(what), Matcher::Any))
+fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let (percent, what) = view.session.highest_budget_use()?;
+    Some(view.session_claim(percent, Strength::Strong, Digest::of(what), NudgeTarget::Any))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
     let spent = &view.session.spent;
-    let what = view.session.budget_use().map_or("budget", |(_, what)| what);
-    Words {
+    let what = view.session.highest_budget_use().map_or("budget", |(_, what)| what);
+    Wording {
         sentence: format!(
             "{} % of the {what} is used ({} tokens, {} so far).",
             claim.count,

@@ -1,8 +1,8 @@
 //! "Done", says the agent; it is told to go on, or goes on by itself; "done", it says again.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::times;
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::wording::count_phrase;
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -16,8 +16,8 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
-    let calls = view.session.talk().claims();
+fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let calls = view.session.dialogue().unaccepted_claims();
     let first = *calls.first()?;
     let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
     Some(Claim {
@@ -27,15 +27,15 @@ fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
         outcome: Digest::of("not accepted"),
         first,
         calls,
-        matcher: Matcher::Any,
+        matcher: NudgeTarget::Any,
     })
 }
 
-fn say(_: &View<'_>, claim: &Claim) -> Words {
-    Words {
+fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+    Wording {
         sentence: format!(
             "The work was declared done {}, and went on each time without a change to the project.",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
         unchanged: "nothing was changed between the claims".to_owned(),
         progress: "a change to the project, or a person who accepts the result",

@@ -2,12 +2,12 @@
 //! as in the round before.
 
 use super::{Pattern, Trigger};
-use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, times, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
-use crate::session::{Call, Traits};
+use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "cycle",
@@ -22,9 +22,9 @@ pub(super) static PATTERN: Pattern = Pattern {
 /// Longest round looked for.
 const LONGEST: usize = 8;
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if !can_circle(call) || call.is(Traits::NEW_PAIR) {
+    if !is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) {
         return None;
     }
     // A round ends where the one before did: only distances at which this very step was met before.
@@ -35,18 +35,18 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     // Of several readings the one with most rounds: the shortest period.
     let (period, rounds) =
         periods.filter_map(|period| Some((period, rounds(&calls, period)?))).max_by_key(|(_, rounds)| *rounds)?;
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     for round in 1..rounds {
         tally.add(calls[round * period]);
     }
     // The whole round stands for the action, whichever step it was noticed at.
     let round = calls[..period].iter().fold((0, 0), |(keys, ends), c| (keys ^ c.key.0, ends ^ c.outcome().0));
     // Checks are gone through again to be sure.
-    let green =
-        calls[..period].iter().any(|call| call.is(Traits::PASSED)) && !calls[..period].iter().any(|call| call.failed());
+    let green = calls[..period].iter().any(|call| call.is(CallFlags::PASSED))
+        && !calls[..period].iter().any(|call| call.failed());
     let strength =
-        if green || calls[..period].iter().all(|call| call.says_little()) { Strength::Faint } else { Strength::Strong };
-    Some(tally.claim(strength, Matcher::Key(call.key), Digest(round.0), Digest(round.1)))
+        if green || calls[..period].iter().all(|call| call.is_terse()) { Strength::VeryWeak } else { Strength::Strong };
+    Some(tally.claim(strength, NudgeTarget::Key(call.key), Digest(round.0), Digest(round.1)))
 }
 
 /// How many whole rounds of this period end with the newest call; `None` below two.
@@ -56,23 +56,25 @@ fn rounds(calls: &[&Call], period: usize) -> Option<usize> {
     let rounds = matching / period + 1;
     let round = calls.get(..period)?;
     // A round of one repeated call is a repeat, and one that changes something new is work.
-    let varied = round.iter().any(|call| !call.same_action(round[0]));
-    let idle = calls[..matching.min(calls.len())].iter().all(|call| can_circle(call) && !call.is(Traits::NEW_CHANGE));
+    let varied = round.iter().any(|call| !call.has_same_action(round[0]));
+    let idle = calls[..matching.min(calls.len())]
+        .iter()
+        .all(|call| is_loop_candidate(call) && !call.is(CallFlags::NEW_CHANGE));
     (rounds >= 2 && varied && idle).then_some(rounds)
 }
 
 fn same_step(a: &Call, b: &Call) -> bool {
-    a.same_action(b) && a.same_answer(b)
+    a.has_same_action(b) && a.has_same_result(b)
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!(
             "The same round of calls was gone through {}, each step ending as before; last: {what}",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
-        unchanged: outcome_of(view),
+        unchanged: describe_outcome(view),
         progress: "a step of the round that ends differently, or a change to the project",
         tips: &[
             "Stop and write down what each step of the round told you.",

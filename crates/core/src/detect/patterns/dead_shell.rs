@@ -2,11 +2,11 @@
 
 use super::{Pattern, Trigger};
 use crate::action::ToolKind;
-use crate::detect::view::Tally;
-use crate::detect::words::{outcome_of, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::call_context::BatchCounter;
+use crate::detect::wording::{describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
-use crate::outcome::Status;
+use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
@@ -19,27 +19,28 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if call.kind != ToolKind::Shell || call.status() != Some(Status::TimedOut) {
+    if call.kind != ToolKind::Shell || call.status() != Some(CallStatus::TimedOut) {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     for other in view.earlier(rule.window).filter(|other| other.kind == ToolKind::Shell) {
-        if other.status() != Some(Status::TimedOut) {
+        if other.status() != Some(CallStatus::TimedOut) {
             break;
         }
         tally.add(other);
     }
-    (tally.count > 1)
-        .then(|| tally.claim(Strength::Strong, Matcher::Tool(call.tool), Digest::of("shell"), Digest::of("timed out")))
+    (tally.count > 1).then(|| {
+        tally.claim(Strength::Strong, NudgeTarget::Tool(call.tool), Digest::of("shell"), Digest::of("timed out"))
+    })
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!("{} commands in a row did not come back in time; last: {what}", claim.count),
-        unchanged: outcome_of(view),
+        unchanged: describe_outcome(view),
         progress: "a command that comes back",
         tips: &[
             "Start a new shell (or restart this one) before anything else.",

@@ -1,8 +1,8 @@
 //! A file's content comes back to what it was before: by its digest, so exactly.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::times;
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::wording::count_phrase;
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -16,29 +16,29 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
-    let contents = view.session.contents();
-    let (calls, states) = contents.returns(view.session.window().since());
+fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let contents = view.session.file_history();
+    let (calls, states) = contents.reverts_since(view.session.window().since());
     let first = *calls.first()?;
-    let file = contents.latest();
+    let file = contents.last_changed();
     Some(Claim {
         // The content it came back to was there once before.
         count: u32::try_from(calls.len()).unwrap_or(u32::MAX).saturating_add(1),
         // One state that is gone back to may be a base to try things from; two are a swing.
-        strength: if states > 1 { Strength::Strong } else { Strength::Faint },
+        strength: if states > 1 { Strength::Strong } else { Strength::VeryWeak },
         action: Digest::of(file.bits().to_le_bytes()),
         outcome: Digest::of("content came back"),
         first,
         calls,
-        matcher: Matcher::Target(file),
+        matcher: NudgeTarget::Target(file),
     })
 }
 
-fn say(_: &View<'_>, claim: &Claim) -> Words {
-    Words {
+fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+    Wording {
         sentence: format!(
             "A file had the very same content {}: changes to it were made and undone again.",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
         unchanged: "the file's content, byte for byte".to_owned(),
         progress: "content the file has not had before",

@@ -1,11 +1,11 @@
 //! The same call, answered the same way, again and again with nothing in between.
 
 use super::{Pattern, Trigger};
-use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, times, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::rules::PatternRule;
-use crate::session::Traits;
+use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "exact_repeat",
@@ -17,43 +17,43 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     same_answer(view).or_else(|| same_cause(view, rule))
 }
 
-fn same_answer(view: &View<'_>) -> Option<Claim> {
+fn same_answer(view: &CallContext<'_>) -> Option<Claim> {
     let repeats = view.repeats()?;
     let call = repeats.answered;
-    let claim = || repeats.tally.claim(repeats.strength(), Matcher::Key(call.key), call.key, call.outcome());
+    let claim = || repeats.tally.claim(repeats.strength(), NudgeTarget::Key(call.key), call.key, call.outcome());
     (repeats.between == 0).then(claim)
 }
 
 /// The same call failing over and over for one cause, though the wording varies from run to run.
-fn same_cause(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn same_cause(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
     let last = if view.asked { view.earlier(rule.window).next()? } else { call };
-    if !can_circle(last) || last.is(Traits::BARE) || !last.same_action(call) {
+    if !is_loop_candidate(last) || last.is(CallFlags::NO_OUTPUT) || !last.has_same_action(call) {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     for other in view.earlier(rule.window) {
-        let same_family = other.failed() && other.family().same(last.family());
-        if !other.same_action(call) || !(same_family || other.fails_like(last)) {
+        let same_family = other.failed() && other.family().equals_if_known(last.family());
+        if !other.has_same_action(call) || !(same_family || other.fails_same_way(last)) {
             break;
         }
         tally.add(other);
     }
-    (tally.count > 1).then(|| tally.claim(Strength::Weak, Matcher::Key(call.key), call.key, call.family_digest()))
+    (tally.count > 1).then(|| tally.claim(Strength::Weak, NudgeTarget::Key(call.key), call.key, call.family_digest()))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!(
             "The same call was made {} in a row and led to the same result each time: {what}",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
-        unchanged: outcome_of(view),
+        unchanged: describe_outcome(view),
         progress: "a different result, or a change to the project before trying again",
         tips: &[
             "Read the last result as final: running the call again will not change it.",

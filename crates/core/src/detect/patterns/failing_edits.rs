@@ -1,12 +1,12 @@
 //! Edits of one file that keep failing for one cause, whatever text is tried.
 
 use super::{Pattern, Trigger};
-use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, times, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
-use crate::outcome::Status;
+use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
+use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
-use crate::session::{Call, Traits};
+use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "failing_edits",
@@ -18,17 +18,17 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if !fails(call) || !can_circle(call) {
+    if !fails(call) || !is_loop_candidate(call) {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     // Who looks at the place anew between two tries learns something; who just tries does not.
     let (mut sights, mut sights_since) = (0, 0);
     for other in view.earlier(rule.window) {
-        if !other.edits() || !other.target.fits(call.target) {
-            sights_since += u32::from(other.is(Traits::NEW_SIGHT));
+        if !other.edits() || !other.target.matches_digest(call.target) {
+            sights_since += u32::from(other.is(CallFlags::FIRST_READ));
             continue;
         }
         if fails(other) {
@@ -36,25 +36,25 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
                 tally.add(other);
                 sights += std::mem::take(&mut sights_since);
             }
-        } else if other.is(Traits::NEW_CHANGE) {
+        } else if other.is(CallFlags::NEW_CHANGE) {
             break;
         }
     }
     let strength = if sights == 0 { Strength::Strong } else { Strength::Weak };
-    let matcher = if call.target.is_some() { Matcher::Target(call.target) } else { Matcher::Tool(call.tool) };
+    let matcher = if call.target.is_some() { NudgeTarget::Target(call.target) } else { NudgeTarget::Tool(call.tool) };
     let action = call.target_digest();
     (tally.count > 1).then(|| tally.claim(strength, matcher, action, call.family_digest()))
 }
 
 fn fails(call: &Call) -> bool {
-    call.edits() && matches!(call.status(), Some(Status::Error | Status::TimedOut))
+    call.edits() && matches!(call.status(), Some(CallStatus::Error | CallStatus::TimedOut))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
-        sentence: format!("Edits of the same file failed {} for the same reason: {what}", times(claim.count)),
-        unchanged: outcome_of(view),
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
+        sentence: format!("Edits of the same file failed {} for the same reason: {what}", count_phrase(claim.count)),
+        unchanged: describe_outcome(view),
         progress: "an edit that is accepted, or one that fails for another reason",
         tips: &[
             "Read the exact lines you want to change again, then copy them byte for byte (mind indentation and tabs).",

@@ -1,8 +1,8 @@
 //! The same call, answered the same way, with other calls in between but nothing changed by them.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::{outcome_of, times, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
@@ -15,7 +15,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let repeats = view.repeats()?;
     if repeats.between == 0 {
         return None;
@@ -27,19 +27,19 @@ fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
         Strength::Strong if repeats.sights_lately == 0 && repeats.sights <= 2 => Strength::Strong,
         Strength::Strong if call.failed() || repeats.sights <= 2 => Strength::Weak,
         // Looking something up again while learning new things is how people work, too.
-        _ => Strength::Faint,
+        _ => Strength::VeryWeak,
     };
-    Some(repeats.tally.claim(strength, Matcher::Key(call.key), call.key, call.outcome()))
+    Some(repeats.tally.claim(strength, NudgeTarget::Key(call.key), call.key, call.outcome()))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!(
             "The same call was made {} with the same result, and nothing was changed in between: {what}",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
-        unchanged: outcome_of(view),
+        unchanged: describe_outcome(view),
         progress: "a different result, or a change to the project between two tries",
         tips: &[
             "Nothing you did in between affects this result; look for what would.",

@@ -1,8 +1,8 @@
 //! The same thing said again, turn after turn, without doing anything.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::times;
-use crate::detect::{Claim, Strength, View, Words};
+use crate::detect::wording::count_phrase;
+use crate::detect::{CallContext, Claim, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -16,14 +16,17 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
-    let count = view.session.talk().alike(rule.similarity());
-    (count > 1).then(|| view.between_calls(count, Strength::Strong, Digest::of("said")))
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let count = view.session.dialogue().similar_in_a_row(rule.similarity());
+    (count > 1).then(|| view.turn_claim(count, Strength::Strong, Digest::of("said")))
 }
 
-fn say(_: &View<'_>, claim: &Claim) -> Words {
-    Words {
-        sentence: format!("Much the same was said {} without a single tool call in between.", times(claim.count)),
+fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+    Wording {
+        sentence: format!(
+            "Much the same was said {} without a single tool call in between.",
+            count_phrase(claim.count)
+        ),
         unchanged: "what is said".to_owned(),
         progress: "a tool call, or a new thought",
         tips: &[

@@ -1,11 +1,11 @@
 //! The same call but for numbers and indentation, answered the same way.
 
 use super::{Pattern, Trigger};
-use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, times, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::rules::PatternRule;
-use crate::session::Traits;
+use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "near_repeat",
@@ -17,39 +17,42 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
     // Edits that fail have a pattern of their own, and a change that was accepted is work, however alike the next one looks.
-    let accepted = call.succeeded() && (call.is(Traits::MUTATES) || call.is(Traits::PASSED));
-    if !can_circle(call) || !call.skeleton.is_some() || call.says_little() || accepted || call.edits() {
+    let accepted = call.succeeded() && (call.is(CallFlags::MUTATES) || call.is(CallFlags::PASSED));
+    if !is_loop_candidate(call) || !call.skeleton.is_some() || call.is_terse() || accepted || call.edits() {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     let mut varied = false;
     for other in view.earlier(rule.window) {
-        if other.skeleton.same(call.skeleton) && other.place.fits(call.place) && other.kind == call.kind {
-            if !other.same_answer(call) {
+        if other.skeleton.equals_if_known(call.skeleton)
+            && other.place.matches_digest(call.place)
+            && other.kind == call.kind
+        {
+            if !other.has_same_result(call) {
                 break;
             }
             varied |= other.key != call.key;
             tally.add(other);
-        } else if other.is(Traits::NEW_CHANGE) {
+        } else if other.is(CallFlags::NEW_CHANGE) {
             break;
         }
     }
     let strength = if call.failed() { Strength::Strong } else { Strength::Weak };
-    let matcher = Matcher::Key(call.key);
+    let matcher = NudgeTarget::Key(call.key);
     (tally.count > 1 && varied).then(|| tally.claim(strength, matcher, call.key, call.outcome()))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!(
             "Nearly the same call (only numbers or indentation differ) was made {} with the same result: {what}",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
-        unchanged: outcome_of(view),
+        unchanged: describe_outcome(view),
         progress: "a different result",
         tips: &[
             "The numbers you vary do not matter to this result; find out what does.",

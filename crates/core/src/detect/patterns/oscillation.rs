@@ -1,9 +1,9 @@
 //! The same edits of a file over again: put in, taken out, put in.
 
 use super::{Pattern, Trigger};
-use crate::detect::view::Tally;
-use crate::detect::words::what_of;
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::call_context::BatchCounter;
+use crate::detect::wording::describe_call;
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 use crate::session::Call;
@@ -18,7 +18,7 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
     if !changes(call) || !call.target.is_some() || call.is_neutral() {
         return None;
@@ -26,11 +26,11 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
     let edits: Vec<&Call> =
         view.earlier(rule.window).filter(|other| changes(other) && other.target == call.target).collect();
     // Breaking something on purpose and mending it again is how tests are tested; doing it over is not.
-    let again = |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.same_action(before));
+    let again = |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.has_same_action(before));
     if !again(0, call) {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     let mut oldest = call;
     for (at, edit) in edits.iter().enumerate() {
         if again(at + 1, edit) {
@@ -39,20 +39,20 @@ fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
         }
     }
     // The first of all is the one that was gone back to.
-    if let Some(first) = edits.iter().rev().find(|edit| oldest.same_action(edit)) {
+    if let Some(first) = edits.iter().rev().find(|edit| oldest.has_same_action(edit)) {
         tally.add(first);
     }
     let there_and_back = Digest::of("there and back");
-    Some(tally.claim(Strength::Weak, Matcher::Target(call.target), call.target_digest(), there_and_back))
+    Some(tally.claim(Strength::Weak, NudgeTarget::Target(call.target), call.target_digest(), there_and_back))
 }
 
 fn changes(call: &Call) -> bool {
     call.edits() && call.succeeded()
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!("The same edits of one file were made over again, {} so far; last: {what}", claim.count),
         unchanged: "the file goes back and forth between the same states".to_owned(),
         progress: "content the file has not had before",

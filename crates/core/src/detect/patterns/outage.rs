@@ -1,8 +1,8 @@
 //! Something outside does not answer. Not the agent's fault, and never a circle.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::times;
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::wording::count_phrase;
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -16,16 +16,16 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
-    let count = view.session.pace().outages;
-    (count > 0).then(|| view.of_session(count, Strength::Faint, Digest::of("outage"), Matcher::Any))
+fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let count = view.session.activity().outages;
+    (count > 0).then(|| view.session_claim(count, Strength::VeryWeak, Digest::of("outage"), NudgeTarget::Any))
 }
 
-fn say(_: &View<'_>, claim: &Claim) -> Words {
-    Words {
+fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+    Wording {
         sentence: format!(
             "Something outside failed {} in a row: overload, a limit, or the network.",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
         unchanged: "no answer from outside".to_owned(),
         progress: "an answer",

@@ -1,11 +1,11 @@
 //! Asked again and again for what was refused. Not a circle: it waits for a person.
 
 use super::{Pattern, Trigger};
-use crate::detect::view::Tally;
-use crate::detect::words::{outcome_of, times, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::call_context::BatchCounter;
+use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
-use crate::outcome::Status;
+use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
@@ -18,30 +18,33 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if call.status() != Some(Status::Refused) || call.is_neutral() {
+    if call.status() != Some(CallStatus::Refused) || call.is_neutral() {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     for other in view.earlier(rule.window) {
         match other.status() {
             // A person who refuses says why, in other words each time; a wall does not.
-            Some(Status::Refused) if other.outcome() == call.outcome() => tally.add(other),
+            Some(CallStatus::Refused) if other.outcome() == call.outcome() => tally.add(other),
             // The same tool was let through in between: there is no wall.
-            Some(Status::Ok) if other.tool == call.tool => break,
+            Some(CallStatus::Ok) if other.tool == call.tool => break,
             _ => {}
         }
     }
     (tally.count > 1)
-        .then(|| tally.claim(Strength::Strong, Matcher::Tool(call.tool), call.tool_digest(), Digest::of("refused")))
+        .then(|| tally.claim(Strength::Strong, NudgeTarget::Tool(call.tool), call.tool_digest(), Digest::of("refused")))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
-        sentence: format!("This waits for a person: permission was refused {}; last: {what}", times(claim.count)),
-        unchanged: outcome_of(view),
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
+        sentence: format!(
+            "This waits for a person: permission was refused {}; last: {what}",
+            count_phrase(claim.count)
+        ),
+        unchanged: describe_outcome(view),
         progress: "a person's permission, or a way that needs none",
         tips: &[
             "Do not reword the request: nobody is there to answer it, or the answer is no.",

@@ -1,8 +1,8 @@
 //! Attempt after attempt changes the same files and fails the same way.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::times;
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::wording::count_phrase;
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -16,19 +16,19 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     if view.session.counters.calls > 0 {
         return None;
     }
-    let count = view.session.asks().same_attempts();
-    (count > 1).then(|| view.of_session(count, Strength::Weak, Digest::of("attempt"), Matcher::Turn))
+    let count = view.session.request_history().identical_attempts();
+    (count > 1).then(|| view.session_claim(count, Strength::Weak, Digest::of("attempt"), NudgeTarget::Turn))
 }
 
-fn say(_: &View<'_>, claim: &Claim) -> Words {
-    Words {
+fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+    Wording {
         sentence: format!(
             "The same files were changed {} in a row, and the same failure followed each time.",
-            times(claim.count)
+            count_phrase(claim.count)
         ),
         unchanged: "the files changed and the failure".to_owned(),
         progress: "another failure, a passing check, or another place to change",

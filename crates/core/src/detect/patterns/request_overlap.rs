@@ -1,8 +1,8 @@
 //! Model requests that bring nothing new, seen by a sensor that sees no tools.
 
 use super::{Pattern, Trigger};
-use crate::detect::words::times;
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::wording::count_phrase;
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -16,18 +16,18 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     // Who sees the calls themselves need not guess from the text around them.
     if view.session.counters.calls > 0 {
         return None;
     }
-    let count = view.session.asks().alike(rule.similarity());
-    (count > 1).then(|| view.of_session(count, Strength::Weak, Digest::of("request"), Matcher::Turn))
+    let count = view.session.request_history().similar_in_a_row(rule.similarity());
+    (count > 1).then(|| view.session_claim(count, Strength::Weak, Digest::of("request"), NudgeTarget::Turn))
 }
 
-fn say(_: &View<'_>, claim: &Claim) -> Words {
-    Words {
-        sentence: format!("The model was asked much the same thing {} in a row.", times(claim.count)),
+fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+    Wording {
+        sentence: format!("The model was asked much the same thing {} in a row.", count_phrase(claim.count)),
         unchanged: "what is new in each request is nearly the same text".to_owned(),
         progress: "a request that carries a new result",
         tips: &[

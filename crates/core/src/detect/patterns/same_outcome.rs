@@ -1,12 +1,12 @@
 //! One tool, varied input, always the same failure.
 
 use super::{Pattern, Trigger};
-use crate::detect::view::{Tally, can_circle};
-use crate::detect::words::{outcome_of, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
-use crate::outcome::Status;
+use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::wording::{describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
+use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
-use crate::session::Traits;
+use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "same_outcome",
@@ -18,30 +18,35 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
-    if call.status() != Some(Status::Error) || !can_circle(call) || call.is(Traits::BARE) || call.is(Traits::LOOKS) {
+    if call.status() != Some(CallStatus::Error)
+        || !is_loop_candidate(call)
+        || call.is(CallFlags::NO_OUTPUT)
+        || call.is(CallFlags::READ_ONLY)
+    {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     let mut varied = false;
     for other in view.earlier(rule.window) {
-        if other.tool == call.tool && other.same_answer(call) {
+        if other.tool == call.tool && other.has_same_result(call) {
             varied |= other.key != call.key;
             tally.add(other);
-        } else if other.is(Traits::NEW_CHANGE) {
+        } else if other.is(CallFlags::NEW_CHANGE) {
             break;
         }
     }
     let action = call.tool_digest();
-    (tally.count > 1 && varied).then(|| tally.claim(Strength::Weak, Matcher::Tool(call.tool), action, call.outcome()))
+    (tally.count > 1 && varied)
+        .then(|| tally.claim(Strength::Weak, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!("{} different tries ended in the same failure; last: {what}", claim.count),
-        unchanged: outcome_of(view),
+        unchanged: describe_outcome(view),
         progress: "a result that differs from the last ones",
         tips: &[
             "What you vary is not what causes this: leave it and look elsewhere.",

@@ -2,13 +2,13 @@
 
 use super::{Pattern, Trigger};
 use crate::action::ToolKind;
-use crate::detect::view::Tally;
-use crate::detect::words::{outcome_of, what_of};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::call_context::BatchCounter;
+use crate::detect::wording::{describe_call, describe_outcome};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
-use crate::session::{Call, Traits};
-use crate::sketch;
+use crate::session::{Call, CallFlags};
+use crate::simhash;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "search_spiral",
@@ -20,33 +20,33 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, rule: &PatternRule) -> Option<Claim> {
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = view.call()?;
     if !in_vain(call) {
         return None;
     }
-    let mut tally = Tally::of(call);
+    let mut tally = BatchCounter::of(call);
     for other in view.earlier(rule.window) {
-        if in_vain(other) && sketch::similarity(call.sketch, other.sketch) >= rule.similarity() {
+        if in_vain(other) && simhash::similarity(call.sketch, other.sketch) >= rule.similarity() {
             tally.add(other);
-        } else if other.is(Traits::NEW_CHANGE) || other.is(Traits::NEW_SIGHT) {
+        } else if other.is(CallFlags::NEW_CHANGE) || other.is(CallFlags::FIRST_READ) {
             break;
         }
     }
     let action = Digest::of("search");
-    (tally.count > 1).then(|| tally.claim(Strength::Faint, Matcher::Tool(call.tool), action, call.outcome()))
+    (tally.count > 1).then(|| tally.claim(Strength::VeryWeak, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
 
 /// A search that found nothing, or failed.
 fn in_vain(call: &Call) -> bool {
-    call.kind == ToolKind::Search && call.answer.is_some() && (call.is(Traits::BARE) || call.failed())
+    call.kind == ToolKind::Search && call.answer.is_some() && (call.is(CallFlags::NO_OUTPUT) || call.failed())
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let what = what_of(view);
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(view);
+    Wording {
         sentence: format!("{} searches for much the same thing found nothing; last: {what}", claim.count),
-        unchanged: outcome_of(view),
+        unchanged: describe_outcome(view),
         progress: "a search that finds something new",
         tips: &[
             "It may not exist under that name: list the folder, or read the file that should use it.",

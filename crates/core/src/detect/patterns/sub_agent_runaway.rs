@@ -1,7 +1,7 @@
 //! One sub-agent after the other.
 
 use super::{Pattern, Trigger};
-use crate::detect::{Claim, Matcher, Strength, View, Words};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::rules::PatternRule;
 
@@ -15,14 +15,14 @@ pub(super) static PATTERN: Pattern = Pattern {
     say,
 };
 
-fn look(view: &View<'_>, _: &PatternRule) -> Option<Claim> {
-    let count = view.session.pace().children_started;
-    (count > 0).then(|| view.of_session(count, Strength::Strong, Digest::of("sub-agents"), Matcher::Any))
+fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let count = view.session.activity().children_started;
+    (count > 0).then(|| view.session_claim(count, Strength::Strong, Digest::of("sub-agents"), NudgeTarget::Any))
 }
 
-fn say(view: &View<'_>, claim: &Claim) -> Words {
-    let running = view.session.pace().children;
-    Words {
+fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
+    let running = view.session.activity().children;
+    Wording {
         sentence: format!("{} sub-agents were started in this turn, {running} of them still run.", claim.count),
         unchanged: "each of them spends on its own".to_owned(),
         progress: "a person's word, or results put together",

@@ -15,18 +15,18 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::input::SPOILT;
-use super::voices::Voice;
-use super::{Answered, Open};
-use crate::inspect::api::Api;
+use super::choices::Choice;
+use super::tool_input::INVALIDATING_SUFFIX;
+use super::{OpenBlock, ResponseSummary};
+use crate::inspect::wire::WireApi;
 
 /// The events that end a stream here.
-pub(crate) fn ending(api: Api, answered: &Answered, note: &str) -> String {
+pub(crate) fn ending(api: WireApi, answered: &ResponseSummary, note: &str) -> String {
     match api {
-        Api::Chat => chat(answered, note),
-        Api::Responses => responses(answered, note),
-        Api::Messages => messages(answered, note),
-        Api::Generate => generate(answered, note),
+        WireApi::Chat => chat(answered, note),
+        WireApi::Responses => responses(answered, note),
+        WireApi::Messages => messages(answered, note),
+        WireApi::GenerateContent => generate(answered, note),
     }
 }
 
@@ -35,25 +35,25 @@ fn data(event: &Value) -> String {
 }
 
 /// Those who are to be ended; the first one where nobody has spoken.
-fn voices(answered: &Answered) -> Vec<Cow<'_, Voice>> {
-    let known: Vec<_> = answered.voices.to_end().into_iter().map(Cow::Borrowed).collect();
-    if known.is_empty() { vec![Cow::Owned(Voice::default())] } else { known }
+fn voices(answered: &ResponseSummary) -> Vec<Cow<'_, Choice>> {
+    let known: Vec<_> = answered.voices.unfinished().into_iter().map(Cow::Borrowed).collect();
+    if known.is_empty() { vec![Cow::Owned(Choice::default())] } else { known }
 }
 
-fn chat(answered: &Answered, note: &str) -> String {
-    if answered.voices.is_unsure() {
+fn chat(answered: &ResponseSummary, note: &str) -> String {
+    if answered.voices.has_unsafe_partial_call() {
         return broken(answered, note);
     }
-    let end = |voice: Cow<'_, Voice>| {
+    let end = |voice: Cow<'_, Choice>| {
         let chunk = |delta: Value, finish: Value| {
             data(&json!({
                 "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
                 "choices": [{ "index": voice.index, "delta": delta, "finish_reason": finish }],
             }))
         };
-        let half = voice.calls.iter().filter(|call| call.is_half());
+        let half = voice.calls.iter().filter(|call| call.is_incomplete());
         let spoilt: String =
-            half.map(|call| chunk(json!({ "tool_calls": [call.piece(SPOILT)] }), Value::Null)).collect();
+            half.map(|call| chunk(json!({ "tool_calls": [call.delta(INVALIDATING_SUFFIX)] }), Value::Null)).collect();
         let text = chunk(json!({ "content": note }), Value::Null);
         // Calls stay in the conversation, so each of them needs an answer, be it that it was invalid.
         let stop = chunk(json!({}), json!(if voice.calls.is_empty() { "stop" } else { "tool_calls" }));
@@ -64,9 +64,9 @@ fn chat(answered: &Answered, note: &str) -> String {
 }
 
 /// An error as servers report it in the middle of a stream. Nothing follows it: `[DONE]` would make a whole of it.
-fn broken(answered: &Answered, note: &str) -> String {
+fn broken(answered: &ResponseSummary, note: &str) -> String {
     let error = json!({ "message": note.trim(), "type": "server_error", "code": "belay_cut" });
-    let broken = |voice: Cow<'_, Voice>| json!({ "index": voice.index, "delta": {}, "finish_reason": "error" });
+    let broken = |voice: Cow<'_, Choice>| json!({ "index": voice.index, "delta": {}, "finish_reason": "error" });
     let choices: Vec<Value> = voices(answered).into_iter().map(broken).collect();
     data(&json!({
         "id": answered.id, "object": "chat.completion.chunk", "created": 0, "model": answered.model,
@@ -75,7 +75,7 @@ fn broken(answered: &Answered, note: &str) -> String {
     }))
 }
 
-fn messages(answered: &Answered, note: &str) -> String {
+fn messages(answered: &ResponseSummary, note: &str) -> String {
     let event = |name: &str, body: Value| format!("event: {name}\ndata: {body}\n\n");
     let stop = |index: u64| event("content_block_stop", json!({ "type": "content_block_stop", "index": index }));
     let delta = |index: u64, delta: Value| {
@@ -83,11 +83,11 @@ fn messages(answered: &Answered, note: &str) -> String {
     };
     let mut out = String::new();
     let index = match answered.place.open {
-        Some((index, Open::Text)) => index,
+        Some((index, OpenBlock::Text)) => index,
         open => {
             // Neither a call nor a thought is closed: the one would be run, the other lacks its signature.
-            if let Some((index, Open::Input)) = open {
-                out.push_str(&delta(index, json!({ "type": "input_json_delta", "partial_json": SPOILT })));
+            if let Some((index, OpenBlock::Input)) = open {
+                out.push_str(&delta(index, json!({ "type": "input_json_delta", "partial_json": INVALIDATING_SUFFIX })));
             }
             let (index, block) = (answered.place.count, json!({ "type": "text", "text": "" }));
             let start = json!({ "type": "content_block_start", "index": index, "content_block": block });
@@ -96,7 +96,7 @@ fn messages(answered: &Answered, note: &str) -> String {
         }
     };
     out.extend([delta(index, json!({ "type": "text_delta", "text": note })), stop(index)]);
-    let half = u32::from(matches!(answered.place.open, Some((_, Open::Input))));
+    let half = u32::from(matches!(answered.place.open, Some((_, OpenBlock::Input))));
     let reason = if answered.tool_calls > half { "tool_use" } else { "end_turn" };
     let stopped = json!({ "stop_reason": reason, "stop_sequence": null });
     let usage = json!({ "output_tokens": answered.output_tokens() });
@@ -105,7 +105,7 @@ fn messages(answered: &Answered, note: &str) -> String {
     out
 }
 
-fn responses(answered: &Answered, note: &str) -> String {
+fn responses(answered: &ResponseSummary, note: &str) -> String {
     let place = &answered.place;
     let mut sequence = place.sequence;
     let mut out = String::new();
@@ -116,17 +116,17 @@ fn responses(answered: &Answered, note: &str) -> String {
         out.push_str(&format!("event: {name}\ndata: {body}\n\n"));
     };
     let (index, item, before) = match place.open {
-        Some((index, Open::Text)) => (index, place.item.clone(), answered.text.as_str()),
+        Some((index, OpenBlock::Text)) => (index, place.item.clone(), answered.text.as_str()),
         _ => (place.count, "msg_belay".to_owned(), ""),
     };
-    if let Some((index, Open::Input)) = place.open {
+    if let Some((index, OpenBlock::Input)) = place.open {
         let (kind, item) = ("response.function_call_arguments.delta", &place.item);
-        event(json!({ "type": kind, "item_id": item, "output_index": index, "delta": SPOILT }));
+        event(json!({ "type": kind, "item_id": item, "output_index": index, "delta": INVALIDATING_SUFFIX }));
     }
     let text = format!("{before}{note}");
     let part = json!({ "type": "output_text", "text": text, "annotations": [] });
     let message = |status: &str, content: Value| json!({ "id": item, "type": "message", "role": "assistant", "status": status, "content": content });
-    if !matches!(place.open, Some((_, Open::Text))) {
+    if !matches!(place.open, Some((_, OpenBlock::Text))) {
         let item = message("in_progress", json!([]));
         event(json!({ "type": "response.output_item.added", "output_index": index, "item": item }));
     }
@@ -154,11 +154,11 @@ fn responses(answered: &Answered, note: &str) -> String {
     out
 }
 
-fn generate(answered: &Answered, note: &str) -> String {
+fn generate(answered: &ResponseSummary, note: &str) -> String {
     let usage = answered.usage.unwrap_or_default();
     let spent = answered.output_tokens();
     let content = json!({ "role": "model", "parts": [{ "text": note }] });
-    let end = |voice: Cow<'_, Voice>| json!({ "index": voice.index, "content": content, "finishReason": "STOP" });
+    let end = |voice: Cow<'_, Choice>| json!({ "index": voice.index, "content": content, "finishReason": "STOP" });
     let candidates: Vec<Value> = voices(answered).into_iter().map(end).collect();
     data(&json!({
         "candidates": candidates,

@@ -6,8 +6,8 @@ use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure};
-use crate::inspect::scan::{self, maybe_text};
+use super::{ApiError, ResponseSummary};
+use crate::inspect::json_scan::{self, optional_str};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -17,9 +17,9 @@ struct Response<'a> {
     candidates: Vec<Candidate<'a>>,
     #[serde(default)]
     usage_metadata: Option<Tokens>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     model_version: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     response_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
@@ -32,7 +32,7 @@ struct Candidate<'a> {
     index: u64,
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     finish_reason: Option<Cow<'a, str>>,
 }
 
@@ -45,7 +45,7 @@ struct Content<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     text: Option<Cow<'a, str>>,
     /// A thought is no part of the answer.
     #[serde(default)]
@@ -63,24 +63,24 @@ struct Tokens {
     cached_content_token_count: u64,
 }
 
-pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
+pub(super) fn read_event(event: SseEvent<'_>, answered: &mut ResponseSummary) {
     read_one(event.data, answered);
 }
 
 /// One response, or a list of them where a stream was asked for without `alt=sse`.
-pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
+pub(super) fn read_plain(body: &[u8], answered: &mut ResponseSummary) {
     match serde_json::from_slice::<Vec<&RawValue>>(body) {
         Ok(list) => list.iter().for_each(|one| read_one(one.get().as_bytes(), answered)),
         Err(_) => read_one(body, answered),
     }
 }
 
-fn read_one(body: &[u8], answered: &mut Answered) {
-    let Ok(response) = scan::parse::<Response<'_>>(body) else { return };
-    Answered::set(&mut answered.id, response.response_id);
-    Answered::set(&mut answered.model, response.model_version);
+fn read_one(body: &[u8], answered: &mut ResponseSummary) {
+    let Ok(response) = json_scan::parse::<Response<'_>>(body) else { return };
+    ResponseSummary::set(&mut answered.id, response.response_id);
+    ResponseSummary::set(&mut answered.model, response.model_version);
     if let Some(error) = response.error {
-        answered.failure = Some(Failure::read(200, error.get().as_bytes()));
+        answered.failure = Some(ApiError::read(200, error.get().as_bytes()));
     }
     if let Some(tokens) = response.usage_metadata {
         let cache_read = tokens.cached_content_token_count;
@@ -92,7 +92,7 @@ fn read_one(body: &[u8], answered: &mut Answered) {
         });
     }
     for candidate in response.candidates {
-        answered.voices.turn_to(candidate.index);
+        answered.voices.select(candidate.index);
         for part in candidate.content.map(|content| content.parts).unwrap_or_default() {
             if let Some(call) = part.function_call {
                 answered.ask_at_once(Some(call));
@@ -105,7 +105,7 @@ fn read_one(body: &[u8], answered: &mut Answered) {
         }
         if candidate.finish_reason.is_some() {
             answered.finish(candidate.finish_reason);
-            answered.complete = answered.voices.are_done();
+            answered.complete = answered.voices.are_all_finished();
         }
     }
 }

@@ -6,8 +6,8 @@ use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure, Open, or_default};
-use crate::inspect::scan::{self, maybe_text};
+use super::{ApiError, OpenBlock, ResponseSummary, or_default};
+use crate::inspect::json_scan::{self, optional_str};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
@@ -30,11 +30,11 @@ struct Event<'a> {
 
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     stop_reason: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     content: Vec<Block<'a>>,
@@ -46,9 +46,9 @@ struct Message<'a> {
 struct Block<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     text: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     thinking: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     input: Option<&'a RawValue>,
@@ -56,13 +56,13 @@ struct Block<'a> {
 
 #[derive(Deserialize)]
 struct Delta<'a> {
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     text: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     partial_json: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     thinking: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     stop_reason: Option<Cow<'a, str>>,
 }
 
@@ -77,7 +77,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    fn into(self, answered: &mut Answered) {
+    fn into(self, answered: &mut ResponseSummary) {
         let usage = answered.usage.get_or_insert_with(Usage::default);
         for (told, slot) in [
             (self.input_tokens, &mut usage.input),
@@ -90,8 +90,8 @@ impl Tokens {
     }
 }
 
-pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
-    let Ok(event) = scan::parse::<Event<'_>>(event.data) else { return };
+pub(super) fn read_event(event: SseEvent<'_>, answered: &mut ResponseSummary) {
+    let Ok(event) = json_scan::parse::<Event<'_>>(event.data) else { return };
     match &*event.kind {
         "message_start" => {
             if let Some(message) = event.message {
@@ -102,9 +102,9 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
             let kind = event.content_block.map(|block| block.kind).unwrap_or_default();
             answered.tool_calls += u32::from(kind == "tool_use");
             let open = match &*kind {
-                "text" => Open::Text,
-                "tool_use" => Open::Input,
-                _ => Open::Other,
+                "text" => OpenBlock::Text,
+                "tool_use" => OpenBlock::Input,
+                _ => OpenBlock::Other,
             };
             answered.place.open = Some((event.index, open));
             answered.place.count = event.index + 1;
@@ -118,7 +118,7 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
             }
         }
         "message_delta" => {
-            Answered::set(&mut answered.stop, event.delta.and_then(|delta| delta.stop_reason));
+            ResponseSummary::set(&mut answered.stop, event.delta.and_then(|delta| delta.stop_reason));
             if let Some(tokens) = event.usage {
                 tokens.into(answered);
             }
@@ -126,22 +126,22 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
         "message_stop" => answered.complete = true,
         "error" => {
             let error = event.error.map_or("", RawValue::get);
-            answered.failure = Some(Failure::read(200, error.as_bytes()));
+            answered.failure = Some(ApiError::read(200, error.as_bytes()));
         }
         _ => {}
     }
 }
 
-pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
-    if let Ok(message) = scan::parse(body) {
+pub(super) fn read_plain(body: &[u8], answered: &mut ResponseSummary) {
+    if let Ok(message) = json_scan::parse(body) {
         read_message(message, answered);
     }
 }
 
-fn read_message(message: Message<'_>, answered: &mut Answered) {
-    Answered::set(&mut answered.id, message.id);
-    Answered::set(&mut answered.model, message.model);
-    Answered::set(&mut answered.stop, message.stop_reason);
+fn read_message(message: Message<'_>, answered: &mut ResponseSummary) {
+    ResponseSummary::set(&mut answered.id, message.id);
+    ResponseSummary::set(&mut answered.model, message.model);
+    ResponseSummary::set(&mut answered.stop, message.stop_reason);
     if let Some(tokens) = message.usage {
         tokens.into(answered);
     }

@@ -6,15 +6,15 @@ use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Answered, Failure, Open, or_default};
-use crate::inspect::scan::{self, maybe_text};
+use super::{ApiError, OpenBlock, ResponseSummary, or_default};
+use crate::inspect::json_scan::{self, optional_str};
 use crate::sse::SseEvent;
 
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     delta: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     response: Option<&'a RawValue>,
@@ -49,11 +49,11 @@ struct Part<'a> {
 
 #[derive(Deserialize)]
 struct Response<'a> {
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     status: Option<Cow<'a, str>>,
     #[serde(default)]
     usage: Option<Tokens>,
@@ -67,7 +67,7 @@ struct Response<'a> {
 
 #[derive(Deserialize)]
 struct Incomplete<'a> {
-    #[serde(borrow, default, deserialize_with = "maybe_text")]
+    #[serde(borrow, default, deserialize_with = "optional_str")]
     reason: Option<Cow<'a, str>>,
 }
 
@@ -96,9 +96,9 @@ fn is_call(kind: &str) -> bool {
     matches!(kind, "function_call" | "custom_tool_call" | "local_shell_call")
 }
 
-pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
+pub(super) fn read_event(event: SseEvent<'_>, answered: &mut ResponseSummary) {
     let data = event.data;
-    let Ok(event) = scan::parse::<Event<'_>>(data) else { return };
+    let Ok(event) = json_scan::parse::<Event<'_>>(data) else { return };
     answered.place.sequence = event.sequence_number;
     let item = || event.item.and_then(|raw| serde_json::from_str::<Item<'_>>(raw.get()).ok());
     match &*event.kind {
@@ -106,16 +106,16 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
         "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
             answered.think(&event.delta.unwrap_or_default());
         }
-        "error" => answered.failure = Some(Failure::read(200, data)),
+        "error" => answered.failure = Some(ApiError::read(200, data)),
         "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
             answered.ask_for(&event.delta.unwrap_or_default());
         }
         "response.output_item.added" => {
             if let Some(item) = item() {
                 let open = match &*item.kind {
-                    "message" => Open::Text,
-                    "function_call" => Open::Input,
-                    _ => Open::Other,
+                    "message" => OpenBlock::Text,
+                    "function_call" => OpenBlock::Input,
+                    _ => OpenBlock::Other,
                 };
                 answered.place.open = Some((event.output_index, open));
                 answered.place.count = event.output_index + 1;
@@ -141,18 +141,18 @@ pub(super) fn read_event(event: SseEvent<'_>, answered: &mut Answered) {
 }
 
 /// A plain body is a response as a whole.
-pub(super) fn read_plain(body: &[u8], answered: &mut Answered) {
+pub(super) fn read_plain(body: &[u8], answered: &mut ResponseSummary) {
     if let Ok(raw) = serde_json::from_slice::<&RawValue>(body) {
         read_response(Some(raw), answered, true);
     }
 }
 
-fn read_response(raw: Option<&RawValue>, answered: &mut Answered, with_output: bool) {
+fn read_response(raw: Option<&RawValue>, answered: &mut ResponseSummary, with_output: bool) {
     let Some(response) = raw.and_then(|raw| serde_json::from_str::<Response<'_>>(raw.get()).ok()) else { return };
-    Answered::set(&mut answered.id, response.id);
-    Answered::set(&mut answered.model, response.model);
+    ResponseSummary::set(&mut answered.id, response.id);
+    ResponseSummary::set(&mut answered.model, response.model);
     if let Some(error) = response.error.filter(|error| error.get() != "null") {
-        answered.failure = Some(Failure::read(200, error.get().as_bytes()));
+        answered.failure = Some(ApiError::read(200, error.get().as_bytes()));
     }
     if let Some(tokens) = response.usage {
         let cache_read = tokens.input_tokens_details.unwrap_or_default().cached_tokens;
@@ -164,7 +164,10 @@ fn read_response(raw: Option<&RawValue>, answered: &mut Answered, with_output: b
         });
     }
     let finished = response.status.filter(|status| status != "in_progress" && status != "queued");
-    Answered::set(&mut answered.stop, response.incomplete_details.and_then(|details| details.reason).or(finished));
+    ResponseSummary::set(
+        &mut answered.stop,
+        response.incomplete_details.and_then(|details| details.reason).or(finished),
+    );
     if with_output {
         for item in response.output {
             if is_call(&item.kind) {

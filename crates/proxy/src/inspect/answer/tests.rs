@@ -1,4 +1,4 @@
-use belay_core::chant::ChantRules;
+use belay_core::repetition::RepetitionRules;
 
 use super::*;
 
@@ -31,17 +31,17 @@ event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_num
 const GENERATE: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hm\",\"thought\":true},{\"text\":\"I \"}],\"role\":\"model\"}}],\"modelVersion\":\"gemini-2.5-pro\",\"responseId\":\"r1\"}\r\n\r\n\
 data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"will.\"},{\"functionCall\":{\"name\":\"f\",\"args\":{}}}],\"role\":\"model\"},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":100,\"cachedContentTokenCount\":60,\"candidatesTokenCount\":5,\"thoughtsTokenCount\":2}}\r\n\r\n";
 
-fn charge() -> Charge {
-    crate::buffer::Buffers::new(usize::MAX).charge()
+fn charge() -> MemoryCharge {
+    crate::buffer_pool::BufferPool::new(usize::MAX).new_charge()
 }
 
-fn read(api: Api, pieces: &[&[u8]]) -> Answered {
-    let mut reader = Reader::new(api, 200, "text/event-stream; charset=utf-8", None, None, charge());
+fn read(api: WireApi, pieces: &[&[u8]]) -> ResponseSummary {
+    let mut reader = ResponseReader::new(api, 200, "text/event-stream; charset=utf-8", None, None, charge());
     pieces.iter().for_each(|piece| reader.feed(piece));
     reader.finish(true).0
 }
 
-fn summary(answered: &Answered) -> String {
+fn summary(answered: &ResponseSummary) -> String {
     let usage = answered.usage.unwrap_or_default();
     format!(
         "{} {} {} calls={} in={} read={} write={} out={} {:?} complete={}",
@@ -58,19 +58,27 @@ fn summary(answered: &Answered) -> String {
     )
 }
 
-const STREAMS: [(Api, &str, &str); 4] = [
-    (Api::Chat, CHAT, "chatcmpl-1 gpt-5.4 tool_calls calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true"),
+const STREAMS: [(WireApi, &str, &str); 4] = [
     (
-        Api::Messages,
+        WireApi::Chat,
+        CHAT,
+        "chatcmpl-1 gpt-5.4 tool_calls calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true",
+    ),
+    (
+        WireApi::Messages,
         MESSAGES,
         "msg_1 claude-opus-5-5 tool_use calls=1 in=40 read=60 write=5 out=7 \"I will.\" complete=true",
     ),
     (
-        Api::Responses,
+        WireApi::Responses,
         RESPONSES,
         "resp_1 gpt-5.5 completed calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true",
     ),
-    (Api::Generate, GENERATE, "r1 gemini-2.5-pro STOP calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true"),
+    (
+        WireApi::GenerateContent,
+        GENERATE,
+        "r1 gemini-2.5-pro STOP calls=1 in=40 read=60 write=0 out=7 \"I will.\" complete=true",
+    ),
 ];
 
 #[test]
@@ -90,7 +98,7 @@ fn compressed_streams_are_read_too() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(MESSAGES.as_bytes()).unwrap();
     let packed = gzip.finish().unwrap();
-    let mut reader = Reader::new(Api::Messages, 200, "text/event-stream", Some("gzip"), None, charge());
+    let mut reader = ResponseReader::new(WireApi::Messages, 200, "text/event-stream", Some("gzip"), None, charge());
     packed.chunks(7).for_each(|piece| reader.feed(piece));
     assert_eq!(summary(&reader.finish(true).0), STREAMS[1].2);
 }
@@ -102,8 +110,8 @@ fn a_compressed_stream_takes_no_more_memory_than_its_longest_event() {
     gzip.write_all(MESSAGES.as_bytes()).unwrap();
     let packed = gzip.finish().unwrap();
     // Less than the whole stream, more than any event of it.
-    let charge = crate::buffer::Buffers::new(packed.len() - 1).charge();
-    let mut reader = Reader::new(Api::Messages, 200, "text/event-stream", Some("gzip"), None, charge);
+    let charge = crate::buffer_pool::BufferPool::new(packed.len() - 1).new_charge();
+    let mut reader = ResponseReader::new(WireApi::Messages, 200, "text/event-stream", Some("gzip"), None, charge);
     packed.iter().for_each(|byte| reader.feed(&[*byte]));
     assert_eq!(summary(&reader.finish(true).0), STREAMS[1].2);
 }
@@ -111,27 +119,33 @@ fn a_compressed_stream_takes_no_more_memory_than_its_longest_event() {
 #[test]
 fn plain_answers_are_read() {
     let plain = |api, body: &str| {
-        let mut reader = Reader::new(api, 200, "application/json", None, None, charge());
+        let mut reader = ResponseReader::new(api, 200, "application/json", None, None, charge());
         reader.feed(body.as_bytes());
         summary(&reader.finish(true).0)
     };
     let chat = r#"{"id":"c","model":"m","choices":[{"message":{"role":"assistant","content":"Hi","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"cost":0.001}}"#;
-    assert_eq!(plain(Api::Chat, chat), "c m tool_calls calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true");
+    assert_eq!(plain(WireApi::Chat, chat), "c m tool_calls calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true");
     let messages = r#"{"id":"m1","model":"m","role":"assistant","content":[{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":2}}"#;
-    assert_eq!(plain(Api::Messages, messages), "m1 m tool_use calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true");
+    assert_eq!(
+        plain(WireApi::Messages, messages),
+        "m1 m tool_use calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true"
+    );
     let responses = r#"{"id":"r","model":"m","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"Hi"}]},{"type":"function_call","call_id":"a"}],"usage":{"input_tokens":3,"output_tokens":2}}"#;
     assert_eq!(
-        plain(Api::Responses, responses),
+        plain(WireApi::Responses, responses),
         "r m completed calls=1 in=3 read=0 write=0 out=2 \"Hi\" complete=true"
     );
     let list = r#"[{"candidates":[{"content":{"parts":[{"text":"H"}]}}]},{"candidates":[{"content":{"parts":[{"text":"i"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2},"responseId":"g"}]"#;
-    assert_eq!(plain(Api::Generate, list), "g - STOP calls=0 in=3 read=0 write=0 out=2 \"Hi\" complete=true");
+    assert_eq!(
+        plain(WireApi::GenerateContent, list),
+        "g - STOP calls=0 in=3 read=0 write=0 out=2 \"Hi\" complete=true"
+    );
 }
 
 #[test]
 fn failures_are_read_in_every_shape() {
     let failure = |status, body: &str| {
-        let mut reader = Reader::new(Api::Chat, status, "text/html", None, None, charge());
+        let mut reader = ResponseReader::new(WireApi::Chat, status, "text/html", None, None, charge());
         reader.feed(body.as_bytes());
         let failure = reader.finish(true).0.failure.unwrap();
         (failure.status, failure.kind, failure.message, failure.resets_at)
@@ -153,7 +167,7 @@ fn failures_are_read_in_every_shape() {
 fn a_failure_is_one_however_it_is_written_and_packed() {
     let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let failure = |encoding| {
-        let mut reader = Reader::new(Api::Messages, 529, "text/event-stream", encoding, None, charge());
+        let mut reader = ResponseReader::new(WireApi::Messages, 529, "text/event-stream", encoding, None, charge());
         reader.feed(error.as_bytes());
         let failure = reader.finish(true).0.failure.unwrap();
         (failure.status, failure.message)
@@ -165,17 +179,18 @@ fn a_failure_is_one_however_it_is_written_and_packed() {
 #[test]
 fn an_error_in_the_middle_of_a_stream_is_a_failure() {
     let stream = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
-    let failure = read(Api::Messages, &[stream.as_bytes()]).failure.unwrap();
+    let failure = read(WireApi::Messages, &[stream.as_bytes()]).failure.unwrap();
     assert_eq!((failure.kind.as_str(), failure.message.as_str()), ("overloaded_error", "Overloaded"));
     for error in [
         r#"{"type":"error","code":"server_error","message":"Sorry","param":null,"sequence_number":1}"#,
         r#"{"type":"error","error":{"type":"server_error","message":"Sorry"}}"#,
     ] {
-        let failure = read(Api::Responses, &[format!("event: error\ndata: {error}\n\n").as_bytes()]).failure.unwrap();
+        let failure =
+            read(WireApi::Responses, &[format!("event: error\ndata: {error}\n\n").as_bytes()]).failure.unwrap();
         assert_eq!((failure.kind.as_str(), failure.message.as_str()), ("server_error", "Sorry"));
     }
     let stream = "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"error\":{\"code\":\"invalid_prompt\",\"message\":\"No\"}}}\n\n";
-    let answered = read(Api::Responses, &[stream.as_bytes()]);
+    let answered = read(WireApi::Responses, &[stream.as_bytes()]);
     assert_eq!((answered.failure.unwrap().kind.as_str(), answered.complete), ("invalid_prompt", true));
 }
 
@@ -185,12 +200,12 @@ fn a_cut_stream_ends_properly_after_each_event() {
     for (api, stream, _) in STREAMS {
         let mut cuts = 0;
         for cut in 0..stream.len() {
-            let mut reader = Reader::new(api, 200, "text/event-stream", None, None, charge());
+            let mut reader = ResponseReader::new(api, 200, "text/event-stream", None, None, charge());
             reader.feed(&stream.as_bytes()[..cut]);
-            if !reader.may_end_here() || !reader.is_open_stream() {
+            if !reader.is_at_event_boundary() || !reader.can_be_cut() {
                 continue;
             }
-            let end = reader.ending("[cut]", 0).expect("an ending");
+            let end = reader.cut_bytes("[cut]", 0).expect("an ending");
             cuts += 1;
             let answered = read(api, &[&stream.as_bytes()[..cut], &end]);
             assert!(answered.complete && answered.failure.is_none(), "{api:?} {cut}");
@@ -204,63 +219,65 @@ fn a_cut_stream_ends_properly_after_each_event() {
 
 #[test]
 fn chanting_is_found_while_it_streams() {
-    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, Some(ChantRules::default()), charge());
+    let mut reader =
+        ResponseReader::new(WireApi::Chat, 200, "text/event-stream", None, Some(RepetitionRules::default()), charge());
     let mut fed = 0;
-    while reader.chanting().is_none() {
+    while reader.repetition().is_none() {
         reader
             .feed(b"data: {\"choices\":[{\"delta\":{\"content\":\"I will fix the test now and then I will \"}}]}\n\n");
         fed += 1;
         assert!(fed < 1000, "nobody notices");
     }
-    assert!(reader.may_end_here());
+    assert!(reader.is_at_event_boundary());
 }
 
 #[test]
 fn a_thought_that_runs_in_circles_is_found_and_ended_in_every_api() {
     let thoughts = [
-        (Api::Chat, r#"{"choices":[{"delta":{"reasoning_content":"TEXT","reasoning":"TEXT"}}]}"#),
-        (Api::Chat, r#"{"choices":[{"delta":{"content":null,"reasoning":"TEXT","reasoning_content":null}}]}"#),
-        (Api::Responses, r#"{"type":"response.reasoning_summary_text.delta","delta":"TEXT"}"#),
-        (Api::Responses, r#"{"type":"response.reasoning_text.delta","delta":"TEXT"}"#),
+        (WireApi::Chat, r#"{"choices":[{"delta":{"reasoning_content":"TEXT","reasoning":"TEXT"}}]}"#),
+        (WireApi::Chat, r#"{"choices":[{"delta":{"content":null,"reasoning":"TEXT","reasoning_content":null}}]}"#),
+        (WireApi::Responses, r#"{"type":"response.reasoning_summary_text.delta","delta":"TEXT"}"#),
+        (WireApi::Responses, r#"{"type":"response.reasoning_text.delta","delta":"TEXT"}"#),
         (
-            Api::Messages,
+            WireApi::Messages,
             r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"TEXT"}}"#,
         ),
-        (Api::Generate, r#"{"candidates":[{"content":{"parts":[{"text":"TEXT","thought":true}]}}]}"#),
+        (WireApi::GenerateContent, r#"{"candidates":[{"content":{"parts":[{"text":"TEXT","thought":true}]}}]}"#),
     ];
     for (api, event) in thoughts {
         let event = format!("data: {event}\n\n").replace("TEXT", "Wait, let me check the port again. ");
-        let mut reader = Reader::new(api, 200, "text/event-stream", None, Some(ChantRules::default()), charge());
+        let mut reader =
+            ResponseReader::new(api, 200, "text/event-stream", None, Some(RepetitionRules::default()), charge());
         let mut stream = Vec::new();
-        while reader.chanting().is_none() {
+        while reader.repetition().is_none() {
             reader.feed(event.as_bytes());
             stream.extend_from_slice(event.as_bytes());
-            assert!(reader.so_far().said < 100_000, "nobody notices: {event}");
+            assert!(reader.summary().said < 100_000, "nobody notices: {event}");
         }
-        assert_eq!(reader.so_far().text, "", "a thought is no answer: {event}");
-        stream.extend(reader.ending("[cut]", 0).expect("an ending"));
+        assert_eq!(reader.summary().text, "", "a thought is no answer: {event}");
+        stream.extend(reader.cut_bytes("[cut]", 0).expect("an ending"));
         let answered = read(api, &[&stream]);
         assert_eq!((answered.complete, answered.text.as_str()), (true, "[cut]"), "{event}");
     }
     let odd = r#"{"choices":[{"delta":{"content":"Hi","reasoning":{"effort":"low"}}}]}"#;
-    assert_eq!(read(Api::Chat, &[format!("data: {odd}\n\n").as_bytes()]).text, "Hi");
+    assert_eq!(read(WireApi::Chat, &[format!("data: {odd}\n\n").as_bytes()]).text, "Hi");
 }
 
 #[test]
 fn what_the_upstream_tells_of_its_output_counts_while_it_streams() {
     let event = r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]}}],"usageMetadata":{"promptTokenCount":9,"thoughtsTokenCount":5000}}"#;
-    let mut reader = Reader::new(Api::Generate, 200, "text/event-stream", None, None, charge());
+    let mut reader = ResponseReader::new(WireApi::GenerateContent, 200, "text/event-stream", None, None, charge());
     reader.feed(format!("data: {event}\n\n").as_bytes());
-    assert_eq!(reader.so_far().output_tokens(), 5000, "thoughts nobody sees are paid for");
+    assert_eq!(reader.summary().output_tokens(), 5000, "thoughts nobody sees are paid for");
 }
 
 #[test]
 fn long_answers_are_bounded() {
-    let mut answered = Answered::default();
+    let mut answered = ResponseSummary::default();
     for _ in 0..100_000 {
         answered.say("ä text ");
     }
-    assert!(answered.text.len() <= KEPT_TEXT);
+    assert!(answered.text.len() <= MAX_KEPT_TEXT_BYTES);
     assert_eq!(answered.said, 100_000 * "ä text ".len() as u64);
 }
 
@@ -271,32 +288,33 @@ fn words_for_a_tool_are_watched_like_any_other_input() {
             "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"type\":\"custom\",\"custom\":{input}}}]}}}}]}}\n\n"
         )
     };
-    let mut reader = Reader::new(Api::Chat, 200, "text/event-stream", None, Some(ChantRules::default()), charge());
+    let mut reader =
+        ResponseReader::new(WireApi::Chat, 200, "text/event-stream", None, Some(RepetitionRules::default()), charge());
     reader.feed(piece("{\"name\":\"sh\",\"input\":null}").as_bytes());
     let more = piece("{\"input\":\"echo the same words again and again \"}");
     let mut fed = 0;
-    while reader.chanting().is_none() {
+    while reader.repetition().is_none() {
         reader.feed(more.as_bytes());
         fed += 1;
         assert!(fed < 10_000, "nobody notices");
     }
-    assert!(reader.is_open_stream() && reader.may_end_here() && reader.so_far().tool_calls == 1);
-    let end = String::from_utf8(reader.ending("[cut]", 0).unwrap()).unwrap();
+    assert!(reader.can_be_cut() && reader.is_at_event_boundary() && reader.summary().tool_calls == 1);
+    let end = String::from_utf8(reader.cut_bytes("[cut]", 0).unwrap()).unwrap();
     assert!(end.contains("\"error\"") && !end.contains("[DONE]"), "{end}");
 }
 
 #[test]
 fn null_is_no_reason_to_miss_the_rest() {
     let chunk = r#"{"id":"c","choices":null,"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null,"audio_tokens":null}}}"#;
-    let usage = read(Api::Chat, &[format!("data: {chunk}\n\n").as_bytes()]).usage.unwrap();
+    let usage = read(WireApi::Chat, &[format!("data: {chunk}\n\n").as_bytes()]).usage.unwrap();
     assert_eq!((usage.input, usage.output), (9, 2));
     let call = r#"{"choices":[{"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":null}}]}}]}"#;
-    let answered = read(Api::Chat, &[format!("data: {call}\n\n").as_bytes()]);
+    let answered = read(WireApi::Chat, &[format!("data: {call}\n\n").as_bytes()]);
     assert_eq!((answered.text.as_str(), answered.tool_calls), ("Hi", 1));
     let done = r#"{"type":"response.completed","response":{"id":"r","output":null,"usage":{"input_tokens":9,"output_tokens":2,"input_tokens_details":{"cached_tokens":null}}}}"#;
-    let usage = read(Api::Responses, &[format!("data: {done}\n\n").as_bytes()]).usage.unwrap();
+    let usage = read(WireApi::Responses, &[format!("data: {done}\n\n").as_bytes()]).usage.unwrap();
     assert_eq!((usage.input, usage.output), (9, 2));
     let start = r#"{"type":"message_start","message":{"id":"m","content":null,"usage":{"input_tokens":9,"output_tokens":2,"cache_read_input_tokens":null}}}"#;
-    let usage = read(Api::Messages, &[format!("data: {start}\n\n").as_bytes()]).usage.unwrap();
+    let usage = read(WireApi::Messages, &[format!("data: {start}\n\n").as_bytes()]).usage.unwrap();
     assert_eq!((usage.input, usage.output), (9, 2));
 }

@@ -1,26 +1,26 @@
 //! Chat Completions.
 
-use super::{Content, Input, Item};
-use crate::inspect::scan::{pick, picks, string};
+use super::{ContentParts, MessageItem, ToolInputRef};
+use crate::inspect::json_scan::{array_fields, parse_str, pick};
 
-pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(Item<'a>)) -> bool {
+pub(super) fn read<'a>(message: &'a [u8], each: &mut dyn FnMut(MessageItem<'a>)) -> bool {
     let names = ["role", "content", "tool_calls", "tool_call_id"];
     let Some([role, content, calls, call]) = pick(message, names) else { return false };
-    let Some(role) = string(role) else { return false };
+    let Some(role) = parse_str(role) else { return false };
     match &*role {
-        "user" => Content(content).texts(&mut |text| each(Item::Prompt { text })),
+        "user" => ContentParts(content).texts(&mut |text| each(MessageItem::Prompt { text })),
         "tool" | "function" => {
-            let (call, text) = (string(call).unwrap_or_default(), Content(content).joined());
-            each(Item::Result { call, text, failed: false });
+            let (call, text) = (parse_str(call).unwrap_or_default(), ContentParts(content).joined());
+            each(MessageItem::Result { call, text, failed: false });
         }
-        "assistant" => picks(calls, ["id", "function", "custom"]).filter_map(read_call).for_each(each),
+        "assistant" => array_fields(calls, ["id", "function", "custom"]).filter_map(read_call).for_each(each),
         _ => {}
     }
     true
 }
 
-fn read_call<'a>([id, function, custom]: [&'a [u8]; 3]) -> Option<Item<'a>> {
+fn read_call<'a>([id, function, custom]: [&'a [u8]; 3]) -> Option<MessageItem<'a>> {
     let [name, input] = pick(function, ["name", "arguments"]).or_else(|| pick(custom, ["name", "input"]))?;
-    let input = Input::Text(string(input).unwrap_or_default());
-    Some(Item::Call { id: string(id).unwrap_or_default(), name: string(name)?, input })
+    let input = ToolInputRef::Text(parse_str(input).unwrap_or_default());
+    Some(MessageItem::Call { id: parse_str(id).unwrap_or_default(), name: parse_str(name)?, input })
 }

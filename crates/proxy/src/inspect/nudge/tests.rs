@@ -3,8 +3,8 @@ use serde_json::Value;
 
 use super::*;
 
-fn with(api: Api, body: &str) -> Option<String> {
-    with_note(api, body.as_bytes(), "Try \"another\" way.").map(|body| String::from_utf8(body).unwrap())
+fn with(api: WireApi, body: &str) -> Option<String> {
+    insert_nudge(api, body.as_bytes(), "Try \"another\" way.").map(|body| String::from_utf8(body).unwrap())
 }
 
 #[test]
@@ -12,7 +12,7 @@ fn a_chat_gets_another_message_and_nothing_else_changes() {
     let body =
         r#"{"model":"m", "messages":[{"role":"user","content":"a"} , {"role":"tool","content":"b"} ],"tools":[1]}"#;
     assert_eq!(
-        with(Api::Chat, body).unwrap(),
+        with(WireApi::Chat, body).unwrap(),
         r#"{"model":"m", "messages":[{"role":"user","content":"a"} , {"role":"tool","content":"b"},{"content":"Try \"another\" way.","role":"user"} ],"tools":[1]}"#
     );
 }
@@ -21,12 +21,12 @@ fn a_chat_gets_another_message_and_nothing_else_changes() {
 fn a_users_turn_gets_another_part() {
     let body = r#"{"messages":[{"role":"user","content":[{"type":"tool_result","content":"x"}]}],"stream":true}"#;
     assert_eq!(
-        with(Api::Messages, body).unwrap(),
+        with(WireApi::Messages, body).unwrap(),
         r#"{"messages":[{"role":"user","content":[{"type":"tool_result","content":"x"},{"text":"Try \"another\" way.","type":"text"}]}],"stream":true}"#
     );
     let body = r#"{"contents":[{"parts":[{"text":"x"}],"role":"user"}]}"#;
     assert_eq!(
-        with(Api::Generate, body).unwrap(),
+        with(WireApi::GenerateContent, body).unwrap(),
         r#"{"contents":[{"parts":[{"text":"x"},{"text":"Try \"another\" way."}],"role":"user"}]}"#
     );
 }
@@ -35,12 +35,12 @@ fn a_users_turn_gets_another_part() {
 fn a_turn_of_plain_text_or_of_the_model_gets_a_turn_after_it() {
     let body = r#"{"messages":[{"role":"user","content":"x"}]}"#;
     assert_eq!(
-        with(Api::Messages, body).unwrap(),
+        with(WireApi::Messages, body).unwrap(),
         r#"{"messages":[{"role":"user","content":"x"},{"content":"Try \"another\" way.","role":"user"}]}"#
     );
     let body = r#"{"input":[{"type":"function_call_output","call_id":"c","output":"x"}]}"#;
     assert_eq!(
-        with(Api::Responses, body).unwrap(),
+        with(WireApi::Responses, body).unwrap(),
         r#"{"input":[{"type":"function_call_output","call_id":"c","output":"x"},{"content":[{"text":"Try \"another\" way.","type":"input_text"}],"role":"user","type":"message"}]}"#
     );
 }
@@ -48,31 +48,31 @@ fn a_turn_of_plain_text_or_of_the_model_gets_a_turn_after_it() {
 #[test]
 fn where_there_is_no_place_nothing_is_done() {
     for body in [r#"{"input":"just text"}"#, r#"{"input":[]}"#, "[]", "{", ""] {
-        assert_eq!(with(Api::Responses, body), None, "{body}");
+        assert_eq!(with(WireApi::Responses, body), None, "{body}");
     }
 }
 
 /// A turn as this API writes it, and how many of its bytes no note may touch. `parts`: as a list, where it may be one.
-fn turn(api: Api, by_user: bool, text: &str, parts: bool) -> (String, usize) {
+fn turn(api: WireApi, by_user: bool, text: &str, parts: bool) -> (String, usize) {
     let role = match (api, by_user) {
         (_, true) => "user",
-        (Api::Generate, false) => "model",
+        (WireApi::GenerateContent, false) => "model",
         (_, false) => "assistant",
     };
     let text = Value::from(text);
     let (turn, is_list) = match api {
-        Api::Chat => (format!(r#"{{"role": "{role}", "content": {text}}}"#), false),
-        Api::Responses => (
+        WireApi::Chat => (format!(r#"{{"role": "{role}", "content": {text}}}"#), false),
+        WireApi::Responses => (
             format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":{text}}}]}}"#),
             false,
         ),
         // What is marked for the cache is cached up to here.
-        Api::Messages if parts => {
+        WireApi::Messages if parts => {
             let part = format!(r#"{{"type":"text","text":{text},"cache_control":{{"type":"ephemeral"}}}}"#);
             (format!(r#"{{"role":"{role}","content":[{part}]}}"#), true)
         }
-        Api::Messages => (format!(r#"{{"role":"{role}","content":{text}}}"#), false),
-        Api::Generate => (format!(r#"{{"role":"{role}","parts":[{{"text":{text}}}]}}"#), true),
+        WireApi::Messages => (format!(r#"{{"role":"{role}","content":{text}}}"#), false),
+        WireApi::GenerateContent => (format!(r#"{{"role":"{role}","parts":[{{"text":{text}}}]}}"#), true),
     };
     let whole = turn.len();
     // Turns alternate where they are lists: another part of the user's turn goes before its end.
@@ -84,14 +84,14 @@ proptest! {
     /// what the agent said last; and as the agent never repeats the note, so does the next one without it.
     #[test]
     fn every_byte_before_the_note_and_after_it_stays_as_it_was(
-        api in prop::sample::select(vec![Api::Chat, Api::Responses, Api::Messages, Api::Generate]),
+        api in prop::sample::select(vec![WireApi::Chat, WireApi::Responses, WireApi::Messages, WireApi::GenerateContent]),
         texts in prop::collection::vec("\\PC{0,40}", 1..6),
         user_first: bool,
         parts: bool,
         gap in "[ \n]{0,2}",
         note in "\\PC{1,60}",
     ) {
-        let before = format!(r#"{{"model":"m","system":"Be brief.",{gap}"{}":{gap}["#, api.conversation());
+        let before = format!(r#"{{"model":"m","system":"Be brief.",{gap}"{}":{gap}["#, api.messages_field());
         let turns: Vec<_> =
             texts.iter().enumerate().map(|(n, text)| turn(api, (n % 2 == 0) == user_first, text, parts)).collect();
         let (last, untouched) = turns.last().unwrap();
@@ -99,7 +99,7 @@ proptest! {
         let body = format!(r#"{before}{conversation}{gap}],{gap}"tools":[{{"name":"Bash"}}],"stream":true}}"#);
         let at = before.len() + conversation.len() - last.len() + untouched;
 
-        let with = String::from_utf8(with_note(api, body.as_bytes(), &note).unwrap()).unwrap();
+        let with = String::from_utf8(insert_nudge(api, body.as_bytes(), &note).unwrap()).unwrap();
         prop_assert_eq!(&with[..at], &body[..at]);
         let after = with.len() - (body.len() - at);
         prop_assert_eq!(&with[after..], &body[at..]);

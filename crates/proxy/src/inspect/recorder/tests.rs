@@ -3,16 +3,16 @@ use std::pin::pin;
 use std::sync::mpsc::Receiver;
 use std::task::Poll;
 
-use belay_agents::wire::{Dialect, Head, Sender};
+use belay_agents::wire::{RequestHead, RequestIdentity, WireClient};
 use belay_core::Body;
 use belay_core::event::Author;
 
 use super::*;
-use crate::inspect::api::Api;
-use crate::inspect::conversation::Fresh;
-use crate::inspect::identity::{Told, Who};
-use crate::inspect::{Inspector, Letterhead, now};
-use crate::judge::{Later, Standing};
+use crate::inspect::history::MessageRef;
+use crate::inspect::session_id::{LoopWatchdogMeta, RequestSender};
+use crate::inspect::wire::WireApi;
+use crate::inspect::{Inspector, RequestMeta, now};
+use crate::supervisor::{BoxFuture, HoldState};
 
 /// Takes nothing in before it is told to, and counts questions and all events.
 struct Slow {
@@ -21,9 +21,9 @@ struct Slow {
     events: Mutex<usize>,
 }
 
-impl Judge for Slow {
-    fn standing(&self, _: &SessionKey) -> Standing {
-        Standing::Free
+impl Supervisor for Slow {
+    fn hold_state(&self, _: &SessionKey) -> HoldState {
+        HoldState::Free
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
@@ -35,14 +35,14 @@ impl Judge for Slow {
         events.iter().map(|_| Verdict::Go).collect()
     }
 
-    fn changed(&self) -> Later<()> {
+    fn hold_state_changed(&self) -> BoxFuture<()> {
         Box::pin(std::future::pending())
     }
 }
 
 struct Opencode;
 
-impl Head for Opencode {
+impl RequestHead for Opencode {
     fn header(&self, name: &str) -> Option<&str> {
         match name {
             "user-agent" => Some("opencode/1"),
@@ -61,22 +61,22 @@ async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost(
     let (tell, told) = channel();
     let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default(), events: Mutex::default() });
     let inspector = Arc::new(Inspector::new(Arc::<Slow>::clone(&judge), None).unwrap());
-    let letterhead = Arc::new(Letterhead::read("POST", &Opencode, None).unwrap());
+    let letterhead = Arc::new(RequestMeta::parse("POST", &Opencode, None).unwrap());
     let ask = |n: usize| {
         let text = format!("{n} ").repeat(512 * 1024);
         let body = serde_json::json!({ "messages": [{ "role": "user", "content": text }], "tools": [1] }).to_string();
-        inspector.follow(&letterhead).observe(Some(body.as_bytes()));
+        inspector.start(&letterhead).read_request(Some(body.as_bytes()));
     };
     ask(0);
-    assert!(is_ready(&mut pin!(inspector.keep_up())).await, "a little may always wait");
+    assert!(is_ready(&mut pin!(inspector.wait_for_capacity())).await, "a little may always wait");
     (1..20).for_each(ask);
-    let mut keep_up = pin!(inspector.keep_up());
+    let mut keep_up = pin!(inspector.wait_for_capacity());
     assert!(!is_ready(&mut keep_up).await, "this is more than may wait");
     drop(tell);
     // Blocks this thread: no time passes for the runtime, so only the bell can have rung.
-    inspector.settle(Duration::from_secs(30));
+    inspector.flush(Duration::from_secs(30));
     assert!(is_ready(&mut keep_up).await);
-    assert!(is_ready(&mut pin!(inspector.keep_up())).await);
+    assert!(is_ready(&mut pin!(inspector.wait_for_capacity())).await);
     assert_eq!(*judge.questions.lock().unwrap(), 20);
 }
 
@@ -88,36 +88,36 @@ async fn is_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
 #[derive(Debug)]
 struct Faulty;
 
-impl Dialect for Faulty {
+impl WireClient for Faulty {
     fn agent(&self) -> &'static str {
         "faulty"
     }
 
-    fn recognise(&self, _: &dyn Head) -> Option<Sender> {
+    fn identify(&self, _: &dyn RequestHead) -> Option<RequestIdentity> {
         None
     }
 
-    fn prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
+    fn user_prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
         assert_ne!(text, "trouble", "a fault of ours");
         Some((Author::Person, text))
     }
 }
 
-fn letterhead() -> Arc<Letterhead> {
-    let sender = Sender::default();
-    let (session, legacy, plan, account, told) = (None, false, None, None, Told::default());
-    let who = Who { dialect: &Faulty, sender, session, legacy, plan, account, told };
-    Arc::new(Letterhead { api: Api::Chat, who, model: None, encoding: None })
+fn letterhead() -> Arc<RequestMeta> {
+    let sender = RequestIdentity::default();
+    let (session, legacy, plan, account, told) = (None, false, None, None, LoopWatchdogMeta::default());
+    let who = RequestSender { dialect: &Faulty, sender, session, legacy, plan, account, told };
+    Arc::new(RequestMeta { api: WireApi::Chat, who, model: None, encoding: None })
 }
 
-fn asked(request: &str) -> Arc<Asked> {
-    Arc::new(Asked {
+fn asked(request: &str) -> Arc<RequestRecord> {
+    Arc::new(RequestRecord {
         session: SessionKey::new("faulty", "1"),
         letterhead: letterhead(),
         request: request.to_owned(),
         at: now(),
         auxiliary: false,
-        told: Told::default(),
+        told: LoopWatchdogMeta::default(),
         model: None,
         bytes: 1,
         plan: None,
@@ -132,10 +132,11 @@ fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
     let recorder = Recorder::start(Arc::<Slow>::clone(&judge)).unwrap();
     for said in ["trouble", "no trouble"] {
         let body = format!(r#"{{"role":"user","content":[{{"text":"before"}},{{"text":"{said}"}}]}}"#);
-        let news = News::of(body.as_bytes().into(), vec![Fresh { place: 0, range: 0..body.len() }], false);
-        recorder.note(Note::Asked { asked: asked(said), news: Some(news), verdict: None });
+        let news =
+            NewMessageBytes::of(body.as_bytes().into(), vec![MessageRef { place: 0, range: 0..body.len() }], false);
+        recorder.push(Record::Asked { asked: asked(said), news: Some(news), verdict: None });
     }
-    recorder.settle(Duration::from_secs(30));
+    recorder.flush(Duration::from_secs(30));
     assert_eq!(*judge.questions.lock().unwrap(), 1, "the other one is recorded");
     assert_eq!(*judge.events.lock().unwrap(), 3, "and half of a request is not");
 }
@@ -144,9 +145,9 @@ fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
 #[derive(Default)]
 struct Stumbling(std::sync::atomic::AtomicBool);
 
-impl Judge for Stumbling {
-    fn standing(&self, _: &SessionKey) -> Standing {
-        Standing::Asks
+impl Supervisor for Stumbling {
+    fn hold_state(&self, _: &SessionKey) -> HoldState {
+        HoldState::MustAsk
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
@@ -154,7 +155,7 @@ impl Judge for Stumbling {
         events.iter().map(|_| Verdict::Stop { incident: String::new(), reason: String::new() }).collect()
     }
 
-    fn changed(&self) -> Later<()> {
+    fn hold_state_changed(&self) -> BoxFuture<()> {
         Box::pin(std::future::pending())
     }
 }
@@ -164,8 +165,8 @@ fn a_fault_of_whoever_judges_leaves_who_waits_without_a_verdict_and_nobody_else(
     let recorder = Recorder::start(Arc::new(Stumbling::default())).unwrap();
     let verdicts = ["first", "second"].map(|request| {
         let (sender, receiver) = oneshot::channel();
-        recorder.note(Note::Asked { asked: asked(request), news: None, verdict: Some(sender) });
-        recorder.settle(Duration::from_secs(30));
+        recorder.push(Record::Asked { asked: asked(request), news: None, verdict: Some(sender) });
+        recorder.flush(Duration::from_secs(30));
         receiver.blocking_recv()
     });
     assert!(verdicts[0].is_err(), "{verdicts:?}");

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn event<'a>(identity: u64, at: i64, kind: &'static str, json: &'a str) -> NewEvent<'a> {
-    let (identity, at, rules) = (Digest(identity), Time::from_millis(at), Digest(identity ^ 7));
+    let (identity, at, rules) = (Digest(identity), Timestamp::from_millis(at), Digest(identity ^ 7));
     NewEvent { seq: 1, identity, at, kind, rules, json }
 }
 

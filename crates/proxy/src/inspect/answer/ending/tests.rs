@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::*;
-use crate::buffer::Buffers;
-use crate::inspect::answer::Reader;
+use crate::buffer_pool::BufferPool;
+use crate::inspect::answer::ResponseReader;
 
 /// Up to the middle of a second call's input, with a whole call before it.
 const CHAT: &str = "data: {\"id\":\"c1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"{\\\"command\\\":\\\"ls\\\"}\"}}]}}]}\n\n\
@@ -20,11 +20,12 @@ event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\
 event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"sequence_number\":2,\"item_id\":\"fc_1\",\"output_index\":0,\"delta\":\"{\\\"cmd\\\":\\\"rm -r /tmp\"}\n\n";
 
 /// What the events of an ending say, in the order they come.
-fn ended(api: Api, stream: &str) -> Vec<Value> {
-    let mut reader = Reader::new(api, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
+fn ended(api: WireApi, stream: &str) -> Vec<Value> {
+    let mut reader =
+        ResponseReader::new(api, 200, "text/event-stream", None, None, BufferPool::new(usize::MAX).new_charge());
     reader.feed(stream.as_bytes());
-    assert!(reader.may_end_here());
-    let text = ending(api, reader.so_far(), "[cut]");
+    assert!(reader.is_at_event_boundary());
+    let text = ending(api, reader.summary(), "[cut]");
     let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
     data.map(|data| serde_json::from_str(data).expect("JSON")).collect()
 }
@@ -35,13 +36,13 @@ fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 
 #[test]
 fn half_a_call_in_chat_can_be_answered_but_not_run() {
-    let events = ended(Api::Chat, CHAT);
+    let events = ended(WireApi::Chat, CHAT);
     let calls: Vec<&Value> = events.iter().map(|event| &event["choices"][0]["delta"]["tool_calls"][0]).collect();
-    assert_eq!((&calls[0]["index"], &calls[0]["function"]["arguments"]), (&1.into(), &SPOILT.into()));
+    assert_eq!((&calls[0]["index"], &calls[0]["function"]["arguments"]), (&1.into(), &INVALIDATING_SUFFIX.into()));
     assert!(calls[1..].iter().all(|call| call.is_null()), "the whole call is left as it is: {events:?}");
     assert_eq!(events[1]["choices"][0]["delta"]["content"], "[cut]");
     assert_eq!(events[2]["choices"][0]["finish_reason"], "tool_calls");
-    let whole = ended(Api::Chat, CHAT.split_inclusive("\n\n").next().unwrap());
+    let whole = ended(WireApi::Chat, CHAT.split_inclusive("\n\n").next().unwrap());
     assert!(!whole.iter().any(|event| event.to_string().contains("arguments")), "{whole:?}");
     assert_eq!(whole.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
 }
@@ -58,10 +59,10 @@ fn pieces(calls: &[(Value, &str)]) -> String {
 
 /// The calls that an ending spoils, without what it spoils them with.
 fn spoilt(stream: &str) -> Vec<Value> {
-    let events = ended(Api::Chat, stream);
+    let events = ended(WireApi::Chat, stream);
     let calls = events.iter().filter_map(|event| event["choices"][0]["delta"]["tool_calls"][0].as_object().cloned());
     let calls = calls.map(|mut call| {
-        assert_eq!(call.remove("function"), Some(json!({ "arguments": SPOILT })));
+        assert_eq!(call.remove("function"), Some(json!({ "arguments": INVALIDATING_SUFFIX })));
         call.into()
     });
     calls.collect()
@@ -93,10 +94,16 @@ fn whole_calls_are_not_spoilt_however_often_their_server_says_whose_a_piece_is()
         let (first, next) = (json!({ "index": 0, "id": first }), json!({ "index": 0, "id": next }));
         let stream = pieces(&[(first, "{\"command\":"), (next.clone(), "\"ls"), (next, "\"}")]);
         assert_eq!(spoilt(&stream), Vec::<Value>::new(), "{stream}");
-        let mut reader =
-            Reader::new(Api::Chat, 200, "text/event-stream", None, None, Buffers::new(usize::MAX).charge());
+        let mut reader = ResponseReader::new(
+            WireApi::Chat,
+            200,
+            "text/event-stream",
+            None,
+            None,
+            BufferPool::new(usize::MAX).new_charge(),
+        );
         reader.feed(stream.as_bytes());
-        assert_eq!(reader.so_far().tool_calls, 1, "{stream}");
+        assert_eq!(reader.summary().tool_calls, 1, "{stream}");
     }
     // All at one index, one after the other.
     let one_index = |id: &str| json!({ "index": 0, "id": id });
@@ -112,7 +119,7 @@ fn is_an_error(events: &[Value]) -> bool {
 #[test]
 fn an_answer_with_more_calls_than_are_told_apart_ends_in_an_error() {
     let calls: Vec<(Value, &str)> = (0..2000).map(|index| (json!({ "index": index }), "{\"command\":")).collect();
-    let events = ended(Api::Chat, &pieces(&calls));
+    let events = ended(WireApi::Chat, &pieces(&calls));
     assert!(is_an_error(&events), "{events:?}");
 }
 
@@ -127,11 +134,11 @@ fn words_for_a_tool_end_in_an_error_until_they_are_known_to_be_whole() {
     let half = words(0, "rm -r /");
     let function = pieces(&[(json!({ "index": 1, "id": "f" }), "{}")]);
     for stream in [half.clone(), format!("{half}{}", words(1, "ls")), format!("{half}{function}")] {
-        let events = ended(Api::Chat, &stream);
+        let events = ended(WireApi::Chat, &stream);
         assert!(is_an_error(&events), "pieces may come in turns: {stream} {events:?}");
     }
     let finished = data(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }));
-    let events = ended(Api::Chat, &format!("{half}{finished}"));
+    let events = ended(WireApi::Chat, &format!("{half}{finished}"));
     assert!(
         !is_an_error(&events) && events.last().unwrap()["choices"][0]["finish_reason"] == "tool_calls",
         "{events:?}"
@@ -140,9 +147,9 @@ fn words_for_a_tool_end_in_an_error_until_they_are_known_to_be_whole() {
 
 #[test]
 fn half_a_call_in_messages_is_never_closed() {
-    let events = ended(Api::Messages, MESSAGES);
+    let events = ended(WireApi::Messages, MESSAGES);
     assert_eq!(events[0]["index"], 0);
-    assert_eq!(events[0]["delta"]["partial_json"], SPOILT);
+    assert_eq!(events[0]["delta"]["partial_json"], INVALIDATING_SUFFIX);
     let closed: Vec<&Value> = of_type(&events, "content_block_stop").iter().map(|event| &event["index"]).collect();
     assert_eq!(closed, [&Value::from(1)]);
     assert_eq!(of_type(&events, "message_delta")[0]["delta"]["stop_reason"], "end_turn");
@@ -153,7 +160,7 @@ fn half_a_call_in_messages_is_never_closed() {
 fn whole_calls_before_half_a_call_in_messages_are_run() {
     let closed = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
     let second = MESSAGES.split_inclusive("\n\n").skip(1).collect::<String>().replace("\"index\":0", "\"index\":1");
-    let events = ended(Api::Messages, &format!("{MESSAGES}{closed}{second}"));
+    let events = ended(WireApi::Messages, &format!("{MESSAGES}{closed}{second}"));
     assert_eq!(events[0]["index"], 1);
     assert_eq!(of_type(&events, "message_delta")[0]["delta"]["stop_reason"], "tool_use");
 }
@@ -163,15 +170,15 @@ fn a_thought_in_messages_is_never_closed() {
     let start = MESSAGES.split_inclusive("\n\n").next().unwrap();
     let thought = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n\
                    data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"Hm\"}}\n\n";
-    let events = ended(Api::Messages, &format!("{start}{thought}"));
+    let events = ended(WireApi::Messages, &format!("{start}{thought}"));
     assert_eq!((&events[0]["type"], &events[0]["index"]), (&"content_block_start".into(), &1.into()));
     assert!(of_type(&events, "content_block_stop").iter().all(|event| event["index"] == 1), "{events:?}");
 }
 
 #[test]
 fn half_a_call_in_responses_is_never_done() {
-    let events = ended(Api::Responses, RESPONSES);
-    assert_eq!((&events[0]["item_id"], &events[0]["delta"]), (&"fc_1".into(), &SPOILT.into()));
+    let events = ended(WireApi::Responses, RESPONSES);
+    assert_eq!((&events[0]["item_id"], &events[0]["delta"]), (&"fc_1".into(), &INVALIDATING_SUFFIX.into()));
     let done: Vec<&Value> =
         of_type(&events, "response.output_item.done").iter().map(|event| &event["item"]["type"]).collect();
     assert_eq!(done, ["message"]);

@@ -1,0 +1,108 @@
+//! Finds the pinned CLIs that `cargo xtask test agents` installed.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::agent_setups::AgentSetup;
+use crate::run::Run;
+use crate::workbench::Workbench;
+
+/// The same list the installer reads.
+const PINS: &str = include_str!("../agents.txt");
+
+/// Where CLIs and test runs live: `$BELAY_TEST_CACHE`, else `belay-tests` in the user's cache folder.
+pub fn cache_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("BELAY_TEST_CACHE")
+        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("belay-tests")))
+        .or_else(|| Some(variable("HOME")?.join(".cache/belay-tests")))
+}
+
+/// A CLI ready to run.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub recipe: &'static AgentSetup,
+    pub program: PathBuf,
+}
+
+impl Agent {
+    /// The installed CLI; if it is not there, says so on standard output, where `cargo xtask test` counts skips.
+    pub fn or_skip(recipe: &'static AgentSetup) -> Option<Self> {
+        match Self::find(recipe) {
+            Ok(agent) => Some(agent),
+            Err(why) => {
+                // Not `println!`: the test harness would swallow it. A line of its own: dots may stand before it.
+                let _ = write!(io::stdout(), "\nskipped: {}: {why}\n", recipe.name);
+                None
+            }
+        }
+    }
+
+    pub fn find(recipe: &'static AgentSetup) -> Result<Self, String> {
+        let mut pins = PINS.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let pin = pins.find(|pin| pin.first() == Some(&recipe.name));
+        let Some(&[name, _, version, bin, _]) = pin.as_deref() else { return Err("no such CLI in agents.txt".into()) };
+        let cache = cache_folder().ok_or("no cache folder: neither BELAY_TEST_CACHE nor HOME is set")?;
+        let folder = cache.join("agents").join(format!("{name}-{version}"));
+        if !folder.join("installed").exists() {
+            return Err(format!("{name} {version} is not installed; `cargo xtask test agents` does it"));
+        }
+        let agent = Self { recipe, program: folder.join("node_modules/.bin").join(bin) };
+        agent.warm_up(&cache).map_err(|error| format!("cannot be prepared: {error}"))?;
+        Ok(agent)
+    }
+
+    pub fn run<'a>(&'a self, bench: &'a Workbench, url: &str, prompt: &str) -> Run<'a> {
+        Run::new(self, bench, url, prompt)
+    }
+
+    /// The folder this CLI unpacks itself into on its first start, shared by all runs: unpacking takes seconds.
+    pub(crate) fn shared_folder(&self) -> Option<(PathBuf, &'static str)> {
+        let inside_home = self.recipe.unpacks_into?;
+        Some((cache_folder()?.join("unpacked").join(inside_home), inside_home))
+    }
+
+    fn warm_up(&self, cache: &Path) -> io::Result<()> {
+        let Some((shared, _)) = self.shared_folder() else { return Ok(()) };
+        let done = shared.join("unpacked");
+        std::fs::create_dir_all(&shared)?;
+        let lock = File::create(cache.join("unpacked/lock"))?;
+        lock.lock()?;
+        if done.exists() {
+            return Ok(());
+        }
+        let mut version = Command::new(&self.program);
+        version.arg("--version").env_clear().env("PATH", search_path()).env("HOME", cache.join("unpacked"));
+        version.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if !version.status()?.success() {
+            return Err(io::Error::other("`--version` failed"));
+        }
+        File::create(done).map(drop)
+    }
+}
+
+/// The `belay` under test: `$BELAY_BIN`, else the one built beside the running test.
+pub fn belay_program() -> io::Result<PathBuf> {
+    if let Some(program) = std::env::var_os("BELAY_BIN") {
+        return Ok(program.into());
+    }
+    let test = std::env::current_exe()?;
+    let folder = test.parent().and_then(Path::parent).unwrap_or(&test);
+    let program = folder.join(format!("belay{}", std::env::consts::EXE_SUFFIX));
+    if program.exists() {
+        return Ok(program);
+    }
+    let problem = format!("{} is not there; `cargo build --bins` makes it", program.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, problem))
+}
+
+/// The system's own folders and the one with `node`, which several CLIs are started by.
+pub(crate) fn search_path() -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let node = std::env::split_paths(&path).find(|folder| folder.join("node").is_file());
+    let system = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+    let folders = node.into_iter().chain(system).map(|folder| folder.display().to_string());
+    folders.collect::<Vec<_>>().join(":")
+}

@@ -1,0 +1,124 @@
+//! What Codex itself says about the conversation, beside it: costs, ends, failures, changed files.
+
+use belay_core::Excerpt;
+use belay_core::event::{Body, LateFact, ModelFailed, Note, TurnEnded, UsageLimitHit};
+use serde_json::value::RawValue;
+
+use super::record::{Completed, Message, Tokens};
+use super::{CodexParser, file_changes, user_prompt};
+use crate::lenient_json::text_of;
+use crate::transcript::{LineError, TranscriptEventBuilder};
+
+impl CodexParser {
+    pub(super) fn event(&mut self, raw: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+        let message: Message<'_> = serde_json::from_str(raw).map_err(|_| LineError::Unknown)?;
+        match &*message.kind {
+            "user_message" => self.heard(user_prompt::classify_user_text(&message.message), &message.message, teller),
+            "token_count" => {
+                let info = message.info.0.unwrap_or_default();
+                // The same total again is only news about rate limits.
+                if let (Some(total), Some(last)) = (info.total_token_usage.0, info.last_token_usage.0)
+                    && self.last_total != Some(total)
+                {
+                    self.last_total = Some(total);
+                    if !self.has_usage_records {
+                        self.usage(None, last, teller);
+                    }
+                }
+            }
+            "task_complete" | "turn_complete" => {
+                self.finish_answer(teller);
+                if !self.turn_over {
+                    self.turn_over = true;
+                    let text = Excerpt::new(&message.last_agent_message);
+                    self.tell(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }), teller);
+                }
+            }
+            "turn_aborted" => {
+                self.finish_answer(teller);
+                self.gathered.last_text();
+                self.turn_over = true;
+                let why = message.reason.non_empty().unwrap_or("interrupted");
+                self.tell(Body::Note(Note { text: Excerpt::new(&format!("The turn was aborted: {why}.")) }), teller);
+            }
+            "error" | "stream_error" => {
+                self.finish_answer(teller);
+                let info = message.codex_error_info.map(RawValue::get).unwrap_or_default();
+                let body = failure(&message.message, info);
+                self.tell(body, teller);
+            }
+            "context_compacted" => self.condensed(teller),
+            "exec_command_end" => self.ended(&message.call_id, message.exit_code.0, teller),
+            "patch_apply_end" if message.success.0 != Some(false) => {
+                self.changed(&message.call_id, message.changes, teller);
+            }
+            "item_completed" => {
+                let item = message.item.and_then(|raw| serde_json::from_str::<Completed<'_>>(raw.get()).ok());
+                let Some(item) = item else { return Err(LineError::Unknown) };
+                match &*item.kind {
+                    "CommandExecution" => self.ended(&item.id, item.exit_code.0, teller),
+                    "FileChange" if &*item.status != "failed" => self.changed(&item.id, item.changes, teller),
+                    "UserMessage" => {
+                        let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
+                        self.heard(user_prompt::classify_user_text(&text), &text, teller);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A command that went on in the background has ended.
+    fn ended(&mut self, call: &str, exit_code: Option<i32>, teller: &mut TranscriptEventBuilder<'_>) {
+        let Some(at) = self.running.iter().position(|running| running == call) else { return };
+        if exit_code.is_some() {
+            self.running.remove(at);
+            self.finish_answer(teller);
+            self.tell(
+                Body::Learned(LateFact { call: Some(call.to_owned()), exit_code, ..LateFact::default() }),
+                teller,
+            );
+        }
+    }
+
+    fn changed(&mut self, call: &str, changes: Option<&RawValue>, teller: &mut TranscriptEventBuilder<'_>) {
+        let Some(changes) = changes else { return };
+        // Told after the call it belongs to.
+        self.finish_answer(teller);
+        for change in file_changes::changes(call, changes.get()) {
+            self.tell(Body::FileChanged(change), teller);
+        }
+    }
+
+    pub(super) fn usage(&mut self, response: Option<&str>, tokens: Tokens, teller: &mut TranscriptEventBuilder<'_>) {
+        let auxiliary = self.auxiliary;
+        if self.gathered.is_pending() {
+            self.gathered.flush(self.model.as_deref(), Some((response, tokens.into())), auxiliary, teller);
+            return;
+        }
+        // The answer was told before its cost was known.
+        self.usages += 1;
+        let response = response.map_or_else(|| format!("{}-usage-{}", teller.session.id, self.usages), str::to_owned);
+        teller.push(Body::Learned(LateFact {
+            response: Some(response),
+            usage: Some(tokens.into()),
+            model: self.model.clone(),
+            ..LateFact::default()
+        }));
+    }
+}
+
+fn failure(message: &str, info: &str) -> Body {
+    if info.contains("usage_limit") || message.contains("usage limit") {
+        return Body::LimitHit(UsageLimitHit { what: Excerpt::with_limit(message, 512), resets_at: None });
+    }
+    let words = message.split(|c: char| !c.is_ascii_digit()).chain(info.split(|c: char| !c.is_ascii_digit()));
+    let status = words.filter(|word| word.len() == 3).filter_map(|word| word.parse().ok());
+    Body::ModelFailed(ModelFailed {
+        status: status.into_iter().find(|code| (400..600).contains(code)),
+        message: Excerpt::with_limit(message, 512),
+        retry_at: None,
+    })
+}

@@ -1,0 +1,91 @@
+//! Hook entries in settings files of the shape Claude Code gave them:
+//! `{"hooks": {"Event": [{"matcher": ..., "hooks": [{"type": "command", "command": ...}]}]}}`.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::jsonc_edit::JsoncDocument;
+use super::shell_quote::is_belay_command;
+use super::{FileChange, InstallContext, InstallError};
+
+/// One entry under one event.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HookEntry {
+    pub(crate) event: &'static str,
+    pub(crate) value: Value,
+}
+
+/// What makes a settings file hold exactly these entries of ours, others untouched. `base` are
+/// members the file must have besides.
+pub(crate) fn add_entries(
+    setting: &InstallContext<'_>,
+    path: PathBuf,
+    agent: &str,
+    base: &[(&str, Value)],
+    entries: &[HookEntry],
+) -> Result<Vec<FileChange>, InstallError> {
+    let before = setting.text(&path)?;
+    let fail = |problem: super::jsonc_edit::JsoncError| InstallError::edit(&path, problem);
+    let mut document = JsoncDocument::new(before.as_deref().unwrap_or_default()).map_err(fail)?;
+    if before.is_some() && is_complete(&document, agent, entries) {
+        return Ok(Vec::new());
+    }
+    document.remove(&["hooks"], |entry| is_ours_entry(entry, agent)).map_err(fail)?;
+    for (key, value) in base {
+        document.set_if_absent(key, value).map_err(fail)?;
+    }
+    for entry in entries {
+        document.append(&["hooks", entry.event], &entry.value).map_err(fail)?;
+    }
+    let after = Some(document.text().to_owned());
+    Ok(vec![FileChange { path, before, after }])
+}
+
+/// What takes our entries out of a settings file.
+pub(crate) fn remove_entries(
+    setting: &InstallContext<'_>,
+    path: PathBuf,
+    agent: &str,
+) -> Result<Vec<FileChange>, InstallError> {
+    let Some(before) = setting.text(&path)? else { return Ok(Vec::new()) };
+    let fail = |problem: super::jsonc_edit::JsoncError| InstallError::edit(&path, problem);
+    let mut document = JsoncDocument::new(&before).map_err(fail)?;
+    match document.remove(&["hooks"], |entry| is_ours_entry(entry, agent)).map_err(fail)? {
+        0 => Ok(Vec::new()),
+        _ => {
+            let after = Some(document.text().to_owned());
+            Ok(vec![FileChange { path, before: Some(before), after }])
+        }
+    }
+}
+
+/// Our plugin, as agents that load plugins name it.
+pub(crate) const PLUGIN_ID: &str = "belay@belay";
+
+/// Whether our plugin is switched on in settings that list plugins as Claude Code does.
+pub(crate) fn has_plugin(document: &JsoncDocument) -> bool {
+    document.get(&["enabledPlugins", PLUGIN_ID]) == Some(true.into())
+}
+
+/// Our entries, each once, and none besides.
+fn is_complete(document: &JsoncDocument, agent: &str, entries: &[HookEntry]) -> bool {
+    let Some(Value::Object(hooks)) = document.get(&["hooks"]) else { return false };
+    let all = hooks.values().filter_map(Value::as_array).flatten();
+    let ours = all.filter(|entry| is_ours_entry(entry, agent)).count();
+    let there = |entry: &HookEntry| {
+        hooks.get(entry.event).and_then(Value::as_array).is_some_and(|all| all.contains(&entry.value))
+    };
+    ours == entries.len() && entries.iter().all(there)
+}
+
+/// A group is ours if all in it is; one that somebody shares with us is not.
+pub(crate) fn is_ours_entry(entry: &Value, agent: &str) -> bool {
+    let inside = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice);
+    let hooks = inside.unwrap_or(std::slice::from_ref(entry));
+    let ours = |hook: &Value| {
+        let command = ["command", "bash"].into_iter().find_map(|key| hook.get(key)?.as_str());
+        command.is_some_and(|command| is_belay_command(command, agent))
+    };
+    !hooks.is_empty() && hooks.iter().all(ours)
+}

@@ -1,0 +1,256 @@
+//! Changing a JSON file of somebody else's without touching the rest of it.
+//!
+//! Settings files have an order, an indentation and often comments that their owners care about.
+//! So a change is an edit of the text at a known place, never a parse and a rewrite: what we do not
+//! change stays byte for byte. Comments and trailing commas, which several agents allow, are read
+//! past.
+
+mod parse;
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use parse::{Kind, Node, WHITESPACE, parse};
+
+/// Why a file cannot be edited.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsoncError {
+    #[error("line {line}: {problem}")]
+    Syntax { line: usize, problem: String },
+    /// Where, and what it should be.
+    #[error("{0} is there, but is no {1}")]
+    Shape(String, &'static str),
+}
+
+/// A JSON text being edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsoncDocument {
+    text: String,
+}
+
+impl JsoncDocument {
+    /// Reads a text; an empty one stands for an empty object.
+    pub fn new(text: &str) -> Result<Self, JsoncError> {
+        let text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
+        parse(&text)?;
+        Ok(Self { text })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The value at a path; `None` when it is not there.
+    pub fn get(&self, path: &[&str]) -> Option<Value> {
+        let root = parse(&self.text).ok()?;
+        path.iter().try_fold(&root, |node, key| node.member(key)).map(|node| node.value(&self.text))
+    }
+
+    /// Appends an element to the array at a path, which is made if it is not there.
+    pub fn append(&mut self, path: &[&str], element: &Value) -> Result<(), JsoncError> {
+        let root = parse(&self.text)?;
+        let mut node = &root;
+        for (depth, key) in path.iter().enumerate() {
+            if node.kind != Kind::Object {
+                return Err(shape(&path[..depth], "object"));
+            }
+            match node.member(key) {
+                Some(inner) => node = inner,
+                None => {
+                    let (node, inside) = (node.clone(), &path[depth + 1..]);
+                    self.insert(&node, depth, Some(key), &Insertion::List(inside, element));
+                    return Ok(());
+                }
+            }
+        }
+        if node.kind != Kind::Array {
+            return Err(shape(path, "list"));
+        }
+        let node = node.clone();
+        self.insert(&node, path.len(), None, &Insertion::Value(element));
+        Ok(())
+    }
+
+    /// Sets a member of the root object that is not there yet.
+    pub fn set_if_absent(&mut self, key: &str, value: &Value) -> Result<(), JsoncError> {
+        let root = parse(&self.text)?;
+        if root.kind != Kind::Object {
+            return Err(shape(&[], "object"));
+        }
+        if root.member(key).is_none() {
+            self.insert(&root, 0, Some(key), &Insertion::Value(value));
+        }
+        Ok(())
+    }
+
+    /// Removes the elements that `ours` recognises from all arrays below the object at a path, and
+    /// what is empty without them. Tells how many there were.
+    pub fn remove(&mut self, path: &[&str], ours: impl Fn(&Value) -> bool) -> Result<usize, JsoncError> {
+        let mut removed = 0;
+        loop {
+            let root = parse(&self.text)?;
+            let Some(place) = path.iter().try_fold(&root, |node, key| node.member(key)) else { return Ok(removed) };
+            let Some(trail) = find(place, &self.text, &ours) else { return Ok(removed) };
+            // The element itself, or the largest thing around it that holds nothing else.
+            let mut whole: Vec<&Node> = path
+                .iter()
+                .scan(&root, |node, key| {
+                    let before = *node;
+                    *node = node.member(key)?;
+                    Some(before)
+                })
+                .collect();
+            whole.extend(trail);
+            let lonely =
+                whole.windows(2).rposition(|pair| pair[0].has_other_children(pair[1], &self.text) || pair[0].is(&root));
+            let at = lonely.unwrap_or(0);
+            self.take(whole[at + 1], whole[at]);
+            removed += 1;
+        }
+    }
+
+    /// Removes a member of the root object, if it is there.
+    pub fn remove_member(&mut self, key: &str) -> Result<(), JsoncError> {
+        let root = parse(&self.text)?;
+        if let Some(member) = root.member(key) {
+            self.take(member, &root);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, child: &Node, from: &Node) {
+        let Some((element, comma)) = from.removal_ranges(child, &self.text) else { return };
+        let without = |instead: &str| {
+            let mut text = self.text.clone();
+            text.replace_range(element.clone(), instead);
+            if let Some(comma) = comma.clone() {
+                text.replace_range(comma, "");
+            }
+            text
+        };
+        // The blanks before it may have ended a comment, which would now swallow what follows.
+        let text = Some(without("")).filter(|text| parse(text).is_ok());
+        self.text = text.unwrap_or_else(|| without("\n"));
+    }
+
+    fn insert(&mut self, into: &Node, depth: usize, key: Option<&str>, new: &Insertion<'_>) {
+        let unit = indentation(&self.text);
+        let name = key.map_or_else(String::new, |key| format!("{}: ", Value::from(key)));
+        let margin = unit.repeat(depth + 1);
+        let body = new.text(&unit, &margin);
+        let Some(at) = into.end_of_last_child() else {
+            // What somebody wrote between the brackets is a comment.
+            let inside = into.span.start + 1..into.span.end - 1;
+            let from = inside.start + self.text[inside.clone()].trim_end_matches(WHITESPACE).len();
+            let piece = format!("\n{margin}{name}{body}\n{}", unit.repeat(depth));
+            self.put(from..inside.end, &piece);
+            return;
+        };
+        // Where the last one has a comma, so has ours.
+        let (comma, last) = if into.trailing_comma { ("", ",") } else { (",", "") };
+        if !self.text[into.span.clone()].contains('\n') {
+            self.put(at..at, &format!("{comma} {name}{}{last}", new.on_one_line()));
+            return;
+        }
+        let after = at + remark(&self.text[at..]);
+        self.put(after..after, &format!("\n{margin}{name}{body}{last}"));
+        self.put(at..at, comma);
+    }
+
+    /// Writes lines the way the rest of the file ends them.
+    fn put(&mut self, at: Span, piece: &str) {
+        match self.text.contains("\r\n") {
+            true => self.text.replace_range(at, &piece.replace('\n', "\r\n")),
+            false => self.text.replace_range(at, piece),
+        }
+    }
+}
+
+fn shape(path: &[&str], should: &'static str) -> JsoncError {
+    let place = if path.is_empty() { "something".to_owned() } else { format!("`{}`", path.join(".")) };
+    JsoncError::Shape(place, should)
+}
+
+/// Length of a comment that ends the line and belongs to what stands before it.
+fn remark(rest: &str) -> usize {
+    let line = rest.lines().next().unwrap_or_default();
+    let said = line.trim_end();
+    let comment = said.trim_start();
+    let whole =
+        comment.starts_with("//") || (comment.starts_with("/*") && comment.find("*/") == Some(comment.len() - 2));
+    if whole { said.len() } else { 0 }
+}
+
+/// The way from a node down to the first element that is ours.
+fn find<'n>(node: &'n Node, text: &str, ours: &impl Fn(&Value) -> bool) -> Option<Vec<&'n Node>> {
+    if node.kind == Kind::Array
+        && let Some(element) = node.children.iter().find(|child| ours(&child.node.value(text)))
+    {
+        return Some(vec![node, &element.node]);
+    }
+    node.children.iter().find_map(|child| {
+        let mut trail = find(&child.node, text, ours)?;
+        trail.insert(0, node);
+        Some(trail)
+    })
+}
+
+/// What one level is indented by: as in the first indented line, else two blanks.
+fn indentation(text: &str) -> String {
+    let indented = text.lines().find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
+    let unit: String =
+        indented.map(|line| line.chars().take_while(|c| *c == ' ' || *c == '\t').collect()).unwrap_or_default();
+    if unit.is_empty() { "  ".to_owned() } else { unit }
+}
+
+/// What is put into a file.
+enum Insertion<'a> {
+    Value(&'a Value),
+    /// An element in a list below these keys, which are not there yet.
+    List(&'a [&'a str], &'a Value),
+}
+
+impl Insertion<'_> {
+    /// One line for each entry: a person has to read what is about to change.
+    fn text(&self, unit: &str, margin: &str) -> String {
+        match self {
+            Self::Value(value) => spaced(value),
+            Self::List([], element) => format!("[{}]", spaced(element)),
+            Self::List([key, rest @ ..], element) => {
+                let inner = format!("{margin}{unit}");
+                let below = Self::List(rest, element).text(unit, &inner);
+                format!("{{\n{inner}{}: {below}\n{margin}}}", Value::from(*key))
+            }
+        }
+    }
+
+    fn on_one_line(&self) -> String {
+        match self {
+            Self::Value(value) => value.to_string(),
+            Self::List([], element) => format!("[{element}]"),
+            Self::List([key, rest @ ..], element) => {
+                format!("{{{}:{}}}", Value::from(*key), Self::List(rest, element).on_one_line())
+            }
+        }
+    }
+}
+
+/// A value on one line, with room to read.
+fn spaced(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let member = |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), spaced(value));
+            format!("{{ {} }}", joined(members.iter().map(member).collect()))
+        }
+        Value::Array(elements) => format!("[{}]", joined(elements.iter().map(spaced).collect())),
+        other => other.to_string(),
+    }
+}
+
+/// A place in a text.
+type Span = Range<usize>;
+
+#[cfg(test)]
+mod tests;

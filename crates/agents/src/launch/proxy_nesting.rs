@@ -1,0 +1,68 @@
+//! The way of a request: straight to the proxy, and from there to where the user wanted it to go.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{LaunchCommand, LaunchContext};
+
+/// Names the model APIs that lie behind the proxy, for a run within the run.
+const NESTED_UPSTREAMS_VAR: &str = "BELAY_UPSTREAMS";
+/// Who sends requests elsewhere.
+const FORWARD_PROXY_VARS: [&str; 6] =
+    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+impl LaunchContext<'_> {
+    /// The model API the user has chosen by a variable.
+    pub(crate) fn user_base_url(&self, variable: &str) -> Option<String> {
+        self.env_var(variable).and_then(|url| self.resolve_nested(url))
+    }
+
+    /// Where a base URL leads in the end. A run within a run finds the proxy there; what lies behind it was noted by the
+    /// run around it, and is one of the APIs the proxy knows if nothing was.
+    pub(crate) fn resolve_nested(&self, url: String) -> Option<String> {
+        let ours = self.proxy.map(|proxy| proxy.trim_end_matches('/'));
+        let Some(path) = ours.and_then(|proxy| url.strip_prefix(proxy)?.strip_prefix('/')) else { return Some(url) };
+        let path = path.strip_prefix("s/").and_then(|path| path.split_once('/')).map_or(path, |(_, path)| path);
+        let (name, below) = path.find('/').map_or((path, ""), |at| path.split_at(at));
+        self.behind().get(name).map(|api| format!("{}{below}", api.trim_end_matches('/')))
+    }
+
+    fn behind(&self) -> BTreeMap<String, String> {
+        self.env_var(NESTED_UPSTREAMS_VAR).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+}
+
+impl LaunchCommand {
+    /// Notes what lies behind the proxy.
+    pub(super) fn export_upstreams(&mut self, setting: &LaunchContext<'_>) {
+        let mut behind = setting.behind();
+        behind.extend(self.upstreams.iter().cloned());
+        if setting.proxy.is_some() && !behind.is_empty() {
+            self.set_env(NESTED_UPSTREAMS_VAR, json!(behind).to_string());
+        }
+    }
+
+    /// Keeps requests to the proxy off the way that others take, through a company's gateway for instance.
+    pub(super) fn exempt_from_forward_proxy(&mut self, setting: &LaunchContext<'_>) {
+        let Some(host) = setting.proxy.and_then(host) else { return };
+        if !FORWARD_PROXY_VARS.iter().any(|variable| setting.env_var(variable).is_some()) {
+            return;
+        }
+        // Some programs read the one, some the other, and some take the first that is set.
+        let (upper, lower) = (setting.env_var("NO_PROXY"), setting.env_var("no_proxy"));
+        for (variable, own) in [("NO_PROXY", upper.clone().or(lower.clone())), ("no_proxy", lower.or(upper))] {
+            let own = own.unwrap_or_default();
+            let is_in = own.split(',').any(|entry| [host, "*"].contains(&entry.trim()));
+            let all = if is_in { own } else { [own.as_str(), host].join(",").trim_start_matches(',').to_owned() };
+            self.set_env(variable, all);
+        }
+    }
+}
+
+/// The host of a URL, without its port.
+fn host(url: &str) -> Option<&str> {
+    let authority = url.split_once("://")?.1.split('/').next()?;
+    let bare = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    Some(bare.trim_start_matches('[').trim_end_matches(']'))
+}

@@ -1,0 +1,36 @@
+use super::*;
+
+fn write(path: PathBuf, text: &str) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    fs::write(path, text).expect("written");
+}
+
+const CLAUDE: &str = "{\"type\":\"user\",\"isSidechain\":false,\"sessionId\":\"s\",\"message\":{}}\n";
+const CODEX: &str = "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"t\"}}\n";
+
+#[test]
+fn every_agent_of_the_user_is_found_by_its_own_folders() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    write(home.path().join(".claude/projects/-p/one.jsonl"), CLAUDE);
+    write(home.path().join(".claude/projects/-p/one/subagents/agent-a.jsonl"), CLAUDE);
+    write(home.path().join(".claude/projects/-p/one/subagents/agent-a.meta.json"), "{}");
+    write(home.path().join(".codex/sessions/2026/01/01/rollout-x.jsonl"), CODEX);
+    write(home.path().join("elsewhere/rollout-y.jsonl"), CODEX);
+    let place = SearchScope::User { dirs: UserDirs::with_home(home.path()), here: home.path().to_owned() };
+    let agents =
+        |only: SearchFilter| -> Vec<&str> { find(&place, only).sources.iter().map(|s| s.format.agent()).collect() };
+    assert_eq!(agents(SearchFilter::default()), ["claude-code", "claude-code", "codex"]);
+    assert_eq!(agents(SearchFilter { agent: Some("codex"), ..SearchFilter::default() }), ["codex"]);
+    let tomorrow = SystemTime::now() + std::time::Duration::from_secs(86_400);
+    assert!(agents(SearchFilter { since: Some(tomorrow), ..SearchFilter::default() }).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_reached_twice_is_one_file_and_a_link_in_a_circle_ends() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(folder.path().join("a/one.jsonl"), CLAUDE);
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("a/up")).expect("linked");
+    let paths = vec![folder.path().to_owned(), folder.path().join("a/one.jsonl")];
+    assert_eq!(find(&SearchScope::Paths(paths), SearchFilter::default()).sources.len(), 1);
+}

@@ -1,0 +1,125 @@
+//! What is left of a session when its last event is in.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use belay_core::effect::Spend;
+use belay_core::session::Counters;
+use belay_core::{SessionKey, Timestamp};
+use jiff::civil::Date;
+
+use crate::ledger::add;
+pub use crate::ledger::{DaySpend, ModelSpend};
+use crate::loop_tracker::{Loop, PlannedIntervention, saved};
+
+/// One session.
+#[derive(Clone, Debug)]
+pub struct SessionReport {
+    /// Which.
+    pub key: SessionKey,
+    /// For a sub-agent: who started it.
+    pub parent: Option<SessionKey>,
+    /// Files it was read from, the first one first.
+    pub files: Vec<PathBuf>,
+    /// The file holds this session and no other (sub-agents inside it aside).
+    pub own_file: bool,
+    /// Repository or folder.
+    pub project: Option<String>,
+    /// First event.
+    pub started_at: Timestamp,
+    /// Last event.
+    pub last_at: Timestamp,
+    /// How much happened.
+    pub counters: Counters,
+    /// What it cost.
+    pub spent: Spend,
+    /// By model.
+    pub models: Vec<ModelSpend>,
+    /// By day.
+    pub days: BTreeMap<Date, DaySpend>,
+    /// What each set of rules would have done.
+    pub judged: Vec<VariantResult>,
+}
+
+/// What one set of rules would have done in a session.
+#[derive(Clone, Debug, Default)]
+pub struct VariantResult {
+    /// Nudges and pauses.
+    pub alarms: Vec<PlannedIntervention>,
+    /// Things only recorded.
+    pub notices: Vec<PlannedIntervention>,
+    /// Stretches in circles.
+    pub loops: Vec<Loop>,
+    /// How many notices there were, kept or not.
+    pub noticed: u64,
+}
+
+impl VariantResult {
+    /// What was spent in loops after the first nudge, and after the first pause.
+    pub fn saved(&self) -> (Spend, Spend) {
+        saved(&self.loops)
+    }
+}
+
+impl SessionReport {
+    /// The model most tokens went to.
+    pub fn main_model(&self) -> Option<&str> {
+        self.models.iter().max_by_key(|spend| spend.usage.total()).map(|spend| spend.model.as_str())
+    }
+
+    /// A session that was put aside and taken up again is one session.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.parent = self.parent.take().or(later.parent);
+        for file in later.files {
+            if !self.files.contains(&file) {
+                self.files.push(file);
+            }
+        }
+        self.project = self.project.take().or(later.project);
+        if !self.started_at.is_known() {
+            self.started_at = later.started_at;
+        }
+        self.last_at = self.last_at.max(later.last_at);
+        add_counters(&mut self.counters, &later.counters);
+        add(&mut self.spent, &later.spent);
+        for spend in later.models {
+            match self.models.iter_mut().find(|known| known.model == spend.model) {
+                Some(known) => {
+                    known.usage.add(&spend.usage);
+                    known.cost_micros += spend.cost_micros;
+                    known.priced |= spend.priced;
+                }
+                None => self.models.push(spend),
+            }
+        }
+        for (date, spend) in later.days {
+            let day = self.days.entry(date).or_default();
+            day.calls += spend.calls;
+            day.tokens += spend.tokens;
+            day.cost_micros += spend.cost_micros;
+        }
+        for (judged, more) in self.judged.iter_mut().zip(later.judged) {
+            judged.alarms.extend(more.alarms);
+            judged.notices.extend(more.notices);
+            judged.loops.extend(more.loops);
+            judged.noticed += more.noticed;
+        }
+    }
+}
+
+fn add_counters(sum: &mut Counters, more: &Counters) {
+    sum.events += more.events;
+    sum.calls += more.calls;
+    sum.results += more.results;
+    sum.errors += more.errors;
+    sum.human_turns += more.human_turns;
+    sum.answers += more.answers;
+    sum.edits += more.edits;
+    sum.failed_checks += more.failed_checks;
+    sum.passed_checks += more.passed_checks;
+    sum.findings += more.findings;
+    sum.nudges += more.nudges;
+    sum.pauses += more.pauses;
+    sum.sub_agents += more.sub_agents;
+    sum.compactions += more.compactions;
+}

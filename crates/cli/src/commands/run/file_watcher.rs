@@ -1,0 +1,210 @@
+//! The work tree, watched for changes.
+//!
+//! The system tells us of changes; nothing is scanned again and again. Folders that git ignores are
+//! not watched at all, so a tree with a hundred thousand files in `node_modules` costs nothing. Changes
+//! are collected for a moment, because a save is often several of them.
+
+mod file_index;
+mod work_tree;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use belay_core::event::FileChanged;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+
+use file_index::FileIndex;
+use work_tree::WorkTree;
+
+/// How long changes are collected.
+const DEBOUNCE: Duration = Duration::from_millis(300);
+/// How long we wait for the last changes of a run.
+const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// Most files told of at once: a checkout is one thing, not a thousand.
+const MAX_FILES_PER_EVENT: usize = 200;
+
+enum Message {
+    Seen(notify::Result<notify::Event>),
+    Stop,
+}
+
+/// Watches until dropped; what changed before is told before.
+#[derive(Debug)]
+pub(super) struct FileWatcher {
+    stop: Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FileWatcher {
+    /// Watches the tree around `folder` in a thread of its own; the agent need not wait for it. `fence`
+    /// is a folder of ours, see [`Follower::catch_up`].
+    pub(super) fn start(
+        folder: &Path,
+        fence: PathBuf,
+        tell: impl FnMut(Vec<FileChanged>) + Send + 'static,
+    ) -> Option<Self> {
+        let tree = WorkTree::of(folder)?;
+        let began = begin(&fence);
+        let (stop, messages) = channel();
+        let seen = stop.clone();
+        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
+            let watcher = notify::recommended_watcher(move |event| drop(seen.send(Message::Seen(event))));
+            if let Ok(mut watcher) = watcher {
+                let is_fenced = watcher.watch(&fence, RecursiveMode::NonRecursive).is_ok();
+                let fence = is_fenced.then_some(fence);
+                let follower = WatcherThread { tree, watcher, fence, files: FileIndex::default(), tell };
+                follower.follow(&messages, began);
+            }
+        });
+        Some(Self { stop, thread: Some(thread.ok()?) })
+    }
+}
+
+impl Drop for FileWatcher {
+    fn drop(&mut self) {
+        let _ = self.stop.send(Message::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct WatcherThread<T> {
+    tree: WorkTree,
+    watcher: RecommendedWatcher,
+    fence: Option<PathBuf>,
+    files: FileIndex,
+    tell: T,
+}
+
+impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
+    fn follow(mut self, messages: &Receiver<Message>, began: Option<SystemTime>) {
+        let mut early = self.set_out(began);
+        loop {
+            let mut touched = std::mem::take(&mut early);
+            let mut stopped = false;
+            // What came before we watched is told without waiting for more.
+            if touched.is_empty() {
+                let Ok(first) = messages.recv() else { return };
+                stopped = note(first, &mut touched);
+            }
+            let until = Instant::now() + DEBOUNCE;
+            while !stopped {
+                match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                    Ok(message) => stopped = note(message, &mut touched),
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => stopped = true,
+                }
+            }
+            if stopped {
+                self.catch_up(messages, &mut touched);
+            }
+            let mut changes = self.changes(touched);
+            changes.truncate(MAX_FILES_PER_EVENT);
+            if !changes.is_empty() {
+                (self.tell)(changes);
+            }
+            if stopped {
+                return;
+            }
+        }
+    }
+
+    /// Watches the whole tree, and finds what came into it while nothing was watched yet.
+    fn set_out(&mut self, began: Option<SystemTime>) -> BTreeSet<PathBuf> {
+        let root = self.tree.root().to_path_buf();
+        let since = |path: &Path| {
+            let changed = path.symlink_metadata().and_then(|found| found.modified()).ok();
+            changed.zip(began).is_some_and(|(changed, began)| changed >= began)
+        };
+        let mut early = BTreeSet::new();
+        // Whether anything came into a folder shows in the folder; its files need no look then.
+        let mut is_new: Option<(PathBuf, bool)> = None;
+        self.watch(&root, |files, file| {
+            let Some(folder) = file.parent() else { return };
+            if is_new.as_ref().is_none_or(|(known, _)| known != folder) {
+                is_new = Some((folder.to_path_buf(), since(folder)));
+            }
+            if is_new.as_ref().is_some_and(|(_, new)| *new) && since(&file) {
+                early.insert(file);
+            } else {
+                files.is_there(file);
+            }
+        });
+        early
+    }
+
+    /// What the system still has to tell us: it tells in order, so once it tells of a file of our own,
+    /// it has told of everything that changed before.
+    fn catch_up(&self, messages: &Receiver<Message>, touched: &mut BTreeSet<PathBuf>) {
+        let Some(mark) = self.fence.as_ref().map(|fence| fence.join("mark")) else { return };
+        let until = Instant::now() + FINAL_FLUSH_TIMEOUT;
+        if std::fs::write(&mark, "").is_err() {
+            return;
+        }
+        while !touched.contains(&mark) {
+            match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(message) => drop(note(message, touched)),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Watches a folder and those below it that are not ignored. One that cannot be watched is left out.
+    fn watch(&mut self, folder: &Path, mut file: impl FnMut(&mut FileIndex, PathBuf)) {
+        let Self { tree, watcher, files, .. } = self;
+        let watch = |folder: &Path| drop(watcher.watch(folder, RecursiveMode::NonRecursive));
+        tree.each(folder, watch, |path| file(files, path));
+    }
+
+    fn changes(&mut self, touched: BTreeSet<PathBuf>) -> Vec<FileChanged> {
+        if touched.iter().any(|path| path.ends_with(".gitignore")) {
+            self.tree.rescan();
+        }
+        let mut changes = Vec::new();
+        for path in touched {
+            if self.tree.is_ignored(&path) {
+                continue;
+            }
+            match path.symlink_metadata() {
+                // What came into a new folder before it was watched is found by looking.
+                Ok(found) if found.is_dir() => {
+                    let mut inside = Vec::new();
+                    self.watch(&path, |files, file| {
+                        if !files.contains(&file) {
+                            inside.push(file);
+                        }
+                    });
+                    changes.extend(inside.iter().filter_map(|file| self.files.update(file)));
+                }
+                _ => changes.extend(self.files.update(&path)),
+            }
+        }
+        changes
+    }
+}
+
+/// The time on the clock that files have, which is not quite the one we have.
+fn begin(fence: &Path) -> Option<SystemTime> {
+    let mark = fence.join("begin");
+    std::fs::write(&mark, "").ok()?;
+    mark.metadata().and_then(|found| found.modified()).ok()
+}
+
+/// Notes what was touched; `true` when it is time to stop.
+fn note(message: Message, touched: &mut BTreeSet<PathBuf>) -> bool {
+    match message {
+        Message::Stop => return true,
+        // Somebody read something: no change.
+        Message::Seen(Ok(event)) if event.kind.is_access() => {}
+        Message::Seen(Ok(event)) => touched.extend(event.paths),
+        Message::Seen(Err(error)) => tracing::debug!(%error, "a change may have been missed"),
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Sleeping until a time, or until somebody ends us.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Signals by which commands are ended.
+pub(super) struct SignalWaiter {
+    runtime: tokio::runtime::Runtime,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl SignalWaiter {
+    pub(super) fn new() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let catch = |kind| {
+            let _inside = runtime.enter();
+            signal(kind)
+        };
+        let (terminate, interrupt, hangup) =
+            (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?, catch(SignalKind::hangup())?);
+        Ok(Self { runtime, terminate, interrupt, hangup })
+    }
+
+    /// Sleeps; the number of the signal that ended it, if one did.
+    pub(super) fn sleep(&mut self, time: Duration) -> Option<u8> {
+        let Self { runtime, terminate, interrupt, hangup } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                () = tokio::time::sleep(time) => None,
+                _ = terminate.recv() => Some(15),
+                _ = interrupt.recv() => Some(2),
+                _ = hangup.recv() => Some(1),
+            }
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! Which value comes from where.
+
+use toml::Value;
+
+use crate::diagnostic::Position;
+use crate::env::VARIABLES;
+use crate::key::ConfigKey;
+use crate::layer::{Layer, Source, is_appending, leaves};
+use crate::load::LoadedConfig;
+use crate::project_limits::{self, ProjectPermission};
+use crate::schema::{self, Node};
+use crate::source_position::{self, PathStep};
+
+/// One effective value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub key: ConfigKey,
+    pub value: Value,
+    /// The layer that won.
+    pub source: Source,
+    /// Where it stands there.
+    pub position: Option<Position>,
+}
+
+/// Everything there is to say about a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    pub key: ConfigKey,
+    /// What it means.
+    pub description: Option<String>,
+    /// Values it may take, if they can be counted.
+    pub choices: Vec<String>,
+    /// What each layer says, lowest first. Empty for a section.
+    pub layers: Vec<Entry>,
+    /// The layers' values add up; else the last one counts.
+    pub adds_up: bool,
+    /// What may stand below a section.
+    pub below: Vec<ConfigKey>,
+    /// The environment variable that sets it.
+    pub variable: Option<&'static str>,
+    /// What a project's file may do with it.
+    pub project: &'static str,
+}
+
+impl LoadedConfig {
+    /// Every effective value.
+    pub fn entries(&self) -> Vec<Entry> {
+        leaves(&self.merged).into_iter().filter_map(|(key, _)| self.entry(&key)).collect()
+    }
+
+    /// The effective value of a key; of a section, the whole table.
+    pub fn get(&self, key: &ConfigKey) -> Option<&Value> {
+        key.get(&self.merged)
+    }
+
+    /// The effective value and its origin; of values that add up, that of the uppermost.
+    pub fn entry(&self, key: &ConfigKey) -> Option<Entry> {
+        let mut entry = self.layers.iter().rev().find_map(|layer| entry_in(layer, key))?;
+        if let Some(value) = self.get(key) {
+            entry.value = value.clone();
+        }
+        Some(entry)
+    }
+
+    /// `None` when there is no such key.
+    pub fn explain(&self, key: &ConfigKey) -> Option<Explained> {
+        let schema = schema::json_schema();
+        let node = Node::at(&schema, key)?;
+        let is_section = matches!(self.get(key), Some(Value::Table(_)));
+        let layers = match is_section {
+            true => Vec::new(),
+            false => self.layers.iter().filter_map(|layer| entry_in(layer, key)).collect(),
+        };
+        Some(Explained {
+            key: key.clone(),
+            description: node.description().map(str::to_owned),
+            choices: node.choices(),
+            layers,
+            adds_up: is_appending(key),
+            below: node.names().iter().map(|name| key.child(name)).collect(),
+            variable: VARIABLES.iter().find(|row| row.key == Some(key.to_string().as_str())).map(|row| row.name),
+            project: match project_limits::permission(key) {
+                ProjectPermission::Never => "A project file cannot set it.",
+                ProjectPermission::Tighten(tighter) => tighter.describe(),
+            },
+        })
+    }
+
+    /// Keys near a mistyped one.
+    pub fn suggest(&self, key: &str) -> Option<String> {
+        let keys: Vec<String> = leaves(&self.merged).iter().map(|(key, _)| key.to_string()).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        crate::validate::closest_match(key, &keys).map(str::to_owned)
+    }
+}
+
+fn entry_in(layer: &Layer, key: &ConfigKey) -> Option<Entry> {
+    let value = key.get(&layer.table)?.clone();
+    let path: Vec<PathStep> = key.parts().iter().cloned().map(PathStep::Name).collect();
+    let position = layer.text.as_deref().and_then(|text| source_position::position(text, &path));
+    Some(Entry { key: key.clone(), value, source: layer.source.clone(), position })
+}

@@ -1,0 +1,85 @@
+//! Programs that run another one somewhere else: in a container, in a pod. What counts is what they run.
+
+/// What a program with these words really runs.
+pub(super) enum ContainerCommand<'a> {
+    /// These words, in there.
+    Program(&'a [String]),
+    /// A program of its own that is only spelled with two words.
+    Named(&'static str, &'a [String]),
+}
+
+/// Looks into `docker exec`, `docker compose run` and their like.
+pub(super) fn container_command<'a>(program: &str, args: &'a [String]) -> Option<ContainerCommand<'a>> {
+    let at = plain(args)?;
+    let (sub, rest) = (args[at].as_str(), &args[at + 1..]);
+    match (program, sub) {
+        ("docker" | "podman" | "nerdctl", "compose") => Some(ContainerCommand::Named("docker-compose", rest)),
+        ("docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose", "exec" | "run") => {
+            // The container, image or service, and then what runs in it.
+            let place = plain(rest)?;
+            within(&rest[place + 1..])
+        }
+        ("kubectl" | "oc", "exec") => within(&rest[rest.iter().position(|word| word == "--")? + 1..]),
+        _ => None,
+    }
+}
+
+fn within(words: &[String]) -> Option<ContainerCommand<'_>> {
+    (!words.is_empty()).then_some(ContainerCommand::Program(words))
+}
+
+/// Options that take the next word for their value.
+const OPTIONS_WITH_VALUE: &[&str] = &[
+    "-e",
+    "-u",
+    "-w",
+    "-v",
+    "-p",
+    "-f",
+    "-n",
+    "-c",
+    "-m",
+    "-l",
+    "-h",
+    "--env",
+    "--user",
+    "--workdir",
+    "--volume",
+    "--publish",
+    "--file",
+    "--name",
+    "--network",
+    "--entrypoint",
+    "--env-file",
+    "--project-name",
+    "--profile",
+    "--mount",
+    "--platform",
+    "--memory",
+    "--cpus",
+    "--hostname",
+    "--add-host",
+    "--label",
+    "--namespace",
+    "--container",
+    "--context",
+    "--index",
+    "--project-directory",
+    "--gpus",
+    "--shm-size",
+    "--ulimit",
+    "--host",
+    "-H",
+];
+
+/// Where the first word stands that is neither an option nor its value.
+fn plain(words: &[String]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if !word.starts_with('-') {
+            return Some(at);
+        }
+        at += if OPTIONS_WITH_VALUE.contains(&word.as_str()) { 2 } else { 1 };
+    }
+    None
+}

@@ -1,0 +1,54 @@
+//! Fingerprints of everything that is neither a command nor an edit.
+
+use super::classify::{PATH_FIELDS, PATTERN_FIELDS, URL_FIELDS, is_mcp};
+use super::input::{ToolInput, canonical, normalize_path};
+use super::programs::appends_output;
+use super::{Action, FingerprintBuilder, ToolKind, skeleton_of, sketch_of};
+use crate::digest::Digest;
+use crate::outcome::is_stable;
+
+pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, String) {
+    let print = FingerprintBuilder::new(kind, name);
+    let path = input.text(PATH_FIELDS).or_else(|| input.text(&["paths", "files"])).map(|path| normalize_path(&path));
+    let pattern = input.text(PATTERN_FIELDS);
+    let url = input.text(URL_FIELDS);
+    let whole = canonical(input, PATH_FIELDS);
+    let words = is_stable(&whole);
+    let path_text = path.as_deref().unwrap_or_default();
+    let key = print.digest("key", &[path_text, &words]);
+    let shape = match kind {
+        ToolKind::Read => print.digest("shape", &[path_text]),
+        ToolKind::Search => print.digest("shape", &[name, path_text]),
+        ToolKind::Fetch => print.digest("shape", &[url.as_deref().unwrap_or_default()]),
+        _ => print.digest("shape", &[name, path_text]),
+    };
+    let looks =
+        matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Fetch) || (is_mcp(name) && reads_by_name(name));
+    let action = Action {
+        key,
+        shape,
+        skeleton: print.digest("skeleton", &[path_text, &skeleton_of(&words)]),
+        sketch: sketch_of(&words),
+        target: path.as_ref().map(Digest::of),
+        look: looks.then_some(key),
+        poll: kind == ToolKind::Poll || kind == ToolKind::Read && path.as_deref().is_some_and(appends_output),
+        ..Action::default()
+    };
+    let salient = match (kind, &path, pattern, url) {
+        (ToolKind::Search, Some(path), Some(pattern), _) => format!("{pattern} in {path}"),
+        (ToolKind::Search, None, Some(pattern), _) => pattern.into_owned(),
+        (ToolKind::Fetch, _, _, Some(url)) => url.into_owned(),
+        (ToolKind::Read, Some(path), ..) if whole == "{}" => path.clone(),
+        (_, Some(path), ..) => format!("{path} {whole}"),
+        _ => whole,
+    };
+    (action, salient)
+}
+
+/// An MCP tool that says it only shows something.
+fn reads_by_name(name: &str) -> bool {
+    let tool = name.rsplit("__").next().unwrap_or(name).trim_start_matches('_').to_ascii_lowercase();
+    ["get", "list", "read", "search", "find", "fetch", "query", "show", "view", "describe"]
+        .iter()
+        .any(|verb| tool.starts_with(verb))
+}

@@ -1,0 +1,54 @@
+//! Going over what is known already: few calls bring anything new, and nothing is changed.
+
+use super::{Pattern, Trigger};
+use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
+use crate::digest::Digest;
+use crate::rules::PatternRule;
+use crate::session::CallFlags;
+
+pub(super) static PATTERN: Pattern = Pattern {
+    name: "wandering",
+    trigger: Trigger::Answered,
+    ahead: false,
+    outlives_edits: false,
+    rule: |rules| &rules.wandering,
+    look,
+    say,
+};
+
+fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = view.call()?;
+    if !is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) || call.is(CallFlags::PASSED) {
+        return None;
+    }
+    let mut tally = BatchCounter::of(call);
+    let mut seen = 1;
+    for other in view.earlier(rule.window).filter(|other| is_loop_candidate(other)) {
+        if other.is(CallFlags::NEW_CHANGE) {
+            break;
+        }
+        seen += 1;
+        if !other.is(CallFlags::NEW_ACTION_OUTCOME) && !other.is(CallFlags::PASSED) && !other.is_terse() {
+            tally.add(other);
+        }
+    }
+    let enough = seen as usize >= rule.window;
+    enough.then(|| tally.claim(Strength::Weak, NudgeTarget::Any, Digest::of("wandering"), Digest(0)))
+}
+
+fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+    Wording {
+        sentence: format!(
+            "{} of the last calls only went over what was known already, and nothing was changed.",
+            claim.count
+        ),
+        unchanged: "what is known".to_owned(),
+        progress: "a file or range not looked at before, or a change to the project",
+        tips: &[
+            "Say in two sentences what you know and what exactly is missing.",
+            "Decide: make the change you think is right and test it, or ask.",
+        ],
+        own: None,
+    }
+}

@@ -1,0 +1,191 @@
+//! Reading events that are as they should be: in one pass, without a tree of values in between. Whatever is unusual or
+//! wrong is left to the thorough way, which can say what and why.
+//!
+//! Usual is what we write ourselves: first the fields every event has, the kind as the last of them, then what events of
+//! that kind have.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+
+use super::{Body, Event, SCHEMA_VERSION, Source};
+use crate::key::{MAX_ID_BYTES, SessionKey};
+use crate::time::Timestamp;
+
+/// An event that needed no second look.
+#[derive(Debug)]
+pub struct FastEvent(pub Event);
+
+/// The event, if there is nothing to say about it.
+pub(super) fn read(json: &[u8]) -> Option<Event> {
+    serde_json::from_slice(json).ok().map(|FastEvent(event)| event)
+}
+
+impl<'de> Deserialize<'de> for FastEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Reader).map(Self)
+    }
+}
+
+/// The fields every event has.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    V,
+    Id,
+    Session,
+    Parent,
+    Source,
+    At,
+    Batch,
+    Cwd,
+    Kind,
+    #[serde(other)]
+    Other,
+}
+
+/// The kinds that come often.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    ToolCalled,
+    ToolReturned,
+    ModelAsked,
+    ModelAnswered,
+    Learned,
+    FileChanged,
+    CheckRan,
+    Prompt,
+    TurnEnded,
+    SessionStarted,
+    Tick,
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Event;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
+        let (mut v, mut source, mut at) = (SCHEMA_VERSION, Source::default(), Timestamp::default());
+        let (mut id, mut session): (String, Option<SessionKey>) = (String::new(), None);
+        let (mut parent, mut batch, mut cwd) = (None, None, None);
+        let kind: Kind = loop {
+            match map.next_key()? {
+                Some(Field::V) => v = map.next_value()?,
+                Some(Field::Id) => id = map.next_value()?,
+                Some(Field::Session) => session = Some(map.next_value()?),
+                Some(Field::Parent) => parent = map.next_value()?,
+                Some(Field::Source) => source = map.next_value()?,
+                Some(Field::At) => at = map.next_value()?,
+                Some(Field::Batch) => batch = map.next_value()?,
+                Some(Field::Cwd) => cwd = map.next_value()?,
+                Some(Field::Kind) => break map.next_value()?,
+                Some(Field::Other) | None => return Err(unusual()),
+            }
+        };
+        let session = session.ok_or_else(unusual)?;
+        let named = [&*id, &*session.agent, &*session.id].into_iter().all(is_name);
+        if !(1..=SCHEMA_VERSION).contains(&v) || !named {
+            return Err(unusual());
+        }
+        let mut rest = BodyFields { map, late: false };
+        let body = body(kind, &mut rest)?;
+        if rest.late {
+            return Err(unusual());
+        }
+        Ok(Event { v, id, session, parent, source, at, batch, cwd, body })
+    }
+}
+
+fn unusual<E: Error>() -> E {
+    E::custom("this needs a second look")
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
+}
+
+fn body<'de, A: MapAccess<'de>>(kind: Kind, rest: &mut BodyFields<A>) -> Result<Body, A::Error> {
+    fn part<'de, T: Deserialize<'de>, A: MapAccess<'de>>(rest: &mut BodyFields<A>) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(rest))
+    }
+    Ok(match kind {
+        Kind::ToolCalled => Body::ToolCalled(part(rest)?),
+        Kind::ToolReturned => Body::ToolReturned(part(rest)?),
+        Kind::ModelAsked => Body::ModelAsked(part(rest)?),
+        Kind::ModelAnswered => Body::ModelAnswered(part(rest)?),
+        Kind::Learned => Body::Learned(part(rest)?),
+        Kind::FileChanged => Body::FileChanged(part(rest)?),
+        Kind::CheckRan => Body::CheckRan(part(rest)?),
+        Kind::Prompt => Body::Prompt(part(rest)?),
+        Kind::TurnEnded => Body::TurnEnded(part(rest)?),
+        Kind::SessionStarted => Body::SessionStarted(part(rest)?),
+        Kind::Tick => {
+            part::<IgnoredAny, _>(rest)?;
+            Body::Tick
+        }
+    })
+}
+
+/// The fields behind the kind. A field every event has would be overlooked here, so it is told.
+struct BodyFields<A> {
+    map: A,
+    late: bool,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for &mut BodyFields<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        self.map.next_key_seed(Key { seed, late: &mut self.late })
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+/// A key on its way to whoever wants it.
+struct Key<'a, K> {
+    seed: K,
+    late: &'a mut bool,
+}
+
+impl<K> Key<'_, K> {
+    fn look(&mut self, key: &str) {
+        *self.late |= matches!(key, "v" | "id" | "session" | "parent" | "source" | "at" | "batch" | "cwd" | "kind");
+    }
+}
+
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for Key<'_, K> {
+    type Value = K::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de, K: DeserializeSeed<'de>> Visitor<'de> for Key<'_, K> {
+    type Value = K::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field")
+    }
+
+    fn visit_borrowed_str<E: Error>(mut self, key: &'de str) -> Result<K::Value, E> {
+        self.look(key);
+        self.seed.deserialize(BorrowedStrDeserializer::new(key))
+    }
+
+    fn visit_str<E: Error>(mut self, key: &str) -> Result<K::Value, E> {
+        self.look(key);
+        self.seed.deserialize(StrDeserializer::new(key))
+    }
+}

@@ -1,0 +1,276 @@
+//! Reading events from outside: whole inputs and outputs are welcome, and leave only their digests,
+//! derived facts and excerpts. Every refusal names the field.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+
+use super::{Event, SCHEMA_VERSION, ToolCalled, ToolReturned};
+use crate::action::{self, Action, Tool, ToolKind};
+use crate::digest::Digest;
+use crate::excerpt::Excerpt;
+use crate::key::MAX_ID_BYTES;
+use crate::outcome::{CallStatus, Outcome};
+
+/// Longest event we read, in bytes of JSON.
+pub const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Why an event was refused. Nothing of it was taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct EventError {
+    /// The field at fault, `event` when it is the whole.
+    pub field: String,
+    /// What is wrong with it and what would be right.
+    pub problem: String,
+}
+
+impl EventError {
+    fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+}
+
+/// `tool_called` as sensors may send it: with the whole `input`, or already condensed.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ToolCalledWire {
+    #[serde(default)]
+    call: Option<String>,
+    tool: ToolForm,
+    #[serde(default)]
+    input: Value,
+    #[serde(default)]
+    action: Option<Action>,
+}
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+enum ToolForm {
+    Name(String),
+    Full(FullToolForm),
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FullToolForm {
+    #[serde(default)]
+    kind: Option<ToolKind>,
+    name: String,
+}
+
+/// By hand: to try one form after the other, serde would copy what it reads.
+impl<'de> Deserialize<'de> for ToolForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = ToolForm;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a tool, or {\"kind\": ..., \"name\": ...}")
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<ToolForm, E> {
+                Ok(ToolForm::Name(name.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ToolForm, A::Error> {
+                FullToolForm::deserialize(MapAccessDeserializer::new(map)).map(ToolForm::Full)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl From<ToolCalledWire> for ToolCalled {
+    fn from(wire: ToolCalledWire) -> Self {
+        let (kind, name) = match wire.tool {
+            ToolForm::Name(name) => (None, name),
+            ToolForm::Full(FullToolForm { kind, name }) => (kind, name),
+        };
+        match wire.action {
+            // Already condensed: the input is an excerpt.
+            Some(action) => Self {
+                call: wire.call,
+                tool: Tool { kind: kind.unwrap_or_else(|| action::classify(&name, &wire.input)), name },
+                action,
+                input: Excerpt::new(wire.input.as_str().unwrap_or_default()),
+            },
+            None => Self::new(wire.call, kind, &name, &wire.input),
+        }
+    }
+}
+
+impl ToolCalled {
+    /// Condenses a whole input. `kind` is the agent's own knowledge of its tool, where it has any.
+    pub fn new(call: Option<String>, kind: Option<ToolKind>, name: &str, input: &Value) -> Self {
+        let kind = kind.unwrap_or_else(|| action::classify(name, input));
+        let (action, salient) = Action::of(kind, name, input);
+        Self { call, tool: Tool { kind, name: name.to_owned() }, action, input: Excerpt::new(&salient) }
+    }
+}
+
+/// `tool_returned` as sensors may send it: with the whole `output`, or already condensed.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ToolReturnedWire {
+    #[serde(default)]
+    call: Option<String>,
+    #[serde(default)]
+    answers: Option<Digest>,
+    #[serde(default)]
+    status: Option<CallStatus>,
+    #[serde(default)]
+    exit_code: Option<i32>,
+    #[serde(default)]
+    output: String,
+    #[serde(default)]
+    outcome: Option<Outcome>,
+    #[serde(default)]
+    duration_ms: Option<u64>,
+}
+
+impl From<ToolReturnedWire> for ToolReturned {
+    fn from(wire: ToolReturnedWire) -> Self {
+        let mut returned = match wire.outcome {
+            Some(outcome) => Self {
+                call: wire.call,
+                answers: None,
+                status: wire.status.unwrap_or_default(),
+                exit_code: wire.exit_code,
+                outcome,
+                output: Excerpt::new(&wire.output),
+                duration_ms: None,
+            },
+            None => Self::new(wire.call, wire.status, wire.exit_code, &wire.output),
+        };
+        returned.answers = wire.answers;
+        returned.duration_ms = wire.duration_ms;
+        returned
+    }
+}
+
+impl ToolReturned {
+    /// Condenses a whole output. Without a status it follows from the exit code and the text.
+    pub fn new(call: Option<String>, status: Option<CallStatus>, exit_code: Option<i32>, output: &str) -> Self {
+        let outcome = match status {
+            Some(CallStatus::Ok) => Outcome::from_success(output, exit_code),
+            _ => Outcome::from_output(output, exit_code),
+        };
+        let status = status.unwrap_or_else(|| outcome.status(exit_code));
+        Self { call, answers: None, status, exit_code, outcome, output: Excerpt::new(output), duration_ms: None }
+    }
+
+    /// Condenses what a look (a file read, a search) brought that the sensor knows to have gone well.
+    pub fn from_read(call: Option<String>, output: &str) -> Self {
+        let (outcome, output) = (Outcome::from_read(output), Excerpt::with_limit(output, READ_EXCERPT_BYTES));
+        Self { call, answers: None, status: CallStatus::Ok, exit_code: None, outcome, output, duration_ms: None }
+    }
+}
+
+/// How much is kept of what was merely looked at; the thing itself is still there.
+const READ_EXCERPT_BYTES: usize = 512;
+
+impl Event {
+    /// Reads one event. A refusal names the field and nothing is taken.
+    pub fn from_json(json: &[u8]) -> Result<Self, EventError> {
+        if json.len() > MAX_EVENT_BYTES {
+            return Err(EventError::new(
+                "event",
+                format!("{} bytes is more than the {MAX_EVENT_BYTES} an event may have; send an excerpt", json.len()),
+            ));
+        }
+        if let Some(event) = super::fast_reader::read(json) {
+            return Ok(event);
+        }
+        let value: Value =
+            serde_json::from_slice(json).map_err(|e| EventError::new("event", format!("not JSON: {e}")))?;
+        Self::from_value(value)
+    }
+
+    /// As [`Event::from_json`], from a parsed value.
+    pub fn from_value(value: Value) -> Result<Self, EventError> {
+        let Some(object) = value.as_object() else {
+            return Err(EventError::new("event", "must be a JSON object"));
+        };
+        if let Some(v) = object.get("v") {
+            let known = v.as_u64().is_some_and(|v| (1..=u64::from(SCHEMA_VERSION)).contains(&v));
+            if !known {
+                return Err(EventError::new(
+                    "v",
+                    format!("schema version {v} is not known here; this Belay reads versions 1 to {SCHEMA_VERSION}"),
+                ));
+            }
+        }
+        text_field(object, "id")?;
+        let Some(session) = object.get("session") else {
+            return Err(EventError::new("session", "is missing; say {\"agent\": ..., \"id\": ...}"));
+        };
+        let Some(session) = session.as_object() else {
+            return Err(EventError::new("session", "must be an object {\"agent\": ..., \"id\": ...}"));
+        };
+        text_field(session, "agent").and_then(|()| text_field(session, "id")).map_err(|mut e| {
+            e.field = format!("session.{}", e.field);
+            e
+        })?;
+        let Some(kind) = object.get("kind").and_then(Value::as_str) else {
+            return Err(EventError::new("kind", "is missing; see `belay schema event` for the kinds"));
+        };
+        let kind = kind.to_owned();
+        serde_json::from_value::<Self>(value).map_err(|e| explain(&kind, &e))
+    }
+}
+
+fn text_field(object: &serde_json::Map<String, Value>, field: &str) -> Result<(), EventError> {
+    match object.get(field) {
+        Some(Value::String(text)) if text.is_empty() => Err(EventError::new(field, "must not be empty")),
+        Some(Value::String(text)) if text.len() > MAX_ID_BYTES => {
+            Err(EventError::new(field, format!("is {} bytes long; at most {MAX_ID_BYTES} are kept", text.len())))
+        }
+        Some(Value::String(text)) if text.chars().any(char::is_control) => {
+            Err(EventError::new(field, "must not hold control characters"))
+        }
+        Some(Value::String(_)) => Ok(()),
+        Some(_) => Err(EventError::new(field, "must be a text")),
+        None => Err(EventError::new(field, "is missing")),
+    }
+}
+
+/// serde names the field only inside its sentence; bring it to the front.
+fn explain(kind: &str, error: &serde_json::Error) -> EventError {
+    let text = error.to_string();
+    if text.starts_with("unknown variant") && text.contains(&format!("`{kind}`")) {
+        return EventError::new("kind", text);
+    }
+    let field = text.split('`').nth(1).filter(|_| text.starts_with("missing field")).map(str::to_owned);
+    EventError::new(field.unwrap_or_else(|| kind.to_owned()), text)
+}
+
+/// Every kind there is, for documentation and tests.
+pub const EVENT_KINDS: &[&str] = &[
+    "session_started",
+    "session_ended",
+    "prompt",
+    "tool_called",
+    "tool_returned",
+    "learned",
+    "file_changed",
+    "check_ran",
+    "committed",
+    "model_asked",
+    "model_answered",
+    "model_failed",
+    "limit_hit",
+    "turn_ended",
+    "waiting",
+    "wait_ended",
+    "permission_asked",
+    "compacted",
+    "sub_agent_started",
+    "sub_agent_ended",
+    "sub_agents_spent",
+    "shared_spent",
+    "task",
+    "note",
+    "operator",
+    "delivered",
+    "tick",
+];

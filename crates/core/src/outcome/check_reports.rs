@@ -1,0 +1,148 @@
+//! What tests, compilers and linters report: how many passed and failed, and which.
+//!
+//! One small reader per dialect. Each gets the normalised lines and either recognises its own
+//! summary or stays silent; the dialects do not overlap, so the first that speaks is right.
+
+mod cargo;
+mod ctest;
+mod diagnostics;
+mod dotnet;
+mod go;
+mod jest;
+mod junit;
+mod pytest;
+mod rspec;
+mod unittest;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error_family::strip_positions;
+use crate::digest::Digest;
+
+/// How many failing names are kept apart.
+pub(super) const MAX_FAILING_NAMES: usize = 32;
+
+/// A report of tests, a compiler or a linter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CheckReport {
+    /// How many passed, when the report says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u32>,
+    /// How many failed: tests, or diagnostics of a compiler or linter.
+    pub failed: u32,
+    /// Digest of the set of failing names, in any order. The empty set has one too.
+    pub failing: Digest,
+    /// Digests of the failing names, sorted; at most 32, the smallest ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Digest>,
+}
+
+/// What a reader collects.
+#[derive(Debug, Default)]
+pub(super) struct ReportBuilder {
+    pub checks: CheckReport,
+    names: BTreeSet<String>,
+    /// Lines that say why.
+    messages: Vec<String>,
+}
+
+/// More messages than this are not compared.
+const MAX_COMPARED_MESSAGES: usize = 64;
+
+impl ReportBuilder {
+    fn fail(&mut self, name: &str) {
+        let name = name.trim();
+        if !name.is_empty() && self.names.len() < 4096 {
+            self.names.insert(name.to_owned());
+        }
+    }
+
+    fn say(&mut self, message: &str) {
+        if self.messages.len() < MAX_COMPARED_MESSAGES {
+            self.messages.push(strip_positions(message.trim()));
+        }
+    }
+
+    fn counts(&mut self, passed: Option<u32>, failed: u32) {
+        self.checks.passed = passed;
+        self.checks.failed = failed;
+    }
+
+    fn finish(mut self) -> Self {
+        self.checks.failed = self.checks.failed.max(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.checks.failing = Digest::of_parts(self.names.iter().map(|name| name.as_bytes()));
+        let mut names: Vec<_> = self.names.iter().map(Digest::of).collect();
+        names.sort_unstable();
+        names.truncate(MAX_FAILING_NAMES);
+        self.checks.names = names;
+        self
+    }
+
+    /// Digest of what is said about the failures, or of their names where nothing is said.
+    pub(super) fn failure(&self) -> Digest {
+        let mut messages: Vec<_> = self.messages.iter().map(String::as_str).collect();
+        messages.sort_unstable();
+        messages.dedup();
+        Digest::of_parts(self.names.iter().map(String::as_str).chain(messages).map(str::as_bytes))
+    }
+}
+
+type ReportParser = fn(&str) -> Option<ReportBuilder>;
+
+/// The readers, and what a text must hold for one to be asked.
+#[rustfmt::skip]
+const PARSERS: &[(ReportParser, &[&str])] = &[
+    (pytest::read, &[" passed", " failed", " error in ", " errors in ", "no tests ran", " skipped in ", " deselected in ", " xfailed"]),
+    (unittest::read, &["Ran "]),
+    (cargo::read, &["test result: ", " run: "]),
+    (go::read, &["--- FAIL: ", "--- PASS: ", "ok  \t", "ok \t", "FAIL\t"]),
+    (jest::read, &["Tests: ", "Tests  ", "Test Suites: ", "Test Files  ", " passing", "# pass"]),
+    (junit::read, &["Tests run: ", "tests completed", "test completed", " FAILED", "Failing tests: "]),
+    (dotnet::read, &["Total:", "Total tests: "]),
+    (rspec::read, &[" example", " assertion", "Assertions: "]),
+    (ctest::read, &["tests passed, ", "[  PASSED  ]"]),
+    (diagnostics::read, diagnostics::DIAGNOSTIC_LITERALS),
+];
+
+/// What readers must find in a text to be asked, with their numbers.
+pub(super) fn parser_literals() -> impl Iterator<Item = (usize, &'static str)> {
+    PARSERS.iter().enumerate().flat_map(|(reader, (_, signs))| signs.iter().map(move |sign| (reader, *sign)))
+}
+
+/// The report in a normalised output, if one of the readers asked finds one.
+pub(super) fn parse(text: &str, asked: u32) -> Option<ReportBuilder> {
+    let readers = PARSERS.iter().enumerate().filter(|(reader, _)| asked & (1 << reader) != 0);
+    readers.filter_map(|(_, (reader, _))| reader(text)).next().map(ReportBuilder::finish)
+}
+
+/// The number right before a word: `3 failed` in a summary.
+fn count_before(line: &str, word: &str) -> Option<u32> {
+    let mut from = 0;
+    while let Some(found) = line[from..].find(word) {
+        let at = from + found;
+        from = at + word.len();
+        let before = line[..at].strip_suffix(' ').unwrap_or(&line[..at]);
+        let start = before
+            .rfind(|c: char| !c.is_ascii_digit())
+            .map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
+        if let Ok(count) = before[start..].parse() {
+            return Some(count);
+        }
+    }
+    None
+}
+
+/// The number right after a label: `Failures: 2`.
+fn count_after(line: &str, label: &str) -> Option<u32> {
+    let at = line.find(label)? + label.len();
+    let rest = line[at..].trim_start_matches([' ', '=', ':']);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}

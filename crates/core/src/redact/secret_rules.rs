@@ -1,0 +1,126 @@
+//! The table: what kinds of secrets there are. A test runs every row's sample.
+
+use super::secret_shapes::{self, ShapeFinder};
+use super::secret_values::Charset::{self, *};
+use super::{LiteralHit, SecretSpan};
+
+/// One kind of secret.
+pub(super) struct SecretRule {
+    /// What a cut is called.
+    pub kind: &'static str,
+    /// Literals that begin or announce such a secret, in any case.
+    pub begins: &'static [&'static str],
+    /// Where it is, seen from the literal.
+    pub shape: SecretShape,
+    /// An example, for the test of this row.
+    #[cfg_attr(not(test), expect(dead_code, reason = "each row is its own test"))]
+    pub sample: &'static str,
+    /// What must be left of the example.
+    #[cfg_attr(not(test), expect(dead_code, reason = "each row is its own test"))]
+    pub redacted: &'static str,
+}
+
+/// Where a secret is, seen from the literal that gave it away.
+pub(super) enum SecretShape {
+    /// The literal (case and all) and at least so many of these characters after it.
+    Token(Charset, usize),
+    /// Something that needs a closer look.
+    Closer(ShapeFinder),
+}
+
+impl SecretRule {
+    pub(super) fn find(&self, place: &LiteralHit<'_>) -> Option<SecretSpan> {
+        let (start, end) = match &self.shape {
+            SecretShape::Token(..) => {
+                let inside_a_word = place.before().is_ascii_alphanumeric() || place.before() == b'_';
+                let end = self.token_end(place.text, place.start, place.end).filter(|_| !inside_a_word)?;
+                (place.start, end)
+            }
+            SecretShape::Closer(find) => {
+                let (start, end) = find(place)?;
+                // A value with a cut in it has had its turn. A private key goes whole, cuts and all.
+                if place.text[place.end..end].contains(super::REDACTION_PREFIX) && self.kind != "private-key" {
+                    return None;
+                }
+                (start, end)
+            }
+        };
+        Some(SecretSpan { start, end, kind: self.kind })
+    }
+
+    /// End of the token that begins with the literal at `start..end`. Words hold no digit; tokens do.
+    pub(super) fn token_end(&self, text: &str, start: usize, end: usize) -> Option<usize> {
+        let SecretShape::Token(charset, min) = self.shape else { return None };
+        let rest = &text.as_bytes()[end..];
+        let run = charset.token_end(rest);
+        let fits = run >= min && rest[..run].iter().any(u8::is_ascii_digit) && self.begins.contains(&&text[start..end]);
+        fits.then_some(end + run)
+    }
+}
+
+macro_rules! rules {
+    ($($kind:literal $begins:expr, $shape:expr, $sample:expr => $redacted:expr;)*) => {
+        &[$(SecretRule { kind: $kind, begins: &$begins, shape: $shape, sample: $sample, redacted: $redacted }),*]
+    };
+}
+
+use SecretShape::{Closer, Token};
+
+// Samples are put together from pieces so that no scanner takes this file for a leak.
+pub(super) static RULES: &[SecretRule] = rules! {
+    "anthropic-key" ["sk-ant-"], Token(Dashed, 20), concat!("key sk-", "ant-api03-AbCdEf0123456789_-AbCdEf0123456789") => "key [redacted:anthropic-key]";
+    "openai-key" ["sk-", "sk-proj-", "sk-svcacct-", "sk-admin-", "sess-"], Token(Dashed, 20), concat!("OPENAI sk-", "proj-AbCdEf0123456789AbCdEf") => "OPENAI [redacted:openai-key]";
+    "openrouter-key" ["sk-or-"], Token(Dashed, 20), concat!("sk-", "or-v1-0123456789abcdef0123456789abcdef") => "[redacted:openrouter-key]";
+    "google-key" ["AIza"], Token(Dashed, 35), concat!("AI", "zaSyA0123456789abcdefghijklmnopqrstuv") => "[redacted:google-key]";
+    "google-oauth" ["ya29.", "GOCSPX-", "1//0"], Token(Dotted, 20), concat!("ya", "29.a0AfH6SMBx0123456789abcdef") => "[redacted:google-oauth]";
+    "github-token" ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], Token(Alnum, 30), concat!("token ghp", "_AbCdEf0123456789AbCdEf0123456789abcd") => "token [redacted:github-token]";
+    "github-token" ["github_pat_"], Token(Word, 30), concat!("github", "_pat_11ABCDEFG0abcdefghijkl_0123456789") => "[redacted:github-token]";
+    "gitlab-token" ["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"], Token(Dotted, 20), concat!("gl", "pat-AbCdEf0123456789AbCd") => "[redacted:gitlab-token]";
+    "slack-token" ["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-"], Token(Dashed, 20), concat!("xo", "xb-123456789012-123456789012-AbCdEf012345") => "[redacted:slack-token]";
+    "webhook" ["hooks.slack.com/services/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], Closer(secret_shapes::webhook), concat!("https://hooks.slack", ".com/services/T0123/B0123/AbCdEf0123456789") => "https://hooks.slack.com/services/[redacted:webhook]";
+    "stripe-key" ["sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"], Token(Word, 16), concat!("sk", "_live_AbCdEf0123456789") => "[redacted:stripe-key]";
+    "npm-token" ["npm_"], Token(Alnum, 36), concat!("np", "m_AbCdEf0123456789AbCdEf0123456789abcd") => "[redacted:npm-token]";
+    "pypi-token" ["pypi-AgE"], Token(Dashed, 40), concat!("py", "pi-AgEIcHlwaS5vcmcCJDAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMw") => "[redacted:pypi-token]";
+    "rubygems-token" ["rubygems_"], Token(Hex, 40), concat!("ruby", "gems_0123456789abcdef0123456789abcdef0123456789abcdef") => "[redacted:rubygems-token]";
+    "cargo-token" ["cio"], Token(Alnum, 32), concat!("ci", "oAbCdEf0123456789AbCdEf01234567890") => "[redacted:cargo-token]";
+    "huggingface-token" ["hf_"], Token(Alnum, 30), concat!("h", "f_AbCdEfGhIjKlMnOpQrStUvWxYz01234567") => "[redacted:huggingface-token]";
+    "aws-key-id" ["AKIA", "ASIA", "ABIA", "ACCA"], Token(Upper, 16), concat!("AK", "IAIOSFODNN7EXAMPLE") => "[redacted:aws-key-id]";
+    "digitalocean-token" ["dop_v1_", "doo_v1_", "dor_v1_"], Token(Hex, 64), concat!("do", "p_v1_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef") => "[redacted:digitalocean-token]";
+    "docker-token" ["dckr_pat_", "dckr_oat_"], Token(Dashed, 20), concat!("dckr", "_pat_AbCdEf0123456789_AbCdEf") => "[redacted:docker-token]";
+    "databricks-token" ["dapi"], Token(Hex, 32), concat!("da", "pi0123456789abcdef0123456789abcdef") => "[redacted:databricks-token]";
+    "sendgrid-key" ["SG."], Token(Dotted, 40), concat!("S", "G.AbCdEf0123456789AbCdEf.0123456789AbCdEf0123456789AbCdEf0123456789abc") => "[redacted:sendgrid-key]";
+    "twilio-key" ["SK0", "SK1", "SK2", "SK3", "SK4", "SK5", "SK6", "SK7", "SK8", "SK9", "SKa", "SKb", "SKc", "SKd", "SKe", "SKf"], Closer(secret_shapes::twilio), concat!("S", "K0123456789abcdef0123456789abcdef") => "[redacted:twilio-key]";
+    "mailgun-key" ["key-"], Token(Hex, 32), concat!("ke", "y-0123456789abcdef0123456789abcdef") => "[redacted:mailgun-key]";
+    "telegram-token" [":AA"], Closer(secret_shapes::telegram), concat!("bot 123456789:", "AAabcdefghijklmnopqrstuvwxyz0123456") => "bot [redacted:telegram-token]";
+    "shopify-token" ["shpat_", "shpca_", "shppa_", "shpss_"], Token(Hex, 32), concat!("shp", "at_0123456789abcdef0123456789abcdef") => "[redacted:shopify-token]";
+    "square-token" ["sq0atp-", "sq0csp-", "EAAAE"], Token(Dashed, 22), concat!("sq0", "atp-AbCdEf0123456789AbCdEf") => "[redacted:square-token]";
+    "groq-key" ["gsk_"], Token(Alnum, 40), concat!("gs", "k_AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789") => "[redacted:groq-key]";
+    "xai-key" ["xai-"], Token(Alnum, 40), concat!("xa", "i-AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789") => "[redacted:xai-key]";
+    "perplexity-key" ["pplx-"], Token(Alnum, 40), concat!("pp", "lx-AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789") => "[redacted:perplexity-key]";
+    "replicate-token" ["r8_"], Token(Alnum, 30), concat!("r", "8_AbCdEf0123456789AbCdEf0123456789abcd") => "[redacted:replicate-token]";
+    "nvidia-key" ["nvapi-"], Token(Dashed, 40), concat!("nv", "api-AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789") => "[redacted:nvidia-key]";
+    "tavily-key" ["tvly-"], Token(Dashed, 20), concat!("tv", "ly-AbCdEf0123456789AbCdEf") => "[redacted:tavily-key]";
+    "linear-key" ["lin_api_", "lin_oauth_"], Token(Alnum, 32), concat!("lin", "_api_AbCdEf0123456789AbCdEf0123456789abcd") => "[redacted:linear-key]";
+    "notion-token" ["ntn_", "secret_"], Token(Alnum, 40), concat!("nt", "n_AbCdEf0123456789AbCdEf0123456789AbCdEf0123") => "[redacted:notion-token]";
+    "figma-token" ["figd_", "figo_"], Token(Dashed, 30), concat!("fi", "gd_AbCdEf0123456789AbCdEf0123456789ab") => "[redacted:figma-token]";
+    "grafana-token" ["glsa_", "glc_"], Token(Word, 30), concat!("gl", "sa_AbCdEf0123456789AbCdEf0123456789_0123abcd") => "[redacted:grafana-token]";
+    "vault-token" ["hvs.", "hvb.", "hvr."], Token(Dashed, 24), concat!("hv", "s.AbCdEf0123456789AbCdEf0123") => "[redacted:vault-token]";
+    "sentry-token" ["sntrys_", "sntryu_"], Token(Base64, 30), concat!("snt", "rys_eyJpYXQiOjE3MDAwMDAwMDAuMDAwMDAw") => "[redacted:sentry-token]";
+    "age-key" ["AGE-SECRET-KEY-1"], Token(Upper, 50), concat!("AGE-SECRET", "-KEY-1QQ23QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ") => "[redacted:age-key]";
+    "planetscale-token" ["pscale_tkn_", "pscale_pw_", "pscale_oauth_"], Token(Dotted, 30), concat!("psc", "ale_tkn_AbCdEf0123456789AbCdEf0123456789") => "[redacted:planetscale-token]";
+    "atlassian-token" ["ATATT3", "ATCTT3"], Token(Dashed, 60), concat!("ATA", "TT3xFfGF0AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789") => "[redacted:atlassian-token]";
+    "azure-key" ["AccountKey=", "SharedAccessKey=", "SharedSecretValue="], Closer(secret_shapes::after_literal), concat!("AccountName=a;Account", "Key=AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789==;EndpointSuffix=x") => "AccountName=a;AccountKey=[redacted:azure-key];EndpointSuffix=x";
+    "azure-sas" ["sig="], Closer(secret_shapes::signature), concat!("?sv=2024&si", "g=AbCdEf0123456789AbCdEf0123456789AbCdEf01234%3D&se=x") => "?sv=2024&sig=[redacted:azure-sas]&se=x";
+    "jwt" ["eyJ"], Closer(secret_shapes::jwt), concat!("ey", "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.AbCdEf0123456789-_AbCdEf") => "[redacted:jwt]";
+    "private-key" ["-----BEGIN "], Closer(secret_shapes::pem), concat!("-----BEGIN RSA PRIVATE", " KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----\nrest") => "[redacted:private-key]\nrest";
+    "private-key" ["-----END "], Closer(secret_shapes::pem_end), concat!("MIIEowIBAAKCAQEA0123456789abcdef\\nAAAA\n-----END RSA PRIVATE", " KEY-----\nrest") => "[redacted:private-key]\nrest";
+    "password" ["://"], Closer(secret_shapes::userinfo), "postgres://app:s3cr3t@db.example.com/main" => "postgres://app:[redacted:password]@db.example.com/main";
+    "bearer-token" ["bearer "], Closer(secret_shapes::bearer), "curl -H 'Authorization: Bearer abc123def456ghi' x" => "curl -H 'Authorization: Bearer [redacted:bearer-token]' x";
+    "authorization" ["authorization"], Closer(secret_shapes::authorization), "Authorization: Basic dXNlcjpwYXNzd29yZA==" => "Authorization: Basic [redacted:authorization]";
+    "cookie" ["cookie"], Closer(secret_shapes::cookie), "Set-Cookie: sid=abc123; Path=/" => "Set-Cookie: [redacted:cookie]";
+    "password" ["-u ", "--user ", "--proxy-user "], Closer(secret_shapes::curl_user), "curl -u admin:hunter2 https://example.com" => "curl -u admin:[redacted:password] https://example.com";
+    "password" ["sshpass -p "], Closer(secret_shapes::after_literal), "sshpass -p hunter2 ssh host" => "sshpass -p [redacted:password] ssh host";
+    "password" ["passw", "passphrase", "pwd", "_pass"], Closer(secret_shapes::assignment), "DB_PASSWORD=hunter2" => "DB_PASSWORD=[redacted:password]";
+    "secret" ["secret", "credential", "key", "auth"], Closer(secret_shapes::assignment), "\"client_secret\": \"abc-def-123\"" => "\"client_secret\": \"[redacted:secret]\"";
+    "token" ["token"], Closer(secret_shapes::assignment), "API_TOKEN=abcdef0123456789abcdef" => "API_TOKEN=[redacted:token]";
+};

@@ -1,0 +1,224 @@
+//! Degenerate output: a model that says the same over and over, found while it streams.
+//!
+//! # Theory of operation
+//!
+//! The stream is read once, character by character, into words ([`words`]). Three things are watched,
+//! each in constant memory and constant time per character:
+//!
+//! * **rounds** ([`rounds`]): the words repeat with some period, from one word to a paragraph of
+//!   about 1,500 bytes. An index of recent word sequences proposes periods, comparing each word with
+//!   the one a period ago confirms or drops them. Numbers may count up from round to round.
+//! * **circles** ([`circles`]): there is no strict period, but hardly a sequence of words is new any more.
+//! * **nothing**: thousands of characters without a single word.
+//!
+//! Tables, lists, code, data and separators repeat by nature. Where the text is structured ([`layout`])
+//! more is needed to call it degenerate, and only exact rounds count.
+//!
+//! The result does not depend on how the stream is cut into chunks.
+
+mod period;
+mod recurrence;
+mod text_layout;
+mod tokenizer;
+
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use period::PeriodTracker;
+use recurrence::RecurrenceWindow;
+use text_layout::TextLayout;
+use tokenizer::Tokenizer;
+
+/// When output counts as degenerate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RepetitionRules {
+    /// So many bytes must be repetition.
+    pub bytes: u32,
+    /// So many rounds must have been made.
+    pub rounds: u32,
+    /// The longest round looked for, in bytes.
+    pub longest_round: u32,
+    /// How many times more is needed in code, tables, lists and data.
+    pub structured_factor: u32,
+    /// So many words are looked at for circles; 0 turns circles off.
+    pub circle_words: u32,
+    /// So many of a hundred of them must belong to sequences seen before.
+    pub circle_percent: u32,
+    /// So many bytes without a word.
+    pub wordless_bytes: u32,
+}
+
+impl Default for RepetitionRules {
+    fn default() -> Self {
+        Self {
+            bytes: 900,
+            rounds: 4,
+            longest_round: 1500,
+            structured_factor: 4,
+            circle_words: 768,
+            circle_percent: 92,
+            wordless_bytes: 4096,
+        }
+    }
+}
+
+impl RepetitionRules {
+    /// Which setting cannot be, and why.
+    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+        let longest = period::MAX_PERIOD_WORDS;
+        if self.bytes == 0 {
+            return Err(("bytes", "must be at least 1; `[patterns.chanting] enabled = false` turns it off".to_owned()));
+        }
+        if self.rounds < 2 {
+            return Err(("rounds", "must be at least 2: what is said once is no repetition".to_owned()));
+        }
+        if !(1..=longest).contains(&self.longest_round) {
+            return Err(("longest_round", format!("must be 1 to {longest} bytes")));
+        }
+        if self.structured_factor == 0 {
+            return Err(("structured_factor", "must be at least 1".to_owned()));
+        }
+        if self.circle_percent > 100 {
+            return Err(("circle_percent", "must be at most 100".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Output found to be degenerate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepetitionFinding {
+    /// What kind of repetition.
+    pub kind: RepetitionKind,
+    /// The beginning of what repeats, as it was said. Not redacted.
+    pub what: String,
+    /// How often it had been said when it was found; 0 where rounds cannot be counted.
+    pub repeats: u32,
+    /// How many bytes of repetition had been said when it was found.
+    pub bytes: u64,
+}
+
+/// Kinds of degenerate output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RepetitionKind {
+    /// The same words, round after round.
+    Rounds,
+    /// No strict order, but nothing new.
+    Circles,
+    /// No words at all.
+    Wordless,
+}
+
+/// Watches one stream of text. About 50 KiB, whatever the stream's length.
+#[derive(Clone, Debug)]
+pub struct RepetitionDetector {
+    rules: RepetitionRules,
+    words: Tokenizer,
+    layout: TextLayout,
+    rounds: PeriodTracker,
+    circles: RecurrenceWindow,
+    recent: RecentText,
+    /// Bytes read.
+    read: u64,
+    /// Where the last word ended.
+    last_word: u64,
+    done: bool,
+}
+
+impl RepetitionDetector {
+    pub fn new(rules: &RepetitionRules) -> Self {
+        Self {
+            rules: *rules,
+            words: Tokenizer::default(),
+            layout: TextLayout::default(),
+            rounds: PeriodTracker::new(),
+            circles: RecurrenceWindow::new(rules),
+            recent: RecentText::default(),
+            read: 0,
+            last_word: 0,
+            done: false,
+        }
+    }
+
+    /// Takes the next piece of the stream. Tells once, when the output has become degenerate.
+    pub fn push(&mut self, chunk: &str) -> Option<RepetitionFinding> {
+        for c in chunk.chars() {
+            if self.done {
+                return None;
+            }
+            if let Some(finding) = self.step(c) {
+                self.done = true;
+                return Some(finding);
+            }
+        }
+        None
+    }
+
+    /// Whether a text as a whole is degenerate.
+    pub fn of(text: &str, rules: &RepetitionRules) -> Option<RepetitionFinding> {
+        let mut chant = Self::new(rules);
+        // A word is only known to be over when something follows.
+        chant.push(text).or_else(|| chant.push("\n"))
+    }
+
+    fn step(&mut self, c: char) -> Option<RepetitionFinding> {
+        self.recent.push(c);
+        let finished = self.words.push(c, self.read);
+        let here = self.read;
+        self.read += c.len_utf8() as u64;
+        self.layout.push(c);
+        let Some(word) = finished else {
+            if self.words.partial() {
+                self.last_word = self.read;
+            }
+            let wordless = self.read - self.last_word;
+            return (wordless >= u64::from(self.rules.wordless_bytes)).then(|| RepetitionFinding {
+                kind: RepetitionKind::Wordless,
+                what: self.recent.last(16),
+                repeats: 0,
+                bytes: wordless,
+            });
+        };
+        self.last_word = here;
+        let structured = self.layout.is_structured();
+        let position = self.rounds.push(&word, structured);
+        if let Some(round) = self.rounds.degenerate_period(&self.rules) {
+            return Some(RepetitionFinding {
+                kind: RepetitionKind::Rounds,
+                what: self.recent.last(round.length),
+                repeats: round.repeats,
+                bytes: round.bytes,
+            });
+        }
+        let bytes = self.circles.push(position, structured)?;
+        Some(RepetitionFinding { kind: RepetitionKind::Circles, what: self.recent.last(120), repeats: 0, bytes })
+    }
+}
+
+/// The last stretch of the stream, for words about it.
+#[derive(Clone, Debug, Default)]
+struct RecentText(String);
+
+impl RecentText {
+    const RECENT_TEXT_BYTES: usize = 2048;
+
+    fn push(&mut self, c: char) {
+        if self.0.len() >= Self::RECENT_TEXT_BYTES * 2 {
+            let cut = self.0.ceil_char_boundary(self.0.len() - Self::RECENT_TEXT_BYTES);
+            self.0.drain(..cut);
+        }
+        self.0.push(c);
+    }
+
+    /// The beginning of the last `length` bytes.
+    fn last(&self, length: usize) -> String {
+        const MAX_SAMPLE_CHARS: usize = 120;
+        let from = self.0.ceil_char_boundary(self.0.len().saturating_sub(length.min(Self::RECENT_TEXT_BYTES)));
+        crate::excerpt::floor(self.0[from..].trim(), MAX_SAMPLE_CHARS).trim().to_owned()
+    }
+}

@@ -1,0 +1,75 @@
+//! The compact form of a call in a snapshot: rows without field names.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, CallFlags, CallResult, ShortDigest};
+use crate::action::ToolKind;
+use crate::digest::Digest;
+use crate::outcome::CallStatus;
+use crate::time::Timestamp;
+
+type AnswerRow = (CallStatus, Digest, [ShortDigest; 3], Digest, Box<str>);
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct CallRow(
+    (u64, u32, ToolKind, ShortDigest, Digest),
+    [ShortDigest; 6],
+    (Digest, CallFlags, u32, i64),
+    (Option<Box<str>>, ShortDigest, Box<str>),
+    Option<AnswerRow>,
+);
+
+impl From<Call> for CallRow {
+    fn from(call: Call) -> Self {
+        Self(
+            (call.ordinal, call.batch, call.kind, call.tool, call.key),
+            [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
+            (call.sketch, call.traits, call.custom, call.at.millis()),
+            (call.id, call.id_mark, call.what),
+            call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.brief)),
+        )
+    }
+}
+
+impl From<CallRow> for Call {
+    fn from(row: CallRow) -> Self {
+        let CallRow(
+            (ordinal, batch, kind, tool, key),
+            [place, shape, skeleton, target, before, after],
+            (sketch, traits, custom, at),
+            (id, id_mark, what),
+            answer,
+        ) = row;
+        let answer = answer.map(|(status, digest, [family, failing, failure], sketch, brief)| CallResult {
+            status,
+            digest,
+            family,
+            failing,
+            failure,
+            sketch,
+            brief,
+        });
+        let at = Timestamp::from_millis(at);
+        Self {
+            ordinal,
+            batch,
+            kind,
+            tool,
+            key,
+            place,
+            shape,
+            skeleton,
+            sketch,
+            target,
+            before,
+            after,
+            traits,
+            custom,
+            at,
+            id,
+            id_mark,
+            what,
+            answer,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Model requests, for sensors that see no tools: what is new in each, and what was attempted between
+//! two of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::call::ShortDigest;
+use crate::digest::Digest;
+use crate::event::TextFingerprint;
+
+/// How many requests and attempts are remembered.
+const MAX_REQUESTS: usize = 8;
+/// Shorter tails ("continue") say too little to be compared.
+const MIN_COMPARED_BYTES: u32 = 24;
+
+/// Requests and attempts since a person spoke.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestHistory {
+    tails: Vec<TextFingerprint>,
+    attempts: Vec<ShortDigest>,
+    files: u32,
+    failures: u32,
+}
+
+impl RequestHistory {
+    /// A request left; the attempt before it is over.
+    pub(super) fn on_request(&mut self, tail: Option<TextFingerprint>) {
+        if let Some(tail) = tail.filter(|tail| tail.len >= MIN_COMPARED_BYTES) {
+            push(&mut self.tails, tail);
+        }
+        if self.files != 0 && self.failures != 0 {
+            let attempt = Digest::of([self.files.to_le_bytes(), self.failures.to_le_bytes()].concat());
+            push(&mut self.attempts, ShortDigest::from(attempt));
+        }
+        (self.files, self.failures) = (0, 0);
+    }
+
+    /// A file was changed in this attempt. The order of files makes no difference.
+    pub(super) fn on_file_changed(&mut self, path: ShortDigest) {
+        self.files ^= path.bits();
+    }
+
+    /// A check or tool failed in this attempt.
+    pub(super) fn on_failure(&mut self, failure: ShortDigest) {
+        self.failures ^= failure.bits();
+    }
+
+    /// How many of the last requests are like the newest, itself included.
+    pub fn similar_in_a_row(&self, similarity: f32) -> u32 {
+        let Some((newest, before)) = self.tails.split_last() else { return 0 };
+        let alike = before.iter().filter(|tail| newest.similarity(tail) >= similarity).count();
+        u32::try_from(alike + 1).unwrap_or(u32::MAX)
+    }
+
+    /// How many attempts in a row changed the same files and failed the same way.
+    pub fn identical_attempts(&self) -> u32 {
+        let Some((newest, before)) = self.attempts.split_last() else { return 0 };
+        let same = before.iter().rev().take_while(|attempt| *attempt == newest).count();
+        u32::try_from(same + 1).unwrap_or(u32::MAX)
+    }
+
+    /// Stands for the newest request and attempt.
+    pub fn newest(&self) -> Digest {
+        self.tails.last().map_or(Digest(0), |tail| tail.digest)
+    }
+}
+
+fn push<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == MAX_REQUESTS {
+        list.remove(0);
+    }
+    list.push(item);
+}

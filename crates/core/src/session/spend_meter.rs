@@ -1,0 +1,138 @@
+//! What a session spends: tokens and money in all, today, by the minute; and how full the model's
+//! window is.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::call::ShortDigest;
+use crate::digest::Digest;
+use crate::effect::Spend;
+use crate::event::Usage;
+use crate::prices::{ModelPrice, PriceRow};
+use crate::time::Timestamp;
+
+/// How many models' tariffs are kept: agents use one or two at a time.
+const MAX_PRICED_MODELS: usize = 4;
+/// Minutes over which the speed of spending is measured.
+const RATE_WINDOW_MINUTES: i64 = 5;
+/// For how many calls it is known what had been spent when they were made.
+const MAX_CALL_MARKS: usize = 24;
+const MINUTE_MILLIS: i64 = 60_000;
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// The meter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpendMeter {
+    tariffs: Vec<(ShortDigest, Option<ModelPrice>)>,
+    /// Tokens and money by minute, newest last.
+    minutes: VecDeque<(i64, u64, u64)>,
+    /// Day, tokens, money.
+    today: (i64, u64, u64),
+    /// What had been spent when the last calls were made: ordinal, tokens by kind, money.
+    miles: VecDeque<(u64, [u64; 4], u64)>,
+    /// Tokens in the model's window at the latest answer, and how many it takes.
+    pub fill: (u64, u64),
+}
+
+impl SpendMeter {
+    /// What an answer cost: as told, or by the table. Unknown models cost nothing we know of.
+    pub(super) fn record_answer(
+        &mut self,
+        model: Option<&str>,
+        usage: Option<&Usage>,
+        told: Option<u64>,
+        at: Timestamp,
+        own: &[PriceRow],
+    ) -> u64 {
+        let tariff = model.and_then(|model| self.tariff(model, own));
+        let cost = told.or_else(|| Some(tariff?.cost_micros(usage?))).unwrap_or(0);
+        // Some sensors know what an answer cost, and not of how many tokens.
+        if usage.is_some() || cost > 0 {
+            self.add(usage.map_or(0, Usage::total), cost, at);
+        }
+        cost
+    }
+
+    /// How full the window was when this was answered.
+    pub(super) fn record_context_fill(&mut self, model: Option<&str>, usage: &Usage, own: &[PriceRow]) {
+        let window = model.and_then(|model| self.tariff(model, own)).map_or(0, |tariff| tariff.window);
+        self.fill = (usage.context(), window);
+    }
+
+    /// A call is made.
+    pub(super) fn mark_call(&mut self, call: u64, spent: &Spend) {
+        if self.miles.len() == MAX_CALL_MARKS {
+            self.miles.pop_front();
+        }
+        let Usage { input, output, cache_read, cache_write } = spent.usage;
+        self.miles.push_back((call, [input, output, cache_read, cache_write], spent.cost_micros));
+    }
+
+    /// What has been spent since a call was made; at least that, when it was long ago.
+    pub fn since(&self, call: u64, spent: &Spend) -> (Usage, u64) {
+        let then = self.miles.iter().rev().find(|(made, ..)| *made <= call).or_else(|| self.miles.front());
+        let Some((_, [input, output, cache_read, cache_write], cost)) = then.copied() else {
+            return (spent.usage, spent.cost_micros);
+        };
+        (
+            spent.usage.saturating_sub(&Usage { input, output, cache_read, cache_write }),
+            spent.cost_micros.saturating_sub(cost),
+        )
+    }
+
+    fn tariff(&mut self, model: &str, own: &[PriceRow]) -> Option<ModelPrice> {
+        let mark = ShortDigest::from(Digest::of(model));
+        if let Some((_, known)) = self.tariffs.iter().find(|(of, _)| *of == mark) {
+            return *known;
+        }
+        if self.tariffs.len() == MAX_PRICED_MODELS {
+            self.tariffs.remove(0);
+        }
+        let tariff = ModelPrice::for_model(model, own);
+        self.tariffs.push((mark, tariff));
+        tariff
+    }
+
+    pub(super) fn add(&mut self, tokens: u64, cost: u64, at: Timestamp) {
+        if !at.is_known() {
+            return;
+        }
+        let (minute, day) = (at.millis().div_euclid(MINUTE_MILLIS), at.millis().div_euclid(DAY_MILLIS));
+        if self.today.0 != day {
+            self.today = (day, 0, 0);
+        }
+        self.today.1 = self.today.1.saturating_add(tokens);
+        self.today.2 = self.today.2.saturating_add(cost);
+        match self.minutes.back_mut() {
+            Some((newest, many, sum)) if *newest >= minute => {
+                *many = many.saturating_add(tokens);
+                *sum = sum.saturating_add(cost);
+            }
+            _ => self.minutes.push_back((minute, tokens, cost)),
+        }
+        while self.minutes.front().is_some_and(|(oldest, ..)| *oldest <= minute - RATE_WINDOW_MINUTES) {
+            self.minutes.pop_front();
+        }
+    }
+
+    /// The day of the latest answer, and the tokens and money spent on it.
+    pub fn today(&self) -> (i64, u64, u64) {
+        self.today
+    }
+
+    /// Tokens and money per minute over the last minutes.
+    pub fn per_minute(&self) -> (u64, u64) {
+        let sum = |(tokens, cost): (u64, u64), (_, more, dearer): &(i64, u64, u64)| {
+            (tokens.saturating_add(*more), cost.saturating_add(*dearer))
+        };
+        let (tokens, cost) = self.minutes.iter().fold((0, 0), sum);
+        (tokens / RATE_WINDOW_MINUTES.unsigned_abs(), cost / RATE_WINDOW_MINUTES.unsigned_abs())
+    }
+
+    /// How full the model's window is, in percent; `None` when its size is unknown.
+    pub fn context_fill_percent(&self) -> Option<u32> {
+        let (tokens, window) = self.fill;
+        (window > 0).then(|| u32::try_from(tokens.saturating_mul(100) / window).unwrap_or(u32::MAX))
+    }
+}

@@ -1,0 +1,70 @@
+//! What follows from an event, written with it: findings, incidents, notes, and news for a person.
+
+use belay_core::{Body, Effect, Event, Rules};
+use belay_store::{NewMessage, NoteRow, Result, Transaction};
+
+use crate::cache::CachedSession;
+use crate::tombstone;
+
+pub(crate) fn persist(
+    transaction: &mut dyn Transaction,
+    held: &CachedSession,
+    event: &Event,
+    effects: &[Effect],
+    rules: &Rules,
+) -> Result<()> {
+    let session = held.id;
+    let opened = effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_)));
+    for effect in effects {
+        match effect {
+            Effect::Intervened(intervention) => transaction.put_finding(session, intervention)?,
+            Effect::IncidentOpened(incident) | Effect::IncidentUpdated(incident) => {
+                transaction.put_incident(session, incident)?;
+                let opened = matches!(effect, Effect::IncidentOpened(_));
+                if let Some(tombstone) = tombstone::from_incident(&held.session, incident, rules).filter(|_| opened) {
+                    transaction.put_tombstone(&tombstone)?;
+                }
+            }
+            Effect::StateChanged { .. } | Effect::NotifyOperator { .. } => {}
+        }
+        if let Some((key, topic)) = news(event, effect, opened) {
+            let payload = serde_json::json!({
+                "session": event.session, "event": event.id, "at": event.at,
+                "project": tombstone::project_key(&held.session), "news": effect,
+            });
+            transaction.enqueue(&NewMessage { key, topic: topic.to_owned(), payload, at: event.at })?;
+        }
+    }
+    match &event.body {
+        Body::Operator(operator) if !operator.note.is_empty() => transaction.put_note(
+            session,
+            &NoteRow {
+                session: event.session.clone(),
+                at: event.at,
+                decision: operator.decision.clone(),
+                by: operator.by.clone(),
+                text: operator.note.as_str().to_owned(),
+            },
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Under which key and topic a person hears of it, if they should. The key keeps one piece of news from being told
+/// twice, whoever writes it.
+fn news(event: &Event, effect: &Effect, opened: bool) -> Option<(String, &'static str)> {
+    match effect {
+        Effect::StateChanged { .. } => None,
+        // An incident tells of its finding itself.
+        Effect::Intervened(done) if !done.tell_person || done.dry_run || opened => None,
+        Effect::Intervened(done) => Some((format!("intervened:{}", done.finding.id), "intervened")),
+        Effect::IncidentOpened(incident) => Some((format!("incident_opened:{}", incident.id), "incident_opened")),
+        Effect::IncidentUpdated(incident) => {
+            let step = if incident.closed_at.is_some() { "closed" } else { "acknowledged" };
+            Some((format!("incident_{step}:{}", incident.id), "incident_updated"))
+        }
+        Effect::NotifyOperator { pattern, .. } => {
+            Some((format!("tell_person:{}:{pattern}:{}", event.session, event.identity_text()), "tell_person"))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Starting the resident process: once, however many hooks find it absent, and detached from them.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use belay_config::{DurationSetting, EnvSnapshot, Paths};
+use rustix::fs::{FlockOperation, flock};
+
+/// A start is not tried again for this long: the one before may still be on its way.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What the resident process gets of the agent's environment. An agent hands its hooks everything it
+/// has, keys included; a process that stays must not hold them.
+const FORWARDED_ENV_VARS: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "CI",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
+/// Starts the resident process, unless somebody has just done so. Does not wait for it. It leaves
+/// after being `idle` for so long.
+pub fn start(
+    places: &Paths,
+    env: &EnvSnapshot,
+    home: Option<&Path>,
+    belay: &Path,
+    idle: DurationSetting,
+) -> io::Result<bool> {
+    let lock = open(&lock_file(places))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
+        return Ok(false);
+    }
+    // Writing moves the time of the file; those who come after us see it.
+    lock.set_len(0)?;
+    (&lock).write_all(b"a hook started the resident process\n")?;
+    let mut command = Command::new(belay);
+    command.args(["serve", "--no-http", "--idle-exit", &idle.to_string()]).current_dir("/").env_clear();
+    for name in FORWARDED_ENV_VARS.iter().copied().chain(env.belay_variables()) {
+        if let Some(value) = env.get(name) {
+            command.env(name, value);
+        }
+    }
+    // It works in another folder, where a relative one would be elsewhere.
+    if home.is_some() || env.get("BELAY_HOME").is_some() {
+        command.arg("--home").arg(places.state());
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    close_on_exec();
+    let leave_terminal = || rustix::process::setsid().map(drop).map_err(io::Error::from);
+    #[expect(unsafe_code, reason = "setsid is a single system call and safe between fork and exec")]
+    unsafe {
+        command.pre_exec(leave_terminal);
+    }
+    let spawned = command.spawn();
+    spawned.map(|_| true).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", belay.display())))
+}
+
+/// The resident process has left in order: whoever needs one may start one at once.
+pub fn clear_start_marker(places: &Paths) {
+    // If this fails, the next start waits a little.
+    let _ = open(&lock_file(places)).and_then(|lock| lock.set_len(0));
+}
+
+fn lock_file(places: &Paths) -> PathBuf {
+    places.state().join("autostart.lock")
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+    opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+/// A file of this moment with nothing in it was just made by `open`: it says nothing about a start.
+fn started_lately(lock: &File) -> io::Result<bool> {
+    let found = lock.metadata()?;
+    let fresh = found.modified()?.elapsed().is_ok_and(|age| age < RETRY_INTERVAL);
+    Ok(fresh && found.len() > 0)
+}
+
+/// An agent may have left pipes open to us; whoever waits for their end must not wait for a process
+/// that stays.
+fn close_on_exec() {
+    let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let open = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    for fd in open.filter(|fd| *fd > 2).collect::<Vec<_>>() {
+        #[expect(unsafe_code, reason = "only a flag is set, and a number that is not open is refused")]
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
+    }
+}

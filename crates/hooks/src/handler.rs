@@ -1,0 +1,149 @@
+//! One hook call from payload to answer.
+
+use std::path::Path;
+
+use belay_agents::hook::{HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, dialect};
+use belay_core::event::{Body, Delivered, Source};
+use belay_core::{Effect, Event, InterventionLevel, SessionKey, Timestamp, Verdict};
+use belay_store::session::SessionRow;
+
+use crate::ask::{HookRequest, HookResponse};
+use crate::local_facts::{self, LocalFacts};
+use crate::watch::{Observation, Watch};
+use crate::{session_summary, tombstones};
+
+/// What is remembered from one hook call to the next, as long as this process lives. Without it
+/// everything still works, only with more reading.
+#[derive(Debug, Default)]
+pub struct HookState {
+    ground: LocalFacts,
+}
+
+/// Understands, decides, answers. Never fails: what goes wrong lets the agent go on.
+pub fn handle_hook(desk: &HookState, watch: &mut dyn Watch, ask: &HookRequest) -> HookResponse {
+    let Some(dialect) = dialect(&ask.agent, ask.payload.as_bytes()) else {
+        tracing::warn!(agent = ask.agent, "a hook of an agent Belay does not know");
+        return HookResponse::default();
+    };
+    let told = HookInput {
+        id: &ask.id,
+        event: ask.event.as_deref(),
+        payload: ask.payload.as_bytes(),
+        at: ask.at,
+        exit_code: None,
+    };
+    let mut heard = desk.ground.parse_and_enrich(dialect, &told, ask);
+    let Some(session) = heard.session.clone() else { return HookResponse::default() };
+    let observed = match std::mem::take(&mut heard.events) {
+        events if events.is_empty() => Vec::new(),
+        events => watch.observe(events),
+    };
+    if let Some(run) = ask.run.as_deref().filter(|_| heard.moment == HookPoint::SessionStart) {
+        watch.bind_run_session(run, &session);
+    }
+    let HookOutcome { verdict, context, delivered } = rule(watch, &heard, &session, &observed, ask.at);
+    let ended = (heard.moment == HookPoint::SessionEnd).then(|| watch.session(&session)).flatten();
+    let summary = ended.as_ref().and_then(session_summary::summary_sentence);
+    if let Some(row) = &ended {
+        tombstones::clear_if_overcome(watch, row, ask.at);
+    }
+    if ask.ci && (ended.is_some() || holds(&verdict)) {
+        report(watch, &session, ended, heard.cwd.as_deref());
+    }
+    let reply = HookReply { verdict: &verdict, context: context.as_deref(), person: summary.as_deref() };
+    let say = dialect.answer(&heard, &reply);
+    if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
+        watch.observe(vec![proof(ask, &session, finding)]);
+    }
+    let interrupt = interrupted(dialect, &heard, &reply, ask);
+    let reason = interrupt.and(reply.hold_reason()).unwrap_or_default().to_owned();
+    HookResponse { say: String::from_utf8(say).unwrap_or_default(), interrupt, reason }
+}
+
+/// What the agent is to hear.
+struct HookOutcome {
+    verdict: Verdict,
+    /// Something for the model to read.
+    context: Option<String>,
+    /// The finding it is told of by this.
+    delivered: Option<String>,
+}
+
+fn rule(
+    watch: &mut dyn Watch,
+    heard: &ParsedHook,
+    session: &SessionKey,
+    observed: &[Observation],
+    at: Timestamp,
+) -> HookOutcome {
+    // What is over was answered before, if it was asked about at all.
+    let over = heard.moment == HookPoint::AfterBatch;
+    let fresh = observed.iter().any(|one| one.fresh);
+    let mut verdict = hardest(observed.iter().filter(|one| one.fresh || !over));
+    // Where nothing was asked about, or calls ran that could not be answered before, the session's standing counts.
+    let silent = observed.is_empty() && matches!(heard.moment, HookPoint::Permission | HookPoint::BeforeModel);
+    if verdict == Verdict::Go && (silent || over && fresh) {
+        verdict = watch.session_verdict(session);
+    }
+    // This is the first chance to speak of those calls.
+    let late = if over && fresh { nudge_among(observed) } else { None };
+    let (finding, mut context) = late.unzip();
+    if heard.moment == HookPoint::SessionStart {
+        context = tombstones::reminder_text(watch, heard, at);
+    }
+    let delivered = match &verdict {
+        Verdict::Nudge { finding, .. } => Some(finding.clone()),
+        _ => finding,
+    };
+    HookOutcome { verdict, context, delivered }
+}
+
+fn holds(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Hold { .. } | Verdict::Stop { .. })
+}
+
+/// For programs that wait for a headless run: how it stands.
+fn report(watch: &mut dyn Watch, session: &SessionKey, row: Option<SessionRow>, cwd: Option<&str>) {
+    let (Some(row), Some(cwd)) = (row.or_else(|| watch.session(session)), cwd) else { return };
+    if let Err(error) = session_summary::write_result(Path::new(cwd), &row) {
+        tracing::warn!(%error, cwd, "the result of a headless run could not be written");
+    }
+}
+
+/// The hardest verdict wins: of several calls in one payload each may have been asked about.
+fn hardest<'o>(observed: impl Iterator<Item = &'o Observation>) -> Verdict {
+    let weight = |verdict: &Verdict| match verdict {
+        Verdict::Go => 0,
+        Verdict::Nudge { .. } => 1,
+        Verdict::Hold { .. } => 2,
+        Verdict::Stop { .. } => 3,
+    };
+    let verdicts = observed.map(|one| &one.decision.verdict);
+    verdicts.max_by_key(|verdict| weight(verdict)).cloned().unwrap_or_default()
+}
+
+/// A nudge that has just become due.
+fn nudge_among(observed: &[Observation]) -> Option<(String, String)> {
+    observed.iter().flat_map(|one| &one.decision.effects).find_map(|effect| match effect {
+        Effect::Intervened(done) if done.rung == InterventionLevel::Nudge && !done.dry_run => {
+            Some((done.finding.id.clone(), done.message.clone()))
+        }
+        _ => None,
+    })
+}
+
+fn proof(ask: &HookRequest, session: &SessionKey, finding: String) -> Event {
+    let body = Body::Delivered(Delivered { finding, channel: Source::Hook });
+    Event::new(format!("{}.told", ask.id), session.clone(), Source::Hook, ask.at, body)
+}
+
+/// The process to interrupt, where a refusal alone does not stop the agent.
+fn interrupted(
+    dialect: &dyn HookProtocol,
+    heard: &ParsedHook,
+    reply: &HookReply<'_>,
+    ask: &HookRequest,
+) -> Option<u32> {
+    let program = dialect.interrupt(heard, reply)?;
+    local_facts::process::find_headless_agent(ask.pid?, program)
+}

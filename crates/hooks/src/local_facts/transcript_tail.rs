@@ -1,0 +1,153 @@
+//! The end of an agent's session file: usage of model answers, exit codes, limits that were hit.
+//!
+//! A file is read from where we stopped last, whole lines only, a bounded piece at a time. Nothing
+//! depends on how much was read when: every fact carries the agent's own id and counts once.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use belay_agents::hook::{HookPoint, HookProtocol, ParsedHook};
+use belay_agents::transcript::{self, TranscriptEventBuilder};
+use belay_core::event::{Body, Event};
+use belay_core::{Digest, SessionKey};
+
+/// Read at one hook call at most; the rest at the next.
+const MAX_READ_BYTES: u64 = 1024 * 1024;
+
+/// Where reading begins in a file nobody remembers: its last part, and more of it at the end of a turn.
+const INITIAL_TAIL_BYTES: u64 = 64 * 1024;
+const INITIAL_TAIL_BYTES_AT_TURN_END: u64 = MAX_READ_BYTES;
+
+/// Files kept in mind.
+const MAX_TRACKED_FILES: usize = 128;
+
+/// What the file had to tell.
+#[derive(Debug, Default)]
+pub(super) struct TailUpdate {
+    pub(super) events: Vec<Event>,
+    /// Exit codes of commands by call id.
+    pub(super) exit_codes: Vec<(String, i32)>,
+}
+
+/// Where we stopped in each session's file.
+#[derive(Debug, Default)]
+pub(super) struct TranscriptTails(Mutex<HashMap<Digest, TailPosition>>);
+
+struct TailPosition {
+    /// Empty until the agent names its file.
+    path: PathBuf,
+    offset: u64,
+    /// Before the next line break stands the rest of a line we did not see whole.
+    amid: bool,
+    reader: Option<Box<dyn transcript::LineParser + Send>>,
+}
+
+impl std::fmt::Debug for TailPosition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tail").field("path", &self.path).field("offset", &self.offset).finish_non_exhaustive()
+    }
+}
+
+impl TranscriptTails {
+    /// A conversation begins: a new one is read whole, one that is taken up again from here on.
+    pub(super) fn begin(&self, heard: &ParsedHook, new: bool) {
+        let Some(session) = &heard.session else { return };
+        let path = heard.transcript.as_deref().map(PathBuf::from).unwrap_or_default();
+        let end = std::fs::metadata(&path).map_or(0, |found| found.len());
+        self.keep(session, TailPosition { path, offset: if new { 0 } else { end }, amid: false, reader: None });
+    }
+
+    /// What has been written since.
+    pub(super) fn read(&self, dialect: &dyn HookProtocol, heard: &ParsedHook) -> TailUpdate {
+        let (Some(session), Some(path), Some(format)) = (&heard.session, &heard.transcript, dialect.transcript())
+        else {
+            return TailUpdate::default();
+        };
+        let path = Path::new(path);
+        let Ok(end) = std::fs::metadata(path).map(|found| found.len()) else { return TailUpdate::default() };
+        let known = self.take(session).filter(|tail| tail.path == path || tail.path.as_os_str().is_empty());
+        let mut tail = known.filter(|tail| tail.offset <= end).unwrap_or_else(|| {
+            let turn = matches!(heard.moment, HookPoint::TurnEnd | HookPoint::SessionEnd);
+            let offset = end.saturating_sub(if turn { INITIAL_TAIL_BYTES_AT_TURN_END } else { INITIAL_TAIL_BYTES });
+            TailPosition { path: PathBuf::new(), offset, amid: offset > 0, reader: None }
+        });
+        tail.path = path.to_owned();
+        let piece = piece(path, tail.offset).unwrap_or_default();
+        let whole = piece.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut told = TailUpdate::default();
+        if whole == 0 && piece.len() as u64 == MAX_READ_BYTES {
+            // A line of more than a whole piece is passed over.
+            tail.offset += MAX_READ_BYTES;
+            tail.amid = true;
+        } else if let Some(mut reader) = tail.reader.take().or_else(|| format.lines(path)) {
+            let mut sink = |event: Event| {
+                if is_news(&event.body) && event.session == *session {
+                    told.events.push(event);
+                }
+            };
+            let mut teller = TranscriptEventBuilder::new(session.clone(), &mut sink);
+            for line in piece[..whole].split_inclusive(|byte| *byte == b'\n') {
+                let place = tail.offset;
+                tail.offset += line.len() as u64;
+                if std::mem::take(&mut tail.amid) {
+                    continue;
+                }
+                let line = String::from_utf8_lossy(line.trim_ascii());
+                if line.is_empty() {
+                    continue;
+                }
+                told.exit_codes.extend(dialect.exit_code(&line));
+                teller.start_record(format_args!("at-{place}"));
+                // Damage and strange lines are the audit's to report.
+                let _ = reader.line(&line, &mut teller);
+            }
+            if matches!(heard.moment, HookPoint::TurnEnd | HookPoint::SessionEnd) {
+                reader.end(&mut teller);
+            }
+            tail.reader = Some(reader);
+        }
+        if heard.moment != HookPoint::SessionEnd {
+            self.keep(session, tail);
+        }
+        told
+    }
+
+    fn take(&self, session: &SessionKey) -> Option<TailPosition> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&name(session))
+    }
+
+    fn keep(&self, session: &SessionKey, tail: TailPosition) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MAX_TRACKED_FILES
+            && let Some(any) = kept.keys().next().copied()
+        {
+            kept.remove(&any);
+        }
+        kept.insert(name(session), tail);
+    }
+}
+
+fn name(session: &SessionKey) -> Digest {
+    Digest::of_parts([session.agent.as_bytes(), session.id.as_bytes()])
+}
+
+fn piece(path: &Path, offset: u64) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What hooks do not tell themselves. Everything else in the file they have told already.
+fn is_news(body: &Body) -> bool {
+    match body {
+        Body::ModelAnswered(answer) => answer.response.is_some(),
+        Body::Learned(fact) => fact.response.is_some(),
+        Body::LimitHit(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,41 @@
+use std::path::PathBuf;
+
+use super::{HookArgs, payload};
+
+fn read(args: &[&str]) -> HookArgs {
+    HookArgs::read(args.iter().map(|arg| (*arg).into()))
+}
+
+#[test]
+fn arguments_are_taken_as_they_come_and_never_refused() {
+    let all = read(&["copilot", "preToolUse", "--home", "/h"]);
+    assert_eq!((all.agent.as_str(), all.event.as_deref()), ("copilot", Some("preToolUse")));
+    assert_eq!(all.home, Some(PathBuf::from("/h")));
+    let odd = read(&["--what", "codex", "--home=/x", "-z", "Stop", "and", "more"]);
+    assert_eq!((odd.agent.as_str(), odd.event.as_deref()), ("codex", Some("Stop")));
+    assert_eq!(odd.home, Some(PathBuf::from("/x")));
+    assert_eq!(read(&[]), HookArgs::default());
+    assert!(read(&["--home"]).home.is_none());
+}
+
+#[test]
+fn a_huge_payload_keeps_its_small_parts_and_tells_its_large_ones_apart() {
+    let huge = |letter: &str| {
+        let text = letter.repeat(6 * 1024 * 1024);
+        let json = serde_json::json!({ "session_id": "s", "tool_input": { "content": text } }).to_string();
+        payload::read_bounded(json.as_bytes()).expect("a payload")
+    };
+    let (one, other) = (huge("a"), huge("b"));
+    assert!(one.len() < 128 * 1024, "{} bytes are left", one.len());
+    let read: serde_json::Value = serde_json::from_str(&one).expect("still JSON");
+    assert_eq!(read["session_id"], "s");
+    assert_eq!(one, huge("a"));
+    assert_ne!(one, other);
+}
+
+#[test]
+fn bytes_that_are_no_text_do_not_cost_the_rest() {
+    let text = payload::read_bounded(&b"{\"session_id\":\"s\",\"x\":\"\xff\xfe\"}"[..]).expect("a payload");
+    let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(read["session_id"], "s");
+}

@@ -1,0 +1,63 @@
+use belay_core::effect::Spend;
+use belay_core::event::Usage;
+use belay_core::{SessionKey, SessionState, Timestamp};
+use belay_store::SessionId;
+use belay_store::session::{SessionDetails, SessionRow};
+
+use super::{summary_sentence, write_result};
+
+fn row(id: &str) -> SessionRow {
+    let mut card = SessionDetails::default();
+    card.facts.started_at = Timestamp::parse("2026-11-15T18:00:00Z").expect("a time");
+    card.facts.last_at = Timestamp::parse("2026-11-15T18:11:30Z").expect("a time");
+    card.counters.calls = 34;
+    card.spent = Spend {
+        usage: Usage { input: 100_000, output: 20_000, ..Usage::default() },
+        cost_micros: 840_000,
+        ..Spend::default()
+    };
+    let key = SessionKey::new("codex", id);
+    SessionRow {
+        id: SessionId(1),
+        key,
+        parent: None,
+        version: 1,
+        state: SessionState::Active,
+        descendants: Spend::default(),
+        details: card,
+    }
+}
+
+#[test]
+fn one_sentence_says_what_it_came_to() {
+    let mut row = row("a");
+    insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 120k tokens ($0.84), nothing to step in for.");
+    row.details.counters.nudges = 2;
+    insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 120k tokens ($0.84), 2 nudges; about 7k tokens of repetition avoided.");
+    row.details.counters.pauses = 1;
+    row.details.spent = Spend::default();
+    insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 2 nudges, 1 pause.");
+    row.details.counters.calls = 0;
+    assert_eq!(summary_sentence(&row), None);
+}
+
+#[test]
+fn the_worst_session_decides_about_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let status = || {
+        let text = std::fs::read_to_string(folder.path().join("belay-result.json")).expect("a result");
+        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        (read["status"].as_str().expect("a word").to_owned(), read["sessions"].as_array().expect("a list").len())
+    };
+    write_result(folder.path(), &row("a")).expect("written");
+    assert_eq!(status(), ("clean".to_owned(), 1));
+    let mut held = row("b");
+    let since = held.details.facts.last_at;
+    held.state = SessionState::Paused { incident: "inc-1".into(), since, until: None, gate: Default::default() };
+    write_result(folder.path(), &held).expect("written");
+    assert_eq!(status(), ("paused".to_owned(), 2));
+    held.state = SessionState::Active;
+    held.details.counters.pauses = 1;
+    write_result(folder.path(), &held).expect("written");
+    assert_eq!(status(), ("interventions".to_owned(), 2));
+}

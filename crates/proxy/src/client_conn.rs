@@ -1,0 +1,179 @@
+//! The agent's side: one connection, and what was read from it ahead.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::buffer_pool::{Buffer, BufferPool, HEAD_BUFFER_BYTES};
+
+/// One connection of an agent.
+#[derive(Debug)]
+pub(crate) struct ClientConn {
+    io: TcpStream,
+    /// Bytes read and not yet understood: a head, or the beginning of the next request. An idle
+    /// connection holds no buffer.
+    inbox: Option<Buffer>,
+    /// How large the next request will be, going by the last one.
+    expected: usize,
+    buffers: BufferPool,
+}
+
+/// Room for a head beside the body that comes along with it.
+const HEAD_RESERVE_BYTES: usize = 4 * 1024;
+/// More is not expected; it is read on into a buffer of its own.
+const MAX_PREALLOCATED_BYTES: usize = 4 * 1024 * 1024;
+
+/// The client went away.
+#[derive(Debug)]
+pub(crate) struct ClientDisconnected;
+
+impl From<io::Error> for ClientDisconnected {
+    fn from(_: io::Error) -> Self {
+        Self
+    }
+}
+
+impl ClientConn {
+    pub(crate) fn new(io: TcpStream, buffers: BufferPool) -> Self {
+        Self { io, inbox: None, expected: HEAD_BUFFER_BYTES, buffers }
+    }
+
+    pub(crate) fn buffers(&self) -> &BufferPool {
+        &self.buffers
+    }
+
+    /// What was read ahead.
+    pub(crate) fn buffered(&self) -> &[u8] {
+        self.inbox.as_ref().map_or(&[], Buffer::data)
+    }
+
+    pub(crate) fn consume(&mut self, n: usize) {
+        if let Some(inbox) = &mut self.inbox {
+            inbox.consume(n);
+            if inbox.is_empty() {
+                self.inbox = None;
+            }
+        }
+    }
+
+    /// What was read ahead of a body of `length` bytes, with room for the rest: an agent's requests are much alike in
+    /// size, so the buffer for a whole request has been waiting for it, and no byte is moved twice. `None` when the
+    /// room does not suffice, or the next request is in there too.
+    pub(crate) fn take_buffered_body(&mut self, length: u64) -> Option<Buffer> {
+        let length = usize::try_from(length).ok()?;
+        self.expected = length.saturating_add(HEAD_RESERVE_BYTES).clamp(HEAD_BUFFER_BYTES, MAX_PREALLOCATED_BYTES);
+        self.inbox.take_if(|inbox| inbox.len() <= length && inbox.has_room_for(length))
+    }
+
+    /// Takes back bytes that belong to what comes next.
+    pub(crate) fn unread(&mut self, bytes: &[u8]) -> Result<(), ClientDisconnected> {
+        let inbox = self.inbox.get_or_insert_with(|| self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES));
+        while inbox.spare_capacity_mut().len() < bytes.len() {
+            *inbox = inbox.grow().ok_or(ClientDisconnected)?;
+        }
+        inbox.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Reads more ahead. Waits without holding memory while there is nothing.
+    pub(crate) fn poll_fill_buffer(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientDisconnected>> {
+        if self.inbox.is_none() {
+            ready!(self.io.poll_read_ready(cx))?;
+        }
+        let inbox = self.inbox.get_or_insert_with(|| match self.expected {
+            HEAD_BUFFER_BYTES => self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES),
+            more => {
+                self.buffers.try_alloc_body(more).unwrap_or_else(|| self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES))
+            }
+        });
+        if inbox.spare_capacity_mut().is_empty() {
+            inbox.compact();
+        }
+        if inbox.spare_capacity_mut().is_empty() {
+            *inbox = inbox.grow().ok_or(ClientDisconnected)?;
+        }
+        let mut read = ReadBuf::new(inbox.spare_capacity_mut());
+        ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
+        let n = read.filled().len();
+        inbox.advance(n);
+        Poll::Ready(if n > 0 { Ok(()) } else { Err(ClientDisconnected) })
+    }
+
+    /// Reads into `room`, first of all what was read ahead; 0 means the client closed.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let ahead = self.buffered();
+        if !ahead.is_empty() {
+            let n = ahead.len().min(room.len());
+            room[..n].copy_from_slice(&ahead[..n]);
+            self.consume(n);
+            return Poll::Ready(Ok(n));
+        }
+        let mut read = ReadBuf::new(room);
+        ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
+        Poll::Ready(Ok(read.filled().len()))
+    }
+
+    /// Writes some of the parts, in order.
+    pub(crate) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        first: &[u8],
+        second: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let io = Pin::new(&mut self.io);
+        match (first.is_empty(), second.is_empty()) {
+            (false, false) => io.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)]),
+            (true, _) => io.poll_write(cx, second),
+            (_, true) => io.poll_write(cx, first),
+        }
+    }
+
+    /// Ready when the client has gone. What it sends ahead meanwhile is kept, up to a buffer full.
+    pub(crate) fn poll_disconnected(&mut self, cx: &mut Context<'_>) -> Poll<ClientDisconnected> {
+        loop {
+            if ready!(self.io.poll_read_ready(cx)).is_err() {
+                return Poll::Ready(ClientDisconnected);
+            }
+            let inbox = self.inbox.get_or_insert_with(|| self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES));
+            if inbox.spare_capacity_mut().is_empty() {
+                // It talks on instead of listening; what it has to say is read after the answer.
+                return Poll::Pending;
+            }
+            let mut read = ReadBuf::new(inbox.spare_capacity_mut());
+            let outcome = Pin::new(&mut self.io).poll_read(cx, &mut read);
+            let n = read.filled().len();
+            inbox.advance(n);
+            if inbox.is_empty() {
+                self.inbox = None;
+            }
+            match ready!(outcome) {
+                Ok(()) if n > 0 => {}
+                _ => return Poll::Ready(ClientDisconnected),
+            }
+        }
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), ClientDisconnected> {
+        Ok(self.io.write_all(bytes).await?)
+    }
+
+    /// Ends the conversation so that the last answer arrives: a close while the client still sends
+    /// would reset the connection and could take the answer with it.
+    pub(crate) async fn close(mut self) {
+        const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+        let _ = self.io.shutdown().await;
+        let mut sink = self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES);
+        let drain = async { while matches!(self.io.read(sink.spare_capacity_mut()).await, Ok(n) if n > 0) {} };
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, drain).await;
+    }
+
+    /// The bare connection, and what was read from it ahead.
+    pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
+        let ahead = self.buffered().to_vec();
+        (self.io, ahead)
+    }
+}

@@ -1,0 +1,90 @@
+//! Brotli, piece by piece.
+
+use std::mem::discriminant;
+
+use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
+
+use super::{MAX_STORED_BLOCK, OUTPUT_CHUNK_BYTES, filled};
+
+type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
+
+/// A stream that holds nothing but a flush: after it a block may begin.
+const FLUSHED_EMPTY_STREAM: [u8; 2] = [0x6b, 0];
+
+/// Unpacks one stream.
+pub(crate) struct BrotliDecoder {
+    state: Box<State>,
+    /// Bytes of text so far.
+    length: usize,
+    over: bool,
+}
+
+impl BrotliDecoder {
+    pub(super) fn new() -> Self {
+        let alloc = StandardAlloc::default;
+        // Only the standard's windows: larger ones are no part of HTTP, and would be a gigabyte.
+        let state = Box::new(BrotliState::new_strict(alloc(), alloc(), alloc()));
+        Self { state, length: 0, over: false }
+    }
+
+    /// Bytes kept: the window, as far as it has been filled.
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.length.min(usize::try_from(self.state.ringbuffer_size).unwrap_or_default())
+    }
+
+    /// Takes the next bytes and shows what can be read; `false` when they are no Brotli.
+    pub(super) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
+        let (mut at, mut left, mut out) = (0, bytes.len(), [0; OUTPUT_CHUNK_BYTES]);
+        while !self.over {
+            let (mut end, mut room) = (0, out.len());
+            let (length, state) = (&mut self.length, &mut self.state);
+            let result =
+                BrotliDecompressStream(&mut left, &mut at, bytes, &mut room, &mut end, &mut out, length, state);
+            if end > 0 {
+                each(&out[..end]);
+            }
+            match result {
+                BrotliResult::NeedsMoreInput => return true,
+                BrotliResult::NeedsMoreOutput => {}
+                BrotliResult::ResultSuccess => self.over = true,
+                BrotliResult::ResultFailure => return false,
+            }
+        }
+        true
+    }
+
+    /// The bytes that make `text` the end of this stream, see [`super::Decoded::ending`].
+    pub(super) fn append_final_block(&self, text: &str, at_least: usize) -> Option<Vec<u8>> {
+        // Another decoder that is known to wait for a block with no bit left over. Blocks that are not compressed need
+        // nothing of what came before, so whatever ends its stream ends ours.
+        let mut other = Self::new();
+        if !other.feed(&FLUSHED_EMPTY_STREAM, &mut |_| {}) || self.over || !self.stands_like(&other) {
+            return None;
+        }
+        let (text, packed) = filled(text, at_least, pack);
+        let mut read = Vec::with_capacity(text.len());
+        let good = other.feed(&packed, &mut |bytes| read.extend_from_slice(bytes));
+        (good && other.over && read == text).then_some(packed)
+    }
+
+    /// Whether both decoders wait for the same. One that waits for the very first bit of a block has used all it got.
+    fn stands_like(&self, other: &Self) -> bool {
+        let (own, other) = (&self.state, &other.state);
+        discriminant(&own.state) == discriminant(&other.state)
+            && discriminant(&own.substate_metablock_header) == discriminant(&other.substate_metablock_header)
+            && own.buffer_length == 0
+    }
+}
+
+/// Meta-blocks: not the last, four nibbles of length, not compressed, at the next byte the bytes; then one that is the
+/// last and empty.
+fn pack(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 16);
+    for block in text.chunks(MAX_STORED_BLOCK) {
+        let header = ((block.len() as u32 - 1) << 3) | (1 << 19);
+        out.extend_from_slice(&header.to_le_bytes()[..3]);
+        out.extend_from_slice(block);
+    }
+    out.push(0b11);
+    out
+}

@@ -1,0 +1,175 @@
+//! From what was read to events.
+
+use std::sync::Arc;
+
+use belay_core::event::{
+    Delivered, ModelAnswered, ModelAsked, ModelFailed, Prompt, SessionStarted, TextFingerprint, ToolCalled,
+    ToolReturned, UsageLimitHit,
+};
+use belay_core::{Body, CallStatus, Digest, Event, Excerpt, SessionKey, Source, Timestamp};
+
+use super::answer::{ApiError, ResponseSummary};
+use super::items::{self, MessageItem};
+use super::request_meta::RequestMeta;
+use super::session_id::LoopWatchdogMeta;
+
+/// What is known about a request beside its messages.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestRecord {
+    pub(crate) session: SessionKey,
+    pub(crate) letterhead: Arc<RequestMeta>,
+    /// Minted by us; ties the answer to the question.
+    pub(crate) request: String,
+    pub(crate) at: Timestamp,
+    pub(crate) auxiliary: bool,
+    pub(crate) told: LoopWatchdogMeta,
+    pub(crate) model: Option<String>,
+    pub(crate) bytes: u64,
+    pub(crate) plan: Option<String>,
+}
+
+impl RequestRecord {
+    fn event(&self, id: String, at: Timestamp, body: Body) -> Event {
+        let mut event = Event::new(id, self.session.clone(), Source::Proxy, at, body);
+        event.parent.clone_from(&self.letterhead.who.sender.parent);
+        event.cwd.clone_from(&self.told.cwd);
+        event
+    }
+
+    /// Id of an event that goes with the request.
+    fn id(&self, what: &str) -> String {
+        [&self.request, what].concat()
+    }
+
+    /// The first event of a conversation.
+    pub(crate) fn session_started_event(&self) -> Event {
+        let started = SessionStarted {
+            model: self.model.clone(),
+            agent_version: self.letterhead.who.sender.version.clone(),
+            project: self.told.project.clone(),
+            branch: self.told.branch.clone(),
+            task: self.told.task.clone(),
+            ..SessionStarted::default()
+        };
+        self.event(self.id("-start"), self.at, Body::SessionStarted(started))
+    }
+
+    /// What the new messages tell, each with its place in the conversation: a prompt that is met again, because the
+    /// history around it changed, is the same event. Where no tools are used, a sketch of what was said has to do.
+    pub(crate) fn events_from_messages<'a>(
+        &self,
+        messages: impl Iterator<Item = (usize, &'a [u8])>,
+        events: &mut Vec<Event>,
+    ) -> Option<TextFingerprint> {
+        let before = events.len();
+        for (place, message) in messages {
+            let mut part = 0;
+            items::read_message(self.letterhead.api, message, &mut |item| {
+                part += 1;
+                events.extend(self.told_by(item, (place, part)));
+            });
+        }
+        let mut said = String::new();
+        for event in &events[before..] {
+            match &event.body {
+                Body::Prompt(prompt) => said.push_str(prompt.text.as_str()),
+                _ => return None,
+            }
+        }
+        (!said.is_empty()).then(|| TextFingerprint::of(&said))
+    }
+
+    fn told_by(&self, item: MessageItem<'_>, place: (usize, usize)) -> Option<Event> {
+        let named = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
+        let (id, body) = match item {
+            MessageItem::Call { id, name, input } => {
+                let input = input.to_value();
+                let kind = self.letterhead.who.dialect.kind_of(&name, &input);
+                (id_of("call", place), Body::ToolCalled(ToolCalled::new(named(&id), kind, &name, &input)))
+            }
+            MessageItem::Result { call, text, failed } => {
+                let status = failed.then_some(CallStatus::Error);
+                (id_of("result", place), Body::ToolReturned(ToolReturned::new(named(&call), status, None, &text)))
+            }
+            MessageItem::Prompt { text } => {
+                let (by, text) = self.letterhead.who.dialect.user_prompt(&text)?;
+                let digest = Digest::of(text);
+                (id_of(&format!("prompt-{digest}"), place), Body::Prompt(Prompt { by, text: Excerpt::new(text) }))
+            }
+        };
+        // Sessions tell their own ids apart, so a place in the conversation is enough.
+        Some(self.event(id, self.at, body))
+    }
+
+    /// The question itself.
+    pub(crate) fn model_asked_event(&self, tail: Option<TextFingerprint>) -> Event {
+        let asked = ModelAsked {
+            request: Some(self.request.clone()),
+            model: self.model.clone(),
+            auxiliary: self.auxiliary,
+            tail,
+            bytes: Some(self.bytes),
+            account: self.letterhead.who.account,
+            plan: self.plan.as_deref().map(Excerpt::new).unwrap_or_default(),
+        };
+        self.event(self.request.clone(), self.at, Body::ModelAsked(asked))
+    }
+
+    /// A nudge went along with the request.
+    pub(crate) fn nudge_delivered_event(&self, finding: String, at: Timestamp) -> Event {
+        let delivered = Body::Delivered(Delivered { finding, channel: Source::Proxy });
+        self.event(self.id("-nudge"), at, delivered)
+    }
+
+    /// Something worth keeping about the answer.
+    pub(crate) fn note_event(&self, text: &str, at: Timestamp) -> Event {
+        let note = Body::Note(belay_core::event::Note { text: Excerpt::new(text.trim()) });
+        self.event(self.id("-remark"), at, note)
+    }
+
+    /// The answer, and why there is none.
+    pub(crate) fn push_response_events(
+        &self,
+        answered: ResponseSummary,
+        chanting: bool,
+        at: Timestamp,
+        events: &mut Vec<Event>,
+    ) {
+        if let Some(failure) = &answered.failure {
+            events.push(self.event(self.id("-failure"), at, failed(failure)));
+        }
+        if answered.id.is_none() && answered.usage.is_none() && answered.text.is_empty() {
+            return;
+        }
+        let said = (!answered.text.is_empty()).then(|| TextFingerprint::of(&answered.text));
+        let body = ModelAnswered {
+            response: answered.id,
+            request: Some(self.request.clone()),
+            model: answered.model,
+            usage: answered.usage,
+            stop: answered.stop,
+            cost_micros: answered.cost_micros,
+            tool_calls: Some(answered.tool_calls),
+            said,
+            text: Excerpt::new(&answered.text),
+            chanting,
+            auxiliary: self.auxiliary,
+        };
+        events.push(self.event(self.id("-answer"), at, Body::ModelAnswered(body)));
+    }
+}
+
+/// The id of what stands at a place: a message of the conversation, and a part of it.
+fn id_of(what: &str, (message, part): (usize, usize)) -> String {
+    let (mut first, mut second) = (itoa::Buffer::new(), itoa::Buffer::new());
+    [what, "-", first.format(message), ".", second.format(part)].concat()
+}
+
+fn failed(failure: &ApiError) -> Body {
+    let resets_at = failure.resets_at.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
+    if failure.is_usage_limit() {
+        return Body::LimitHit(UsageLimitHit { what: Excerpt::new(&failure.message), resets_at });
+    }
+    let status = Some(failure.status).filter(|status| *status >= 400);
+    Body::ModelFailed(ModelFailed { status, message: Excerpt::new(&failure.message), retry_at: resets_at })
+}

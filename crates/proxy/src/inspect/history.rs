@@ -1,0 +1,251 @@
+//! A conversation that comes again and again, each time a little longer.
+//!
+//! Every request repeats the whole history. To read only what is new, a few checkpoints are kept:
+//! the end of a message, and a hash that tells whether it still ends there. Agents do change their
+//! history a little (a cache mark moves, an old result is dropped), so there are several checkpoints:
+//! the last few messages, and ever wider apart before.
+//!
+//! A megabyte of history is not hashed from end to end with every request. Nothing is read again
+//! before a checkpoint, so what matters is that nothing has moved: a change that makes the history
+//! longer or shorter moves everything behind it. Hashed are the fields before the messages, which are
+//! not read again either, the last message with a few thousand bytes before it, and samples of what
+//! lies between. A last message that is asked anew with another word in it is new, too.
+//!
+//! Where the history did change, everything behind the change is walked again, and most of it was told
+//! before: a hash of each of the last messages tells.
+
+mod message_hashes;
+
+use std::ops::Range;
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::json_scan::JsonCursor;
+use super::wire::WireApi;
+use message_hashes::MessageHashes;
+
+/// How many checkpoints are kept at most.
+const MAX_CHECKPOINTS: usize = 12;
+/// So many of them are at the last messages.
+const TRAILING_CHECKPOINTS: usize = 4;
+/// How many messages at most count as new when nothing is known of a conversation: it may have gone
+/// on for days before we saw it, and only its recent past says how it is doing now.
+const MAX_NEW_MESSAGES: usize = 64;
+/// Most messages that are walked over at once, as each takes room. Nobody has had so much to say.
+const MAX_MESSAGES: usize = 64 * 1024;
+
+/// How many bytes before a checkpoint are hashed without a gap, at least: the message before it is hashed whole, as long
+/// as it is no longer than it should be.
+const DENSE_HASH_BYTES: usize = 4096;
+const MAX_DENSE_HASH_BYTES: usize = 128 * 1024;
+/// Farther back there is one sample in so many bytes.
+const SAMPLE_STRIDE: usize = 4096;
+const SAMPLE_BYTES: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Checkpoint {
+    /// How many bytes there are up to and including the message.
+    offset: usize,
+    /// Where the message begins.
+    start: usize,
+    /// See [`Samples::hash`].
+    hash: u64,
+    /// How many messages there are up to here.
+    messages: usize,
+}
+
+/// Where nothing is known yet.
+const START: Checkpoint = Checkpoint { offset: 0, start: 0, hash: 0, messages: 0 };
+
+/// What is kept of one conversation between its requests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HistoryTracker {
+    checkpoints: Vec<Checkpoint>,
+    /// What the fields before the messages said; they are part of what the hashes cover.
+    before: RequestFields,
+    /// Where the messages begin.
+    begin: usize,
+    heard: MessageHashes,
+}
+
+/// What a request says beside its messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestFields {
+    pub(crate) model: Option<String>,
+    pub(crate) stream: bool,
+    /// It offers tools.
+    pub(crate) tools: bool,
+}
+
+/// What is new in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewMessages {
+    pub(crate) fields: RequestFields,
+    pub(crate) messages: Vec<MessageRef>,
+    /// Nothing was known of the conversation, or its history has changed altogether.
+    pub(crate) afresh: bool,
+}
+
+/// A new message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MessageRef {
+    /// Which message of the conversation it is.
+    pub(crate) place: usize,
+    /// Where it stands in the body.
+    pub(crate) range: Range<usize>,
+}
+
+impl HistoryTracker {
+    /// Reads what is new in a request; `None` when its shape is none we know. One that is no part of the conversation, by
+    /// what it says beside its messages, brings nothing new and changes nothing of what is known.
+    pub(crate) fn read_new(
+        &mut self,
+        api: WireApi,
+        body: &[u8],
+        is_part: impl FnOnce(&RequestFields) -> bool,
+    ) -> Option<NewMessages> {
+        let mut samples = SampledHash::of(body, self.begin);
+        let known = self.known(&mut samples);
+        let mut messages = Vec::with_capacity(4);
+        let (mut before, mut begin) = (None, self.begin);
+        let mut listed = true;
+        let mut scan = JsonCursor::new(body, known.offset);
+        if known.offset == 0 {
+            let mut fields = RequestFields::default();
+            if !scan.consume_byte(b'{') {
+                return None;
+            }
+            loop {
+                let name = scan.next_field()?;
+                if name == api.messages_field().as_bytes() {
+                    break;
+                }
+                fields.read(name, &body[scan.skip_value()?]);
+            }
+            listed = scan.consume_byte(b'[');
+            (before, begin) = (Some(fields), scan.at());
+            samples = SampledHash::of(body, begin);
+        }
+        if listed {
+            walk(&mut scan, known.messages, &mut messages)?;
+        } else {
+            // A whole conversation in one string.
+            messages.push(MessageRef { place: known.messages, range: scan.skip_value()? });
+        }
+        let mut fields = before.as_ref().unwrap_or(&self.before).clone();
+        while let Some(name) = scan.next_field() {
+            let value = scan.skip_value()?;
+            fields.read(name, &body[value]);
+        }
+        // Only now is it known to be a conversation.
+        if !is_part(&fields) {
+            return Some(NewMessages { fields, messages: Vec::new(), afresh: false });
+        }
+        (self.before, self.begin) = (before.unwrap_or_else(|| std::mem::take(&mut self.before)), begin);
+        self.remember(&mut samples, known.messages, if listed { &messages } else { &[] });
+        let afresh = known.offset == 0;
+        let old = messages.len().saturating_sub(if afresh { MAX_NEW_MESSAGES } else { usize::MAX });
+        messages.drain(..old);
+        self.heard.retain_changed(body, known.messages + old, &mut messages);
+        Some(NewMessages { fields, messages, afresh })
+    }
+
+    /// The last checkpoint that still holds.
+    fn known(&self, samples: &mut SampledHash<'_>) -> Checkpoint {
+        let holds = |checkpoint: &&Checkpoint| {
+            // A message must also end where it ended: a number may have grown.
+            matches!(JsonCursor::new(samples.body, checkpoint.offset).peek(), Some(b',' | b']'))
+                && samples.hash(checkpoint.start..checkpoint.offset) == checkpoint.hash
+        };
+        self.checkpoints.iter().rev().find(holds).copied().unwrap_or(START)
+    }
+
+    /// Keeps the checkpoints that still hold and some of the new ones.
+    fn remember(&mut self, samples: &mut SampledHash<'_>, known: usize, messages: &[MessageRef]) {
+        self.checkpoints.retain(|checkpoint| checkpoint.messages <= known);
+        let total = known + messages.len();
+        for MessageRef { place, range } in messages {
+            let count = place + 1;
+            if is_kept(count, total) {
+                let Range { start, end: offset } = *range;
+                self.checkpoints.push(Checkpoint { offset, start, hash: samples.hash(start..offset), messages: count });
+            }
+        }
+        self.checkpoints.retain(|checkpoint| is_kept(checkpoint.messages, total));
+        while self.checkpoints.len() > MAX_CHECKPOINTS {
+            self.checkpoints.remove(0);
+        }
+    }
+}
+
+/// Tells whether messages still end where they ended.
+struct SampledHash<'b> {
+    body: &'b [u8],
+    /// Where the messages begin.
+    begin: usize,
+    /// Hash of the fields before them.
+    fields: u64,
+    /// Where the next sample is taken, and a hash of the fields and of all samples before it: one message after the
+    /// other is asked about, and what lies before both need not be hashed twice.
+    next: usize,
+    so_far: u64,
+}
+
+impl<'b> SampledHash<'b> {
+    fn of(body: &'b [u8], begin: usize) -> Self {
+        let fields = xxh3_64(body.get(..begin).unwrap_or_default());
+        Self { body, begin, fields, next: begin, so_far: fields }
+    }
+
+    /// Hash of everything that matters up to the end of a message.
+    fn hash(&mut self, message: Range<usize>) -> u64 {
+        let body = self.body;
+        let piece = |range: Range<usize>, seed| xxh3_64_with_seed(body.get(range).unwrap_or_default(), seed);
+        let Range { start, end } = message;
+        let close = start
+            .min(end.saturating_sub(DENSE_HASH_BYTES))
+            .max(end.saturating_sub(MAX_DENSE_HASH_BYTES))
+            .max(self.begin);
+        if self.next >= close + SAMPLE_STRIDE {
+            (self.next, self.so_far) = (self.begin, self.fields);
+        }
+        while self.next < close {
+            self.so_far = piece(self.next..self.next + SAMPLE_BYTES, self.so_far);
+            self.next += SAMPLE_STRIDE;
+        }
+        piece(close..end, self.so_far.wrapping_add(end as u64))
+    }
+}
+
+/// Whether a checkpoint at this message is worth keeping when there are `total`: the last few are, and
+/// before them one or two at every power of two back, on a raster so that they do not move with each turn.
+fn is_kept(messages: usize, total: usize) -> bool {
+    let back = total - messages;
+    if back < TRAILING_CHECKPOINTS {
+        return true;
+    }
+    let step = (back + 1).next_power_of_two() / 2;
+    messages.is_multiple_of(step)
+}
+
+/// Walks over the messages from the current place to the closing bracket.
+fn walk(scan: &mut JsonCursor<'_>, first: usize, messages: &mut Vec<MessageRef>) -> Option<()> {
+    while messages.len() < MAX_MESSAGES && scan.next_element() {
+        messages.push(MessageRef { place: first + messages.len(), range: scan.skip_value()? });
+    }
+    scan.consume_byte(b']').then_some(())
+}
+
+impl RequestFields {
+    fn read(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b"model" => self.model = super::json_scan::parse_string(value),
+            b"stream" => self.stream = value == b"true",
+            b"tools" => self.tools = value.get(1..).is_some_and(|rest| rest.trim_ascii_start().first() != Some(&b']')),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! Walking over JSON text without building anything.
+//!
+//! A conversation of a megabyte is of interest for its last few hundred bytes. So values are skipped
+//! as text, and only what is new is read by serde. The walk checks just enough to know where a value
+//! ends; the API will tell the agent if the rest is no JSON.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer};
+
+/// A place in JSON text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JsonCursor<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+/// Deepest nesting that is walked; conversations are shallow.
+const MAX_DEPTH: usize = 256;
+
+impl<'a> JsonCursor<'a> {
+    pub(crate) fn new(text: &'a [u8], at: usize) -> Self {
+        Self { text, at }
+    }
+
+    /// How far it has come.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    fn skip_blank(&mut self) {
+        while matches!(self.text.get(self.at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    /// The next byte that is not blank.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        self.skip_blank();
+        self.text.get(self.at).copied()
+    }
+
+    /// Steps over `byte` if it comes next.
+    pub(crate) fn consume_byte(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Steps over a value and tells where it stood.
+    pub(crate) fn skip_value(&mut self) -> Option<Range<usize>> {
+        self.skip_blank();
+        let start = self.at;
+        match self.text.get(self.at)? {
+            b'"' => self.skip_string()?,
+            b'{' | b'[' => self.skip_nested()?,
+            _ => {
+                let rest = &self.text[self.at..];
+                let end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+                self.at += rest.iter().position(end).unwrap_or(rest.len());
+            }
+        }
+        (self.at > start).then_some(start..self.at)
+    }
+
+    /// Steps over a string. Names and most values end within eight bytes.
+    #[inline]
+    fn skip_string(&mut self) -> Option<()> {
+        self.at += 1;
+        if let Some(eight) = self.text.get(self.at..).and_then(<[u8]>::first_chunk)
+            && let Some(quote) = quote_in(eight)
+            && (quote == 0 || eight[quote - 1] != b'\\')
+        {
+            self.at += quote + 1;
+            return Some(());
+        }
+        self.skip_long_string()
+    }
+
+    /// Steps over what is left of a string. Apart, so that short ones need no room for what this needs.
+    #[inline(never)]
+    fn skip_long_string(&mut self) -> Option<()> {
+        loop {
+            let rest = self.text.get(self.at..)?;
+            let quote = quote(rest)?;
+            self.at += quote + 1;
+            // Behind an odd number of backslashes it is part of the string.
+            let backslashes = rest[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+            if backslashes.is_multiple_of(2) {
+                return Some(());
+            }
+        }
+    }
+
+    fn skip_nested(&mut self) -> Option<()> {
+        let mut depth = 0;
+        loop {
+            match self.text.get(self.at)? {
+                b'"' => {
+                    self.skip_string()?;
+                    continue;
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    if depth > MAX_DEPTH {
+                        return None;
+                    }
+                }
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    /// Steps to the value of the next field of an object and tells the field's name, as it is
+    /// written. `None` at the end of the object; call it after the brace and after each value.
+    pub(crate) fn next_field(&mut self) -> Option<&'a [u8]> {
+        self.consume_byte(b',');
+        if self.peek()? != b'"' {
+            return None;
+        }
+        let start = self.at;
+        self.skip_string()?;
+        let name = &self.text[start + 1..self.at - 1];
+        self.consume_byte(b':').then_some(name)
+    }
+
+    /// See [`pick`]. It stops before the closing brace.
+    fn fields<const N: usize>(&mut self, names: [&str; N]) -> Option<[&'a [u8]; N]> {
+        if !self.consume_byte(b'{') {
+            return None;
+        }
+        let mut picked = [&[][..]; N];
+        while let Some(found) = self.next_field() {
+            let value = &self.text[self.skip_value()?];
+            if let Some(at) = names.iter().position(|name| name.as_bytes() == found) {
+                picked[at] = if value == b"null" { &[] } else { value };
+            }
+        }
+        Some(picked)
+    }
+
+    /// Whether another element of an array comes; call it after the bracket and after each value.
+    pub(crate) fn next_element(&mut self) -> bool {
+        self.consume_byte(b',');
+        self.peek().is_some_and(|byte| byte != b']')
+    }
+}
+
+/// Where the next quote is. Most strings are short: the quick search takes longer to begin than to look at them eight
+/// bytes at a time.
+fn quote(text: &[u8]) -> Option<usize> {
+    const INLINE_SEARCH_WORDS: usize = 4;
+    for (at, eight) in text.as_chunks::<8>().0.iter().take(INLINE_SEARCH_WORDS).enumerate() {
+        if let Some(found) = quote_in(eight) {
+            return Some(at * 8 + found);
+        }
+    }
+    let seen = (text.len() / 8).min(INLINE_SEARCH_WORDS) * 8;
+    memchr::memchr(b'"', &text[seen..]).map(|at| seen + at)
+}
+
+/// Where the first quote is among eight bytes.
+#[inline]
+fn quote_in(eight: &[u8; 8]) -> Option<usize> {
+    const BYTE_LSBS: u64 = u64::MAX / 255;
+    let differ = u64::from_le_bytes(*eight) ^ (BYTE_LSBS * u64::from(b'"'));
+    // Of the bits that are set, the lowest belongs to a quote: a borrow only spoils those above.
+    let found = differ.wrapping_sub(BYTE_LSBS) & !differ & (BYTE_LSBS << 7);
+    (found != 0).then_some((found.trailing_zeros() / 8) as usize)
+}
+
+/// Reads JSON. That it is UTF-8 is found out once, which is quicker than for each string in it; where it is not, what is
+/// read of it may still be.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<T> {
+    match str::from_utf8(json) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(json),
+    }
+}
+
+/// A text that may be missing, or `null`. serde itself would copy it, for being in an `Option`.
+pub(crate) fn optional_str<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|Text(text)| text))
+}
+
+/// A JSON string as text, when it is one.
+pub(crate) fn parse_string(raw: &[u8]) -> Option<String> {
+    parse_str(raw).map(Cow::into_owned)
+}
+
+/// A JSON string as text, when it is one; borrowed where nothing in it is escaped.
+pub(crate) fn parse_str(raw: &[u8]) -> Option<Cow<'_, str>> {
+    let text = str::from_utf8(raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?).ok()?;
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(text));
+    }
+    unescaped(text).or_else(|| serde_json::from_slice(raw).ok()).map(Cow::Owned)
+}
+
+/// A whole number.
+pub(crate) fn parse_u64(raw: &[u8]) -> Option<u64> {
+    str::from_utf8(raw).ok()?.parse().ok()
+}
+
+/// Takes escapes back; `None` where there are others than the short ones.
+fn unescaped(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        out.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            plain @ (b'"' | b'\\' | b'/') => char::from(*plain),
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// The raw values of some fields of an object, empty where they are missing or `null`; `None` when it is no object.
+pub(crate) fn pick<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Option<[&'a [u8]; N]> {
+    JsonCursor::new(object, 0).fields(names)
+}
+
+/// What [`pick`] finds in each object of an array, without having to know before where they end; what else is in the
+/// array is passed over.
+pub(crate) fn array_fields<'a, const N: usize>(
+    array: &'a [u8],
+    names: [&str; N],
+) -> impl Iterator<Item = [&'a [u8]; N]> {
+    let mut scan = JsonCursor::new(array, 0);
+    let is_array = scan.consume_byte(b'[');
+    std::iter::from_fn(move || {
+        while is_array && scan.next_element() {
+            if scan.peek() == Some(b'{') {
+                let picked = scan.fields(names)?;
+                return scan.consume_byte(b'}').then_some(picked);
+            }
+            scan.skip_value()?;
+        }
+        None
+    })
+}
+
+/// The raw value of a field of a small object.
+pub(crate) fn field<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut scan = JsonCursor::new(object, 0);
+    if !scan.consume_byte(b'{') {
+        return None;
+    }
+    while let Some(found) = scan.next_field() {
+        let value = scan.skip_value()?;
+        if found == name.as_bytes() {
+            return Some(&object[value]);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! What the head of a request says to whoever follows it. The same for all requests that begin with it.
+
+use belay_agents::wire::RequestHead;
+use belay_core::SessionKey;
+
+use super::session_id::RequestSender;
+use super::wire::{RequestKind, WireApi};
+
+#[derive(Debug)]
+pub(crate) struct RequestMeta {
+    pub(super) api: WireApi,
+    pub(super) who: RequestSender,
+    /// The model, where the path names it.
+    pub(super) model: Option<String>,
+    /// How the body is packed.
+    pub(super) encoding: Option<String>,
+}
+
+impl RequestMeta {
+    /// Reads the head; `None` when it does not ask for a turn of a conversation. `run` is the key from the path's prefix.
+    pub(crate) fn parse(method: &str, head: &dyn RequestHead, run: Option<&str>) -> Option<Self> {
+        let RequestKind::ModelTurn(api) = RequestKind::classify(method, head.path()) else { return None };
+        let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
+        Some(Self {
+            api,
+            who: RequestSender::read(head, run),
+            model: api.model_in_path(head.path()).map(str::to_owned),
+            encoding: encoding.filter(|encoding| encoding != "identity"),
+        })
+    }
+
+    /// The session, where the head names it and it is nobody's sub-agent.
+    pub(crate) fn root_session(&self) -> Option<&SessionKey> {
+        let RequestSender { session, sender, .. } = &self.who;
+        session.as_ref().filter(|_| sender.parent.is_none() && !sender.auxiliary)
+    }
+}

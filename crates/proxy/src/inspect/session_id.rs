@@ -1,0 +1,274 @@
+//! Whose request is it? Asked of everything that may tell, most certain first.
+//!
+//! 1. `X-Loop-Session`: somebody configured it for just this purpose.
+//! 2. The agent's own session id, by its wire dialect: the same id that its hooks and its session
+//!    file have.
+//! 3. `X-Loop-Agent` and `X-Loop-Agent-Session`: the same id, named by somebody who knows it.
+//! 4. The key that `belay run` put into the base URL or into our own header.
+//! 5. What the body says: Loop Watchdog's metadata keys, a cache key, a user.
+//! 6. The beginning of the conversation: it stays the same while the history grows.
+
+use belay_agents::wire::{self, RequestHead, RequestIdentity, WireClient};
+use belay_core::key::MAX_ID_BYTES;
+use belay_core::{Digest, SessionKey};
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::json_scan::{self, JsonCursor};
+use super::wire::WireApi;
+use crate::upstream::key_in_query;
+
+/// Agent of sessions that are known by Loop Watchdog's ids only.
+pub(crate) const LOOP_WATCHDOG_AGENT: &str = "legacy";
+
+/// Header by which `belay run` names a session where a path prefix does not reach.
+pub(crate) const SESSION_HEADER: &str = "x-belay-session";
+
+/// What the head of a request says about who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestSender {
+    pub(crate) dialect: &'static dyn WireClient,
+    pub(crate) sender: RequestIdentity,
+    /// The session, unless only the body can tell.
+    pub(crate) session: Option<SessionKey>,
+    /// Whoever asks expects Loop Watchdog's answers, and is no agent with a refusal of its own.
+    pub(crate) legacy: bool,
+    /// A changed plan named in a header.
+    pub(crate) plan: Option<String>,
+    /// Whose credential it is.
+    pub(crate) account: Option<Digest>,
+    /// What Loop Watchdog's headers tell about the session.
+    pub(crate) told: LoopWatchdogMeta,
+}
+
+/// What Loop Watchdog's headers tell about a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoopWatchdogMeta {
+    pub(crate) project: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) task: Option<String>,
+}
+
+impl LoopWatchdogMeta {
+    /// Fills in what only the body tells, in Loop Watchdog's metadata.
+    pub(crate) fn fill_from_body(&mut self, body: &[u8]) {
+        let Some(metadata) = json_scan::field(body, "metadata") else { return };
+        let text = |key: &str| {
+            json_scan::field(metadata, key).and_then(json_scan::parse_string).filter(|text| !text.is_empty())
+        };
+        for (slot, key) in [
+            (&mut self.project, "repository"),
+            (&mut self.cwd, "workspace"),
+            (&mut self.branch, "branch"),
+            (&mut self.task, "task_id"),
+        ] {
+            if slot.is_none() {
+                *slot = text(key);
+            }
+        }
+    }
+}
+
+impl RequestSender {
+    /// Reads the head. `run` is the key from the path's prefix.
+    pub(crate) fn read(head: &dyn RequestHead, run: Option<&str>) -> Self {
+        let (mut dialect, mut sender) = wire::recognise(head);
+        let run = run.or_else(|| head.header(SESSION_HEADER)).map(decoded).filter(|key| !key.is_empty());
+        let run = run.map(|key| match SessionKey::parse(&key) {
+            Some(key) => key,
+            None => SessionKey::new(dialect.agent(), key),
+        });
+        let text = |name: &str| head.header(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let watchdog = text("x-loop-session").map(|id| SessionKey::new(LOOP_WATCHDOG_AGENT, id));
+        // Whoever names a session of Loop Watchdog's looks for it there.
+        let own = match watchdog {
+            None => own_session(sender.agent, text("x-loop-agent"), text("x-loop-agent-session")),
+            Some(_) => None,
+        };
+        if sender.agent.is_empty()
+            && let Some(named) = own.as_ref().or(run.as_ref())
+        {
+            dialect = wire::dialect(&named.agent);
+            sender.agent = dialect.agent();
+        }
+        let legacy = watchdog.is_some() && sender.agent.is_empty();
+        let session = if sender.auxiliary && sender.session.is_none() {
+            None
+        } else {
+            let mut named = [watchdog, sender.session.clone(), own, run].into_iter().flatten();
+            named.find(|key| is_id(&key.id) && is_id(&key.agent))
+        };
+        let told = LoopWatchdogMeta {
+            project: text("x-loop-repo"),
+            cwd: text("x-loop-workspace").or_else(|| sender.cwd.clone()),
+            branch: text("x-loop-branch"),
+            task: text("x-loop-task"),
+        };
+        Self { dialect, session, legacy, plan: text("x-loop-plan"), account: account(head), told, sender }
+    }
+
+    /// The session, with the body's help.
+    pub(crate) fn resolve_session(&self, api: WireApi, body: &[u8], index: &mut PrefixIndex) -> Option<SessionKey> {
+        if let Some(session) = &self.session {
+            return Some(session.clone());
+        }
+        if self.sender.auxiliary {
+            return None;
+        }
+        let beginning = beginning(api, body)?;
+        // The body's own words stand behind the messages, usually; whether there are any is the same
+        // for every request of a program.
+        if index.speaks(beginning) != Some(false) {
+            let said = said(body, self.dialect.agent(), self.sender.agent.is_empty());
+            index.note(beginning, said.is_some());
+            if said.is_some() {
+                return said;
+            }
+        }
+        let account = self.account.unwrap_or_default();
+        let digest = Digest::of_parts([&beginning.to_le_bytes()[..], &account.0.to_le_bytes()]);
+        Some(SessionKey::new(self.dialect.agent(), format!("anon-{digest}")))
+    }
+}
+
+/// Whether conversations with a given beginning name themselves in their bodies.
+#[derive(Debug, Default)]
+pub(crate) struct PrefixIndex(std::collections::VecDeque<(u64, bool)>);
+
+impl PrefixIndex {
+    const MAX_PREFIXES: usize = 256;
+
+    fn speaks(&self, beginning: u64) -> Option<bool> {
+        self.0.iter().find(|(known, _)| *known == beginning).map(|(_, speaks)| *speaks)
+    }
+
+    fn note(&mut self, beginning: u64, speaks: bool) {
+        match self.0.iter_mut().find(|(known, _)| *known == beginning) {
+            Some((_, known)) => *known = speaks,
+            None => {
+                self.0.truncate(Self::MAX_PREFIXES - 1);
+                self.0.push_front((beginning, speaks));
+            }
+        }
+    }
+}
+
+/// Hash of a conversation up to and including its first message by a user.
+fn beginning(api: WireApi, body: &[u8]) -> Option<u64> {
+    let mut scan = JsonCursor::new(body, 0);
+    if !scan.consume_byte(b'{') {
+        return None;
+    }
+    let mut hasher = Xxh3::new();
+    loop {
+        let name = scan.next_field()?;
+        if name != api.messages_field().as_bytes() {
+            scan.skip_value()?;
+            continue;
+        }
+        if !scan.consume_byte(b'[') {
+            hasher.update(&body[scan.skip_value()?]);
+            return Some(hasher.digest());
+        }
+        while scan.next_element() {
+            let message = &body[scan.skip_value()?];
+            hasher.update(message);
+            if json_scan::field(message, "role").is_some_and(|role| role == b"\"user\"") {
+                break;
+            }
+        }
+        return Some(hasher.digest());
+    }
+}
+
+/// The session that the body names. Only of strangers is `user` one: agents mean a person by it. And
+/// strangers who name one in Loop Watchdog's way are known by its ids.
+fn said(body: &[u8], agent: &str, stranger: bool) -> Option<SessionKey> {
+    let mut scan = JsonCursor::new(body, 0);
+    if !scan.consume_byte(b'{') {
+        return None;
+    }
+    let (mut metadata, mut cache_key, mut user) = (None, None, None);
+    while let Some(name) = scan.next_field() {
+        let value = &body[scan.skip_value()?];
+        match name {
+            b"metadata" => metadata = Some(value),
+            b"prompt_cache_key" => cache_key = json_scan::parse_string(value),
+            b"user" if stranger => user = json_scan::parse_string(value),
+            _ => {}
+        }
+    }
+    let of_metadata =
+        |key: &str| metadata.and_then(|object| json_scan::field(object, key)).and_then(json_scan::parse_string);
+    let watchdog = ["session_id", "loop_watchdog_session", "loop_session"].into_iter().find_map(of_metadata);
+    let named = |agent: &str, id: Option<String>| id.filter(|id| is_id(id)).map(|id| SessionKey::new(agent, id));
+    let own = || {
+        let id = of_metadata("agent_session_id").filter(|id| is_id(id));
+        own_session(if stranger { "" } else { agent }, of_metadata("agent").filter(|agent| is_id(agent)), id)
+    };
+    named(if stranger { LOOP_WATCHDOG_AGENT } else { agent }, watchdog)
+        .or_else(own)
+        .or_else(|| named(agent, cache_key))
+        .or_else(|| named(LOOP_WATCHDOG_AGENT, user))
+}
+
+/// The agent's own session, as Loop Watchdog's clients name it. Where the wire tells of another agent, they mean somebody
+/// else.
+fn own_session(on_wire: &str, agent: Option<String>, id: Option<String>) -> Option<SessionKey> {
+    let named = agent.map(|name| belay_agents::find(&name).map_or(name, |known| known.id.to_owned()));
+    let agent = match (named, on_wire) {
+        (Some(named), "") => named,
+        (Some(named), on_wire) if named != on_wire => return None,
+        (None, "") => wire::UnknownClient.agent().to_owned(),
+        (_, on_wire) => on_wire.to_owned(),
+    };
+    Some(SessionKey::new(agent, id?))
+}
+
+/// Whether events of a session by this name could be kept, and shown to a person.
+fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
+}
+
+/// A changed plan that the body names.
+pub(crate) fn plan_in_body(body: &[u8]) -> Option<String> {
+    let metadata = json_scan::field(body, "metadata")?;
+    ["loop_watchdog_plan", "changed_plan"].into_iter().find_map(|key| {
+        json_scan::field(metadata, key).and_then(json_scan::parse_string).filter(|plan| !plan.trim().is_empty())
+    })
+}
+
+/// A digest that stands for whoever pays, and gives nothing away about the credential.
+fn account(head: &dyn RequestHead) -> Option<Digest> {
+    // Tokens of a subscription change by the hour; the account they belong to does not.
+    let names = ["chatgpt-account-id", "authorization", "x-api-key", "x-goog-api-key", "api-key"];
+    let mut in_lines = names.into_iter().filter_map(|name| head.header(name).filter(|value| !value.is_empty()));
+    let credential = in_lines.next().or_else(|| key_in_query(head.path()))?;
+    let hash = Sha256::new().chain_update(b"belay account\0").chain_update(credential.as_bytes()).finalize();
+    let first: [u8; 8] = hash.as_slice().first_chunk().copied()?;
+    Some(Digest(u64::from_be_bytes(first)))
+}
+
+/// A path segment with its percent signs taken back.
+fn decoded(segment: &str) -> String {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Requests that are for us: the API, the health checks, the dashboard.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::supervisor::BoxFuture;
+
+/// Whoever answers requests to our own paths. It gets the connection as it was before the request
+/// was looked at, and answers that one request: the next one on the same connection could be for a
+/// model.
+pub trait LocalService: Send + Sync + 'static {
+    fn serve(&self, io: PrefixedIo, peer: SocketAddr) -> BoxFuture<()>;
+}
+
+/// A connection whose first bytes have been read once already.
+#[derive(Debug)]
+pub struct PrefixedIo {
+    first: Vec<u8>,
+    at: usize,
+    io: TcpStream,
+}
+
+impl PrefixedIo {
+    pub fn new(first: Vec<u8>, io: TcpStream) -> Self {
+        Self { first, at: 0, io }
+    }
+}
+
+impl AsyncRead for PrefixedIo {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let first = &this.first[this.at..];
+        if first.is_empty() {
+            return Pin::new(&mut this.io).poll_read(cx, buf);
+        }
+        let n = first.len().min(buf.remaining());
+        buf.put_slice(&first[..n]);
+        this.at += n;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for PrefixedIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().io).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().io).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,67 @@
+//! Runs of agents that `belay run` started: the model APIs their users had chosen, and which sessions
+//! they turned out to be.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use belay_core::SessionKey;
+
+use crate::upstream::Upstream;
+
+/// How many runs are remembered.
+const MAX_RUNS: usize = 4096;
+
+/// The runs, newest first.
+#[derive(Debug, Default)]
+pub(crate) struct RunRegistry {
+    runs: RwLock<VecDeque<RunEntry>>,
+    /// How often they have changed.
+    edition: AtomicU64,
+}
+
+#[derive(Debug)]
+struct RunEntry {
+    key: String,
+    upstreams: Vec<Arc<Upstream>>,
+    session: Option<SessionKey>,
+}
+
+impl RunRegistry {
+    pub(crate) fn begin(&self, run: &str, upstreams: Vec<Arc<Upstream>>) {
+        let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(|known| known.key != run);
+        runs.truncate(MAX_RUNS - 1);
+        runs.push_front(RunEntry { key: run.to_owned(), upstreams, session: None });
+        self.edition.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.edition.load(Ordering::Acquire)
+    }
+
+    /// The upstream of this name that a run's user had chosen.
+    pub(crate) fn upstream(&self, run: &str, name: &str) -> Option<Arc<Upstream>> {
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        let run = runs.iter().find(|known| known.key == run)?;
+        run.upstreams.iter().find(|upstream| upstream.name == name).cloned()
+    }
+
+    pub(crate) fn bind_session(&self, run: &str, session: &SessionKey) {
+        // An agent that another one starts inherits its base URL, but is not the run's session.
+        let is_its_agent = run.strip_prefix(&*session.agent).is_some_and(|rest| rest.starts_with(':'));
+        if !is_its_agent || self.session(run).as_ref() == Some(session) {
+            return;
+        }
+        let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = runs.iter_mut().find(|known| known.key == run) {
+            known.session = Some(session.clone());
+            self.edition.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn session(&self, run: &str) -> Option<SessionKey> {
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        runs.iter().find(|known| known.key == run)?.session.clone()
+    }
+}

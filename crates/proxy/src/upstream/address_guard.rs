@@ -1,0 +1,105 @@
+//! Addresses a key must not be sent to.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::Auth;
+use super::base_url::{BaseUrl, UpstreamConfigError};
+
+/// Refuses a base URL that would send keys in clear over a network, or to where no model API is.
+pub(super) fn check_base(base: &BaseUrl, plaintext: bool) -> Result<(), UpstreamConfigError> {
+    let address: Option<IpAddr> = base.host.parse().ok();
+    if let Some(address) = address
+        && is_forbidden_address(address)
+    {
+        return Err(UpstreamConfigError::new(
+            base.url(),
+            "no model API lives at this address (link-local, multicast or unspecified)",
+        ));
+    }
+    let loopback = address.map_or(base.host == "localhost" || base.host.ends_with(".localhost"), |a| a.is_loopback());
+    if !base.tls && !loopback && !plaintext {
+        return Err(UpstreamConfigError::new(
+            base.url(),
+            "plain http to another machine would send your key and code in clear; use https, \
+             or say `plaintext = true` for this upstream if you trust the network",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a credential that would break the head it is put into.
+pub(super) fn check_auth(base: &BaseUrl, auth: &Auth) -> Result<(), UpstreamConfigError> {
+    let Auth::Header { name, value } = auth else { return Ok(()) };
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err(UpstreamConfigError::new(base.url(), format!("`{name}` is no name of a header")));
+    }
+    if value.trim().is_empty() || value.bytes().any(|byte| byte.is_ascii_control()) {
+        return Err(UpstreamConfigError::new(base.url(), "the key is empty or has a line end in it"));
+    }
+    Ok(())
+}
+
+/// Whether connecting there could only be a trick: cloud metadata services and other link-local
+/// addresses, multicast, "this host".
+pub(super) fn is_forbidden_address(address: IpAddr) -> bool {
+    const AZURE: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+    const ALIBABA: Ipv4Addr = Ipv4Addr::new(100, 100, 100, 200);
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let is_metadata = v4.is_link_local() || v4 == AZURE || v4 == ALIBABA;
+            is_metadata || v4.is_multicast() || v4.is_broadcast() || v4 == Ipv4Addr::UNSPECIFIED
+        }
+        IpAddr::V6(v6) => {
+            const EC2_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+            v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || v6 == EC2_METADATA
+        }
+    }
+}
+
+/// Beginnings of keys that tell whose they are, and the host they belong to.
+const KEY_PREFIXES: &[(&str, &str, &str)] = &[
+    ("sk-ant-", "Anthropic", "api.anthropic.com"),
+    ("sk-or-", "OpenRouter", "openrouter.ai"),
+    ("sk-proj-", "OpenAI", "api.openai.com"),
+    ("sk-svcacct-", "OpenAI", "api.openai.com"),
+    ("sk-admin-", "OpenAI", "api.openai.com"),
+    ("AIza", "Google", "generativelanguage.googleapis.com"),
+];
+
+/// A provider's own host whose credentials look like nothing in particular.
+const CHATGPT_HOST: &str = "chatgpt.com";
+
+/// Whose key this is, if it is somebody's whom the host is not. Only the providers' own hosts are
+/// judged: a gateway may take any key.
+pub(super) fn foreign_key_owner(key: &str, host: &str) -> Option<&'static str> {
+    let key = match key.split_once(' ') {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim_start(),
+        _ => key,
+    };
+    let (_, owner, home) = KEY_PREFIXES.iter().find(|(beginning, ..)| key.starts_with(beginning))?;
+    let is_provider = host == CHATGPT_HOST || KEY_PREFIXES.iter().any(|(.., known)| *known == host);
+    (*home != host && is_provider).then_some(*owner)
+}
+
+/// A key in the query of a target, as Google takes it.
+pub(crate) fn key_in_query(target: &str) -> Option<&str> {
+    let (_, query) = target.split_once('?')?;
+    query.split('&').find_map(|field| field.strip_prefix("key="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_to_its_owner_or_to_a_gateway_but_to_no_other_provider() {
+        assert_eq!(foreign_key_owner("Bearer sk-ant-1", "api.openai.com"), Some("Anthropic"));
+        assert_eq!(foreign_key_owner("AIzaSy", "api.anthropic.com"), Some("Google"));
+        assert_eq!(foreign_key_owner("sk-ant-1", "api.anthropic.com"), None);
+        assert_eq!(foreign_key_owner("sk-ant-1", "gateway.example.com"), None);
+        assert_eq!(foreign_key_owner("sk-1234", "api.anthropic.com"), None);
+        assert_eq!(foreign_key_owner("BEARER  sk-ant-1", "chatgpt.com"), Some("Anthropic"));
+        assert_eq!(foreign_key_owner("Bearer eyJ", "chatgpt.com"), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Log files: bounded in size, free of secrets, and never a reason to fail.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A log file that is put aside when it grows too big: `serve.log`, `serve.log.1`, ...
+#[derive(Debug)]
+pub struct RotatingLogFile {
+    path: PathBuf,
+    max_bytes: u64,
+    keep: u16,
+    file: Option<File>,
+    size: u64,
+}
+
+impl RotatingLogFile {
+    /// `keep` files in all, each at most `max_bytes` and a line long.
+    pub fn new(path: impl Into<PathBuf>, max_bytes: u64, keep: u16) -> Self {
+        Self { path: path.into(), max_bytes, keep: keep.max(1), file: None, size: 0 }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            if let Some(folder) = self.path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            let mut options = OpenOptions::new();
+            options.append(true).create(true).mode(0o600);
+            let file = options.open(&self.path)?;
+            self.size = file.metadata().map_or(0, |found| found.len());
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or_else(|| io::Error::other("no log file"))
+    }
+
+    fn aside(&self, number: u16) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{number}"));
+        name.into()
+    }
+
+    fn rotate(&mut self) {
+        self.file = None;
+        for number in (1..self.keep.saturating_sub(1)).rev() {
+            // One that is not there yet cannot be moved; the next rotation will find it.
+            let _ = std::fs::rename(self.aside(number), self.aside(number + 1));
+        }
+        let _ = match self.keep {
+            1 => std::fs::remove_file(&self.path),
+            _ => std::fs::rename(&self.path, self.aside(1)),
+        };
+    }
+}
+
+impl Write for RotatingLogFile {
+    /// Takes whole lines, as the formatter gives them. A full disk loses the line, not the process.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.size >= self.max_bytes {
+            self.rotate();
+        }
+        let text = String::from_utf8_lossy(line);
+        let clean = belay_core::redact::redact(&text);
+        if let Ok(file) = self.open()
+            && file.write_all(clean.as_bytes()).is_ok()
+        {
+            self.size += clean.len() as u64;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

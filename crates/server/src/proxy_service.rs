@@ -1,0 +1,158 @@
+//! The relay inside the resident process: what it is told by the configuration, and who judges.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use belay_config::{AuthMode, EnvSnapshot};
+use belay_core::{Body, Event, SessionKey, Verdict};
+use belay_proxy::{BoxFuture, EgressProxy, HoldState, Supervisor, UpstreamConfig};
+
+use crate::daemon::DaemonState;
+use crate::protocol::{ErrorCode, IpcErrorBody, RunRequest, RunResponse};
+
+/// How long the end of a run waits for what its requests had to tell.
+const RUN_END_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why an upstream cannot be used as configured.
+#[derive(Debug, thiserror::Error)]
+#[error("proxy.upstreams.{name}: {problem}")]
+pub struct UpstreamError {
+    name: String,
+    problem: String,
+}
+
+/// The relay's configuration.
+pub(crate) fn relay_config(
+    proxy: &belay_config::ProxyConfig,
+    chant: belay_core::repetition::RepetitionRules,
+    env: &EnvSnapshot,
+) -> Result<belay_proxy::Config, UpstreamError> {
+    let bytes =
+        |size: belay_config::ByteSize| size.get().map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let upstreams = proxy.upstreams.iter().filter(|_| proxy.enabled).map(|(name, upstream)| one(name, upstream, env));
+    Ok(belay_proxy::Config {
+        upstreams: upstreams.collect::<Result<_, _>>()?,
+        buffered: bytes(proxy.buffer_bytes),
+        inspected: bytes(proxy.inspect_bytes),
+        chant: proxy.cut_chanting.then_some(chant),
+        hold: proxy.hold.get().unwrap_or(Duration::MAX / 4),
+        nudge: proxy.nudge,
+        sockets: proxy.sockets,
+    })
+}
+
+fn one(
+    name: &str,
+    upstream: &belay_config::UpstreamConfig,
+    env: &EnvSnapshot,
+) -> Result<UpstreamConfig, UpstreamError> {
+    let refuse = |problem: String| UpstreamError { name: name.to_owned(), problem };
+    let key = || match env.text(&upstream.key_env) {
+        Some(key) => Ok(key.trim().to_owned()),
+        None if upstream.key_env.is_empty() => {
+            Err(refuse("key_env is missing: name the variable that holds the key".to_owned()))
+        }
+        None => Err(refuse(format!("the variable {} is not set where Belay runs", upstream.key_env))),
+    };
+    let auth = match upstream.auth {
+        AuthMode::Incoming => belay_proxy::Auth::Incoming,
+        AuthMode::Bearer => belay_proxy::Auth::bearer(&key()?),
+        AuthMode::Header => belay_proxy::Auth::Header { name: upstream.header.clone(), value: key()? },
+    };
+    Ok(UpstreamConfig {
+        name: name.to_owned(),
+        url: upstream.url.clone(),
+        auth,
+        plaintext: upstream.plaintext,
+        ca_file: Some(&upstream.ca_file).filter(|path| !path.is_empty()).map(PathBuf::from),
+        connect: upstream.connect.get().unwrap_or(Duration::from_secs(60)),
+        quiet: upstream.quiet.get().unwrap_or(Duration::from_secs(86_400)),
+        egress: EgressProxy::from_env(|name| env.text(name).map(str::to_owned)),
+    })
+}
+
+/// The engine behind its queue, as the relay sees it.
+#[derive(Debug)]
+pub(crate) struct EngineSupervisor(pub(crate) Arc<DaemonState>);
+
+impl Supervisor for EngineSupervisor {
+    fn hold_state(&self, session: &SessionKey) -> HoldState {
+        self.0.mark_active();
+        self.0.standings.get(session)
+    }
+
+    fn remaining_budget(&self, session: &SessionKey, model: Option<&str>) -> belay_proxy::RemainingBudget {
+        self.0.purses.remaining(session, model)
+    }
+
+    fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
+        let asked: Vec<bool> = events.iter().map(|event| matches!(&event.body, Body::ModelAsked(_))).collect();
+        let answers = self.0.writer.observe(events);
+        settle(&self.0);
+        let answers = answers.into_iter().zip(asked);
+        answers
+            .map(|(answer, asked)| match answer {
+                Ok(observed) => observed.decision.verdict,
+                Err(error) => {
+                    if asked {
+                        tracing::warn!(%error, "a request goes on unjudged");
+                    }
+                    Verdict::Go
+                }
+            })
+            .collect()
+    }
+
+    fn hold_state_changed(&self) -> BoxFuture<()> {
+        self.0.standings.changed()
+    }
+
+    fn loop_watchdog_status(&self, session: &SessionKey) -> BoxFuture<serde_json::Value> {
+        let (shared, session) = (Arc::clone(&self.0), session.clone());
+        Box::pin(async move {
+            let read = tokio::task::spawn_blocking(move || crate::http::loop_watchdog_status(&shared, &session));
+            read.await.ok().and_then(Result::ok).unwrap_or_default()
+        })
+    }
+}
+
+/// A run named its session: by a hook, maybe before its first request.
+pub(crate) fn bind_run_session(shared: &DaemonState, run: &str, session: &SessionKey) {
+    if let Some(relay) = shared.relay.get().and_then(Weak::upgrade) {
+        relay.bind_run_session(run, session);
+    }
+    settle(shared);
+}
+
+fn settle(shared: &DaemonState) {
+    let relay = || shared.relay.get().and_then(Weak::upgrade);
+    shared.pending_run_budgets.apply_known(shared, |run| relay()?.run_session(run));
+}
+
+/// Begins a run, or tells how it is doing.
+pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunResponse, IpcErrorBody> {
+    let relay = shared.relay.get().and_then(Weak::upgrade);
+    let relay = relay.ok_or_else(|| IpcErrorBody::new(ErrorCode::Busy, "the resident process is about to leave"))?;
+    if ask.begins {
+        let begun = shared.runs.register(&relay, &ask.run, &ask.upstreams);
+        begun.map_err(|bad| IpcErrorBody::new(ErrorCode::Refused, bad.to_string()))?;
+        if let Some(session) = &ask.session {
+            relay.bind_run_session(&ask.run, session);
+        }
+        shared.pending_run_budgets.register(ask);
+        settle(shared);
+        if ask.proxied {
+            let opened = match ask.at {
+                Some(address) => shared.listeners.ensure_at(address),
+                None => shared.listeners.ensure_any(),
+            };
+            opened
+                .map_err(|error| IpcErrorBody::new(ErrorCode::Internal, format!("the proxy cannot listen: {error}")))?;
+        }
+    }
+    if ask.ends {
+        relay.flush_recorder(RUN_END_FLUSH_TIMEOUT);
+    }
+    Ok(RunResponse { url: shared.listeners.url(), session: relay.run_session(&ask.run) })
+}
