@@ -145,7 +145,7 @@ fn a_running_resident_process_is_seen() {
     let rows = world.run(&["doctor", "--json"]).json();
     assert_eq!(rows["ok"], true);
     let resident = rows["rows"].as_array().unwrap().iter().find(|row| row["check"] == "resident").unwrap();
-    assert_eq!(resident["health"], "good", "{resident}");
+    assert_eq!(resident["health"], "ok", "{resident}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn hooks_that_are_installed_and_say_nothing_are_found() {
         assert_eq!(world.run_with(&["hook", "claude-code"], payload).code, Some(0));
     };
     hook();
-    assert_eq!((row().0.as_str(), row().1.as_str()), ("good", "Claude Code: in place, last heard just now"));
+    assert_eq!((row().0.as_str(), row().1.as_str()), ("ok", "Claude Code: in place, last heard just now"));
     // It goes on working, an hour from now, and we hear nothing of it.
     let transcript = world.write("home/.claude/projects/-home-user/s1.jsonl", "{}\n");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);

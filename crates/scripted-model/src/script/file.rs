@@ -64,7 +64,7 @@ impl Script {
     ///     error = { status = 429, message = "slow down", headers = { retry-after = "2" } }
     ///     "#,
     /// )?;
-    /// # let built = Script::new().otherwise("Enough.").shell("cargo test").saying("I run the tests.").repeat(5);
+    /// # let built = Script::new().otherwise("Enough.").shell("cargo test").with_text("I run the tests.").repeat(5);
     /// # assert_eq!(script, built.error(429, "slow down").header("retry-after", "2"));
     /// # Ok::<(), belay_scripted_model::ScriptError>(())
     /// ```
