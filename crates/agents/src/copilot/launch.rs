@@ -20,6 +20,7 @@ const EVENTS: &[&str] = &[
     "SubagentStart",
     "SubagentStop",
     "PreCompact",
+    "Notification",
     "ErrorOccurred",
     "Stop",
     "SessionEnd",

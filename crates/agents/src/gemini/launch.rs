@@ -14,7 +14,6 @@ const EVENTS: &[&str] = &[
     "SessionStart",
     "BeforeAgent",
     "BeforeModel",
-    "AfterModel",
     "BeforeTool",
     "AfterTool",
     "AfterAgent",
