@@ -24,7 +24,7 @@ const BODY_READ_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(crate) enum Admission {
     Go,
-    Answer(LocalResponse),
+    Refuse(LocalResponse),
 }
 
 /// Asks whether a request may go, and waits for a person where that can help.
@@ -67,7 +67,7 @@ pub(crate) async fn admit(
                     turn.grant();
                     Admission::Go
                 } else {
-                    Admission::Answer(messages::too_large_to_keep())
+                    Admission::Refuse(messages::too_large_to_keep())
                 });
             }
             Verdict::Hold { until, .. } => (!turn.is_loop_watchdog_client() && turn.may_hold_open(), *until),
@@ -76,7 +76,7 @@ pub(crate) async fn admit(
         if !waits || asked >= deadline {
             turn.record_refusal();
             let status = turn.loop_watchdog_status().await;
-            return Ok(Admission::Answer(messages::held_response(turn, &verdict, &status)));
+            return Ok(Admission::Refuse(messages::held_response(turn, &verdict, &status)));
         }
         wait(client, turn, lifts(until).map_or(deadline, |lifts| lifts.min(deadline))).await?;
         // Also when the time is up: a person may have changed what the session waits for.
@@ -99,7 +99,7 @@ fn lifts(until: Option<Timestamp>) -> Option<Instant> {
 async fn wait(client: &mut ClientConn, turn: &mut ExchangeInspection, up: Instant) -> Result<(), ClientDisconnected> {
     loop {
         let changed = turn.hold_state_changed();
-        if !turn.is_held(None) || turn.is_killed() {
+        if !turn.must_wait(None) || turn.is_killed() {
             return Ok(());
         }
         tokio::select! {

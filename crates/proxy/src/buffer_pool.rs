@@ -5,7 +5,7 @@
 //! kept for the next request; and an allocator that keeps the peak of a burst for ever would cost
 //! everybody else, so large buffers are their own mappings and only a few of them lie idle.
 
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -133,37 +133,6 @@ impl DerefMut for Backing {
             Self::Heap(heap) => heap,
             Self::Mapped(map) => map,
         }
-    }
-}
-
-/// Pieces of a buffer, copied to outlive it. As with buffers, many bytes are a mapping of their own: an allocator that
-/// has once had to keep a crowd of them would hold on to their room.
-#[derive(Debug)]
-pub(crate) struct CopiedRanges(Backing);
-
-impl CopiedRanges {
-    pub(crate) fn of(bytes: &[u8], pieces: impl Iterator<Item = Range<usize>> + Clone) -> Self {
-        let size = pieces.clone().map(|piece| piece.len()).sum();
-        if size < MMAP_THRESHOLD_BYTES {
-            let mut heap = Vec::with_capacity(size);
-            pieces.for_each(|piece| heap.extend_from_slice(&bytes[piece]));
-            return Self(Backing::Heap(heap.into_boxed_slice()));
-        }
-        let mut memory = Backing::new(size);
-        let mut at = 0;
-        for piece in pieces {
-            let len = piece.len();
-            memory[at..at + len].copy_from_slice(&bytes[piece]);
-            at += len;
-        }
-        Self(memory)
-    }
-}
-
-impl Deref for CopiedRanges {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.0
     }
 }
 
@@ -308,15 +277,6 @@ mod tests {
         let burst: Vec<_> = (0..64).map(|_| buffers.try_alloc_body(1024 * 1024).unwrap()).collect();
         drop(burst);
         assert!(buffers.0.idle.lock().unwrap().bytes <= MAX_FREE_BYTES);
-    }
-
-    #[test]
-    fn what_is_copied_stands_in_a_row_however_much_it_is() {
-        let bytes: Vec<u8> = (0..200_000).map(|n| (n % 251) as u8).collect();
-        for pieces in [vec![], vec![3..5, 10..11], vec![0..70_000, 100_000..200_000]] {
-            let expected: Vec<u8> = pieces.iter().flat_map(|piece| bytes[piece.clone()].to_vec()).collect();
-            assert_eq!(*CopiedRanges::of(&bytes, pieces.into_iter()), expected);
-        }
     }
 
     #[test]

@@ -10,46 +10,45 @@ use tokio::net::TcpStream;
 
 use crate::admission::{Admission, admit};
 use crate::client_conn::{ClientConn, ClientDisconnected};
-use crate::dispatch::{Dispatch, HeadCache, OutgoingRequest, RoutePlan, dispatch_next};
-use crate::exchange::{Beside, ConnectionState, Exchange, ExchangeError, IdleTimeout, RequestRelay, ResponseFraming};
+use crate::dispatch::{Dispatch, OutgoingRequest, dispatch_next};
+use crate::exchange::{ConnectionState, Exchange, ExchangeError, IdleTimeout, RequestRelay, ResponseFraming};
 use crate::local_response::LocalResponse;
 use crate::local_service::PrefixedIo;
 use crate::messages;
 use crate::relay::Relay;
 
-/// How long a client may stay connected without asking anything.
+/// How long a client may stay connected between requests.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(600);
-/// How long a client may take over one head, or over the rest of a body that nobody wants.
+/// How long a client may take to send one head, or the rest of a body that is discarded.
 const HEAD_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves a connection until either side has had enough.
+/// Serves a connection until either side closes it.
 pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
-    // Small writes must not wait for each other; a socket that cannot do it still works.
+    // Small writes must not wait for each other. A socket without the option still works.
     let _ = io.set_nodelay(true);
     let mut client = ClientConn::new(io, relay.buffers.clone());
-    let mut beside = Beside::new(&relay.clock);
-    let mut known = None;
-    while let Ok(plan) = next_plan(&relay, &mut client, &mut known, &mut beside.quiet).await {
-        let _busy = relay.track_request();
-        let next = match plan {
+    let mut idle = IdleTimeout::new(KEEP_ALIVE_TIMEOUT);
+    while let Ok(dispatch) = next_dispatch(&relay, &mut client, &mut idle).await {
+        let _in_flight = relay.track_request();
+        let state = match dispatch {
             Dispatch::Local => {
                 let (io, first) = client.into_parts();
                 return relay.ours.serve(PrefixedIo::new(first, io), peer).await;
             }
-            Dispatch::Refuse { answer, framing, asked } => {
-                let upload = RequestRelay::new(Vec::new(), framing, false, 0, &mut client);
-                say(&mut client, upload, &answer, asked).await
+            Dispatch::Refuse { response, request_framing, response_framing } => {
+                let request = RequestRelay::new(Vec::new(), request_framing, false, 0, &mut client);
+                respond_locally(&mut client, request, &response, response_framing).await
             }
-            Dispatch::Relay(outgoing) => relay_one(&relay, &mut client, &mut beside, outgoing).await,
+            Dispatch::Relay(outgoing) => relay_one(&relay, &mut client, &mut idle, outgoing).await,
         };
-        match next {
+        match state {
             Ok(ConnectionState::KeepAlive) => {}
             Ok(ConnectionState::Close) => return client.close().await,
-            Ok(ConnectionState::Upgraded(mut link, early)) => {
+            Ok(ConnectionState::Upgraded(mut upstream, early)) => {
                 let (io, ahead) = client.into_parts();
                 let mut io = PrefixedIo::new(ahead, io);
                 if tokio::io::AsyncWriteExt::write_all(&mut io, &early).await.is_ok() {
-                    let _ = tokio::io::copy_bidirectional(&mut io, &mut link).await;
+                    let _ = tokio::io::copy_bidirectional(&mut io, &mut upstream).await;
                 }
                 return;
             }
@@ -58,29 +57,28 @@ pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, peer: Soc
     }
 }
 
-/// Reads the next head and decides what to do about it.
-async fn next_plan(
+/// Reads the next head and dispatches it.
+async fn next_dispatch(
     relay: &Relay,
     client: &mut ClientConn,
-    known: &mut Option<HeadCache>,
-    quiet: &mut IdleTimeout,
+    idle: &mut IdleTimeout,
 ) -> Result<Dispatch, ClientDisconnected> {
     if client.buffered().is_empty() {
-        quiet.reset(KEEP_ALIVE_TIMEOUT);
+        idle.reset(KEEP_ALIVE_TIMEOUT);
         let read = |cx: &mut Context<'_>| match client.poll_fill_buffer(cx) {
-            Poll::Pending => quiet.poll_expired(cx, 0).map(|()| Err(ClientDisconnected)),
+            Poll::Pending => idle.poll_expired(cx, 0).map(|()| Err(ClientDisconnected)),
             read => read,
         };
         poll_fn(read).await?;
     }
-    if let Some(plan) = dispatch_next(relay, client, known)? {
-        return Ok(plan);
+    if let Some(dispatch) = dispatch_next(relay, client) {
+        return Ok(dispatch);
     }
     let rest = async {
         loop {
             poll_fn(|cx| client.poll_fill_buffer(cx)).await?;
-            if let Some(plan) = dispatch_next(relay, client, known)? {
-                return Ok(plan);
+            if let Some(dispatch) = dispatch_next(relay, client) {
+                return Ok(dispatch);
             }
         }
     };
@@ -90,75 +88,73 @@ async fn next_plan(
 async fn relay_one(
     relay: &Relay,
     client: &mut ClientConn,
-    beside: &mut Beside,
-    out: OutgoingRequest,
+    idle: &mut IdleTimeout,
+    outgoing: OutgoingRequest,
 ) -> Result<ConnectionState, ClientDisconnected> {
-    let OutgoingRequest { way: RoutePlan { upstream, eager, asked, .. }, head, framing, mut turn } = out;
-    let mut upload = RequestRelay::new(head, framing, eager, relay.keep, client);
-    if turn.is_some() {
+    let OutgoingRequest { upstream, head, framing, expects_continue, response_framing, mut inspection } = outgoing;
+    let mut request = RequestRelay::new(head, framing, expects_continue, relay.keep, client);
+    if inspection.is_some() {
         relay.inspector.wait_for_capacity().await;
     }
     let result = loop {
-        if let Some(known) = &mut turn
-            && known.is_held(upload.decoded_body().as_deref())
+        if let Some(inspection) = &mut inspection
+            && inspection.must_wait(request.decoded_body().as_deref())
         {
-            match admit(relay, client, &mut upload, known).await? {
+            match admit(relay, client, &mut request, inspection).await? {
                 Admission::Go => {}
-                Admission::Answer(answer) => return say(client, upload, &answer, asked).await,
+                Admission::Refuse(response) => {
+                    return respond_locally(client, request, &response, response_framing).await;
+                }
             }
         }
-        let link = tokio::select! {
+        let acquired = tokio::select! {
             biased;
-            link = upstream.acquire(false) => link,
+            acquired = upstream.acquire(false) => acquired,
             gone = poll_fn(|cx| client.poll_disconnected(cx)) => return Err(gone),
         };
-        let (link, reused) = match link {
-            Ok(link) => link,
-            Err(trouble) => break Err(ExchangeError::Upstream(trouble, Box::new(upload))),
+        let (conn, reused) = match acquired {
+            Ok(acquired) => acquired,
+            Err(error) => break Err(ExchangeError::Upstream(error, Box::new(request))),
         };
-        let mut exchange = Exchange::new(client, beside, &upstream, link, upload, turn, asked);
+        let mut exchange = Exchange::new(client, idle, &upstream, conn, request, inspection, response_framing);
         let ended = exchange.run(reused).await;
         match exchange.finish(ended) {
-            Err(ExchangeError::Held(held, known)) => (upload, turn) = (*held, Some(known)),
+            Err(ExchangeError::Held(held, held_inspection)) => (request, inspection) = (*held, Some(held_inspection)),
             result => break result,
         }
     };
     match result {
-        Ok(next) => Ok(next),
+        Ok(state) => Ok(state),
         Err(ExchangeError::ClientGone | ExchangeError::Held(..)) => Err(ClientDisconnected),
-        Err(ExchangeError::Broken(trouble)) => {
-            tracing::warn!(upstream = upstream.name, code = trouble.code(), "answer broke off: {trouble}");
+        Err(ExchangeError::Interrupted(error)) => {
+            tracing::warn!(upstream = upstream.name, code = error.code(), "the response was interrupted: {error}");
             Err(ClientDisconnected)
         }
-        Err(ExchangeError::Upstream(trouble, upload)) => {
-            tracing::warn!(upstream = upstream.name, code = trouble.code(), "{trouble}");
-            say(client, *upload, &messages::upstream_error(&upstream.base.url(), &trouble), asked).await
+        Err(ExchangeError::Upstream(error, request)) => {
+            tracing::warn!(upstream = upstream.name, code = error.code(), "{error}");
+            let response = messages::upstream_error(&upstream.base.url(), &error);
+            respond_locally(client, *request, &response, response_framing).await
         }
-        Err(ExchangeError::BadBody(bad)) => {
-            let answer = messages::error_response(
-                400,
-                "bad_request",
-                &format!("Belay could not understand this request: {bad}."),
-            );
-            client.send(&answer.to_bytes(true, asked.headless)).await?;
+        Err(ExchangeError::BadBody(error)) => {
+            let response = messages::bad_request(400, &error);
+            client.send(&response.to_bytes(true, response_framing.headless)).await?;
             Ok(ConnectionState::Close)
         }
     }
 }
 
-/// Answers in the upstream's place, once the request has been read: a client that still sends
-/// would not listen.
-async fn say(
+/// Responds in the upstream's place, once the request has been read: many clients do not read while they still send.
+async fn respond_locally(
     client: &mut ClientConn,
-    mut upload: RequestRelay,
-    answer: &LocalResponse,
-    asked: ResponseFraming,
+    mut request: RequestRelay,
+    response: &LocalResponse,
+    framing: ResponseFraming,
 ) -> Result<ConnectionState, ClientDisconnected> {
-    // Without a go-ahead there is nothing to read, and nobody knows whether the body will come.
-    let refused_early = upload.awaits_continue() && client.buffered().is_empty();
-    let drain = tokio::time::timeout(HEAD_READ_TIMEOUT, poll_fn(|cx| upload.poll_drain(cx, client)));
+    // Without `100 Continue` the body may never come.
+    let refused_early = request.awaits_continue() && client.buffered().is_empty();
+    let drain = tokio::time::timeout(HEAD_READ_TIMEOUT, poll_fn(|cx| request.poll_drain(cx, client)));
     let drained = refused_early || matches!(drain.await, Ok(Ok(())));
-    let close = asked.closing || refused_early || !drained;
-    client.send(&answer.to_bytes(close, asked.headless)).await?;
+    let close = framing.closing || refused_early || !drained;
+    client.send(&response.to_bytes(close, framing.headless)).await?;
     Ok(if close { ConnectionState::Close } else { ConnectionState::KeepAlive })
 }

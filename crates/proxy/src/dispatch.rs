@@ -1,12 +1,8 @@
-//! What becomes of a request, by its head.
-
-mod head_cache;
-
-pub(crate) use head_cache::HeadCache;
+//! Decides what happens to a request by its head.
 
 use std::sync::Arc;
 
-use crate::client_conn::{ClientConn, ClientDisconnected};
+use crate::client_conn::ClientConn;
 use crate::exchange::ResponseFraming;
 use crate::framing::Framing;
 use crate::head::{HeadError, HeadRewrite, HeaderStorage, RequestHead, RoutedHead};
@@ -17,81 +13,62 @@ use crate::relay::Relay;
 use crate::routes::{Route, Routes};
 use crate::upstream::{Auth, Upstream};
 
-/// Everything a head says, so that the bytes it was read from can be reused.
+/// What happens to a request. Owns everything it needs from the head, so that the buffer can be reused.
 #[derive(Debug)]
 pub(crate) enum Dispatch {
+    /// Belay's own API answers it.
     Local,
     Relay(OutgoingRequest),
-    Refuse { answer: LocalResponse, framing: Framing, asked: ResponseFraming },
+    Refuse {
+        response: LocalResponse,
+        request_framing: Framing,
+        response_framing: ResponseFraming,
+    },
 }
 
-/// A request that is to be relayed.
+/// A request to relay.
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest {
-    pub(crate) way: RoutePlan,
+    pub(crate) upstream: Arc<Upstream>,
+    /// The rewritten head.
     pub(crate) head: Vec<u8>,
     pub(crate) framing: Framing,
-    pub(crate) turn: Option<ExchangeInspection>,
+    /// The client waits for `100 Continue`.
+    pub(crate) expects_continue: bool,
+    pub(crate) response_framing: ResponseFraming,
+    /// Only for requests for a turn of a conversation.
+    pub(crate) inspection: Option<ExchangeInspection>,
 }
 
-/// What a head says about every request that begins with it.
-#[derive(Clone, Debug)]
-pub(crate) struct RoutePlan {
-    pub(crate) upstream: Arc<Upstream>,
-    pub(crate) eager: bool,
-    pub(crate) asked: ResponseFraming,
-    /// For whoever follows it, if it asks for a turn of a conversation.
-    letterhead: Option<Arc<RequestMeta>>,
-}
-
-impl RoutePlan {
-    fn outgoing(&self, relay: &Relay, head: Vec<u8>, framing: Framing) -> Dispatch {
-        let turn = self.letterhead.as_ref().map(|letterhead| relay.inspector.start(letterhead));
-        Dispatch::Relay(OutgoingRequest { way: self.clone(), head, framing, turn })
-    }
-}
-
-/// Looks at what has been read; `None` while the head is not complete.
-pub(crate) fn dispatch_next(
-    relay: &Relay,
-    client: &mut ClientConn,
-    known: &mut Option<HeadCache>,
-) -> Result<Option<Dispatch>, ClientDisconnected> {
-    if let Some((plan, len)) = known.as_ref().and_then(|known| known.reuse(relay, client.buffered())) {
-        client.consume(len);
-        return Ok(Some(plan));
-    }
-    let mut room = HeaderStorage::new();
-    let (plan, len) = match RequestHead::parse(client.buffered(), &mut room) {
-        Ok(None) => return Ok(None),
-        Ok(Some(head)) => match plan(relay, &head, known) {
-            // Whoever answers wants to read the head again.
-            Dispatch::Local => return Ok(Some(Dispatch::Local)),
-            plan => (plan, head.len()),
+/// Dispatches the request in the client's buffer. `None` while its head is incomplete.
+pub(crate) fn dispatch_next(relay: &Relay, client: &mut ClientConn) -> Option<Dispatch> {
+    let mut storage = HeaderStorage::new();
+    let (dispatch, len) = match RequestHead::parse(client.buffered(), &mut storage) {
+        Ok(None) => return None,
+        Ok(Some(head)) => match dispatch(relay, &head) {
+            // The local service parses the head itself.
+            Dispatch::Local => return Some(Dispatch::Local),
+            dispatch => (dispatch, head.len()),
         },
-        Err(bad) => (refuse_head(bad), 0),
+        Err(error) => (refuse_head(error), 0),
     };
     client.consume(len);
-    Ok(Some(plan))
+    Some(dispatch)
 }
 
-fn refuse_head(bad: HeadError) -> Dispatch {
-    let status = if bad == HeadError::TooLarge { 431 } else { 400 };
-    let answer =
-        messages::error_response(status, "bad_request", &format!("Belay could not understand this request: {bad}."));
+fn refuse_head(error: HeadError) -> Dispatch {
+    let status = if error == HeadError::TooLarge { 431 } else { 400 };
     Dispatch::Refuse {
-        answer,
-        framing: Framing::Empty,
-        asked: ResponseFraming { headless: false, closing: true, upgrading: false },
+        response: messages::bad_request(status, &error),
+        request_framing: Framing::Empty,
+        response_framing: ResponseFraming { headless: false, closing: true, upgrading: false },
     }
 }
 
-fn plan(relay: &Relay, head: &RequestHead<'_, '_>, known: &mut Option<HeadCache>) -> Dispatch {
-    // Before anything is looked up: what changes meanwhile makes what is known now outdated.
-    let edition = relay.routes.generation();
+fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>) -> Dispatch {
     let upgrading = head.upgrade().is_some();
-    let asked = ResponseFraming { headless: head.method == "HEAD", closing: !head.keep_alive(), upgrading };
-    let refuse = |answer| Dispatch::Refuse { answer, framing: head.framing(), asked };
+    let response_framing = ResponseFraming { headless: head.method == "HEAD", closing: !head.keep_alive(), upgrading };
+    let refuse = |response| Dispatch::Refuse { response, request_framing: head.framing(), response_framing };
     if !head.target.starts_with('/') {
         return refuse(messages::not_a_forward_proxy());
     }
@@ -108,24 +85,33 @@ fn plan(relay: &Relay, head: &RequestHead<'_, '_>, known: &mut Option<HeadCache>
     }
     let credential = match &upstream.auth {
         Auth::Incoming => None,
-        // Whoever reaches us may ask with this key; a page in a browser is nobody.
+        // Any local program may use the configured key; a page in a browser may not.
         Auth::Header { .. } if head.is_cross_origin_browser() => return refuse(messages::browser_origin()),
         Auth::Header { name, value } => Some((name.as_str(), value.as_str())),
     };
-    let rewrite =
-        HeadRewrite { target: &[upstream.base.path.as_str(), below, path], host: &upstream.base.authority, credential };
-    let relayed = head.rewrite(&rewrite);
-    // What is known of the run's session counts for requests that name none.
+    let target = [upstream.base.path.as_str(), below, path];
+    let rewritten = head.rewrite(&HeadRewrite { target: &target, host: &upstream.base.authority, credential });
+    Dispatch::Relay(OutgoingRequest {
+        head: rewritten,
+        framing: head.framing(),
+        expects_continue: head.expects_continue(),
+        response_framing,
+        inspection: request_meta(relay, head, path, run).map(|meta| relay.inspector.start(meta)),
+        upstream,
+    })
+}
+
+fn request_meta(relay: &Relay, head: &RequestHead<'_, '_>, path: &str, run: Option<&str>) -> Option<RequestMeta> {
+    // A site that a person visits may send requests with a key of its own, but it is no agent's session.
+    if head.is_browser_navigation() {
+        return None;
+    }
+    // Requests that name no session belong to the session of their run.
     let session = run.and_then(|run| relay.routes.session_of(run)).map(|session| session.to_string());
-    // A site that a person visits may ask with whatever key it has, but speaks for no session.
-    let seen = RoutedHead { head, path };
-    let read = || RequestMeta::parse(head.method, &seen, session.as_deref().or(run));
-    let letterhead = if head.is_browser_navigation() { None } else { read().map(Arc::new) };
-    // A sub-agent is not the run's session, it is part of it.
-    if let (Some(run), Some(session)) = (run, letterhead.as_deref().and_then(RequestMeta::root_session)) {
+    let meta = RequestMeta::parse(head.method, &RoutedHead { head, path }, session.as_deref().or(run))?;
+    // The session of a sub-agent is not the run's session.
+    if let (Some(run), Some(session)) = (run, meta.root_session()) {
         relay.routes.bind_run_session(run, session);
     }
-    let way = RoutePlan { upstream, eager: head.expects_continue(), asked, letterhead };
-    *known = HeadCache::remember(head, &relayed, &way, edition);
-    way.outgoing(relay, relayed, head.framing())
+    Some(meta)
 }

@@ -19,7 +19,6 @@
 //! | [`exchange`] | one request and its answer |
 //! | [`connection`] | one connection of an agent |
 //! | [`plan`] | what becomes of a request, by its head |
-//! | [`clock`] | waking up later, beside the runtime |
 //! | [`inspect`] | what passes, read on copies: who asks, what is new, what was answered |
 //! | [`sse`] | server-sent events, decoded as they pass |
 //! | [`judge`] | the seam to whoever decides |
@@ -31,7 +30,6 @@
 mod admission;
 mod buffer_pool;
 mod client_conn;
-mod clock;
 mod connection;
 mod dispatch;
 mod exchange;

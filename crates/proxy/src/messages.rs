@@ -16,6 +16,11 @@ pub(crate) fn error_response(status: u16, code: &str, message: &str) -> LocalRes
     LocalResponse::json(status, body.to_string())
 }
 
+/// The request is not valid HTTP.
+pub(crate) fn bad_request(status: u16, error: &dyn std::fmt::Display) -> LocalResponse {
+    error_response(status, "bad_request", &format!("Belay could not understand this request: {error}."))
+}
+
 pub(crate) fn upstream_error(url: &str, trouble: &UpstreamError) -> LocalResponse {
     let message = format!("Belay could not get an answer from {url}: {trouble}.");
     error_response(trouble.status(), trouble.code(), &message)
@@ -81,7 +86,7 @@ pub(crate) fn held_response(turn: &ExchangeInspection, verdict: &Verdict, status
     if turn.is_loop_watchdog_client() {
         return loop_watchdog::held(turn.session_id(), verdict, status, now());
     }
-    let refusal = turn.dialect().refuse(code, message);
+    let refusal = turn.client().refuse(code, message);
     let mut answer = LocalResponse::new(refusal.status, refusal.body.into_bytes());
     for (name, value) in refusal.headers {
         answer = answer.with_header(name, value);
@@ -97,15 +102,15 @@ pub(crate) fn nudge_text(message: &str) -> String {
 /// Why an answer ends here, in the answer's own text.
 pub(crate) fn cut_text(cut: &CutReason) -> String {
     match cut {
-        CutReason::Repetition { said, what } => format!(
-            "\n\n[Belay ended this answer here, after {said} bytes: it had begun to repeat itself (\"{}\"). \
+        CutReason::Repetition { output_bytes, sample } => format!(
+            "\n\n[Belay ended this answer here, after {output_bytes} bytes: it had begun to repeat itself (\"{}\"). \
              Ask again, or start from the last thing that worked.]",
-            belay_core::Excerpt::with_limit(what, 80)
+            belay_core::Excerpt::with_limit(sample, 80)
         ),
         CutReason::Budget => "\n\n[Belay ended this answer here: the budget is used up. \
              `belay budget` shows and raises it, `belay resume` lets the session go on.]"
             .to_owned(),
-        CutReason::Stopped => "\n\n[Belay ended this answer here: a person stopped this session.]".to_owned(),
+        CutReason::Killed => "\n\n[Belay ended this answer here: a person stopped this session.]".to_owned(),
     }
 }
 

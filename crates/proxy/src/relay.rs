@@ -11,7 +11,6 @@ use belay_core::SessionKey;
 use belay_core::repetition::RepetitionRules;
 
 use crate::buffer_pool::BufferPool;
-use crate::clock::Clock;
 use crate::inspect::Inspector;
 use crate::local_service::LocalService;
 use crate::routes::Routes;
@@ -72,7 +71,6 @@ pub enum StartError {
 pub struct Relay {
     pub(crate) routes: Routes,
     pub(crate) buffers: BufferPool,
-    pub(crate) clock: Clock,
     pub(crate) keep: usize,
     pub(crate) hold: Duration,
     pub(crate) nudge: bool,
@@ -99,7 +97,6 @@ impl Relay {
             inspector: Arc::new(Inspector::new(judge, config.chant)?),
             routes: Routes::new(&config.upstreams)?,
             buffers: BufferPool::new(config.buffered),
-            clock: Clock::start()?,
             keep: config.inspected,
             sockets: config.sockets,
             ours,

@@ -98,11 +98,6 @@ impl Routes {
         self.runs.session(run)
     }
 
-    /// Changes whenever the way of a request, or whose it is, may be another one than before.
-    pub(crate) fn generation(&self) -> u64 {
-        self.runs.generation()
-    }
-
     pub(crate) fn resolve<'t>(&self, head: &RequestHead<'t, '_>) -> Route<'t> {
         let target = head.target;
         let path = without_query(target);

@@ -19,9 +19,6 @@ use crate::upstream::UpstreamConn;
 /// Room for a body that is not kept whole.
 const STREAMING_BUFFER_BYTES: usize = 256 * 1024;
 
-/// Longest body that is called short.
-const SHORT: usize = 16 * 1024;
-
 /// One request on its way.
 #[derive(Debug)]
 pub(crate) struct RequestRelay {
@@ -62,9 +59,9 @@ impl From<ClientDisconnected> for RequestError {
 /// How far it got.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RequestProgress {
-    /// All of it is here and the newest piece waits for [`Upload::release`].
-    Held,
-    /// All of it is on its way.
+    /// The last piece has been received and waits for [`RequestRelay::release_tail`].
+    TailHeld,
+    /// Everything has been flushed to the upstream.
     Sent,
 }
 
@@ -148,11 +145,6 @@ impl RequestRelay {
         Some(Cow::Owned(payload))
     }
 
-    /// Whether it is so short that a copy of it costs nothing to speak of.
-    pub(crate) fn is_short(&self) -> bool {
-        self.whole && self.body.as_ref().is_none_or(|body| body.len() <= SHORT)
-    }
-
     /// Another body instead, one that is not packed. Only before anything was sent.
     pub(crate) fn replace_body(&mut self, payload: &[u8], buffers: &BufferPool) -> bool {
         let framed = match self.framing {
@@ -196,7 +188,7 @@ impl RequestRelay {
             let sent = self.poll_send(cx, link)?;
             if self.is_complete() {
                 if !self.released {
-                    return Poll::Ready(Ok(RequestProgress::Held));
+                    return Poll::Ready(Ok(RequestProgress::TailHeld));
                 }
                 ready!(sent);
                 return Poll::Ready(Ok(RequestProgress::Sent));

@@ -45,8 +45,6 @@ pub(crate) struct ResponseRelay {
 pub(crate) enum ResponseProgress {
     /// Its first bytes are on their way to the client: now the turn can be told, see [`Download::opening`].
     HeadSent,
-    /// More of it was put by than should be.
-    Behind,
     Ended(ResponseEnd),
 }
 
@@ -143,9 +141,6 @@ impl ResponseRelay {
                 return Poll::Ready(Ok(ResponseProgress::HeadSent));
             }
             self.show(turn);
-            if turn.as_ref().is_some_and(ExchangeInspection::is_behind) {
-                return Poll::Ready(Ok(ResponseProgress::Behind));
-            }
             if self.cut_if_due(turn) {
                 continue;
             }
@@ -287,7 +282,7 @@ impl ResponseRelay {
             self.shown = framer;
             self.untold = Some(ResponseMeta {
                 status: head.status,
-                kind: head.header("content-type").unwrap_or_default().to_owned(),
+                content_type: head.header("content-type").unwrap_or_default().to_owned(),
                 encoding: head.content_encoding(),
             });
             self.state = match head.status {

@@ -67,11 +67,6 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         Ok(Some(Self { raw, method, target, minor, lines, hop }))
     }
 
-    /// As it was read.
-    pub(crate) fn raw(&self) -> &'b [u8] {
-        self.raw
-    }
-
     /// How many bytes the head takes, the empty line included.
     pub(crate) fn len(&self) -> usize {
         self.raw.len()

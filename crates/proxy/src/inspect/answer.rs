@@ -156,18 +156,6 @@ impl ResponseReader {
         self.chant.consume(&mut self.answered.voices);
     }
 
-    /// Takes all of the body at once.
-    pub(crate) fn feed_all(&mut self, bytes: Vec<u8>) {
-        match (&mut self.form, &self.decoded) {
-            (BodyFormat::Plain(body), ContentDecoder::Plain)
-                if body.is_empty() && bytes.len() <= MAX_BUFFERED_BODY_BYTES && self.charge.set(bytes.len()) =>
-            {
-                *body = bytes;
-            }
-            _ => self.feed(&bytes),
-        }
-    }
-
     /// Whether nothing of the answer can be read.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self.form, BodyFormat::Unreadable)

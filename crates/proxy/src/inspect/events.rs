@@ -17,12 +17,12 @@ use super::session_id::LoopWatchdogMeta;
 #[derive(Clone, Debug)]
 pub(crate) struct RequestRecord {
     pub(crate) session: SessionKey,
-    pub(crate) letterhead: Arc<RequestMeta>,
-    /// Minted by us; ties the answer to the question.
-    pub(crate) request: String,
+    pub(crate) meta: Arc<RequestMeta>,
+    /// Chosen by Belay; ties the response to the request.
+    pub(crate) id: String,
     pub(crate) at: Timestamp,
     pub(crate) auxiliary: bool,
-    pub(crate) told: LoopWatchdogMeta,
+    pub(crate) labels: LoopWatchdogMeta,
     pub(crate) model: Option<String>,
     pub(crate) bytes: u64,
     pub(crate) plan: Option<String>,
@@ -31,27 +31,27 @@ pub(crate) struct RequestRecord {
 impl RequestRecord {
     fn event(&self, id: String, at: Timestamp, body: Body) -> Event {
         let mut event = Event::new(id, self.session.clone(), Source::Proxy, at, body);
-        event.parent.clone_from(&self.letterhead.who.sender.parent);
-        event.cwd.clone_from(&self.told.cwd);
+        event.parent.clone_from(&self.meta.sender.identity.parent);
+        event.cwd.clone_from(&self.labels.cwd);
         event
     }
 
-    /// Id of an event that goes with the request.
-    fn id(&self, what: &str) -> String {
-        [&self.request, what].concat()
+    /// The id of an event that belongs to the request.
+    fn event_id(&self, suffix: &str) -> String {
+        [&self.id, suffix].concat()
     }
 
     /// The first event of a conversation.
     pub(crate) fn session_started_event(&self) -> Event {
         let started = SessionStarted {
             model: self.model.clone(),
-            agent_version: self.letterhead.who.sender.version.clone(),
-            project: self.told.project.clone(),
-            branch: self.told.branch.clone(),
-            task: self.told.task.clone(),
+            agent_version: self.meta.sender.identity.version.clone(),
+            project: self.labels.project.clone(),
+            branch: self.labels.branch.clone(),
+            task: self.labels.task.clone(),
             ..SessionStarted::default()
         };
-        self.event(self.id("-start"), self.at, Body::SessionStarted(started))
+        self.event(self.event_id("-start"), self.at, Body::SessionStarted(started))
     }
 
     /// What the new messages tell, each with its place in the conversation: a prompt that is met again, because the
@@ -64,7 +64,7 @@ impl RequestRecord {
         let before = events.len();
         for (place, message) in messages {
             let mut part = 0;
-            items::read_message(self.letterhead.api, message, &mut |item| {
+            items::read_message(self.meta.api, message, &mut |item| {
                 part += 1;
                 events.extend(self.told_by(item, (place, part)));
             });
@@ -84,7 +84,7 @@ impl RequestRecord {
         let (id, body) = match item {
             MessageItem::Call { id, name, input } => {
                 let input = input.to_value();
-                let kind = self.letterhead.who.dialect.kind_of(&name, &input);
+                let kind = self.meta.sender.client.kind_of(&name, &input);
                 (id_of("call", place), Body::ToolCalled(ToolCalled::new(named(&id), kind, &name, &input)))
             }
             MessageItem::Result { call, text, failed } => {
@@ -92,7 +92,7 @@ impl RequestRecord {
                 (id_of("result", place), Body::ToolReturned(ToolReturned::new(named(&call), status, None, &text)))
             }
             MessageItem::Prompt { text } => {
-                let (by, text) = self.letterhead.who.dialect.user_prompt(&text)?;
+                let (by, text) = self.meta.sender.client.user_prompt(&text)?;
                 let digest = Digest::of(text);
                 (id_of(&format!("prompt-{digest}"), place), Body::Prompt(Prompt { by, text: Excerpt::new(text) }))
             }
@@ -104,27 +104,27 @@ impl RequestRecord {
     /// The question itself.
     pub(crate) fn model_asked_event(&self, tail: Option<TextFingerprint>) -> Event {
         let asked = ModelAsked {
-            request: Some(self.request.clone()),
+            request: Some(self.id.clone()),
             model: self.model.clone(),
             auxiliary: self.auxiliary,
             tail,
             bytes: Some(self.bytes),
-            account: self.letterhead.who.account,
+            account: self.meta.sender.account,
             plan: self.plan.as_deref().map(Excerpt::new).unwrap_or_default(),
         };
-        self.event(self.request.clone(), self.at, Body::ModelAsked(asked))
+        self.event(self.id.clone(), self.at, Body::ModelAsked(asked))
     }
 
     /// A nudge went along with the request.
     pub(crate) fn nudge_delivered_event(&self, finding: String, at: Timestamp) -> Event {
         let delivered = Body::Delivered(Delivered { finding, channel: Source::Proxy });
-        self.event(self.id("-nudge"), at, delivered)
+        self.event(self.event_id("-nudge"), at, delivered)
     }
 
     /// Something worth keeping about the answer.
     pub(crate) fn note_event(&self, text: &str, at: Timestamp) -> Event {
         let note = Body::Note(belay_core::event::Note { text: Excerpt::new(text.trim()) });
-        self.event(self.id("-remark"), at, note)
+        self.event(self.event_id("-remark"), at, note)
     }
 
     /// The answer, and why there is none.
@@ -136,7 +136,7 @@ impl RequestRecord {
         events: &mut Vec<Event>,
     ) {
         if let Some(failure) = &answered.failure {
-            events.push(self.event(self.id("-failure"), at, failed(failure)));
+            events.push(self.event(self.event_id("-failure"), at, failed(failure)));
         }
         if answered.id.is_none() && answered.usage.is_none() && answered.text.is_empty() {
             return;
@@ -144,7 +144,7 @@ impl RequestRecord {
         let said = (!answered.text.is_empty()).then(|| TextFingerprint::of(&answered.text));
         let body = ModelAnswered {
             response: answered.id,
-            request: Some(self.request.clone()),
+            request: Some(self.id.clone()),
             model: answered.model,
             usage: answered.usage,
             stop: answered.stop,
@@ -155,7 +155,7 @@ impl RequestRecord {
             chanting,
             auxiliary: self.auxiliary,
         };
-        events.push(self.event(self.id("-answer"), at, Body::ModelAnswered(body)));
+        events.push(self.event(self.event_id("-answer"), at, Body::ModelAnswered(body)));
     }
 }
 

@@ -95,6 +95,41 @@ pub(crate) struct MessageRef {
     pub(crate) range: Range<usize>,
 }
 
+/// The new messages of a request, copied out of its body.
+#[derive(Debug)]
+pub(crate) struct NewMessageBytes {
+    bytes: Vec<u8>,
+    /// The ranges are those in `bytes`.
+    messages: Vec<MessageRef>,
+    afresh: bool,
+}
+
+impl NewMessageBytes {
+    pub(crate) fn copy(body: &[u8], NewMessages { mut messages, afresh, .. }: NewMessages) -> Self {
+        let mut bytes = Vec::with_capacity(messages.iter().map(|message| message.range.len()).sum());
+        for message in &mut messages {
+            let start = bytes.len();
+            bytes.extend_from_slice(&body[message.range.clone()]);
+            message.range = start..bytes.len();
+        }
+        Self { bytes, messages, afresh }
+    }
+
+    /// The index and the text of each message.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.messages.iter().map(|message| (message.place, &self.bytes[message.range.clone()]))
+    }
+
+    /// Whether the conversation was unknown before, or its complete history has changed.
+    pub(crate) fn is_new_conversation(&self) -> bool {
+        self.afresh
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + size_of_val(self.messages.as_slice())
+    }
+}
+
 impl HistoryTracker {
     /// Reads what is new in a request; `None` when its shape is none we know. One that is no part of the conversation, by
     /// what it says beside its messages, brings nothing new and changes nothing of what is known.

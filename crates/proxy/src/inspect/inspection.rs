@@ -1,295 +1,409 @@
-//! Reading one request and its answer, wherever that is done: beside the bytes while they pass, or by the recorder when
-//! all of them have.
+//! The inspection of one request and its response.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use belay_core::repetition::RepetitionRules;
-use belay_core::{SessionKey, Timestamp};
+use belay_agents::wire::WireClient;
+use belay_core::{SessionKey, Verdict};
+use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::answer::{PromptTokens, ResponseReader, estimate_prompt_tokens};
 use super::events::RequestRecord;
-use super::history::{NewMessages as Found, RequestFields};
-use super::mint::{new_id, now};
-use super::news::NewMessageBytes;
-use super::recorder::ResponseRecord;
+use super::history::{NewMessageBytes, NewMessages, RequestFields};
+use super::inspector::Inspector;
+use super::recorder::{Record, ResponseRecord};
 use super::request_meta::RequestMeta;
-use super::session_cache::SessionCache;
-use super::session_id;
-use super::{CutReason, content_encoding};
+use super::{content_encoding, now, nudge, session_id};
 use crate::buffer_pool::MemoryCharge;
 use crate::messages;
-use crate::supervisor::Supervisor;
+use crate::supervisor::{BoxFuture, HoldState, RemainingBudget};
 
-/// What all looks share.
-pub(super) struct InspectorState {
-    pub(super) judge: Arc<dyn Supervisor>,
-    memory: Mutex<SessionCache>,
-    chant: Option<RepetitionRules>,
-    /// How many requests have come.
-    requests: AtomicU64,
-}
-
-impl std::fmt::Debug for InspectorState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Eyes").finish_non_exhaustive()
-    }
-}
-
-impl InspectorState {
-    pub(super) fn new(judge: Arc<dyn Supervisor>, chant: Option<RepetitionRules>) -> Self {
-        Self { judge, memory: Mutex::default(), chant, requests: AtomicU64::default() }
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, SessionCache> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a request tells, and what is new in its body.
-type RecordedRequest = (Arc<RequestRecord>, Option<NewMessageBytes>);
-
-/// One request and its answer, as far as they have been read.
+/// One request and its response, as far as they have been read.
 #[derive(Debug)]
-pub(super) struct Look {
-    eyes: Arc<InspectorState>,
-    /// Which request it is, of all that have come: they are not read in order.
-    number: u64,
-    pub(super) letterhead: Arc<RequestMeta>,
-    /// The session, where only the body could tell.
-    found: Option<SessionKey>,
-    pub(super) asked: Option<Arc<RequestRecord>>,
-    /// What the question costs, as far as its body can tell.
-    question: PromptTokens,
-    pub(super) reader: Option<Box<ResponseReader>>,
-    /// Why the answer was cut off.
-    pub(super) cut: Option<CutReason>,
+pub(crate) struct ExchangeInspection {
+    inspector: Arc<Inspector>,
+    meta: Arc<RequestMeta>,
+    /// The session that the body names, for requests whose head names none.
+    session_in_body: Option<SessionKey>,
+    /// A verdict admitted this request.
+    granted: bool,
+    /// What the response may still cost.
+    budget: RemainingBudget,
+    phase: Phase,
 }
 
-impl Look {
-    fn new(eyes: &Arc<InspectorState>, letterhead: &Arc<RequestMeta>) -> Self {
+#[derive(Debug)]
+enum Phase {
+    /// The request has not been read.
+    Pending,
+    Requested {
+        request: Arc<RequestRecord>,
+        prompt: PromptTokens,
+    },
+    Responding {
+        request: Arc<RequestRecord>,
+        prompt: PromptTokens,
+        reader: Box<ResponseReader>,
+        cut: Option<CutReason>,
+    },
+    /// The response is recorded, or the request belongs to no session and nothing is recorded.
+    Finished,
+}
+
+/// What a response head says about its body.
+#[derive(Debug)]
+pub(crate) struct ResponseMeta {
+    pub(crate) status: u16,
+    pub(crate) content_type: String,
+    pub(crate) encoding: Option<String>,
+}
+
+/// Why Belay ended a response before its model did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CutReason {
+    /// The output repeats itself.
+    Repetition { output_bytes: u64, sample: String },
+    /// The budget ran out.
+    Budget,
+    /// The session was killed.
+    Killed,
+}
+
+impl CutReason {
+    /// The stop reason in the event log.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Repetition { .. } => "belay_chanting",
+            Self::Budget => "belay_budget",
+            Self::Killed => "belay_stopped",
+        }
+    }
+}
+
+impl ExchangeInspection {
+    pub(super) fn new(inspector: Arc<Inspector>, meta: Arc<RequestMeta>) -> Self {
         Self {
-            eyes: Arc::clone(eyes),
-            number: eyes.requests.fetch_add(1, Ordering::Relaxed),
-            letterhead: Arc::clone(letterhead),
-            found: None,
-            asked: None,
-            question: PromptTokens::default(),
-            reader: None,
-            cut: None,
+            inspector,
+            meta,
+            session_in_body: None,
+            granted: false,
+            budget: RemainingBudget::default(),
+            phase: Phase::Pending,
         }
     }
 
-    /// Whose request it is, as far as is known.
-    pub(super) fn session(&self) -> Option<&SessionKey> {
-        self.letterhead.who.session.as_ref().or(self.found.as_ref())
+    pub(crate) fn client(&self) -> &'static dyn WireClient {
+        self.meta.sender.client
     }
 
-    /// Finds out whose request it is, where only its body can tell.
-    pub(super) fn resolve_session(&mut self, body: &[u8]) {
-        if self.session().is_none() {
-            self.found = self.decoded(body.into()).and_then(|body| {
-                let mut memory = self.eyes.lock();
-                self.letterhead.who.resolve_session(self.letterhead.api, &body, &mut memory.beginnings)
-            });
-        }
+    /// The session's id, or an empty string while the session is unknown.
+    pub(crate) fn session_id(&self) -> &str {
+        self.session().map_or("", |session| &session.id)
     }
 
-    /// Reads the request; `None` when it is nobody's. One that is not held goes on.
-    pub(super) fn read_request(
-        &mut self,
-        body: Option<Cow<'_, [u8]>>,
-        held: bool,
-        at: Timestamp,
-    ) -> Option<RecordedRequest> {
-        let session = self.session().cloned()?;
-        if !held {
-            self.eyes.lock().refused.retain(|refused| *refused != session);
-        }
-        let bytes = body.as_ref().map_or(0, |body| body.len() as u64);
-        let body = body.and_then(|body| self.decoded(body));
-        self.question.tokens = body.as_deref().map_or(0, estimate_prompt_tokens);
-        let found = body.as_deref().and_then(|body| self.read(&session, body));
-        let auxiliary = self.is_aside(found.as_ref().map(|found| &found.fields));
-        let RequestMeta { who, model, .. } = &*self.letterhead;
-        let plan = who.plan.clone();
-        let in_body = || session_id::plan_in_body(body.as_deref()?);
-        let plan = if held { plan.or_else(in_body) } else { plan };
-        let mut told = who.told.clone();
-        if *session.agent == *session_id::LOOP_WATCHDOG_AGENT
-            && let Some(body) = &body
-        {
-            told.fill_from_body(body);
-        }
-        let (fields, news) = found.map(|found| (found.fields, (found.messages, found.afresh))).unzip();
-        let news = news.zip(body).map(|((messages, afresh), body)| NewMessageBytes::of(body, messages, afresh));
-        let asked = Arc::new(RequestRecord {
-            session,
-            letterhead: Arc::clone(&self.letterhead),
-            request: new_id(),
-            at,
-            auxiliary,
-            told,
-            model: fields.and_then(|fields| fields.model).or_else(|| model.clone()),
-            bytes,
-            plan,
-        });
-        self.asked = Some(Arc::clone(&asked));
-        Some((asked, news))
+    /// Whether the client expects responses in Loop Watchdog's format.
+    pub(crate) fn is_loop_watchdog_client(&self) -> bool {
+        self.meta.sender.is_loop_watchdog_client
     }
 
-    /// Whether the request is beside the conversation: a title or a summary carries a history of its own.
-    fn is_aside(&self, fields: Option<&RequestFields>) -> bool {
-        let who = &self.letterhead.who;
-        let offers_tools = fields.is_none_or(|fields| fields.tools);
-        who.sender.auxiliary || (!offers_tools && who.dialect.always_offers_tools())
-    }
-
-    /// What is new in the body.
-    fn read(&self, session: &SessionKey, body: &[u8]) -> Option<Found> {
-        let mut memory = self.eyes.lock();
-        let is_part = |fields: &RequestFields| !self.is_aside(Some(fields));
-        let known = memory.entry(session);
-        // What came before a request that has been read must not set back what is known since.
-        let mut late = (self.number < known.newest).then(|| known.conversation.clone());
-        let conversation = late.as_mut().unwrap_or(&mut known.conversation);
-        let Some(found) = conversation.read_new(self.letterhead.api, body, is_part) else {
-            memory.warn_unknown_shape_once(self.letterhead.api, self.letterhead.who.dialect.agent());
-            return None;
-        };
-        if is_part(&found.fields) {
-            known.newest = known.newest.max(self.number);
-        }
-        Some(found)
-    }
-
-    /// The body, unpacked if need be; `None` when that cannot be done.
-    pub(super) fn decoded<'b>(&self, body: Cow<'b, [u8]>) -> Option<Cow<'b, [u8]>> {
-        match &self.letterhead.encoding {
-            None => Some(body),
-            Some(encoding) => content_encoding::decode_all(encoding, &body).map(Cow::Owned),
-        }
-    }
-
-    /// The answer begins. One to a question that is nobody's is not read.
-    pub(super) fn begin(&mut self, opening: &ResponseMeta, charge: MemoryCharge) {
-        if self.asked.is_some() {
-            let ResponseMeta { status, kind, encoding } = opening;
-            let reader =
-                ResponseReader::new(self.letterhead.api, *status, kind, encoding.as_deref(), self.eyes.chant, charge);
-            if reader.is_unreadable() {
-                self.eyes.lock().warn_unreadable_once(self.letterhead.api, kind, encoding.as_deref());
+    /// The session's status for Loop Watchdog's clients.
+    pub(crate) async fn loop_watchdog_status(&self) -> serde_json::Value {
+        match self.session() {
+            Some(session) if self.is_loop_watchdog_client() => {
+                self.inspector.supervisor.loop_watchdog_status(session).await
             }
-            self.reader = Some(Box::new(reader));
+            _ => serde_json::Value::Null,
         }
     }
 
-    /// The answer goes on.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
-        if let Some(reader) = &mut self.reader {
+    /// Admits this request even if its session is held.
+    pub(crate) fn grant(&mut self) {
+        self.granted = true;
+    }
+
+    /// Withdraws the grant: the session was killed since.
+    pub(crate) fn revoke_grant(&mut self) {
+        self.granted = false;
+    }
+
+    /// Whether the session is known not to be free. Unlike [`Self::must_wait`], a pending check does not count.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.hold_state() != HoldState::Free
+    }
+
+    /// Whether the request needs a verdict before it may reach the upstream. Without a body only the head can name the
+    /// session.
+    pub(crate) fn must_wait(&mut self, body: Option<&[u8]>) -> bool {
+        if self.granted {
+            return false;
+        }
+        if let Some(body) = body {
+            self.resolve_session(body);
+        }
+        self.is_blocked() || self.is_unsettled()
+    }
+
+    /// Whether an earlier response, of this session or of one that shares its budget, may have used up the budget but is
+    /// not accounted for yet.
+    fn is_unsettled(&self) -> bool {
+        let Some(session) = self.session() else { return false };
+        let Inspector { supervisor, recorder, .. } = &*self.inspector;
+        let budget = supervisor.remaining_budget(session, None);
+        budget.outdated
+            || (budget.shared && recorder.has_any_pending_response())
+            || (budget.is_limited() && recorder.has_pending_response(session))
+    }
+
+    /// A hold on a session also holds its sub-agents.
+    fn hold_state(&self) -> HoldState {
+        let of = |session: &SessionKey| self.inspector.supervisor.hold_state(session);
+        let own = self.session().map_or(HoldState::Free, of);
+        own.max(self.meta.sender.identity.parent.as_ref().map_or(HoldState::Free, of))
+    }
+
+    /// The verdict if the supervisor fails. A fault of Belay's stops no free session and lifts no hold.
+    pub(crate) fn fallback_verdict(&self) -> Verdict {
+        let incident = String::new();
+        match self.hold_state() {
+            HoldState::Free | HoldState::MustAsk => Verdict::Go,
+            HoldState::Held => Verdict::Hold {
+                incident,
+                reason: messages::PAUSED_FALLBACK.to_owned(),
+                until: None,
+                plan_required: false,
+            },
+            HoldState::Killed => Verdict::Stop { incident, reason: messages::KILLED_FALLBACK.to_owned() },
+        }
+    }
+
+    /// Whether the session was killed.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.hold_state() == HoldState::Killed
+    }
+
+    /// Resolves when the session's hold state may have changed.
+    pub(crate) fn hold_state_changed(&self) -> BoxFuture<()> {
+        self.inspector.supervisor.hold_state_changed()
+    }
+
+    /// Whether to keep the request open for a person's decision. Only the first request of a hold waits; retries are
+    /// refused immediately.
+    pub(crate) fn may_hold_open(&self) -> bool {
+        let Some(session) = self.session() else { return false };
+        !self.inspector.sessions().refused.contains(session)
+    }
+
+    /// Records that the request was refused.
+    pub(crate) fn record_refusal(&mut self) {
+        if let Some(session) = self.session() {
+            self.inspector.sessions().record_refusal(session);
+        }
+    }
+
+    /// The decoded body with a nudge in it, if the nudge can be inserted.
+    pub(crate) fn with_nudge(&self, body: &[u8], text: &str) -> Option<Vec<u8>> {
+        nudge::insert_nudge(self.meta.api, &self.decode(body)?, text)
+    }
+
+    /// Records that the request carries the nudge.
+    pub(crate) fn record_nudge_delivery(&self, finding: &str) {
+        if let Phase::Requested { request, .. } = &self.phase {
+            let (request, finding) = (Arc::clone(request), finding.to_owned());
+            self.inspector.recorder.push(Record::NudgeDelivered { request, finding, at: now() });
+        }
+    }
+
+    /// Records the request and asks for a verdict on it. `None` if the request belongs to no session.
+    pub(crate) fn request_verdict(&mut self, body: Option<&[u8]>) -> Option<oneshot::Receiver<Verdict>> {
+        if !self.is_pending() {
+            return self.request_verdict_again();
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.record_request(body, Some(sender));
+        matches!(self.phase, Phase::Requested { .. }).then_some(receiver)
+    }
+
+    /// Asks for another verdict on a request that was read before.
+    pub(crate) fn request_verdict_again(&mut self) -> Option<oneshot::Receiver<Verdict>> {
+        let Phase::Requested { request, .. } = &mut self.phase else { return None };
+        // A new id: an event with a known id is a duplicate and gets the old verdict.
+        *request = Arc::new(RequestRecord { id: new_request_id(), at: now(), ..RequestRecord::clone(request) });
+        let (sender, receiver) = oneshot::channel();
+        let request = Arc::clone(request);
+        self.inspector.recorder.push(Record::Request { request, new_messages: None, verdict: Some(sender) });
+        Some(receiver)
+    }
+
+    /// Whether the request has not been read yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(self.phase, Phase::Pending)
+    }
+
+    /// Reads and records the request, unless that has happened before.
+    pub(crate) fn read_request(&mut self, body: Option<&[u8]>) {
+        if self.is_pending() {
+            self.record_request(body, None);
+        }
+    }
+
+    fn record_request(&mut self, body: Option<&[u8]>, verdict: Option<oneshot::Sender<Verdict>>) {
+        let waits = self.must_wait(body);
+        let Some(session) = self.session().cloned() else {
+            self.phase = Phase::Finished;
+            return;
+        };
+        if !waits {
+            self.inspector.sessions().refused.retain(|refused| *refused != session);
+        }
+        let decoded = body.and_then(|body| self.decode(body));
+        let found = decoded.as_deref().and_then(|body| self.read_new_messages(&session, body));
+        let RequestMeta { sender, model, .. } = &*self.meta;
+        let plan_in_body = || decoded.as_deref().filter(|_| waits).and_then(session_id::plan_in_body);
+        let mut labels = sender.labels.clone();
+        if *session.agent == *session_id::LOOP_WATCHDOG_AGENT
+            && let Some(body) = &decoded
+        {
+            labels.fill_from_body(body);
+        }
+        let model_in_body = found.as_ref().and_then(|found| found.fields.model.clone());
+        let request = Arc::new(RequestRecord {
+            session,
+            meta: Arc::clone(&self.meta),
+            id: new_request_id(),
+            at: now(),
+            auxiliary: self.is_auxiliary(found.as_ref().map(|found| &found.fields)),
+            labels,
+            model: model_in_body.or_else(|| model.clone()),
+            bytes: body.map_or(0, |body| body.len() as u64),
+            plan: sender.plan.clone().or_else(plan_in_body),
+        });
+        let new_messages = found.zip(decoded.as_deref()).map(|(found, body)| NewMessageBytes::copy(body, found));
+        let tokens = decoded.as_deref().map_or(0, estimate_prompt_tokens);
+        self.inspector.recorder.push(Record::Request { request: Arc::clone(&request), new_messages, verdict });
+        self.phase = Phase::Requested { request, prompt: PromptTokens { tokens, before: None } };
+    }
+
+    /// Starts reading the response. The request has been read before.
+    pub(crate) fn start_response(&mut self, head: &ResponseMeta, charge: MemoryCharge) {
+        let Phase::Requested { request, prompt } = &self.phase else { return };
+        let (request, prompt) = (Arc::clone(request), *prompt);
+        let ResponseMeta { status, content_type, encoding } = head;
+        let (api, repetition) = (self.meta.api, self.inspector.repetition);
+        let reader = ResponseReader::new(api, *status, content_type, encoding.as_deref(), repetition, charge);
+        if reader.is_unreadable() {
+            self.inspector.sessions().warn_unreadable_once(api, content_type, encoding.as_deref());
+        }
+        self.budget = self.inspector.supervisor.remaining_budget(&request.session, request.model.as_deref());
+        self.phase = Phase::Responding { request, prompt, reader: Box::new(reader), cut: None };
+    }
+
+    /// Reads the next piece of the response.
+    pub(crate) fn read_response(&mut self, bytes: &[u8]) {
+        if let Phase::Responding { reader, .. } = &mut self.phase {
             reader.feed(bytes);
         }
     }
 
-    /// All of the answer, which was put by.
-    fn feed_all(&mut self, bytes: Vec<u8>) {
-        if let Some(reader) = &mut self.reader {
-            reader.feed_all(bytes);
+    /// The bytes that end the response here, if it should end and can: at least `min_bytes` of them. Call this when the
+    /// client has received everything read so far, and [`Self::mark_cut`] once the bytes are used.
+    pub(crate) fn cut_bytes(&mut self, min_bytes: usize) -> Option<(Vec<u8>, CutReason)> {
+        let Phase::Responding { reader, cut: None, .. } = &self.phase else { return None };
+        if !reader.can_be_cut() || !reader.is_at_event_boundary() {
+            return None;
         }
-    }
-
-    /// The answer is over: completely, or broken off.
-    pub(super) fn finish_response(&mut self, whole: bool, at: Timestamp) -> Option<ResponseRecord> {
-        let (asked, reader) = self.asked.take().zip(self.reader.take())?;
-        let (mut answered, chant) = reader.finish(whole && self.cut.is_none());
-        // What is asked beside the conversation repeats nothing of it.
-        if !asked.auxiliary {
-            self.question.before = self.eyes.lock().update_usage(&asked.session, answered.usage);
-        }
-        answered.fill_missing_usage(self.question);
-        if let Some(cut) = &self.cut {
-            answered.stop = Some(cut.as_str().to_owned());
-        }
-        let chanting = chant.is_some() || matches!(self.cut, Some(CutReason::Repetition { .. }));
-        let saved = self.cut.take().map(|cut| messages::cut_text(&cut));
-        Some(ResponseRecord { asked, answered, chanting, saved, at })
-    }
-}
-
-/// What an answer's head says about its body.
-#[derive(Debug)]
-pub(crate) struct ResponseMeta {
-    pub(crate) status: u16,
-    pub(crate) kind: String,
-    pub(crate) encoding: Option<String>,
-}
-
-/// The beginning of an answer that nobody has looked at.
-#[derive(Debug)]
-pub(super) struct PutBy {
-    /// Its request, if nobody has looked at that either.
-    body: Option<Vec<u8>>,
-    pub(super) opening: ResponseMeta,
-    pub(super) bytes: Vec<u8>,
-    pub(super) charge: MemoryCharge,
-    fits: bool,
-    begun: Timestamp,
-}
-
-impl PutBy {
-    /// So much of an answer is put by. Whoever says more is heard at once: it may have to be cut off.
-    const MUCH: usize = 16 * 1024;
-
-    pub(super) fn new(body: Option<Vec<u8>>, opening: ResponseMeta, charge: MemoryCharge) -> Self {
-        Self { body, opening, bytes: Vec::new(), charge, fits: true, begun: now() }
-    }
-
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.fits = self.charge.set(self.bytes.len());
-    }
-
-    pub(super) fn is_much(&self) -> bool {
-        self.bytes.len() > Self::MUCH || !self.fits
-    }
-}
-
-/// A request and its answer, and what was put by of them.
-#[derive(Debug)]
-pub(crate) struct Passage {
-    pub(super) look: Look,
-    pub(super) put_by: Option<PutBy>,
-    /// The answer came to its end, and when.
-    pub(super) whole: bool,
-    pub(super) at: Timestamp,
-}
-
-impl Passage {
-    pub(super) fn new(eyes: &Arc<InspectorState>, letterhead: &Arc<RequestMeta>) -> Self {
-        Self { look: Look::new(eyes, letterhead), put_by: None, whole: false, at: Timestamp::default() }
-    }
-
-    /// How many bytes were put by.
-    pub(super) fn len(&self) -> usize {
-        let len = |put_by: &PutBy| put_by.body.as_ref().map_or(0, Vec::len) + put_by.bytes.len();
-        self.put_by.as_ref().map_or(0, len)
-    }
-
-    pub(super) fn belongs_to(&self, session: &SessionKey) -> bool {
-        self.look.session() == Some(session)
-    }
-
-    /// Looks at what was put by, once all is over.
-    pub(super) fn read(self) -> (Option<RecordedRequest>, Option<ResponseRecord>) {
-        let Self { mut look, put_by, whole, at } = self;
-        let Some(PutBy { body, opening, bytes, charge, begun, .. }) = put_by else { return (None, None) };
-        let question = match look.asked {
-            None => look.read_request(body.map(Cow::Owned), false, begun),
-            Some(_) => None,
+        let so_far = reader.summary();
+        let reason = if let Some(finding) = reader.repetition() {
+            CutReason::Repetition { output_bytes: so_far.said, sample: finding.what.clone() }
+        } else if self.budget.is_exceeded_by_output(so_far.output_tokens()) {
+            CutReason::Budget
+        } else if self.is_killed() {
+            CutReason::Killed
+        } else {
+            return None;
         };
-        look.begin(&opening, charge);
-        look.feed_all(bytes);
-        (question, look.finish_response(whole, at))
+        let Phase::Responding { reader, .. } = &mut self.phase else { return None };
+        let ending = reader.cut_bytes(&messages::cut_text(&reason), min_bytes)?;
+        Some((ending, reason))
     }
+
+    /// Records that Belay ended the response.
+    pub(crate) fn mark_cut(&mut self, reason: CutReason) {
+        if let Phase::Responding { cut, .. } = &mut self.phase {
+            *cut = Some(reason);
+        }
+    }
+
+    /// The response is complete. An inspection that is dropped before records an interrupted response.
+    pub(crate) fn finish(mut self) {
+        self.record_response(true);
+    }
+
+    fn record_response(&mut self, complete: bool) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Finished);
+        let Phase::Responding { request, mut prompt, reader, cut } = phase else { return };
+        let (mut summary, repetition) = reader.finish(complete && cut.is_none());
+        // An auxiliary request does not repeat the history of the conversation.
+        if !request.auxiliary {
+            prompt.before = self.inspector.sessions().update_usage(&request.session, summary.usage);
+        }
+        summary.fill_missing_usage(prompt);
+        if let Some(cut) = &cut {
+            summary.stop = Some(cut.as_str().to_owned());
+        }
+        let degenerate = repetition.is_some() || matches!(cut, Some(CutReason::Repetition { .. }));
+        let note = cut.map(|cut| messages::cut_text(&cut));
+        let record = ResponseRecord { request, summary, degenerate, note, at: now() };
+        self.inspector.recorder.push(Record::Response(Box::new(record)));
+    }
+
+    /// The session, as far as it is known.
+    fn session(&self) -> Option<&SessionKey> {
+        self.meta.sender.session.as_ref().or(self.session_in_body.as_ref())
+    }
+
+    /// Finds the session in the body if the head does not name it.
+    fn resolve_session(&mut self, body: &[u8]) {
+        if self.session().is_none() {
+            self.session_in_body = self.decode(body).and_then(|body| {
+                let mut sessions = self.inspector.sessions();
+                self.meta.sender.resolve_session(self.meta.api, &body, &mut sessions.prefixes)
+            });
+        }
+    }
+
+    /// Whether the request is not part of the conversation: a title or a summary carries a history of its own.
+    fn is_auxiliary(&self, fields: Option<&RequestFields>) -> bool {
+        let sender = &self.meta.sender;
+        let offers_tools = fields.is_none_or(|fields| fields.tools);
+        sender.identity.auxiliary || (!offers_tools && sender.client.always_offers_tools())
+    }
+
+    fn read_new_messages(&self, session: &SessionKey, body: &[u8]) -> Option<NewMessages> {
+        let mut sessions = self.inspector.sessions();
+        let is_part = |fields: &RequestFields| !self.is_auxiliary(Some(fields));
+        let found = sessions.entry(session).history.read_new(self.meta.api, body, is_part);
+        if found.is_none() {
+            sessions.warn_unknown_shape_once(self.meta.api, self.meta.sender.client.agent());
+        }
+        found
+    }
+
+    /// The body without its content encoding. `None` if it cannot be decoded.
+    fn decode<'b>(&self, body: &'b [u8]) -> Option<Cow<'b, [u8]>> {
+        match &self.meta.encoding {
+            None => Some(Cow::Borrowed(body)),
+            Some(encoding) => content_encoding::decode_all(encoding, body).map(Cow::Owned),
+        }
+    }
+}
+
+impl Drop for ExchangeInspection {
+    fn drop(&mut self) {
+        self.record_response(false);
+    }
+}
+
+fn new_request_id() -> String {
+    Uuid::now_v7().to_string()
 }

@@ -1,7 +1,7 @@
-//! From the relay to the judge, without holding up either.
+//! The queue between the relay and the supervisor.
 //!
-//! Notes are written into a queue while bytes pass; a thread of its own turns them into events and
-//! hands them over, many at a time. Whoever waits for a verdict makes it hurry.
+//! Exchanges push records without waiting. A thread turns them into events and passes them to the supervisor in batches.
+//! A record with a pending verdict skips the batch delay.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,83 +15,76 @@ use tokio::sync::{Notify, oneshot};
 
 use super::answer::ResponseSummary;
 use super::events::RequestRecord;
-use super::inspection::Passage;
-use super::news::NewMessageBytes;
+use super::history::NewMessageBytes;
 use crate::supervisor::Supervisor;
 
-/// How long notes are collected before they are handed over.
+/// How long records are collected before they are passed on.
 const BATCH_DELAY: Duration = Duration::from_millis(10);
-/// How long while they come thick: a commit costs as much as several notes.
-const LONG_LINGER: Duration = Duration::from_millis(50);
-/// So many notes at once are thick: more requests than an agent makes in the time, whatever it does.
-const THICK: usize = 6;
-/// So many bytes of notes may wait before requests do, too.
+/// Queued bytes above which new requests wait.
 const BACKPRESSURE_BYTES: usize = 8 * 1024 * 1024;
-/// How long a request waits for the notes of others.
+/// How long a request waits for the queue to shrink.
 const BACKPRESSURE_TIMEOUT: Duration = Duration::from_millis(100);
-/// Most bytes of notes that wait. Beyond that they are dropped and counted: the agent goes on.
+/// Queued bytes above which records are dropped and counted. The agent continues.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
-/// Most notes taken at once.
 const MAX_BATCH_RECORDS: usize = 256;
-/// Most events handed over at once. What comes in while notes are collected should fit: to hand it over in two pieces is to
-/// write the hot pages of the store twice.
+/// Large enough for the events of a typical batch: two transactions would write the hot pages of the store twice.
 const MAX_BATCH_EVENTS: usize = 4 * MAX_BATCH_RECORDS;
-/// Most rooms that are kept for bodies to come.
-const ROOMS: usize = 128;
 
-/// One thing to be recorded.
 #[derive(Debug)]
 pub(crate) enum Record {
-    /// A request left the agent.
-    Asked { asked: Arc<RequestRecord>, news: Option<NewMessageBytes>, verdict: Option<oneshot::Sender<Verdict>> },
-    /// An answer came, or none.
-    Answered(Box<ResponseRecord>),
-    /// An answer that nobody has looked at yet, and maybe its request.
-    Passed(Box<Passage>),
-    /// Somebody wants to know when all before this is handed over.
+    /// A request was sent, or waits for a verdict.
+    Request {
+        request: Arc<RequestRecord>,
+        new_messages: Option<NewMessageBytes>,
+        verdict: Option<oneshot::Sender<Verdict>>,
+    },
+    /// A response ended, failed or was interrupted.
+    Response(Box<ResponseRecord>),
+    /// A request carries a nudge.
+    NudgeDelivered { request: Arc<RequestRecord>, finding: String, at: Timestamp },
+    /// Signals when all earlier records are passed on.
     Flush(Sender<()>),
-    /// A nudge went along with a request.
-    Delivered { asked: Arc<RequestRecord>, finding: String, at: Timestamp },
 }
 
 /// What came of a request.
 #[derive(Debug)]
 pub(crate) struct ResponseRecord {
-    pub(super) asked: Arc<RequestRecord>,
-    pub(super) answered: ResponseSummary,
-    /// The output degenerated.
-    pub(super) chanting: bool,
-    /// What there is to say about an answer that was cut off.
-    pub(super) saved: Option<String>,
+    pub(super) request: Arc<RequestRecord>,
+    pub(super) summary: ResponseSummary,
+    /// The output repeats itself.
+    pub(super) degenerate: bool,
+    /// Why Belay cut the response, if it did.
+    pub(super) note: Option<String>,
     pub(super) at: Timestamp,
 }
 
-/// The queue. Whoever drops it waits until everything is handed over.
+/// Dropping it waits until every record is passed on.
 #[derive(Debug)]
-pub(crate) struct Recorder(Arc<RecorderShared>, Option<JoinHandle<()>>);
+pub(crate) struct Recorder {
+    shared: Arc<RecorderShared>,
+    thread: Option<JoinHandle<()>>,
+}
 
 #[derive(Debug, Default)]
 struct RecorderShared {
     queue: Mutex<Queue>,
-    bell: Condvar,
-    /// Rings when few notes wait.
-    room: Notify,
+    wake: Condvar,
+    /// Notified when the queue shrinks below [`BACKPRESSURE_BYTES`].
+    capacity: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    notes: VecDeque<Record>,
+    records: VecDeque<Record>,
     bytes: usize,
     dropped: u64,
+    /// A record must not wait for the batch delay.
     urgent: bool,
-    /// The thread is collecting; it needs no bell.
+    /// The thread is collecting and needs no wake-up.
     awake: bool,
     closed: bool,
-    /// Sessions whose answers are just being handed over.
-    in_hand: Vec<SessionKey>,
-    /// Room of bodies that have been read. It was filled by one thread and would be given back by another, which is the
-    /// slow way through an allocator.
-    rooms: Vec<Vec<u8>>,
+    /// Sessions whose responses are being passed on.
+    in_flight: Vec<SessionKey>,
 }
 
 impl RecorderShared {
@@ -101,249 +94,217 @@ impl RecorderShared {
 }
 
 impl Recorder {
-    pub(crate) fn start(judge: Arc<dyn Supervisor>) -> std::io::Result<Self> {
+    pub(crate) fn start(supervisor: Arc<dyn Supervisor>) -> std::io::Result<Self> {
         let shared = Arc::new(RecorderShared::default());
         let worker = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || run(&worker, &*judge))?;
-        Ok(Self(shared, Some(thread)))
+        let run = move || run(&worker, &*supervisor);
+        let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(run)?;
+        Ok(Self { shared, thread: Some(thread) })
     }
 
-    pub(crate) fn push(&self, note: Record) {
-        let bytes = note.weight();
-        let urgent = matches!(&note, Record::Asked { verdict: Some(_), .. } | Record::Flush(_));
-        let mut queue = self.0.lock();
+    pub(crate) fn push(&self, record: Record) {
+        let bytes = record.size();
+        let urgent = matches!(&record, Record::Request { verdict: Some(_), .. } | Record::Flush(_));
+        let mut queue = self.shared.lock();
         if queue.bytes + bytes > MAX_QUEUED_BYTES && !urgent {
             queue.dropped += 1;
             return;
         }
         queue.bytes += bytes;
         queue.urgent |= urgent;
-        queue.notes.push_back(note);
-        if urgent || !queue.awake || queue.notes.len() == MAX_BATCH_RECORDS {
+        queue.records.push_back(record);
+        if urgent || !queue.awake || queue.records.len() == MAX_BATCH_RECORDS {
             queue.awake = true;
             drop(queue);
-            self.0.bell.notify_one();
+            self.shared.wake.notify_one();
         }
     }
 
-    /// Room for a body.
-    pub(crate) fn room(&self) -> Vec<u8> {
-        self.0.lock().rooms.pop().unwrap_or_default()
-    }
-
-    /// Whether an answer of this session waits to be handed over, or is just being.
+    /// Whether a response of this session is queued or being passed on.
     pub(crate) fn has_pending_response(&self, session: &SessionKey) -> bool {
-        let of_it = |note: &Record| match note {
-            Record::Answered(answer) => answer.asked.session == *session,
-            Record::Passed(passed) => passed.belongs_to(session),
-            _ => false,
-        };
-        let queue = self.0.lock();
-        queue.in_hand.contains(session) || queue.notes.iter().any(of_it)
+        let queue = self.shared.lock();
+        queue.in_flight.contains(session)
+            || queue.records.iter().any(|record| record.responding_session() == Some(session))
     }
 
-    /// Whether an answer of any session does.
+    /// Whether a response of any session is queued or being passed on.
     pub(crate) fn has_any_pending_response(&self) -> bool {
-        let queue = self.0.lock();
-        !queue.in_hand.is_empty() || queue.notes.iter().any(Record::is_answer)
+        let queue = self.shared.lock();
+        !queue.in_flight.is_empty() || queue.records.iter().any(|record| record.responding_session().is_some())
     }
 
-    /// Waits while more is noted than can be handed over, for a moment at most: the queue should not run over.
+    /// Waits briefly while the queue is long.
     pub(crate) async fn wait_for_capacity(&self) {
-        let is_behind = || self.0.lock().bytes > BACKPRESSURE_BYTES;
-        if is_behind() {
-            let room = self.0.room.notified();
-            // There may be room since the first look; then nobody would ring.
-            if is_behind() {
-                let _ = tokio::time::timeout(BACKPRESSURE_TIMEOUT, room).await;
+        let is_long = || self.shared.lock().bytes > BACKPRESSURE_BYTES;
+        if is_long() {
+            let capacity = self.shared.capacity.notified();
+            // The queue may have shrunk before the notification was registered.
+            if is_long() {
+                let _ = tokio::time::timeout(BACKPRESSURE_TIMEOUT, capacity).await;
             }
         }
     }
 
-    /// Waits until everything noted so far is handed over, for so long at most.
-    pub(crate) fn flush(&self, patience: Duration) {
-        let (settled, wait) = channel();
-        self.push(Record::Flush(settled));
-        let _ = wait.recv_timeout(patience);
+    /// Waits until every record so far is passed on, or until the timeout.
+    pub(crate) fn flush(&self, timeout: Duration) {
+        let (flushed, wait) = channel();
+        self.push(Record::Flush(flushed));
+        let _ = wait.recv_timeout(timeout);
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.0.lock().closed = true;
-        self.0.bell.notify_one();
-        if self.1.take().is_some_and(|thread| thread.join().is_err()) {
+        self.shared.lock().closed = true;
+        self.shared.wake.notify_one();
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the recorder panicked");
         }
     }
 }
 
 impl Record {
-    fn is_answer(&self) -> bool {
-        matches!(self, Self::Answered(_) | Self::Passed(_))
+    fn responding_session(&self) -> Option<&SessionKey> {
+        match self {
+            Self::Response(response) => Some(&response.request.session),
+            _ => None,
+        }
     }
 
-    fn weight(&self) -> usize {
+    fn size(&self) -> usize {
         512 + match self {
-            Self::Asked { news, .. } => news.as_ref().map_or(0, NewMessageBytes::size),
-            Self::Answered(answer) => answer.answered.text.len(),
-            Self::Passed(passed) => passed.len(),
-            Self::Delivered { .. } | Self::Flush(_) => 0,
+            Self::Request { new_messages, .. } => new_messages.as_ref().map_or(0, NewMessageBytes::size),
+            Self::Response(response) => response.summary.text.len(),
+            Self::NudgeDelivered { .. } | Self::Flush(_) => 0,
         }
     }
 }
 
-fn run(shared: &RecorderShared, judge: &dyn Supervisor) {
-    let mut linger = BATCH_DELAY;
-    while let Some(notes) = collect(shared, linger) {
-        linger = if notes.len() >= THICK { LONG_LINGER } else { BATCH_DELAY };
+fn run(shared: &RecorderShared, supervisor: &dyn Supervisor) {
+    while let Some(records) = collect(shared) {
         let mut batch = Batch::default();
-        let mut notes = notes.into_iter();
-        while let Some(note) = notes.next() {
-            if batch.events.is_empty() {
-                // Most notes make a few events, which are large: room that grows by and by would have them copied again.
-                batch.events.reserve(MAX_BATCH_EVENTS.min(4 + 4 * notes.len()));
-            }
-            // A fault of ours over one request must not be the end of all recording.
+        for record in records {
+            // A fault over one request must not end all recording.
             let before = batch.events.len();
-            if catch_unwind(AssertUnwindSafe(|| batch.add(note))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| batch.add(record))).is_err() {
                 batch.events.truncate(before);
-                tracing::error!("what passed could not be read and is not recorded; please report this");
+                tracing::error!("a request could not be recorded because of a bug in Belay; please report it");
             }
             if batch.events.len() >= MAX_BATCH_EVENTS {
-                batch.hand_over(judge);
+                batch.pass_on(supervisor);
             }
         }
-        batch.hand_over(judge);
-        let mut queue = shared.lock();
-        queue.in_hand.clear();
-        let most = ROOMS.saturating_sub(queue.rooms.len());
-        queue.rooms.extend(batch.rooms.drain(..).take(most));
-        drop(queue);
-        for settled in batch.settled {
-            // Whoever asked may have run out of patience.
-            let _ = settled.send(());
+        batch.pass_on(supervisor);
+        shared.lock().in_flight.clear();
+        for flushed in batch.flushed {
+            // The caller may have timed out.
+            let _ = flushed.send(());
         }
     }
 }
 
-/// Waits for notes, collects them for a while, and takes as many as one batch needs; `None` at the end.
-fn collect(shared: &RecorderShared, linger: Duration) -> Option<Vec<Record>> {
+/// Waits for records and takes as many as one batch holds. `None` after the queue was closed.
+fn collect(shared: &RecorderShared) -> Option<Vec<Record>> {
     let mut queue = shared.lock();
-    while queue.notes.is_empty() {
+    while queue.records.is_empty() {
         if queue.closed {
             return None;
         }
         queue.awake = false;
-        queue = shared.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
-    let may_wait = |queue: &mut Queue| !queue.urgent && !queue.closed && queue.notes.len() < MAX_BATCH_RECORDS;
-    let waited = shared.bell.wait_timeout_while(queue, linger, may_wait);
+    let may_wait = |queue: &mut Queue| !queue.urgent && !queue.closed && queue.records.len() < MAX_BATCH_RECORDS;
+    let waited = shared.wake.wait_timeout_while(queue, BATCH_DELAY, may_wait);
     let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
     if queue.dropped > 0 {
-        tracing::error!(notes = queue.dropped, "facts were lost: the store cannot keep up");
+        tracing::error!(records = queue.dropped, "records were dropped: the store cannot keep up");
         queue.dropped = 0;
     }
     let before = queue.bytes;
-    let mut notes = Vec::with_capacity(queue.notes.len().min(MAX_BATCH_RECORDS));
-    while let Some(note) = queue.notes.pop_front() {
-        queue.bytes -= note.weight();
-        notes.push(note);
-        // What is in hand is memory, too.
-        if notes.len() == MAX_BATCH_RECORDS || before - queue.bytes > BACKPRESSURE_BYTES / 2 {
+    let mut records = Vec::with_capacity(queue.records.len().min(MAX_BATCH_RECORDS));
+    while let Some(record) = queue.records.pop_front() {
+        queue.bytes -= record.size();
+        records.push(record);
+        // The batch occupies memory as well.
+        if records.len() == MAX_BATCH_RECORDS || before - queue.bytes > BACKPRESSURE_BYTES / 2 {
             break;
         }
     }
-    if queue.notes.is_empty() {
-        // The room of a crowd goes back.
-        queue.notes.shrink_to(MAX_BATCH_RECORDS);
+    if queue.records.is_empty() {
+        queue.records.shrink_to(MAX_BATCH_RECORDS);
         queue.urgent = false;
     }
     if before > BACKPRESSURE_BYTES && queue.bytes <= BACKPRESSURE_BYTES {
-        shared.room.notify_waiters();
+        shared.capacity.notify_waiters();
     }
-    queue.in_hand.clear();
-    for note in &notes {
-        let session = match note {
-            Record::Answered(answer) => Some(&answer.asked.session),
-            Record::Passed(passed) => passed.look.session(),
-            _ => None,
-        };
-        // Those of one session come in rows.
-        if session.is_some() && queue.in_hand.last() != session {
-            queue.in_hand.extend(session.cloned());
-        }
-    }
-    Some(notes)
+    queue.in_flight = records.iter().filter_map(Record::responding_session).cloned().collect();
+    queue.in_flight.dedup();
+    Some(records)
 }
 
-/// Events on their way, and who waits for the verdict on which of them.
+/// Events to pass on, and the verdicts that requests wait for.
 #[derive(Default)]
 struct Batch {
     events: Vec<Event>,
-    waiting: Vec<(usize, oneshot::Sender<Verdict>)>,
-    rooms: Vec<Vec<u8>>,
-    settled: Vec<Sender<()>>,
+    /// Each with the index of its event.
+    verdicts: Vec<(usize, oneshot::Sender<Verdict>)>,
+    flushed: Vec<Sender<()>>,
 }
 
 impl Batch {
-    fn add(&mut self, note: Record) {
-        match note {
-            Record::Asked { asked, news, verdict } => self.ask(&asked, news, verdict),
-            Record::Answered(answer) => self.answer(*answer),
-            Record::Passed(passed) => {
-                let (question, answer) = passed.read();
-                if let Some((asked, news)) = question {
-                    self.ask(&asked, news, None);
-                }
-                if let Some(answer) = answer {
-                    self.answer(answer);
-                }
+    fn add(&mut self, record: Record) {
+        match record {
+            Record::Request { request, new_messages, verdict } => self.add_request(&request, new_messages, verdict),
+            Record::Response(response) => {
+                let ResponseRecord { request, summary, degenerate, note, at } = *response;
+                request.push_response_events(summary, degenerate, at, &mut self.events);
+                self.events.extend(note.map(|note| request.note_event(&note, at)));
             }
-            Record::Flush(settled) => self.settled.push(settled),
-            Record::Delivered { asked, finding, at } => self.events.push(asked.nudge_delivered_event(finding, at)),
+            Record::NudgeDelivered { request, finding, at } => {
+                self.events.push(request.nudge_delivered_event(finding, at));
+            }
+            Record::Flush(flushed) => self.flushed.push(flushed),
         }
     }
 
-    fn ask(&mut self, asked: &RequestRecord, news: Option<NewMessageBytes>, verdict: Option<oneshot::Sender<Verdict>>) {
-        if news.as_ref().is_some_and(NewMessageBytes::is_new_conversation) {
-            self.events.push(asked.session_started_event());
+    fn add_request(
+        &mut self,
+        request: &RequestRecord,
+        new_messages: Option<NewMessageBytes>,
+        verdict: Option<oneshot::Sender<Verdict>>,
+    ) {
+        if new_messages.as_ref().is_some_and(NewMessageBytes::is_new_conversation) {
+            self.events.push(request.session_started_event());
         }
         let before = self.events.len();
-        let tail = news.as_ref().and_then(|news| asked.events_from_messages(news.messages(), &mut self.events));
-        self.rooms.extend(news.and_then(NewMessageBytes::into_room));
-        let question = asked.model_asked_event(tail);
+        let tail = new_messages.and_then(|new| request.events_from_messages(new.messages(), &mut self.events));
+        let asked = request.model_asked_event(tail);
         match verdict {
-            // What the request tells counts for the verdict on it.
+            // The messages count for the verdict on the request that carries them.
             Some(verdict) => {
-                self.waiting.push((self.events.len(), verdict));
-                self.events.push(question);
+                self.verdicts.push((self.events.len(), verdict));
+                self.events.push(asked);
             }
-            // It has gone: what follows from what it tells is for the next one.
-            None => self.events.insert(before, question),
+            // The request has been sent: its messages count for the next one.
+            None => self.events.insert(before, asked),
         }
     }
 
-    fn answer(&mut self, ResponseRecord { asked, answered, chanting, saved, at }: ResponseRecord) {
-        asked.push_response_events(answered, chanting, at, &mut self.events);
-        self.events.extend(saved.map(|saved| asked.note_event(&saved, at)));
-    }
-
-    fn hand_over(&mut self, judge: &dyn Supervisor) {
+    fn pass_on(&mut self, supervisor: &dyn Supervisor) {
         if self.events.is_empty() {
             return;
         }
         let events = std::mem::take(&mut self.events);
-        // Without the recorder whoever waits for a verdict, then or later, would wait for ever.
-        let mut verdicts = catch_unwind(AssertUnwindSafe(|| judge.observe(events))).unwrap_or_else(|_| {
-            tracing::error!("what passed could not be judged and may not be recorded; please report this");
+        // The recorder must survive a panic: without it, requests would wait for their verdicts for ever.
+        let mut verdicts = catch_unwind(AssertUnwindSafe(|| supervisor.observe(events))).unwrap_or_else(|_| {
+            tracing::error!("events may be lost because of a bug in Belay; please report it");
             Vec::new()
         });
-        for (index, waiting) in self.waiting.drain(..) {
-            // Without a verdict the question is dropped, and whoever asked goes by what they know.
+        for (index, waiter) in self.verdicts.drain(..) {
+            // Without a verdict the sender is dropped and the request uses its fallback.
             if let Some(verdict) = verdicts.get_mut(index).map(std::mem::take) {
-                // They may have gone.
-                let _ = waiting.send(verdict);
+                // The request may be gone.
+                let _ = waiter.send(verdict);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::wire::{RequestKind, WireApi};
 #[derive(Debug)]
 pub(crate) struct RequestMeta {
     pub(super) api: WireApi,
-    pub(super) who: RequestSender,
+    pub(super) sender: RequestSender,
     /// The model, where the path names it.
     pub(super) model: Option<String>,
     /// How the body is packed.
@@ -23,7 +23,7 @@ impl RequestMeta {
         let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
         Some(Self {
             api,
-            who: RequestSender::read(head, run),
+            sender: RequestSender::read(head, run),
             model: api.model_in_path(head.path()).map(str::to_owned),
             encoding: encoding.filter(|encoding| encoding != "identity"),
         })
@@ -31,7 +31,7 @@ impl RequestMeta {
 
     /// The session, where the head names it and it is nobody's sub-agent.
     pub(crate) fn root_session(&self) -> Option<&SessionKey> {
-        let RequestSender { session, sender, .. } = &self.who;
-        session.as_ref().filter(|_| sender.parent.is_none() && !sender.auxiliary)
+        let RequestSender { session, identity, .. } = &self.sender;
+        session.as_ref().filter(|_| identity.parent.is_none() && !identity.auxiliary)
     }
 }

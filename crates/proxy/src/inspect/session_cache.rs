@@ -17,7 +17,7 @@ const MAX_SESSIONS: usize = 4096;
 pub(super) struct SessionCache {
     conversations: HashMap<SessionKey, SessionEntry>,
     uses: u64,
-    pub(super) beginnings: PrefixIndex,
+    pub(super) prefixes: PrefixIndex,
     /// Shapes we could not read, noted once each.
     strange: Vec<(WireApi, &'static str)>,
     /// Kinds and encodings of answers we could not read, noted once each.
@@ -30,10 +30,8 @@ pub(super) struct SessionCache {
 #[derive(Default)]
 pub(super) struct SessionEntry {
     used: u64,
-    pub(super) conversation: HistoryTracker,
-    /// Number of the newest request that was read.
-    pub(super) newest: u64,
-    /// What the last answer told that told anything of its question.
+    pub(super) history: HistoryTracker,
+    /// Usage of the last response that reported prompt tokens.
     usage: Option<Usage>,
 }
 

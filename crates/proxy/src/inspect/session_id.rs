@@ -27,18 +27,18 @@ pub(crate) const SESSION_HEADER: &str = "x-belay-session";
 /// What the head of a request says about who asks.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestSender {
-    pub(crate) dialect: &'static dyn WireClient,
-    pub(crate) sender: RequestIdentity,
+    pub(crate) client: &'static dyn WireClient,
+    pub(crate) identity: RequestIdentity,
     /// The session, unless only the body can tell.
     pub(crate) session: Option<SessionKey>,
     /// Whoever asks expects Loop Watchdog's answers, and is no agent with a refusal of its own.
-    pub(crate) legacy: bool,
+    pub(crate) is_loop_watchdog_client: bool,
     /// A changed plan named in a header.
     pub(crate) plan: Option<String>,
     /// Whose credential it is.
     pub(crate) account: Option<Digest>,
     /// What Loop Watchdog's headers tell about the session.
-    pub(crate) told: LoopWatchdogMeta,
+    pub(crate) labels: LoopWatchdogMeta,
 }
 
 /// What Loop Watchdog's headers tell about a session.
@@ -73,39 +73,47 @@ impl LoopWatchdogMeta {
 impl RequestSender {
     /// Reads the head. `run` is the key from the path's prefix.
     pub(crate) fn read(head: &dyn RequestHead, run: Option<&str>) -> Self {
-        let (mut dialect, mut sender) = wire::recognise(head);
+        let (mut client, mut identity) = wire::recognise(head);
         let run = run.or_else(|| head.header(SESSION_HEADER)).map(decoded).filter(|key| !key.is_empty());
         let run = run.map(|key| match SessionKey::parse(&key) {
             Some(key) => key,
-            None => SessionKey::new(dialect.agent(), key),
+            None => SessionKey::new(client.agent(), key),
         });
         let text = |name: &str| head.header(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let watchdog = text("x-loop-session").map(|id| SessionKey::new(LOOP_WATCHDOG_AGENT, id));
         // Whoever names a session of Loop Watchdog's looks for it there.
         let own = match watchdog {
-            None => own_session(sender.agent, text("x-loop-agent"), text("x-loop-agent-session")),
+            None => own_session(identity.agent, text("x-loop-agent"), text("x-loop-agent-session")),
             Some(_) => None,
         };
-        if sender.agent.is_empty()
+        if identity.agent.is_empty()
             && let Some(named) = own.as_ref().or(run.as_ref())
         {
-            dialect = wire::dialect(&named.agent);
-            sender.agent = dialect.agent();
+            client = wire::dialect(&named.agent);
+            identity.agent = client.agent();
         }
-        let legacy = watchdog.is_some() && sender.agent.is_empty();
-        let session = if sender.auxiliary && sender.session.is_none() {
+        let is_loop_watchdog_client = watchdog.is_some() && identity.agent.is_empty();
+        let session = if identity.auxiliary && identity.session.is_none() {
             None
         } else {
-            let mut named = [watchdog, sender.session.clone(), own, run].into_iter().flatten();
+            let mut named = [watchdog, identity.session.clone(), own, run].into_iter().flatten();
             named.find(|key| is_id(&key.id) && is_id(&key.agent))
         };
-        let told = LoopWatchdogMeta {
+        let labels = LoopWatchdogMeta {
             project: text("x-loop-repo"),
-            cwd: text("x-loop-workspace").or_else(|| sender.cwd.clone()),
+            cwd: text("x-loop-workspace").or_else(|| identity.cwd.clone()),
             branch: text("x-loop-branch"),
             task: text("x-loop-task"),
         };
-        Self { dialect, session, legacy, plan: text("x-loop-plan"), account: account(head), told, sender }
+        Self {
+            client,
+            session,
+            is_loop_watchdog_client,
+            plan: text("x-loop-plan"),
+            account: account(head),
+            labels,
+            identity,
+        }
     }
 
     /// The session, with the body's help.
@@ -113,14 +121,14 @@ impl RequestSender {
         if let Some(session) = &self.session {
             return Some(session.clone());
         }
-        if self.sender.auxiliary {
+        if self.identity.auxiliary {
             return None;
         }
         let beginning = beginning(api, body)?;
         // The body's own words stand behind the messages, usually; whether there are any is the same
         // for every request of a program.
         if index.speaks(beginning) != Some(false) {
-            let said = said(body, self.dialect.agent(), self.sender.agent.is_empty());
+            let said = said(body, self.client.agent(), self.identity.agent.is_empty());
             index.note(beginning, said.is_some());
             if said.is_some() {
                 return said;
@@ -128,7 +136,7 @@ impl RequestSender {
         }
         let account = self.account.unwrap_or_default();
         let digest = Digest::of_parts([&beginning.to_le_bytes()[..], &account.0.to_le_bytes()]);
-        Some(SessionKey::new(self.dialect.agent(), format!("anon-{digest}")))
+        Some(SessionKey::new(self.client.agent(), format!("anon-{digest}")))
     }
 }
 

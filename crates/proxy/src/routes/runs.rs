@@ -2,7 +2,6 @@
 //! they turned out to be.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use belay_core::SessionKey;
@@ -16,8 +15,6 @@ const MAX_RUNS: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct RunRegistry {
     runs: RwLock<VecDeque<RunEntry>>,
-    /// How often they have changed.
-    edition: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -33,11 +30,6 @@ impl RunRegistry {
         runs.retain(|known| known.key != run);
         runs.truncate(MAX_RUNS - 1);
         runs.push_front(RunEntry { key: run.to_owned(), upstreams, session: None });
-        self.edition.fetch_add(1, Ordering::Release);
-    }
-
-    pub(crate) fn generation(&self) -> u64 {
-        self.edition.load(Ordering::Acquire)
     }
 
     /// The upstream of this name that a run's user had chosen.
@@ -56,7 +48,6 @@ impl RunRegistry {
         let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = runs.iter_mut().find(|known| known.key == run) {
             known.session = Some(session.clone());
-            self.edition.fetch_add(1, Ordering::Release);
         }
     }
 

@@ -8,7 +8,7 @@ use belay_core::Body;
 use belay_core::event::Author;
 
 use super::*;
-use crate::inspect::history::MessageRef;
+use crate::inspect::history::{MessageRef, NewMessages, RequestFields};
 use crate::inspect::session_id::{LoopWatchdogMeta, RequestSender};
 use crate::inspect::wire::WireApi;
 use crate::inspect::{Inspector, RequestMeta, now};
@@ -61,11 +61,10 @@ async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost(
     let (tell, told) = channel();
     let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default(), events: Mutex::default() });
     let inspector = Arc::new(Inspector::new(Arc::<Slow>::clone(&judge), None).unwrap());
-    let letterhead = Arc::new(RequestMeta::parse("POST", &Opencode, None).unwrap());
     let ask = |n: usize| {
         let text = format!("{n} ").repeat(512 * 1024);
         let body = serde_json::json!({ "messages": [{ "role": "user", "content": text }], "tools": [1] }).to_string();
-        inspector.start(&letterhead).read_request(Some(body.as_bytes()));
+        inspector.start(RequestMeta::parse("POST", &Opencode, None).unwrap()).read_request(Some(body.as_bytes()));
     };
     ask(0);
     assert!(is_ready(&mut pin!(inspector.wait_for_capacity())).await, "a little may always wait");
@@ -103,21 +102,27 @@ impl WireClient for Faulty {
     }
 }
 
-fn letterhead() -> Arc<RequestMeta> {
-    let sender = RequestIdentity::default();
-    let (session, legacy, plan, account, told) = (None, false, None, None, LoopWatchdogMeta::default());
-    let who = RequestSender { dialect: &Faulty, sender, session, legacy, plan, account, told };
-    Arc::new(RequestMeta { api: WireApi::Chat, who, model: None, encoding: None })
+fn meta() -> RequestMeta {
+    let sender = RequestSender {
+        client: &Faulty,
+        identity: RequestIdentity::default(),
+        session: None,
+        is_loop_watchdog_client: false,
+        plan: None,
+        account: None,
+        labels: LoopWatchdogMeta::default(),
+    };
+    RequestMeta { api: WireApi::Chat, sender, model: None, encoding: None }
 }
 
-fn asked(request: &str) -> Arc<RequestRecord> {
+fn request(id: &str) -> Arc<RequestRecord> {
     Arc::new(RequestRecord {
         session: SessionKey::new("faulty", "1"),
-        letterhead: letterhead(),
-        request: request.to_owned(),
+        meta: Arc::new(meta()),
+        id: id.to_owned(),
         at: now(),
         auxiliary: false,
-        told: LoopWatchdogMeta::default(),
+        labels: LoopWatchdogMeta::default(),
         model: None,
         bytes: 1,
         plan: None,
@@ -130,11 +135,12 @@ fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
     let judge = Arc::new(Slow { told: Mutex::new(told), questions: Mutex::default(), events: Mutex::default() });
     drop(tell);
     let recorder = Recorder::start(Arc::<Slow>::clone(&judge)).unwrap();
-    for said in ["trouble", "no trouble"] {
-        let body = format!(r#"{{"role":"user","content":[{{"text":"before"}},{{"text":"{said}"}}]}}"#);
-        let news =
-            NewMessageBytes::of(body.as_bytes().into(), vec![MessageRef { place: 0, range: 0..body.len() }], false);
-        recorder.push(Record::Asked { asked: asked(said), news: Some(news), verdict: None });
+    for text in ["trouble", "no trouble"] {
+        let body = format!(r#"{{"role":"user","content":[{{"text":"before"}},{{"text":"{text}"}}]}}"#);
+        let messages = vec![MessageRef { place: 0, range: 0..body.len() }];
+        let found = NewMessages { fields: RequestFields::default(), messages, afresh: false };
+        let new_messages = Some(NewMessageBytes::copy(body.as_bytes(), found));
+        recorder.push(Record::Request { request: request(text), new_messages, verdict: None });
     }
     recorder.flush(Duration::from_secs(30));
     assert_eq!(*judge.questions.lock().unwrap(), 1, "the other one is recorded");
@@ -163,9 +169,9 @@ impl Supervisor for Stumbling {
 #[test]
 fn a_fault_of_whoever_judges_leaves_who_waits_without_a_verdict_and_nobody_else() {
     let recorder = Recorder::start(Arc::new(Stumbling::default())).unwrap();
-    let verdicts = ["first", "second"].map(|request| {
+    let verdicts = ["first", "second"].map(|id| {
         let (sender, receiver) = oneshot::channel();
-        recorder.push(Record::Asked { asked: asked(request), news: None, verdict: Some(sender) });
+        recorder.push(Record::Request { request: request(id), new_messages: None, verdict: Some(sender) });
         recorder.flush(Duration::from_secs(30));
         receiver.blocking_recv()
     });

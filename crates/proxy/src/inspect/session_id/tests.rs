@@ -42,7 +42,7 @@ fn the_agents_own_session_may_be_named_by_somebody_who_knows_it() {
     assert_eq!(named(&[gemini, own], Some("gemini:run-1")).as_deref(), Some("gemini:4f2"), "as its hooks say");
     assert_eq!(named(&[gemini, agent, own], None).as_deref(), Some("gemini:4f2"));
     assert_eq!(named(&[agent, own], None).as_deref(), Some("gemini:4f2"));
-    assert_eq!(who(&[agent, own], None).dialect.agent(), "gemini");
+    assert_eq!(who(&[agent, own], None).client.agent(), "gemini");
     assert_eq!(named(&[("x-loop-agent", "robot"), own], None).as_deref(), Some("robot:4f2"));
     assert_eq!(named(&[own], None).as_deref(), Some("unknown:4f2"));
     assert_eq!(named(&[agent], None), None, "an agent is no session");
@@ -52,19 +52,22 @@ fn the_agents_own_session_may_be_named_by_somebody_who_knows_it() {
     assert_eq!(named(&[gemini, ("x-loop-agent", "codex"), own], Some("gemini:run-1")).as_deref(), Some("gemini:run-1"));
     // And Loop Watchdog's own name is where its clients look, and get its answers.
     let watchdog = who(&[("x-loop-session", "repo:me"), agent, own], None);
-    assert_eq!((watchdog.session.unwrap().to_string().as_str(), watchdog.legacy), ("legacy:repo:me", true));
+    assert_eq!(
+        (watchdog.session.unwrap().to_string().as_str(), watchdog.is_loop_watchdog_client),
+        ("legacy:repo:me", true)
+    );
 }
 
 #[test]
 fn only_strangers_that_name_a_loop_session_get_loop_watchdogs_answers() {
-    assert!(who(&[("x-loop-session", "s")], None).legacy);
-    assert!(!who(&[("x-loop-session", "s"), ("user-agent", "codex_exec/0.166.0 (x)")], None).legacy);
-    assert!(!who(&[], None).legacy);
+    assert!(who(&[("x-loop-session", "s")], None).is_loop_watchdog_client);
+    assert!(!who(&[("x-loop-session", "s"), ("user-agent", "codex_exec/0.166.0 (x)")], None).is_loop_watchdog_client);
+    assert!(!who(&[], None).is_loop_watchdog_client);
 }
 
 #[test]
 fn an_agent_known_only_by_its_key_speaks_its_dialect() {
-    assert_eq!(who(&[("user-agent", "OpenAI/JS 6.26.0")], Some("pi:r")).dialect.agent(), "pi");
+    assert_eq!(who(&[("user-agent", "OpenAI/JS 6.26.0")], Some("pi:r")).client.agent(), "pi");
 }
 
 /// The session of a body whose head says nothing.
@@ -140,10 +143,10 @@ fn the_account_gives_nothing_away() {
 
 #[test]
 fn a_body_tells_what_the_headers_do_not() {
-    let mut told = who(&[("x-loop-branch", "main")], None).told;
-    told.fill_from_body(br#"{"metadata":{"repository":"r","workspace":"/w","branch":"other","task_id":"t"}}"#);
+    let mut labels = who(&[("x-loop-branch", "main")], None).labels;
+    labels.fill_from_body(br#"{"metadata":{"repository":"r","workspace":"/w","branch":"other","task_id":"t"}}"#);
     let text = |text: &str| Some(text.to_owned());
-    assert_eq!(told, LoopWatchdogMeta { project: text("r"), cwd: text("/w"), branch: text("main"), task: text("t") });
+    assert_eq!(labels, LoopWatchdogMeta { project: text("r"), cwd: text("/w"), branch: text("main"), task: text("t") });
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! What the inspections of all exchanges share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use belay_core::repetition::RepetitionRules;
+
+use super::inspection::ExchangeInspection;
+use super::recorder::Recorder;
+use super::request_meta::RequestMeta;
+use super::session_cache::SessionCache;
+use crate::supervisor::Supervisor;
+
+/// Starts inspections and holds what they share.
+pub(crate) struct Inspector {
+    pub(super) supervisor: Arc<dyn Supervisor>,
+    pub(super) recorder: Recorder,
+    /// When a response counts as degenerate. `None` switches the check off.
+    pub(super) repetition: Option<RepetitionRules>,
+    sessions: Mutex<SessionCache>,
+}
+
+impl std::fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inspector").finish_non_exhaustive()
+    }
+}
+
+impl Inspector {
+    pub(crate) fn new(supervisor: Arc<dyn Supervisor>, repetition: Option<RepetitionRules>) -> std::io::Result<Self> {
+        let recorder = Recorder::start(Arc::clone(&supervisor))?;
+        Ok(Self { supervisor, recorder, repetition, sessions: Mutex::default() })
+    }
+
+    /// Starts the inspection of one exchange.
+    pub(crate) fn start(self: &Arc<Self>, meta: RequestMeta) -> ExchangeInspection {
+        ExchangeInspection::new(Arc::clone(self), Arc::new(meta))
+    }
+
+    /// Waits until the supervisor has observed everything recorded so far, or until the timeout.
+    pub(crate) fn flush(&self, timeout: Duration) {
+        self.recorder.flush(timeout);
+    }
+
+    /// Waits briefly while the recorder lags behind.
+    pub(crate) async fn wait_for_capacity(&self) {
+        self.recorder.wait_for_capacity().await;
+    }
+
+    pub(super) fn sessions(&self) -> MutexGuard<'_, SessionCache> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
