@@ -1,19 +1,16 @@
 //! A POST to where the user's own configuration says.
 
-mod address;
-mod http;
-
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use belay_core::{SessionKey, Timestamp};
+use belay_net::{HttpUrl, UrlError, is_local_network, refused_network};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::alert::{Alert, AlertKind};
-pub use address::{Address, AddressError};
 
 /// How long one try may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,7 +28,7 @@ pub enum WebhookFormat {
 /// A receiver.
 #[derive(Debug)]
 pub struct Webhook {
-    address: Address,
+    url: HttpUrl,
     format: WebhookFormat,
     secret: Option<SigningKey>,
     /// The name of this machine, for heartbeat's shape.
@@ -51,7 +48,11 @@ impl std::fmt::Debug for SigningKey {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
     #[error("webhook.url: {0}")]
-    Address(#[from] AddressError),
+    Url(#[from] UrlError),
+    #[error("webhook.url: Belay does not connect to this address ({0})")]
+    Refused(&'static str),
+    #[error("webhook.url: plain http is limited to this machine and private networks; use https")]
+    PlainHttp,
     #[error("the signing secret must be `whsec_` and base64, 24 to 64 bytes of it")]
     Secret,
 }
@@ -59,15 +60,15 @@ pub enum WebhookError {
 impl Webhook {
     /// `secret` as Standard Webhooks writes it: `whsec_<base64>`; without one nothing is signed.
     pub fn new(url: &str, format: WebhookFormat, secret: Option<&str>, host: String) -> Result<Self, WebhookError> {
-        let address = Address::parse(url)?;
+        let url = checked_url(url)?;
         let secret = secret.map(str::trim).filter(|secret| !secret.is_empty()).map(key).transpose()?;
-        Ok(Self { address, format, secret, host })
+        Ok(Self { url, format, secret, host })
     }
 
     /// Where it goes, without what may be secret in it.
     pub fn describe(&self) -> String {
         let signed = if self.secret.is_some() { "signed" } else { "unsigned" };
-        format!("{:?}, {signed}", self.address)
+        format!("{:?}, {signed}", self.url)
     }
 
     /// Delivers news, or says why it could not.
@@ -83,13 +84,25 @@ impl Webhook {
         if let Some(SigningKey(key)) = &self.secret {
             headers.push(("webhook-signature", signature(key, &news.id, &timestamp, &body)));
         }
-        let status = http::post(&self.address, &headers, body.as_bytes(), REQUEST_TIMEOUT)?;
+        let status = belay_net::post(&self.url, &headers, body.as_bytes(), REQUEST_TIMEOUT)
+            .map_err(|error| error.to_string())?;
         match status {
             200..=299 => Ok(()),
             // A redirect could lead anywhere; whoever moved can say so in the configuration.
             300..=399 => Err(format!("the receiver answered {status}, a redirect, which is not followed")),
             _ => Err(format!("the receiver answered {status}")),
         }
+    }
+}
+
+/// Refuses an address early, where the user sees it. A name is checked each time it is resolved.
+fn checked_url(url: &str) -> Result<HttpUrl, WebhookError> {
+    let url = HttpUrl::parse(url)?;
+    let Ok(address) = url.host.parse() else { return Ok(url) };
+    match refused_network(address) {
+        Some(refused) => Err(WebhookError::Refused(refused.purpose)),
+        None if !url.tls && !is_local_network(address) => Err(WebhookError::PlainHttp),
+        None => Ok(url),
     }
 }
 

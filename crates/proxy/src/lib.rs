@@ -50,4 +50,4 @@ mod upstream;
 pub use local_service::{LocalService, PrefixedIo};
 pub use relay::{Config, Relay, StartError};
 pub use supervisor::{AllowAll, BoxFuture, HoldState, RemainingBudget, Supervisor};
-pub use upstream::{Auth, BaseUrl, EgressProxy, UpstreamConfig, UpstreamConfigError, UpstreamError};
+pub use upstream::{Auth, UpstreamConfig, UpstreamConfigError, UpstreamError};

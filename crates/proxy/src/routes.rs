@@ -7,7 +7,7 @@ use std::sync::Arc;
 use belay_core::SessionKey;
 
 use crate::head::RequestHead;
-use crate::upstream::{BaseUrl, OwnAddresses, Upstream, UpstreamConfig, UpstreamConfigError};
+use crate::upstream::{OwnAddresses, Upstream, UpstreamConfig, UpstreamConfigError, parse_base};
 use runs::RunRegistry;
 
 /// All upstreams, and the rules that choose one.
@@ -168,7 +168,7 @@ fn check_name(config: &UpstreamConfig) -> Result<(), UpstreamConfigError> {
     } else {
         return Ok(());
     };
-    Err(UpstreamConfigError::new(BaseUrl::parse(url)?.url(), problem))
+    Err(UpstreamConfigError::new(parse_base(url)?.url(), problem))
 }
 
 fn without_query(target: &str) -> &str {

@@ -4,27 +4,25 @@
 //! request goes, a configured key goes to the upstream it is configured for, redirects are handed
 //! to the client instead of being followed, and addresses that no model API has are refused.
 
-mod address_guard;
-mod base_url;
 mod connect;
-mod egress_proxy;
+mod credential_guard;
 mod error;
 mod http2_bridge;
 mod link;
 mod own_addresses;
 mod pool;
-mod tls;
 
-pub use base_url::{BaseUrl, UpstreamConfigError};
-pub use egress_proxy::EgressProxy;
-pub use error::UpstreamError;
+pub use error::{UpstreamConfigError, UpstreamError};
 
-pub(crate) use address_guard::key_in_query;
+pub(crate) use credential_guard::key_in_query;
 pub(crate) use link::UpstreamConn;
 pub(crate) use own_addresses::OwnAddresses;
 
 use std::path::PathBuf;
 use std::time::Duration;
+
+use belay_net::url::without_userinfo;
+use belay_net::{EgressProxy, HttpUrl, TlsClient, UrlError};
 
 use crate::head::{CREDENTIAL_HEADERS, contains};
 use pool::IdleConnections;
@@ -99,12 +97,12 @@ impl std::fmt::Debug for Auth {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) name: String,
-    pub(crate) base: BaseUrl,
+    pub(crate) base: HttpUrl,
     pub(crate) auth: Auth,
     pub(crate) quiet: Duration,
     connect: Duration,
     egress: EgressProxy,
-    tls: tls::UpstreamTls,
+    tls: TlsClient,
     bridge: http2_bridge::Http2Bridge,
     own: OwnAddresses,
     pool: IdleConnections,
@@ -112,9 +110,9 @@ pub(crate) struct Upstream {
 
 impl Upstream {
     pub(crate) fn new(config: &UpstreamConfig, own: &OwnAddresses) -> Result<Self, UpstreamConfigError> {
-        let base = BaseUrl::parse(&config.url)?;
-        address_guard::check_base(&base, config.plaintext)?;
-        address_guard::check_auth(&base, &config.auth)?;
+        let base = parse_base(&config.url)?;
+        credential_guard::check_base(&base, config.plaintext)?;
+        credential_guard::check_auth(&base, &config.auth)?;
         Ok(Self {
             name: config.name.clone(),
             // Many local servers close idle connections after five seconds and say so to nobody;
@@ -125,7 +123,7 @@ impl Upstream {
             quiet: config.quiet,
             connect: config.connect,
             egress: config.egress.clone(),
-            tls: tls::UpstreamTls::new(config.ca_file.clone()),
+            tls: TlsClient::new(config.ca_file.clone()),
             bridge: http2_bridge::Http2Bridge::default(),
             own: own.clone(),
         })
@@ -143,7 +141,7 @@ impl Upstream {
         let carries_key = |name: &str| CREDENTIAL_HEADERS.iter().any(|known| contains(name, known));
         let mut keys =
             headers.filter(|(name, _)| carries_key(name)).map(|(_, value)| value).chain(key_in_query(target));
-        keys.find_map(|key| address_guard::foreign_key_owner(key, &self.base.host))
+        keys.find_map(|key| credential_guard::foreign_key_owner(key, &self.base.host))
     }
 
     /// A connection to the upstream, and whether it has served before.
@@ -159,4 +157,12 @@ impl Upstream {
     pub(crate) fn release(&self, link: UpstreamConn) {
         self.pool.push(link);
     }
+}
+
+/// The base URL of an upstream: what is asked of it is appended.
+pub(crate) fn parse_base(url: &str) -> Result<HttpUrl, UpstreamConfigError> {
+    HttpUrl::parse_base(url).map_err(|error| {
+        let hint = if error == UrlError::Credentials { "; configure the key as `auth`" } else { "" };
+        UpstreamConfigError::new(without_userinfo(url), format!("{error}{hint}"))
+    })
 }

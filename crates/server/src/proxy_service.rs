@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use belay_config::{AuthMode, EnvSnapshot};
 use belay_core::{Body, Event, SessionKey, Verdict};
-use belay_proxy::{BoxFuture, EgressProxy, HoldState, Supervisor, UpstreamConfig};
+use belay_net::EgressProxy;
+use belay_proxy::{BoxFuture, HoldState, Supervisor, UpstreamConfig};
 
 use crate::daemon::DaemonState;
 use crate::protocol::{ErrorCode, IpcErrorBody, RunRequest, RunResponse};

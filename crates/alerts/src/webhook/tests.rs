@@ -1,9 +1,9 @@
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 
 use belay_core::{SessionKey, Timestamp};
 
-use super::{Address, AddressError, Webhook, WebhookError, WebhookFormat, body, key, signature};
+use super::{Webhook, WebhookError, WebhookFormat, body, key, signature};
 use crate::alert::{Alert, AlertKind};
 
 fn news(kind: AlertKind) -> Alert {
@@ -61,25 +61,35 @@ fn bodies_of_both_shapes() {
     "#);
 }
 
+fn configured(url: &str) -> Result<Webhook, WebhookError> {
+    Webhook::new(url, WebhookFormat::Belay, None, "box".into())
+}
+
 #[test]
-fn urls_that_could_lead_astray_are_refused() {
-    let refused = |url: &str| Address::parse(url).expect_err("refused");
-    assert_eq!(refused("ftp://x/"), AddressError::Scheme);
-    assert_eq!(refused("file:///etc/passwd"), AddressError::Scheme);
-    assert_eq!(refused("https://"), AddressError::Host);
-    assert_eq!(refused("https://user:pw@x/"), AddressError::Credentials);
-    assert_eq!(refused("https://x:port/"), AddressError::Port);
-    assert_eq!(refused("https://x/a b"), AddressError::Characters);
-    assert_eq!(refused("http://93.184.216.34/"), AddressError::PlainHttp);
-    for forbidden in ["http://169.254.169.254/", "https://169.254.169.254/", "https://[fe80::1]/", "https://0.0.0.0/"] {
-        let reached = Address::parse(forbidden).map_err(|e| e.to_string()).and_then(|address| address.resolve());
-        assert!(reached.is_err(), "{forbidden}");
+fn urls_that_no_receiver_has_are_refused() {
+    for url in ["ftp://x/", "https://", "https://user:pw@x/", "https://x/a b"] {
+        assert!(matches!(configured(url), Err(WebhookError::Url(_))), "{url}");
     }
-    for near in ["http://127.0.0.1:9/x", "http://[::1]:9/", "http://192.168.1.2/hook?key=1", "https://example.com"] {
-        assert!(Address::parse(near).is_ok(), "{near}");
+    assert_eq!(configured("http://93.184.216.34/").unwrap_err(), WebhookError::PlainHttp);
+    for url in ["http://127.0.0.1:9/x", "http://[::1]:9/", "http://192.168.1.2/hook?key=1", "https://example.com"] {
+        assert!(configured(url).is_ok(), "{url}");
     }
-    let shown = format!("{:?}", Address::parse("https://hooks.example.com/T/secret").expect("an address"));
-    assert!(!shown.contains("secret"), "{shown}");
+    let described = configured("https://hooks.example.com/T/secret").expect("a webhook").describe();
+    assert_eq!(described, "https://hooks.example.com:443/.., unsigned");
+}
+
+#[test]
+fn every_address_that_upstreams_refuse_is_refused() {
+    for refused in belay_net::REFUSED_NETWORKS {
+        let host = match refused.network {
+            IpAddr::V4(v4) => v4.to_string(),
+            IpAddr::V6(v6) => format!("[{v6}]"),
+        };
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{host}/");
+            assert_eq!(configured(&url).unwrap_err(), WebhookError::Refused(refused.purpose), "{url}");
+        }
+    }
 }
 
 /// A receiver that answers one request; what it got.
@@ -131,6 +141,6 @@ fn failures_say_what_happened() {
     insta::assert_snapshot!(post_to(port).expect_err("refused"), @"the receiver answered 503");
     served.join().expect("a request");
     let (port, served) = receive("SSH-2.0-OpenSSH\r\n");
-    insta::assert_snapshot!(post_to(port).expect_err("refused"), @"this is no HTTP: invalid HTTP version");
+    insta::assert_snapshot!(post_to(port).expect_err("refused"), @"the response is not HTTP: invalid HTTP version");
     served.join().expect("a request");
 }

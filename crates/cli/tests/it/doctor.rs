@@ -198,6 +198,6 @@ fn a_webhook_that_cannot_work_is_found() {
     ok  webhook  posts to https://hooks.example.com:443/.., unsigned
     ok  webhook  posts to https://hooks.example.com:443/.., signed
     XX  webhook  nothing is posted: the signing secret must be `whsec_` and base64, 24 to 64 bytes of it
-    XX  webhook  nothing is posted: webhook.url: plain http is for this machine and its own network; use https
+    XX  webhook  nothing is posted: webhook.url: plain http is limited to this machine and private networks; use https
     ");
 }

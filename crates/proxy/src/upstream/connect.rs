@@ -1,18 +1,17 @@
 //! Making a connection.
 
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
+use belay_net::tls::TlsError;
+use belay_net::{NegotiatedStream, ResolveError};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Upstream;
-use super::address_guard;
 use super::error::UpstreamError;
 use super::link::UpstreamConn;
 use super::own_addresses::OwnAddresses;
-use super::tls::NegotiatedStream;
 
 /// A way over a connection that others use at the same time, where the upstream speaks HTTP/2 and there is one.
 pub(super) fn remaining_share(upstream: &Upstream) -> Option<UpstreamConn> {
@@ -33,11 +32,12 @@ async fn attempt(upstream: &Upstream) -> Result<UpstreamConn, UpstreamError> {
     if !base.tls {
         return Ok(UpstreamConn::Plain(reach(upstream).await?));
     }
-    let mut spoken = tls.handshake(&base.host, reach(upstream).await?).await?;
-    if matches!(spoken, NegotiatedStream::Http1Declined) {
-        spoken = tls.handshake(&base.host, reach(upstream).await?).await?;
+    let failed = |error: TlsError| UpstreamError::Tls { host: base.host.clone(), problem: error.to_string() };
+    let mut negotiated = tls.handshake(&base.host, reach(upstream).await?).await.map_err(failed)?;
+    if matches!(negotiated, NegotiatedStream::Http1Declined) {
+        negotiated = tls.handshake(&base.host, reach(upstream).await?).await.map_err(failed)?;
     }
-    match spoken {
+    match negotiated {
         NegotiatedStream::Http1(tls) => Ok(UpstreamConn::Tls(Box::new(tls))),
         NegotiatedStream::Http2(tls) => match upstream.bridge.open(tls, &base.authority).await {
             Ok(pipe) => Ok(UpstreamConn::Pipe(pipe)),
@@ -56,7 +56,10 @@ async fn reach(upstream: &Upstream) -> Result<TcpStream, UpstreamError> {
         return dial(&base.host, base.port, &base.authority, own).await;
     };
     let mut tcp = dial(&gateway.host, gateway.port, &gateway.host, own).await?;
-    gateway.connect_tunnel(&mut tcp, base).await?;
+    gateway
+        .connect_tunnel(&mut tcp, base)
+        .await
+        .map_err(|error| UpstreamError::Egress { proxy: format!("{gateway:?}"), problem: error.to_string() })?;
     Ok(tcp)
 }
 
@@ -65,15 +68,12 @@ const PER_ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 
 async fn dial(name: &str, port: u16, said: &str, own: &OwnAddresses) -> Result<TcpStream, UpstreamError> {
     let host = || said.to_owned();
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name, port))
-        .await
-        .map_err(|source| UpstreamError::Name { host: host(), source })?
-        .collect();
+    let addresses = belay_net::resolve(name, port).await.map_err(|error| match error {
+        ResolveError::Lookup(source) => UpstreamError::Name { host: host(), source },
+        ResolveError::Refused(address) => UpstreamError::Forbidden { host: host(), address },
+    })?;
     let mut last = None;
     for (index, address) in addresses.iter().enumerate() {
-        if address_guard::is_forbidden_address(address.ip()) {
-            return Err(UpstreamError::Forbidden { host: host(), address: address.ip() });
-        }
         if own.contains(*address) {
             return Err(UpstreamError::IsBelay { host: host() });
         }

@@ -3,6 +3,20 @@
 use std::io;
 use std::time::Duration;
 
+/// Why a configured upstream is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{url}: {problem}")]
+pub struct UpstreamConfigError {
+    url: String,
+    problem: String,
+}
+
+impl UpstreamConfigError {
+    pub(crate) fn new(url: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { url: url.into(), problem: problem.into() }
+    }
+}
+
 /// What went wrong between us and the upstream, in words for the person in front of the agent.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {

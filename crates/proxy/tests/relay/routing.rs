@@ -128,12 +128,12 @@ fn upstreams_that_would_leak_keys_are_refused_with_a_reason() {
         ("https://0.0.0.0/", "no model API lives"),
         ("https://168.63.129.16/", "no model API lives"),
         ("https://100.100.100.200/", "no model API lives"),
-        ("https://user:secret@example.com", "do not belong in the address"),
-        ("ftp://example.com", "begins with https:// or http://"),
+        ("https://user:secret@example.com", "must not contain credentials"),
+        ("ftp://example.com", "must start with https:// or http://"),
         ("https://", "host is missing"),
         ("https://example.com:99999", "port is not a number"),
-        ("https://example.com/?key=1", "no query"),
-        ("https://exa mple.com", "characters that URLs do not have"),
+        ("https://example.com/?key=1", "must not have a query"),
+        ("https://exa mple.com", "characters that are not allowed in URLs"),
     ] {
         let refusal = refusal(url).unwrap_or_else(|| panic!("{url} was accepted"));
         assert!(refusal.contains(reason), "{url}: {refusal}");

@@ -1,20 +1,17 @@
-//! Addresses a key must not be sent to.
+//! Hosts that a key must not be sent to.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-use super::Auth;
-use super::base_url::{BaseUrl, UpstreamConfigError};
+use belay_net::{HttpUrl, refused_network};
+
+use super::{Auth, UpstreamConfigError};
 
 /// Refuses a base URL that would send keys in clear over a network, or to where no model API is.
-pub(super) fn check_base(base: &BaseUrl, plaintext: bool) -> Result<(), UpstreamConfigError> {
+pub(super) fn check_base(base: &HttpUrl, plaintext: bool) -> Result<(), UpstreamConfigError> {
     let address: Option<IpAddr> = base.host.parse().ok();
-    if let Some(address) = address
-        && is_forbidden_address(address)
-    {
-        return Err(UpstreamConfigError::new(
-            base.url(),
-            "no model API lives at this address (link-local, multicast or unspecified)",
-        ));
+    if let Some(refused) = address.and_then(refused_network) {
+        let problem = format!("no model API lives at this address ({})", refused.purpose);
+        return Err(UpstreamConfigError::new(base.url(), problem));
     }
     let loopback = address.map_or(base.host == "localhost" || base.host.ends_with(".localhost"), |a| a.is_loopback());
     if !base.tls && !loopback && !plaintext {
@@ -28,7 +25,7 @@ pub(super) fn check_base(base: &BaseUrl, plaintext: bool) -> Result<(), Upstream
 }
 
 /// Refuses a credential that would break the head it is put into.
-pub(super) fn check_auth(base: &BaseUrl, auth: &Auth) -> Result<(), UpstreamConfigError> {
+pub(super) fn check_auth(base: &HttpUrl, auth: &Auth) -> Result<(), UpstreamConfigError> {
     let Auth::Header { name, value } = auth else { return Ok(()) };
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
@@ -38,23 +35,6 @@ pub(super) fn check_auth(base: &BaseUrl, auth: &Auth) -> Result<(), UpstreamConf
         return Err(UpstreamConfigError::new(base.url(), "the key is empty or has a line end in it"));
     }
     Ok(())
-}
-
-/// Whether connecting there could only be a trick: cloud metadata services and other link-local
-/// addresses, multicast, "this host".
-pub(super) fn is_forbidden_address(address: IpAddr) -> bool {
-    const AZURE: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
-    const ALIBABA: Ipv4Addr = Ipv4Addr::new(100, 100, 100, 200);
-    match address.to_canonical() {
-        IpAddr::V4(v4) => {
-            let is_metadata = v4.is_link_local() || v4 == AZURE || v4 == ALIBABA;
-            is_metadata || v4.is_multicast() || v4.is_broadcast() || v4 == Ipv4Addr::UNSPECIFIED
-        }
-        IpAddr::V6(v6) => {
-            const EC2_METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-            v6.is_unicast_link_local() || v6.is_multicast() || v6.is_unspecified() || v6 == EC2_METADATA
-        }
-    }
 }
 
 /// Beginnings of keys that tell whose they are, and the host they belong to.
