@@ -1,9 +1,9 @@
-//! How a command can end: one table, shown by `--help` and in `docs/reference/exit-codes.md`.
+//! The exit statuses: one table, shown by `--help` and in `docs/reference/exit-codes.md`.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     Done,
@@ -12,18 +12,18 @@ pub(crate) enum ExitStatus {
     Partly,
     /// A session was paused or killed.
     Held,
-    /// As the program that was run ended.
+    /// The status of the program that was run.
     Child(u8),
-    /// The program that was run died of this signal.
+    /// The program that was run was killed by this signal.
     Signal(i32),
 }
 
-/// Status, name and meaning.
+/// Status, code and meaning.
 const TABLE: &[(ExitStatus, u8, &str)] = &[
-    (ExitStatus::Done, 0, "done; also a second `serve`, and `stop` when nothing runs"),
-    (ExitStatus::Failed, 1, "not done: the message says why and what to do"),
-    (ExitStatus::Usage, 2, "the command line was not understood"),
-    (ExitStatus::Partly, 3, "some of the input was refused (`events post`), the rest is done"),
+    (ExitStatus::Done, 0, "success; also `serve` if it already runs, and `stop` if nothing runs"),
+    (ExitStatus::Failed, 1, "failure; the message names the cause and what to do"),
+    (ExitStatus::Usage, 2, "usage error"),
+    (ExitStatus::Partly, 3, "partial success: some of the input was refused (`events post`)"),
     (ExitStatus::Held, 4, "a session was paused or killed (`result`, and `run` in CI)"),
 ];
 
@@ -31,7 +31,7 @@ impl ExitStatus {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Child(status) => return status,
-            // As shells say it.
+            // The convention of shells.
             Self::Signal(signal) => return u8::try_from(128 + signal).unwrap_or(1),
             _ => {}
         }
@@ -52,16 +52,16 @@ impl From<std::process::ExitStatus> for ExitStatus {
 impl From<ExitStatus> for ExitCode {
     fn from(exit: ExitStatus) -> Self {
         if let ExitStatus::Signal(signal) = exit {
-            die_of(signal);
+            raise_fatally(signal);
         }
         exit.code().into()
     }
 }
 
-/// Dies of a signal: a shell that runs us in a loop leaves the loop only if Ctrl-C has killed what it ran. Comes back
-/// where that cannot be, as in the first process of a container.
-fn die_of(signal: i32) {
-    // The program has left its core, if anybody wanted one; ours would tell nothing.
+/// Kills this process with a signal: a shell that runs Belay in a loop leaves the loop only if Ctrl-C killed its child.
+/// Returns if that is impossible, as for the first process of a container.
+fn raise_fatally(signal: i32) {
+    // The program has already dumped its core if core dumps are enabled; ours is of no use.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let no_core = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
@@ -76,7 +76,7 @@ fn die_of(signal: i32) {
 /// For `--help`.
 pub(crate) fn help() -> String {
     let rows = TABLE.iter().map(|(_, code, meaning)| format!("\n  {code}  {meaning}"));
-    format!("Exit status:{}\n  `run` ends as the program it ran does", rows.collect::<String>())
+    format!("Exit status:{}\n  `run` exits with the status of the program", rows.collect::<String>())
 }
 
 /// The reference page.
@@ -84,9 +84,9 @@ pub(crate) fn help() -> String {
 pub(crate) fn reference_page() -> String {
     let rows = TABLE.iter().map(|(_, code, meaning)| format!("| {code} | {meaning} |\n"));
     format!(
-        "# Exit status\n\nEvery command ends with one of these. This page is made from `crates/cli/src/exit.rs`.\n\n\
-         | status | meaning |\n|---|---|\n{}\n`belay run` ends as the program it ran does; if a signal killed it, \
-         `belay run` dies of the same signal, which shells show as 128 and its number.\n",
+        "# Exit status\n\nEvery command exits with one of these statuses. This page is generated from\n`crates/cli/src/exit_status.rs`.\n\n\
+         | status | meaning |\n|---|---|\n{}\n`belay run` exits with the status of the program it ran. If a signal killed the \
+         program, `belay run`\nkills itself with the same signal, which shells show as 128 plus the signal number.\n",
         rows.collect::<String>()
     )
 }

@@ -1,5 +1,5 @@
-//! The typed configuration. Defaults are in `default.toml`; the comments here are what
-//! `belay config explain` and the JSON Schema say.
+//! The typed configuration. Defaults are in `default.toml`. `belay config explain` and the JSON Schema show the doc
+//! comments of this file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,17 +15,17 @@ use crate::units::{ByteSize, DurationSetting, LoopbackAddr};
 pub struct Config {
     /// The resident process.
     pub serve: ServeConfig,
-    /// How long history is kept.
+    /// Retention of the history.
     pub store: RetentionConfig,
     /// Hooks inside the agents.
     pub hooks: HooksConfig,
     /// The relay between agents and models.
     pub proxy: ProxyConfig,
-    /// Clients of the tools Belay takes over from.
+    /// Compatibility with the tools that Belay replaces.
     pub compat: CompatConfig,
-    /// Telling a person at this machine.
+    /// Notifications on this machine.
     pub notify: NotifyConfig,
-    /// Telling another program.
+    /// Incidents posted to a URL.
     pub webhook: WebhookConfig,
     /// The log files.
     pub log: LogConfig,
@@ -37,37 +37,37 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServeConfig {
-    /// Address of the page and the HTTP API; loopback only.
+    /// Address of the status page and the HTTP API; loopback only.
     pub listen: LoopbackAddr,
-    /// Answer HTTP at all; the Unix socket is always there.
+    /// Serve HTTP. The Unix socket is always available.
     pub http: bool,
-    /// Leave after this long without anything to do.
+    /// Exit after this long without work.
     pub idle_exit: DurationSetting,
-    /// How often sessions that may stall are looked at.
+    /// How often to check sessions for stalls.
     pub tick: DurationSetting,
 }
 
-/// How long history is kept: whichever bound is reached first.
+/// Retention of the history: the first limit reached applies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetentionConfig {
-    /// Oldest events kept.
-    pub keep_for: DurationSetting,
-    /// Largest size of the store.
-    pub keep_bytes: ByteSize,
+    /// Maximum age of an event.
+    pub max_age: DurationSetting,
+    /// Maximum size of the store.
+    pub max_bytes: ByteSize,
 }
 
 /// Hooks inside the agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HooksConfig {
-    /// A hook that finds no resident process starts one.
+    /// A hook starts the resident process if none runs.
     pub autostart: bool,
-    /// One that a hook has started leaves after this long without anything to do.
+    /// A resident process started by a hook exits after this long without work.
     pub idle_exit: DurationSetting,
 }
 
-/// Telling a person at this machine.
+/// Notifications on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NotifyConfig {
@@ -75,25 +75,25 @@ pub struct NotifyConfig {
     pub desktop: bool,
 }
 
-/// Telling another program.
+/// Incidents posted to a URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookConfig {
-    /// Where incidents are posted; empty for nowhere.
+    /// URL that receives incidents; empty to disable.
     pub url: String,
-    /// Shape of the body.
+    /// Format of the body.
     pub format: WebhookFormat,
     /// File that holds the signing secret (`whsec_...`); empty for unsigned, unless BELAY_WEBHOOK_SECRET is set.
     pub secret_file: String,
 }
 
-/// Shape of a webhook's body.
+/// Format of a webhook's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookFormat {
     /// Belay's own, with Standard Webhooks headers.
     Belay,
-    /// The shape of heartbeat's webhook.
+    /// The format of heartbeat's webhook.
     Heartbeat,
 }
 
@@ -101,15 +101,15 @@ pub enum WebhookFormat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogConfig {
-    /// How much is written.
+    /// Verbosity.
     pub level: LogLevel,
-    /// A log file that grows beyond this is put aside and a new one begun.
+    /// A log file is rotated when it exceeds this size.
     pub max_bytes: ByteSize,
-    /// How many files are kept.
-    pub keep_files: u16,
+    /// Number of rotated files to keep.
+    pub max_files: u16,
 }
 
-/// How much is written to the log.
+/// Verbosity of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {

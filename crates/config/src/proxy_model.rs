@@ -12,21 +12,21 @@ use crate::units::{ByteSize, DurationSetting};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyConfig {
-    /// Relay model requests at all.
+    /// Relay model requests.
     pub enabled: bool,
-    /// How long a request of a held session is kept open for a person's decision before it is refused.
-    pub hold: DurationSetting,
-    /// Put a nudge into the next request, where no hook can tell the agent.
+    /// How long a request of a held session waits for a decision before it is refused.
+    pub hold_timeout: DurationSetting,
+    /// Insert a nudge into the next request if no hook can deliver it.
     pub nudge: bool,
-    /// End an answer that has begun to repeat itself while it streams.
-    pub cut_chanting: bool,
-    /// Let sockets that carry turns pass unseen, instead of asking agents for plain requests.
-    pub sockets: bool,
-    /// Longest request body that is looked at.
-    pub inspect_bytes: ByteSize,
-    /// What all requests in flight may hold in memory together.
-    pub buffer_bytes: ByteSize,
-    /// Model APIs by name; the name is also the path prefix that chooses one.
+    /// Cut a streaming response that repeats itself.
+    pub cut_repetition: bool,
+    /// Relay WebSockets without inspection instead of asking the agent for plain requests.
+    pub allow_websockets: bool,
+    /// Longest request body that is inspected.
+    pub max_inspected_bytes: ByteSize,
+    /// Memory limit of all requests in flight.
+    pub max_buffered_bytes: ByteSize,
+    /// Model APIs by name; the name is also the path prefix that selects it.
     pub upstreams: BTreeMap<String, UpstreamConfig>,
 }
 
@@ -36,34 +36,34 @@ pub struct ProxyConfig {
 pub struct UpstreamConfig {
     /// Base URL; the request's path is appended to it.
     pub url: String,
-    /// Whose credential the upstream gets.
+    /// Which credential is sent to the upstream.
     #[serde(default)]
     pub auth: AuthMode,
-    /// Variable in Belay's environment that holds the key, where the key is not the agent's own.
+    /// Environment variable of Belay that holds the key, unless `auth` is "incoming".
     #[serde(default)]
     pub key_env: String,
-    /// Header that carries the key, where `auth` is "header".
+    /// Header that carries the key if `auth` is "header".
     #[serde(default = "api_key_header")]
     pub header: String,
-    /// Plain http to another machine is fine.
+    /// Allow plain HTTP to another machine.
     #[serde(default)]
-    pub plaintext: bool,
-    /// File with certificates to trust beside those of the machine (PEM); empty for none.
+    pub allow_plaintext: bool,
+    /// PEM file with certificates to trust in addition to the system's; empty for none.
     #[serde(default)]
     pub ca_file: String,
-    /// How long a connection may take.
-    #[serde(default = "connect")]
-    pub connect: DurationSetting,
-    /// How long nothing may move before a request is given up.
-    #[serde(default = "quiet")]
-    pub quiet: DurationSetting,
+    /// Timeout for connecting.
+    #[serde(default = "connect_timeout")]
+    pub connect_timeout: DurationSetting,
+    /// A request fails after this long without any byte in either direction.
+    #[serde(default = "idle_timeout")]
+    pub idle_timeout: DurationSetting,
 }
 
-/// Whose credential an upstream gets.
+/// Which credential is sent to an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthMode {
-    /// The agent's own, untouched.
+    /// The agent's own, unchanged.
     #[default]
     Incoming,
     /// The key from `key_env`, as `Authorization: Bearer`.
@@ -72,22 +72,22 @@ pub enum AuthMode {
     Header,
 }
 
-/// Clients of the tools Belay takes over from.
+/// Compatibility with the tools that Belay replaces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompatConfig {
-    /// Take Loop Watchdog's decisions (resume, kill, ...) from this machine without the token.
-    pub tokenless: bool,
+    /// Accept Loop Watchdog's decisions (resume, kill, ...) from this machine without the token.
+    pub loop_watchdog_without_token: bool,
 }
 
 fn api_key_header() -> String {
     "x-api-key".to_owned()
 }
 
-fn connect() -> DurationSetting {
+fn connect_timeout() -> DurationSetting {
     DurationSetting::new(Duration::from_secs(10))
 }
 
-fn quiet() -> DurationSetting {
+fn idle_timeout() -> DurationSetting {
     DurationSetting::new(Duration::from_secs(600))
 }

@@ -27,7 +27,7 @@
 //! | [`policy`] | the ladder from finding to intervention |
 //! | [`rules`] | every threshold, as data |
 //! | [`prices`] | what models cost and take in |
-//! | [`chant`] | output that repeats itself, while it streams |
+//! | [`repetition`] | output that repeats itself, while it streams |
 //! | [`json`] | events as text, quickly |
 //! | [`redact`] | what a secret looks like |
 //! | [`sketch`] | how alike two texts are |

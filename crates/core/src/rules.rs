@@ -49,7 +49,7 @@ pub struct Rules {
     /// Limits of a session in tokens and money.
     pub budget: BudgetRules,
     /// When streamed output counts as degenerate.
-    pub chant: RepetitionRules,
+    pub repetition: RepetitionRules,
     /// The patterns.
     pub patterns: Patterns,
     #[serde(skip)]
@@ -96,7 +96,7 @@ impl Rules {
             rule.check(name)?;
         }
         self.allow.check()?;
-        self.chant.check().map_err(|(key, problem)| RuleError::new(format!("chant.{key}"), problem))?;
+        self.repetition.check().map_err(|(key, problem)| RuleError::new(format!("repetition.{key}"), problem))?;
         if self.custom.len() > custom::MAX_CUSTOM_PATTERNS {
             return Err(RuleError::new(
                 "custom",

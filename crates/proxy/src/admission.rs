@@ -67,7 +67,7 @@ pub(crate) async fn admit(
                     turn.grant();
                     Admission::Go
                 } else {
-                    Admission::Refuse(messages::too_large_to_keep())
+                    Admission::Refuse(messages::request_too_large_to_hold())
                 });
             }
             Verdict::Hold { until, .. } => (!turn.is_loop_watchdog_client() && turn.may_hold_open(), *until),

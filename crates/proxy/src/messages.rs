@@ -41,7 +41,7 @@ pub(crate) fn misdirected(owner: &str, url: &str) -> LocalResponse {
          Put the name of the right model API in front of the path, such as /{}/.",
         if owner == "Google" { "gemini".to_owned() } else { owner.to_ascii_lowercase() }
     );
-    error_response(400, "misdirected_key", &message)
+    error_response(400, "foreign_key", &message)
 }
 
 /// A page in a browser that tried to use a configured key.
@@ -49,14 +49,14 @@ pub(crate) fn browser_origin() -> LocalResponse {
     let message = "Belay did not pass this request on: it comes from a page in a browser or names another host, and \
                    this model API is asked with a key of yours. Programs on this machine reach it as \
                    http://127.0.0.1 or http://localhost.";
-    error_response(403, "from_a_page", message)
+    error_response(403, "browser_origin", message)
 }
 
 /// Agents that would rather have a socket fall back to plain requests at this status.
 pub(crate) fn websocket_declined() -> LocalResponse {
     let message = "Belay follows a conversation in plain requests, not in a socket. Your agent will fall back by itself; \
-                   set `proxy.sockets = true` to let sockets pass unseen.";
-    error_response(426, "no_socket", message).with_header("upgrade", "HTTP/1.1")
+                   set `proxy.allow_websockets = true` to let sockets pass unseen.";
+    error_response(426, "websocket_declined", message).with_header("upgrade", "HTTP/1.1")
 }
 
 pub(crate) fn no_upstream<'n>(target: &str, names: impl Iterator<Item = &'n str>) -> LocalResponse {
@@ -115,10 +115,10 @@ pub(crate) fn cut_text(cut: &CutReason) -> String {
 }
 
 /// A held request that was let go, but too large to have been kept.
-pub(crate) fn too_large_to_keep() -> LocalResponse {
+pub(crate) fn request_too_large_to_hold() -> LocalResponse {
     error_response(
         503,
-        "too_large_to_keep",
+        "request_too_large_to_hold",
         "Belay held this request and let it go, but it was too large to keep. Send it again.",
     )
     .with_header("retry-after", "0")

@@ -125,9 +125,9 @@ impl Client {
         Ok(())
     }
 
-    fn ask<T: Serialize, R: DeserializeOwned>(&mut self, op: Op, with: T) -> Result<R, IpcClientError> {
+    fn ask<T: Serialize, R: DeserializeOwned>(&mut self, op: Op, params: T) -> Result<R, IpcClientError> {
         self.line.clear();
-        serde_json::to_writer(&mut self.line, &Request { v: PROTOCOL_VERSION, op, with })?;
+        serde_json::to_writer(&mut self.line, &Request { v: PROTOCOL_VERSION, op, params })?;
         self.line.push(b'\n');
         self.stream.get_mut().write_all(&self.line)?;
         if !self.read_line()? {

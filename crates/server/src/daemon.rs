@@ -178,7 +178,7 @@ impl Daemon {
             readers: ReadPool::new(places.database()),
             stop: ShutdownFlag::default(),
             token: ApiToken::load_or_make(&places.token())?,
-            loop_watchdog_without_token: config.compat.tokenless,
+            loop_watchdog_without_token: config.compat.loop_watchdog_without_token,
             hook_state: belay_hooks::HookState::default(),
             connections: AtomicUsize::new(0),
             standings,
@@ -199,7 +199,7 @@ impl Daemon {
             Ok(()) => {}
             Err(error) => tracing::warn!(%error, "who is held back could not be read; it shows with the next event"),
         }
-        let relayed = crate::proxy_service::relay_config(&config.proxy, config.detect.chant, &env)?;
+        let relayed = crate::proxy_service::relay_config(&config.proxy, config.detect.repetition, &env)?;
         let pages = Arc::new(http::HttpService::new(Arc::clone(&shared)));
         let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(EngineSupervisor(Arc::clone(&shared))))?);
         let _ = shared.relay.set(Arc::downgrade(&relay));

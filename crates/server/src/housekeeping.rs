@@ -39,8 +39,8 @@ impl HousekeepingConfig {
             tick: config.serve.tick.get(),
             idle_exit: config.serve.idle_exit.get(),
             retention: Retention {
-                max_age: config.store.keep_for.get().unwrap_or(Duration::MAX),
-                max_bytes: config.store.keep_bytes.get().unwrap_or(u64::MAX),
+                max_age: config.store.max_age.get().unwrap_or(Duration::MAX),
+                max_bytes: config.store.max_bytes.get().unwrap_or(u64::MAX),
             },
         }
     }

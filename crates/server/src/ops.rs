@@ -35,7 +35,7 @@ pub(crate) enum AfterReply {
 /// Answers one line.
 pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) -> AfterReply {
     if let Some(ask) = QuickObserve::read(line) {
-        let events = ask.with.events.into_iter().map(|FastEvent(event)| Ok(event)).collect();
+        let events = ask.params.events.into_iter().map(|FastEvent(event)| Ok(event)).collect();
         let answers = ObserveResponse { answers: take_in(shared, events) };
         if let Err(refusal) = accept(out, ask.id, &answers) {
             write_error(out, ask.id, &refusal);
@@ -65,25 +65,25 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         write_error(out, id, &IpcErrorBody::new(ErrorCode::Unknown, message).field("op"));
         return AfterReply::Line;
     };
-    let with = envelope.with;
+    let params = envelope.params;
     let (result, next) = match op {
         Op::Ping => (accept(out, id, &pong()), AfterReply::Line),
         Op::Stop => (accept(out, id, &pong()), AfterReply::Stop),
         Op::Status => {
-            (read::<StatusRequest>(with).and_then(|ask| accept(out, id, &shared.status(ask.token))), AfterReply::Line)
+            (read::<StatusRequest>(params).and_then(|ask| accept(out, id, &shared.status(ask.token))), AfterReply::Line)
         }
-        Op::Observe => (observe(shared, with).and_then(|answers| accept(out, id, &answers)), AfterReply::Line),
+        Op::Observe => (observe(shared, params).and_then(|answers| accept(out, id, &answers)), AfterReply::Line),
         Op::Decide => (
-            read(with).and_then(|ask| decide(shared, &ask)).and_then(|taken| accept(out, id, &taken)),
+            read(params).and_then(|ask| decide(shared, &ask)).and_then(|taken| accept(out, id, &taken)),
             AfterReply::Line,
         ),
-        Op::Hook => (read(with).and_then(|ask| accept(out, id, &hooks::handle_hook(shared, &ask))), AfterReply::Line),
+        Op::Hook => (read(params).and_then(|ask| accept(out, id, &hooks::handle_hook(shared, &ask))), AfterReply::Line),
         Op::Run => (
-            read(with).and_then(|ask| proxy_service::handle_run(shared, &ask)).and_then(|run| accept(out, id, &run)),
+            read(params).and_then(|ask| proxy_service::handle_run(shared, &ask)).and_then(|run| accept(out, id, &run)),
             AfterReply::Line,
         ),
-        Op::Subscribe => match read::<SubscribeRequest>(with) {
-            Ok(what) => (accept(out, id, &serde_json::json!({ "following": true })), AfterReply::Follow(what)),
+        Op::Subscribe => match read::<SubscribeRequest>(params) {
+            Ok(what) => (accept(out, id, &serde_json::json!({ "subscribed": true })), AfterReply::Follow(what)),
             Err(refusal) => (Err(refusal), AfterReply::Line),
         },
     };
@@ -112,19 +112,19 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &Ip
     out.push(b'\n');
 }
 
-fn read<T: DeserializeOwned>(with: Option<&RawValue>) -> Result<T, IpcErrorBody> {
-    let json = with.map_or("{}", RawValue::get);
-    serde_json::from_str(json).map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("with"))
+fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, IpcErrorBody> {
+    let json = params.map_or("{}", RawValue::get);
+    serde_json::from_str(json).map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("params"))
 }
 
 fn pong() -> PingResponse {
     PingResponse { pid: std::process::id(), version: crate::VERSION.to_owned(), protocol: PROTOCOL_VERSION }
 }
 
-fn observe(shared: &DaemonState, with: Option<&RawValue>) -> Result<ObserveResponse, IpcErrorBody> {
-    let json = with.map_or("{}", RawValue::get);
+fn observe(shared: &DaemonState, params: Option<&RawValue>) -> Result<ObserveResponse, IpcErrorBody> {
+    let json = params.map_or("{}", RawValue::get);
     let raw: ObserveRequestRaw<'_> = serde_json::from_str(json)
-        .map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("with"))?;
+        .map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("params"))?;
     // Only the owner can open the socket.
     let events = raw.events.iter().map(|event| event.get().as_bytes());
     Ok(ObserveResponse { answers: observe_all(shared, events, Authority::Owner) })

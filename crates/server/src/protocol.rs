@@ -1,6 +1,6 @@
 //! What is spoken over the socket: one JSON object a line, each answered by one line.
 //!
-//! A request is `{"v": 1, "id": 7, "op": "observe", "with": {...}}`. `id` is echoed, so that a client may
+//! A request is `{"v": 1, "id": 7, "op": "observe", "params": {...}}`. `id` is echoed, so that a client may
 //! send several requests before it reads; `v` may be left out. The answer is
 //! `{"id": 7, "ok": {...}}` or `{"id": 7, "error": {"code": ..., "message": ...}}`.
 //!
@@ -54,7 +54,7 @@ pub struct RawRequest<'a> {
     #[serde(borrow)]
     pub op: Cow<'a, str>,
     #[serde(borrow, default)]
-    pub with: Option<&'a RawValue>,
+    pub params: Option<&'a RawValue>,
 }
 
 /// A request to be written.
@@ -62,7 +62,7 @@ pub struct RawRequest<'a> {
 pub struct Request<T> {
     pub v: u16,
     pub op: Op,
-    pub with: T,
+    pub params: T,
 }
 
 /// An answer to be written.
@@ -149,7 +149,7 @@ pub enum ErrorCode {
     Internal,
 }
 
-/// `with` of [`Op::Observe`].
+/// `params` of [`Op::Observe`].
 #[derive(Debug, Deserialize)]
 pub struct ObserveRequestRaw<'a> {
     #[serde(borrow)]
@@ -167,7 +167,7 @@ pub(crate) struct QuickObserve<'a> {
     pub(crate) id: Option<&'a RawValue>,
     #[serde(rename = "op")]
     _op: Observing,
-    pub(crate) with: QuickEvents,
+    pub(crate) params: QuickEvents,
 }
 
 #[derive(Debug, Deserialize)]
@@ -192,7 +192,7 @@ impl<'a> QuickObserve<'a> {
     }
 }
 
-/// `with` of [`Op::Observe`], to be written.
+/// `params` of [`Op::Observe`], to be written.
 #[derive(Debug, Serialize)]
 pub struct ObserveRequest<'a, E: Serialize> {
     pub events: &'a [E],
@@ -231,7 +231,7 @@ impl From<EventOutcome> for Taken {
     }
 }
 
-/// `with` of [`Op::Decide`].
+/// `params` of [`Op::Decide`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecideRequest {
@@ -251,7 +251,7 @@ pub struct PingResponse {
     pub protocol: u16,
 }
 
-/// `with` of [`Op::Status`].
+/// `params` of [`Op::Status`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusRequest {
@@ -312,7 +312,7 @@ pub(crate) fn counters(metrics: &Metrics) -> serde_json::Value {
     serde_json::to_value(metrics).unwrap_or_default()
 }
 
-/// `with` of [`Op::Subscribe`].
+/// `params` of [`Op::Subscribe`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubscribeRequest {

@@ -26,7 +26,7 @@ pub struct UpstreamError {
 /// The relay's configuration.
 pub(crate) fn relay_config(
     proxy: &belay_config::ProxyConfig,
-    chant: belay_core::repetition::RepetitionRules,
+    repetition: belay_core::repetition::RepetitionRules,
     env: &EnvSnapshot,
 ) -> Result<belay_proxy::Config, UpstreamError> {
     let bytes =
@@ -34,12 +34,12 @@ pub(crate) fn relay_config(
     let upstreams = proxy.upstreams.iter().filter(|_| proxy.enabled).map(|(name, upstream)| one(name, upstream, env));
     Ok(belay_proxy::Config {
         upstreams: upstreams.collect::<Result<_, _>>()?,
-        buffered: bytes(proxy.buffer_bytes),
-        inspected: bytes(proxy.inspect_bytes),
-        chant: proxy.cut_chanting.then_some(chant),
-        hold: proxy.hold.get().unwrap_or(Duration::MAX / 4),
+        buffered: bytes(proxy.max_buffered_bytes),
+        inspected: bytes(proxy.max_inspected_bytes),
+        chant: proxy.cut_repetition.then_some(repetition),
+        hold: proxy.hold_timeout.get().unwrap_or(Duration::MAX / 4),
         nudge: proxy.nudge,
-        sockets: proxy.sockets,
+        sockets: proxy.allow_websockets,
     })
 }
 
@@ -65,10 +65,10 @@ fn one(
         name: name.to_owned(),
         url: upstream.url.clone(),
         auth,
-        plaintext: upstream.plaintext,
+        plaintext: upstream.allow_plaintext,
         ca_file: Some(&upstream.ca_file).filter(|path| !path.is_empty()).map(PathBuf::from),
-        connect: upstream.connect.get().unwrap_or(Duration::from_secs(60)),
-        quiet: upstream.quiet.get().unwrap_or(Duration::from_secs(86_400)),
+        connect: upstream.connect_timeout.get().unwrap_or(Duration::from_secs(60)),
+        quiet: upstream.idle_timeout.get().unwrap_or(Duration::from_secs(86_400)),
         egress: EgressProxy::from_env(|name| env.text(name).map(str::to_owned)),
     })
 }

@@ -81,7 +81,7 @@ pub struct HoldView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// `person`: a resume lifts it; `plan`: a changed plan does; `never`.
-    pub lifted_by: &'static str,
+    pub resume_requires: &'static str,
 }
 
 /// What something has cost.
@@ -112,13 +112,13 @@ fn held(state: &SessionState) -> Option<HoldView> {
             incident: incident.clone(),
             since: *since,
             until: *until,
-            lifted_by: match gate {
+            resume_requires: match gate {
                 ResumeCondition::Operator => "person",
                 ResumeCondition::Plan => "plan",
             },
         }),
         SessionState::Killed { incident, since } => {
-            Some(HoldView { incident: incident.clone(), since: *since, until: None, lifted_by: "never" })
+            Some(HoldView { incident: incident.clone(), since: *since, until: None, resume_requires: "never" })
         }
         SessionState::Active | SessionState::Ended { .. } | SessionState::Archived { .. } => None,
     }

@@ -72,7 +72,7 @@ impl StoreError {
                 "See which process holds it (`belay status`, `fuser` on the file); Belay tries again by itself.".into()
             }
             Self::Full(_) => {
-                "Free some disk space, or lower store.keep_bytes. Belay goes on in memory and catches up by itself."
+                "Free some disk space, or lower store.max_bytes. Belay goes on in memory and catches up by itself."
                     .into()
             }
             Self::ReadOnly(_) | Self::Io { .. } => {

@@ -24,7 +24,7 @@ impl<'a> Rope<'a> {
         // Tests run side by side: any port will do. A held request is refused at once, nobody is there to decide.
         let config = bench.home().join(".config/belay/config.toml");
         std::fs::create_dir_all(config.parent().expect("a folder")).expect("a folder");
-        let text = format!("[serve]\nlisten = \"127.0.0.1:0\"\n[proxy]\nhold = \"0s\"\n{more}");
+        let text = format!("[serve]\nlisten = \"127.0.0.1:0\"\n[proxy]\nhold_timeout = \"0s\"\n{more}");
         std::fs::write(config, text).expect("a file");
         Self { bench, belay }
     }

@@ -64,7 +64,7 @@ pub(crate) fn serve(home: &Path) {
 /// Answers a line of our protocol.
 fn answer(conn: &Mutex<Connection>, line: &str) -> Vec<u8> {
     let envelope: RawRequest<'_> = serde_json::from_str(line).unwrap();
-    let with = envelope.with.unwrap().get();
+    let with = envelope.params.unwrap().get();
     let taken = |(id, _): (i64, String)| Taken {
         decision: Decision::default(),
         seq: Some(u64::try_from(id).unwrap()),

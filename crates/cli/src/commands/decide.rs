@@ -148,7 +148,7 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
         OperatorDecision::Resume { .. } => match &after.held {
             None if before.held.is_none() => format!("{name} was not held; it is {}.", after.state),
             None => format!("{name} goes on."),
-            Some(held) if held.lifted_by == "never" => {
+            Some(held) if held.resume_requires == "never" => {
                 format!("{name} was killed and stays so. Start a new session to go on.")
             }
             Some(held) => match held.until {

@@ -84,7 +84,7 @@ impl DemoWorld {
         let flags = vec![
             flag("serve.listen", "127.0.0.1:0".to_owned()),
             flag("proxy.upstreams.openai.url", model.url()),
-            flag("proxy.hold", "0s".to_owned()),
+            flag("proxy.hold_timeout", "0s".to_owned()),
             flag("notify.desktop", "false".to_owned()),
         ];
         let mut loader = belay_config::Loader::new(&places, &env).strictness(Strictness::Lenient);

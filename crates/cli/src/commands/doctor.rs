@@ -1,4 +1,4 @@
-//! `belay doctor`: looks, never changes; each row says what is wrong and how to mend it.
+//! `belay doctor`: looks, never changes; each row says what is wrong and how to fix it.
 //!
 //! A check is a function that gives rows. People's view and `--json` show the same rows. To add a
 //! check, add a line to [`CHECKS`].
@@ -45,17 +45,17 @@ pub(crate) struct CheckResult {
     health: CheckStatus,
     /// What was found.
     finding: String,
-    /// How to mend it.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
+    fix: Option<String>,
 }
 
 impl CheckResult {
     fn new(check: &'static str, health: CheckStatus, finding: impl Into<String>) -> Self {
-        Self { check, health, finding: finding.into(), mend: None }
+        Self { check, health, finding: finding.into(), fix: None }
     }
 
-    fn good(check: &'static str, finding: impl Into<String>) -> Self {
+    fn ok(check: &'static str, finding: impl Into<String>) -> Self {
         Self::new(check, CheckStatus::Ok, finding)
     }
 
@@ -67,13 +67,13 @@ impl CheckResult {
         Self::new(check, CheckStatus::Warning, finding)
     }
 
-    fn broken(check: &'static str, finding: impl Into<String>) -> Self {
+    fn failed(check: &'static str, finding: impl Into<String>) -> Self {
         Self::new(check, CheckStatus::Failed, finding)
     }
 
     #[must_use]
-    fn mend(mut self, how: impl Into<String>) -> Self {
-        self.mend = Some(how.into());
+    fn fix(mut self, how: impl Into<String>) -> Self {
+        self.fix = Some(how.into());
         self
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> CommandResult {
         context.out.info(match (broken, warnings) {
             (0, 0) => "\nAll is well.".to_owned(),
             (0, warnings) => format!("\nIt works; {warnings} could be better."),
-            (broken, _) => format!("\n{broken} to mend."),
+            (broken, _) => format!("\n{broken} to fix."),
         });
     }
     Ok(if broken == 0 { ExitStatus::Done } else { ExitStatus::Failed })
@@ -126,8 +126,8 @@ fn print(context: &Context, row: &CheckResult) -> std::io::Result<()> {
         row.check,
         crate::output::single_line(&row.finding)
     ))?;
-    match &row.mend {
-        Some(mend) => context.out.line(format!("{:19}mend: {}", "", crate::output::single_line(mend))),
+    match &row.fix {
+        Some(fix) => context.out.line(format!("{:19}fix: {}", "", crate::output::single_line(fix))),
         None => Ok(()),
     }
 }

@@ -149,7 +149,7 @@ impl Confirmation {
             Self::Yes => None,
             Self::No => Some(Outcome::Declined),
             Self::Nobody => Some(Outcome::Unasked),
-            Self::Unspoken => Some(Outcome::Would(changes.to_vec())),
+            Self::Unspoken => Some(Outcome::Planned(changes.to_vec())),
         }
     }
 }

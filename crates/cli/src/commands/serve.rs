@@ -116,7 +116,7 @@ fn second(context: &Context, holder: Option<InstanceInfo>) -> CommandResult {
 fn start_log(places: &Paths, config: &Config) {
     let log = &config.log;
     let file =
-        RotatingLogFile::new(places.logs().join("serve.log"), log.max_bytes.get().unwrap_or(u64::MAX), log.keep_files);
+        RotatingLogFile::new(places.logs().join("serve.log"), log.max_bytes.get().unwrap_or(u64::MAX), log.max_files);
     let level = log.level.as_str().parse().unwrap_or(LevelFilter::INFO);
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false).with_writer(Mutex::new(file));
     // What is wrong is also said where somebody may be looking.

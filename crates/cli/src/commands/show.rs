@@ -109,7 +109,7 @@ fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
 
 fn state(view: &SessionView, now: Timestamp) -> String {
     let Some(held) = &view.held else { return view.state.to_owned() };
-    let how = match (held.until, held.lifted_by) {
+    let how = match (held.until, held.resume_requires) {
         (Some(until), _) => format!("lifts {}", relative_future(until, now)),
         (None, "plan") => "waits for a changed plan".to_owned(),
         (None, "person") => format!("`belay resume {}` lifts it", view.short),

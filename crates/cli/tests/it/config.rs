@@ -37,11 +37,11 @@ fn values_are_shown_with_where_they_come_from() {
     serve.tick  "15s"  built-in
 
     $ belay config list log --json
-    {"values":[{"key":"log.keep_files","layer":"built-in","line":null,"origin":"built-in","value":4},{"key":"log.level","layer":"environment","line":null,"origin":"BELAY_LOG","value":"debug"},{"key":"log.max_bytes","layer":"built-in","line":null,"origin":"built-in","value":"8MiB"}]}
+    {"values":[{"key":"log.level","layer":"environment","line":null,"origin":"BELAY_LOG","value":"debug"},{"key":"log.max_bytes","layer":"built-in","line":null,"origin":"built-in","value":"8MiB"},{"key":"log.max_files","layer":"built-in","line":null,"origin":"built-in","value":4}]}
 
     $ belay config explain log.level
     log.level
-      How much is written.
+      Verbosity.
       One of: error, warn, info, debug, trace.
 
       built-in  "info"  (built-in)

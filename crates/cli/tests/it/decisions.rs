@@ -171,7 +171,7 @@ fn a_decision_as_json_carries_the_session() {
     let paused = world.run(&["pause", "abc", "--json"]).json();
     assert_eq!(paused["committed"], true);
     assert_eq!(paused["session"]["state"], "paused");
-    assert_eq!(paused["session"]["held"]["lifted_by"], "person");
+    assert_eq!(paused["session"]["held"]["resume_requires"], "person");
     assert_eq!(paused["effects"][0]["effect"], "incident_opened");
     let incidents = world.run(&["incidents", "--json"]).json();
     assert_eq!(incidents["incidents"][0]["id"], paused["session"]["held"]["incident"]);

@@ -1,4 +1,4 @@
-//! `belay doctor`: what is wrong and how to mend it.
+//! `belay doctor`: what is wrong and how to fix it.
 
 use crate::resident::Serve;
 use crate::world::{World, call, lines};
@@ -32,7 +32,7 @@ fn a_fresh_home_is_well() {
     ok  configuration  built-in; /home/.config/belay/config.toml does not exist
     --  store  there is none yet; the first event makes it
     --  resident  does not run; hooks and commands work without it
-                       mend: start it with `belay serve`
+                       fix: start it with `belay serve`
     --  agents  none of the agents Belay knows is on the PATH
     ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
@@ -57,21 +57,21 @@ fn every_fault_comes_with_its_remedy() {
     insta::assert_snapshot!(tell(&world, &["doctor"]), @r"
     $ belay doctor
     !!  state folder  /home/.local/state/belay is open to others (mode 755)
-                       mend: chmod 700 /home/.local/state/belay
+                       fix: chmod 700 /home/.local/state/belay
     XX  configuration  /home/.config/belay/config.toml:2:1: `log.level`: unknown variant `loud`, expected one of `error`, `warn`, `info`, `debug`, `trace`
-                       mend: edit /home/.config/belay/config.toml
+                       fix: edit /home/.config/belay/config.toml
     ok  project file  /home/code/app/.belay.toml: not trusted; it may only tighten detection
     !!  project file  /home/code/app/.belay.toml:2:1: `webhook.url` is ignored: a project file cannot set it
-                       mend: set it in your own configuration with `belay config set`
+                       fix: set it in your own configuration with `belay config set`
     !!  store  /home/.local/state/belay/belay.db can be read by others (mode 644)
-                       mend: chmod 600 /home/.local/state/belay/belay.db
+                       fix: chmod 600 /home/.local/state/belay/belay.db
     --  resident  does not run; a socket of one that ended abruptly is left
-                       mend: nothing to do: the next `belay serve` replaces it
+                       fix: nothing to do: the next `belay serve` replaces it
     --  agents  none of the agents Belay knows is on the PATH
     ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
 
-    1 to mend.
+    1 to fix.
     -- exit 1
     ");
 }
@@ -85,17 +85,17 @@ fn a_damaged_and_a_foreign_store_are_left_alone() {
     insta::assert_snapshot!(told.join("\n"), @r"
     $ belay doctor
     !!  state folder  /home/.local/state/belay is open to others (mode 755)
-                       mend: chmod 700 /home/.local/state/belay
+                       fix: chmod 700 /home/.local/state/belay
     ok  configuration  built-in; /home/.config/belay/config.toml does not exist
     XX  store  /home/.local/state/belay/belay.db is damaged: file is not a database
-                       mend: The file was not touched. Move it aside (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) and start again with an empty store, or save what can be read: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
+                       fix: The file was not touched. Move it aside (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) and start again with an empty store, or save what can be read: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
     --  resident  does not run; hooks and commands work without it
-                       mend: start it with `belay serve`
+                       fix: start it with `belay serve`
     --  agents  none of the agents Belay knows is on the PATH
     ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
 
-    1 to mend.
+    1 to fix.
     -- exit 1
 
     $ belay sessions
@@ -126,10 +126,10 @@ fn agents_are_found_with_their_versions() {
     let agents: Vec<&str> = told.lines().skip_while(|line| !line.contains("agent ")).collect();
     insta::assert_snapshot!(agents.join("\n"), @r"
     --  agent  Claude Code 2.1.325 (/bin/claude); not heard from yet
-                       mend: put it on the rope with `belay init --agent claude-code`
+                       fix: put it on the rope with `belay init --agent claude-code`
     ok  agent  Codex 0.166.0 (/bin/codex); last heard [ago]
     --  agent  Gemini CLI version unknown (/bin/gemini); not heard from yet
-                       mend: put it on the rope with `belay init --agent gemini`
+                       fix: put it on the rope with `belay init --agent gemini`
     --  agent  aider 0.86.2 (/bin/aider); it has no hooks, `belay audit` reads its history
     ok  notifications  on the desktop, by /bin/notify-send
     -- stderr
@@ -155,7 +155,7 @@ fn hooks_that_are_installed_and_say_nothing_are_found() {
     let row = || {
         let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
         let row = rows.as_array().unwrap().iter().find(|row| row["check"] == "hooks").cloned().unwrap();
-        (row["health"].as_str().unwrap().to_owned(), row["finding"].as_str().unwrap().to_owned(), row["mend"].clone())
+        (row["health"].as_str().unwrap().to_owned(), row["finding"].as_str().unwrap().to_owned(), row["fix"].clone())
     };
     assert_eq!(world.run(&["init", "--yes"]).code, Some(0));
     assert_eq!(row().1, "Claude Code: in place; it was not used since");
@@ -169,14 +169,14 @@ fn hooks_that_are_installed_and_say_nothing_are_found() {
     let transcript = world.write("home/.claude/projects/-home-user/s1.jsonl", "{}\n");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
     std::fs::File::options().write(true).open(transcript).unwrap().set_modified(later).unwrap();
-    let (health, finding, mend) = row();
+    let (health, finding, fix) = row();
     assert_eq!(health, "warning");
     assert!(finding.starts_with("Claude Code: in place but silent; it was used"), "{finding}");
-    assert!(mend.as_str().unwrap().contains("/hooks"), "{mend}");
+    assert!(fix.as_str().unwrap().contains("/hooks"), "{fix}");
     // Somebody takes them out.
     world.write("home/.claude/settings.json", "{}");
-    let (health, finding, mend) = row();
-    assert_eq!((health.as_str(), &mend), ("warning", &"belay init --agent claude-code".into()));
+    let (health, finding, fix) = row();
+    assert_eq!((health.as_str(), &fix), ("warning", &"belay init --agent claude-code".into()));
     assert!(finding.contains("are not as they were put in"), "{finding}");
 }
 

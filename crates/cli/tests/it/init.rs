@@ -36,7 +36,7 @@ fn a_dry_run_shows_everything_and_changes_nothing() {
     assert!(!world.path("home/.codex").exists() && !world.state().exists());
     let rows = world.run(&["init", "--dry-run", "--json", "--agent", "claude"]).json();
     let change = &rows["init"][0]["changes"][0];
-    assert_eq!((&rows["init"][0]["outcome"], &change["what"]), (&"would".into(), &"changed".into()), "{rows}");
+    assert_eq!((&rows["init"][0]["outcome"], &change["what"]), (&"planned".into(), &"changed".into()), "{rows}");
     assert!(change["diff"].as_str().unwrap().contains("+ "), "{rows}");
 }
 

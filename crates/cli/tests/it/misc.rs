@@ -11,13 +11,12 @@ fn help_names_every_command_and_the_exit_codes() {
         assert!(line.split_whitespace().count() > 2, "{line:?} says what the command is for");
     }
     insta::assert_snapshot!(help.out.split("Exit status:").nth(1).unwrap(), @r"
-
-      0  done; also a second `serve`, and `stop` when nothing runs
-      1  not done: the message says why and what to do
-      2  the command line was not understood
-      3  some of the input was refused (`events post`), the rest is done
-      4  a session was paused or killed (`result`, and `run` in CI)
-      `run` ends as the program it ran does
+    0  success; also `serve` if it already runs, and `stop` if nothing runs
+    1  failure; the message names the cause and what to do
+    2  usage error
+    3  partial success: some of the input was refused (`events post`)
+    4  a session was paused or killed (`result`, and `run` in CI)
+    `run` exits with the status of the program
     ");
     assert_eq!(World::new().run(&[]).code, Some(2), "without a command the help is an answer to a mistake");
 }

@@ -25,7 +25,7 @@ impl Relaying {
         let (url, folder) = (upstream.local_addr().unwrap(), world.path("home/.config/belay"));
         std::fs::create_dir_all(&folder).unwrap();
         let config = format!(
-            "[log]\nlevel = \"trace\"\n[proxy]\nhold = \"0s\"\n[proxy.upstreams.openai]\nurl = \"http://{url}\"\n\
+            "[log]\nlevel = \"trace\"\n[proxy]\nhold_timeout = \"0s\"\n[proxy.upstreams.openai]\nurl = \"http://{url}\"\n\
              [proxy.upstreams.lab]\nurl = \"http://{url}/lab\"\nauth = \"bearer\"\nkey_env = \"LAB_KEY\"\n\
              [proxy.upstreams.down]\nurl = \"http://127.0.0.1:9\"\n"
         );

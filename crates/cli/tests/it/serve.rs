@@ -127,7 +127,7 @@ fn a_signal_drains_what_was_sent_before_it() {
         let requests: String = (0..REQUESTS)
             .map(|n| {
                 let event = call(&format!("e{n}"), "abc", "ls");
-                format!("{{\"id\":{n},\"op\":\"observe\",\"with\":{{\"events\":[{event}]}}}}\n")
+                format!("{{\"id\":{n},\"op\":\"observe\",\"params\":{{\"events\":[{event}]}}}}\n")
             })
             .collect();
         stream.write_all(requests.as_bytes()).unwrap();
@@ -221,7 +221,7 @@ fn time_lifts_a_cooldown_and_takes_old_history_away() {
     world.run_with(&["events", "post"], &lines(&[call("e1", "old", "ls"), call("e2", "held", "ls")]));
     world.run(&["pause", "held"]);
     world.run(&["resume", "held", "--cooldown", "1s"]);
-    let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms", "--set", "store.keep_bytes=1B"]);
+    let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms", "--set", "store.max_bytes=1B"]);
     file_says(&world.log(), |log| log.contains("old history was cleaned up"));
     assert_eq!(world.run(&["show", "old"]).code, Some(1));
     heard(&world, "claude-code", "held", &["tick"], 1);
@@ -300,15 +300,16 @@ fn garbage_on_the_socket_is_answered_and_harms_nobody() {
     assert_eq!(ask("{\"op\":\"fly\",\"id\":\"a\"}"), ("unknown".to_owned(), "a".into()));
     assert_eq!(ask("{\"op\":\"ping\",\"v\":99,\"id\":1}"), ("unknown".to_owned(), 1.into()));
     assert_eq!(ask("{\"op\":\"observe\"}"), code("bad_request"));
-    assert_eq!(ask("{\"op\":\"decide\",\"with\":{\"session\":1}}"), code("bad_request"));
-    let nobody = r#"{"op":"decide","with":{"session":{"agent":"codex","id":"none"},"decision":{"decision":"pause"}}}"#;
+    assert_eq!(ask("{\"op\":\"decide\",\"params\":{\"session\":1}}"), code("bad_request"));
+    let nobody =
+        r#"{"op":"decide","params":{"session":{"agent":"codex","id":"none"},"decision":{"decision":"pause"}}}"#;
     assert_eq!(ask(nobody), code("not_found"));
     assert_eq!(ask(&"[".repeat(100_000)), code("bad_request"));
     assert_eq!(ask(&"x".repeat(belay_server::protocol::MAX_LINE_BYTES + 100_000)), code("too_long"));
     assert_eq!(ask("{\"op\":\"ping\",\"id\":{\"any\":1}}"), ("ok".to_owned(), serde_json::json!({ "any": 1 })));
     // Half a request, then gone.
     let mut half = UnixStream::connect(world.places().socket()).unwrap();
-    half.write_all(b"{\"op\":\"observe\",\"with\":{\"ev").unwrap();
+    half.write_all(b"{\"op\":\"observe\",\"params\":{\"ev").unwrap();
     half.shutdown(Shutdown::Write).unwrap();
     half.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(half.read(&mut [0]).unwrap(), 0, "it is let go without an answer");

@@ -22,7 +22,8 @@ impl Account {
         let answer = Script::new().without_tools().text("Here you are.").repeat(100);
         let model = ScriptedModel::start(answer.usage(Usage { input: 900, output: 100, ..Usage::default() })).unwrap();
         let upstream = format!("proxy.upstreams.openai.url={}", model.url());
-        let args = [&["--listen", "127.0.0.1:0", "--set", &upstream, "--set", "proxy.hold=0s"], settings].concat();
+        let args =
+            [&["--listen", "127.0.0.1:0", "--set", &upstream, "--set", "proxy.hold_timeout=0s"], settings].concat();
         Self { serve: Serve::start_with(&world, &args), world, model }
     }
 

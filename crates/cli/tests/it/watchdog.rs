@@ -274,7 +274,7 @@ fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
 
 #[test]
 fn an_agent_that_retries_a_conflict_gets_the_refusal_it_takes_as_final() {
-    let watchdog = Watchdog::start(&["--set", "proxy.hold=0s"]);
+    let watchdog = Watchdog::start(&["--set", "proxy.hold_timeout=0s"]);
     watchdog.loops("shop");
     let (status, held) = watchdog.call("shop", "user-agent: opencode/1.18.33\r\n");
     assert_eq!((status, &held["error"]["code"]), (402, &json!("belay_paused")), "{held}");
@@ -282,7 +282,7 @@ fn an_agent_that_retries_a_conflict_gets_the_refusal_it_takes_as_final() {
 
 #[test]
 fn the_user_may_do_without_the_token_and_try_it_out() {
-    let watchdog = Watchdog::start(&["--set", "compat.tokenless=true"]);
+    let watchdog = Watchdog::start(&["--set", "compat.loop_watchdog_without_token=true"]);
     let (status, trial) = watchdog.ask("POST", "/v1/watchdog/demo/guided-trial", "", "");
     assert_eq!((status, &trial["status"]["paused"]), (201, &json!(true)), "{trial}");
     let id = trial["session_id"].as_str().unwrap();

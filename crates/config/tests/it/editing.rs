@@ -38,7 +38,7 @@ fn comments_order_and_layout_stay() {
 #[test]
 fn a_new_file_is_made_with_its_folders() {
     let world = World::new();
-    assert_eq!(set(&world, "log.keep_files", "7").unwrap(), "[log]\nkeep_files = 7\n");
+    assert_eq!(set(&world, "log.max_files", "7").unwrap(), "[log]\nmax_files = 7\n");
 }
 
 #[test]
@@ -47,8 +47,8 @@ fn invalid_values_and_unknown_keys_write_nothing() {
     let path = world.user_config("[log]\nlevel = \"info\" # keep\n");
     let refused = [
         set(&world, "log.level", "loud"),
-        set(&world, "log.keep_files", "-1"),
-        set(&world, "log.keep_files", "many"),
+        set(&world, "log.max_files", "-1"),
+        set(&world, "log.max_files", "many"),
         set(&world, "log.levle", "debug"),
         set(&world, "log", "debug"),
         set(&world, "serve.listen", "10.0.0.1:80"),
@@ -56,8 +56,8 @@ fn invalid_values_and_unknown_keys_write_nothing() {
     let refused: Vec<String> = refused.into_iter().map(|result| world.plain(result.unwrap_err())).collect();
     insta::assert_snapshot!(refused.join("\n"), @r"
     `log.level`: unknown variant `loud`, expected one of `error`, `warn`, `info`, `debug`, `trace`
-    `log.keep_files`: invalid value: integer `-1`, expected u16
-    `log.keep_files`: `many` is no whole number
+    `log.max_files`: invalid value: integer `-1`, expected u16
+    `log.max_files`: `many` is no whole number
     unknown key `log.levle`
     `log`: is a section; name a key inside it
     `serve.listen`: 10.0.0.1:80 can be reached from other machines; Belay listens on loopback addresses only, such as 127.0.0.1:8787
@@ -68,11 +68,11 @@ fn invalid_values_and_unknown_keys_write_nothing() {
 #[test]
 fn unset_takes_one_key_out() {
     let world = World::new();
-    let path = world.user_config("[log]\n# a\nlevel = \"info\"\nkeep_files = 2\n");
+    let path = world.user_config("[log]\n# a\nlevel = \"info\"\nmax_files = 2\n");
     let mut edit = Edit::open(&path, Source::User(path.clone())).unwrap();
     assert!(edit.unset(&ConfigKey::parse("log.level").unwrap()));
     assert!(!edit.unset(&ConfigKey::parse("log.level").unwrap()));
-    assert_eq!(edit.text(), "[log]\nkeep_files = 2\n");
+    assert_eq!(edit.text(), "[log]\nmax_files = 2\n");
 }
 
 #[cfg(unix)]

@@ -40,7 +40,7 @@ fn each_layer_lies_over_the_one_below() {
     assert_eq!(origin("serve.listen"), ("--listen".to_owned(), None));
     assert_eq!(origin("serve.http"), (user.display().to_string(), Some((3, 1))));
     assert_eq!(origin("log.level"), ("BELAY_LOG".to_owned(), None));
-    assert_eq!(origin("store.keep_for"), ("built-in".to_owned(), None));
+    assert_eq!(origin("store.max_age"), ("built-in".to_owned(), None));
 }
 
 #[test]
@@ -53,21 +53,21 @@ fn an_empty_variable_counts_as_absent() {
 fn every_mistake_is_named_with_its_place_and_a_suggestion() {
     let world = World::new().var("BELAY_HTTP", "perhaps").var("BELAY_LISTN", "x");
     world.user_config(
-        "[serve]\nlisen = \"127.0.0.1:1\"\nhttp = \"yes\"\n\nkeep_bytes = \"1GiB\"\n[store]\nkeep_for = \"soon\"\n\n[detekt]\ndry_run = true\n",
+        "[serve]\nlisen = \"127.0.0.1:1\"\nhttp = \"yes\"\n\nmax_age = \"1d\"\n[store]\nmax_age = \"soon\"\n\n[detekt]\ndry_run = true\n",
     );
     let error = world.load().unwrap_err();
     insta::assert_snapshot!(world.plain(&error), @r#"
     the configuration has 6 mistakes
       /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
       /home/.config/belay/config.toml:3:1: `serve.http`: invalid type: string "yes", expected a boolean
-      /home/.config/belay/config.toml:5:1: unknown key `serve.keep_bytes`
-      /home/.config/belay/config.toml:7:1: `store.keep_for`: `soon` is no length of time; write for example 30s, 5m, 2h, 7d or never
+      /home/.config/belay/config.toml:5:1: unknown key `serve.max_age`
+      /home/.config/belay/config.toml:7:1: `store.max_age`: `soon` is no length of time; write for example 30s, 5m, 2h, 7d or never
       /home/.config/belay/config.toml:9:2: unknown key `detekt`
       BELAY_HTTP: `serve.http`: `perhaps` is neither true nor false
     "#);
     insta::assert_snapshot!(error.hints().join("\n"), @r"
     did you mean `serve.listen`?
-    did you mean `store.keep_bytes`?
+    did you mean `store.max_age`?
     did you mean `detect`?
     ");
 }

@@ -98,12 +98,12 @@ fn the_ladder_gives_weaker_evidence_more_time() {
 
 #[test]
 fn chanting_is_set_in_the_rules_and_checked() {
-    assert_eq!(Rules::default().chant, RepetitionRules::default(), "the file and the type say the same");
+    assert_eq!(Rules::default().repetition, RepetitionRules::default(), "the file and the type say the same");
     let stricter = DEFAULT_RULES.replace("rounds = 4 ", "rounds = 3 ");
-    assert_eq!(toml::from_str::<Rules>(&stricter).unwrap().chant.rounds, 3);
-    let with = |chant| Rules { chant, ..Rules::default() }.check().unwrap_err().to_string();
+    assert_eq!(toml::from_str::<Rules>(&stricter).unwrap().repetition.rounds, 3);
+    let with = |repetition| Rules { repetition, ..Rules::default() }.check().unwrap_err().to_string();
     let usual = RepetitionRules::default();
-    insta::assert_snapshot!(with(RepetitionRules { rounds: 1, ..usual }), @"chant.rounds: must be at least 2: what is said once is no repetition");
-    insta::assert_snapshot!(with(RepetitionRules { longest_round: 9000, ..usual }), @"chant.longest_round: must be 1 to 3000 bytes");
-    insta::assert_snapshot!(with(RepetitionRules { circle_percent: 101, ..usual }), @"chant.circle_percent: must be at most 100");
+    insta::assert_snapshot!(with(RepetitionRules { rounds: 1, ..usual }), @"repetition.rounds: must be at least 2: what is said once is no repetition");
+    insta::assert_snapshot!(with(RepetitionRules { longest_round: 9000, ..usual }), @"repetition.longest_round: must be 1 to 3000 bytes");
+    insta::assert_snapshot!(with(RepetitionRules { circle_percent: 101, ..usual }), @"repetition.circle_percent: must be at most 100");
 }

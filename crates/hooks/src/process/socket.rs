@@ -42,7 +42,7 @@ impl From<io::Error> for AskError {
 struct Request<'a> {
     v: u16,
     op: &'static str,
-    with: &'a HookRequest,
+    params: &'a HookRequest,
 }
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ pub(super) fn ask(places: &Paths, ask: &HookRequest) -> Result<HookResponse, Ask
 fn ask_at(socket: &Path, ask: &HookRequest) -> Result<HookResponse, AskError> {
     let deadline = Instant::now() + HOOK_TIMEOUT;
     let mut stream = connect(socket)?;
-    let mut line = serde_json::to_vec(&Request { v: 1, op: "hook", with: ask }).map_err(io::Error::from)?;
+    let mut line = serde_json::to_vec(&Request { v: 1, op: "hook", params: ask }).map_err(io::Error::from)?;
     line.push(b'\n');
     stream.write_all(&line)?;
     line.clear();

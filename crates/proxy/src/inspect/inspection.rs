@@ -74,7 +74,7 @@ impl CutReason {
     /// The stop reason in the event log.
     fn as_str(&self) -> &'static str {
         match self {
-            Self::Repetition { .. } => "belay_chanting",
+            Self::Repetition { .. } => "belay_repetition",
             Self::Budget => "belay_budget",
             Self::Killed => "belay_stopped",
         }

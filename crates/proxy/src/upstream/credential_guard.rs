@@ -18,7 +18,7 @@ pub(super) fn check_base(base: &HttpUrl, plaintext: bool) -> Result<(), Upstream
         return Err(UpstreamConfigError::new(
             base.url(),
             "plain http to another machine would send your key and code in clear; use https, \
-             or say `plaintext = true` for this upstream if you trust the network",
+             or say `allow_plaintext = true` for this upstream if you trust the network",
         ));
     }
     Ok(())

@@ -48,17 +48,17 @@ impl UpstreamError {
     /// Stable name of the trouble, for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Name { .. } => "upstream_name",
+            Self::Name { .. } => "upstream_dns",
             Self::Forbidden { .. } => "upstream_forbidden",
-            Self::IsBelay { .. } => "upstream_circle",
+            Self::IsBelay { .. } => "upstream_is_belay",
             Self::Refused { .. } => "upstream_refused",
             Self::Unreachable { .. } => "upstream_unreachable",
             Self::ConnectTimeout { .. } => "upstream_connect_timeout",
             Self::Tls { .. } => "upstream_tls",
-            Self::Egress { .. } => "upstream_egress",
+            Self::Egress { .. } => "upstream_proxy",
             Self::Closed { .. } => "upstream_closed",
-            Self::Stalled { .. } => "upstream_stalled",
-            Self::InvalidResponse { .. } => "upstream_garbage",
+            Self::Stalled { .. } => "upstream_idle_timeout",
+            Self::InvalidResponse { .. } => "upstream_invalid_response",
         }
     }
 

@@ -32,7 +32,7 @@ async fn a_request_that_would_come_back_to_us_is_refused() {
     let mut client = bench.client().await;
     client.send(post("/s/codex:r-1/openai/v1/responses", "x")).await;
     let (status, error) = client.complaint().await;
-    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 502 Bad Gateway", &"upstream_circle".into()));
+    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 502 Bad Gateway", &"upstream_is_belay".into()));
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn no_page_in_a_browser_asks_with_a_configured_key() {
         let mut client = bench.client().await;
         client.send(format!("POST /v1/responses HTTP/1.1\r\n{lines}Content-Length: 2\r\n\r\n{{}}")).await;
         let (status, error) = client.complaint().await;
-        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 403 Forbidden", &"from_a_page".into()), "{lines}");
+        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 403 Forbidden", &"browser_origin".into()), "{lines}");
     }
     for lines in [
         "Host: localhost:8787\r\nOrigin: http://localhost:3000\r\n",
@@ -109,7 +109,7 @@ async fn a_key_of_one_provider_is_not_given_to_another() {
         let head = format!("POST /v1/messages{query} HTTP/1.1\r\nHost: h\r\n{key}\r\nContent-Length: 2");
         client.send(format!("{head}\r\n\r\n{{}}")).await;
         let (status, error) = client.complaint().await;
-        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 400 Bad Request", &"misdirected_key".into()));
+        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 400 Bad Request", &"foreign_key".into()));
         assert!(!error.to_string().contains(key.rsplit(' ').next().unwrap()), "the key is repeated: {error}");
     }
 }

@@ -215,7 +215,7 @@ fn record(events: &[Event]) -> Option<(String, u64, u64, String)> {
 async fn what_was_cut_is_on_record_with_what_it_had_cost() {
     let prose: String = (0..250).map(|n| format!("word{n:03} ")).collect();
     let chant = "I will fix it now. ".repeat(1_000);
-    for (left, said, why) in [(Some(100), &prose, "belay_budget"), (None, &chant, "belay_chanting")] {
+    for (left, said, why) in [(Some(100), &prose, "belay_budget"), (None, &chant, "belay_repetition")] {
         let bench = bench().await;
         *bench.judge.left.lock().unwrap() = left;
         let mut client = bench.client().await;

@@ -110,7 +110,7 @@ async fn garbage_is_not_passed_on() {
     upstream.read_to("x").await;
     upstream.send("SSH-2.0-OpenSSH_9.2\r\n\r\n").await;
     let (status, error) = client.complaint().await;
-    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 502 Bad Gateway", &"upstream_garbage".into()));
+    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 502 Bad Gateway", &"upstream_invalid_response".into()));
 }
 
 #[tokio::test]

@@ -329,7 +329,7 @@ async fn a_chanting_answer_is_cut_and_ends_properly() {
     assert!(answer.contains("Belay ended this answer here"), "{answer}");
     assert!(answer.contains("\"finish_reason\":\"stop\"") && answer.contains("data: [DONE]"), "{answer}");
     chanting.await.unwrap();
-    let answered = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.chanting && answer.stop.as_deref() == Some("belay_chanting"));
+    let answered = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.chanting && answer.stop.as_deref() == Some("belay_repetition"));
     bench.judge.heard(|events| events.iter().any(answered)).await;
     // The connection is good for the next request.
     client.send(request(OPENCODE)).await;

@@ -29,7 +29,11 @@ async fn another_protocol_that_nobody_asked_for_is_garbage() {
     upstream.read_to("{}").await;
     upstream.send("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: own\r\n\r\n").await;
     let (status, error) = client.complaint().await;
-    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 502 Bad Gateway", &"upstream_garbage".into()), "{error}");
+    assert_eq!(
+        (status.as_str(), &error["code"]),
+        ("HTTP/1.1 502 Bad Gateway", &"upstream_invalid_response".into()),
+        "{error}"
+    );
     upstream.closed().await;
     // What the client asks next is not said to that upstream as it stands.
     client.send("POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n").await;
@@ -48,7 +52,7 @@ async fn an_upstream_that_never_gets_to_the_point_is_given_up() {
         while tokio::io::AsyncWriteExt::write_all(&mut upstream.0, hint.as_bytes()).await.is_ok() {}
     });
     let all = client.read_to("\"type\":\"error\"}").await;
-    assert!(all.contains("103 Early Hints") && all.contains("upstream_garbage"), "{}", all.len());
+    assert!(all.contains("103 Early Hints") && all.contains("upstream_invalid_response"), "{}", all.len());
     flood.await.unwrap();
 }
 

@@ -18,7 +18,7 @@ fn history_is_kept_for_ninety_days_and_two_gibibytes_unless_somebody_wants_it_ot
     assert_eq!(kept(&[]), built_in);
     assert_eq!(built_in, Retention::default(), "the store on its own says the same");
     let week = Retention { max_age: Duration::from_secs(7 * 24 * 3600), ..built_in };
-    assert_eq!(kept(&[("store.keep_for", "7d")]), week);
+    assert_eq!(kept(&[("store.max_age", "7d")]), week);
     let all = Retention { max_age: Duration::MAX, max_bytes: u64::MAX };
-    assert_eq!(kept(&[("store.keep_for", "never"), ("store.keep_bytes", "unlimited")]), all);
+    assert_eq!(kept(&[("store.max_age", "never"), ("store.max_bytes", "unlimited")]), all);
 }

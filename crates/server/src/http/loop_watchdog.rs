@@ -2,7 +2,7 @@
 //!
 //! What it calls a session is one of ours under the agent `legacy`; sessions of agents are listed with
 //! their own names beside them. Reading and posting events works as it did, decisions need the token
-//! unless the user says otherwise (`compat.tokenless`), and a kill is for good.
+//! unless the user says otherwise (`compat.loop_watchdog_without_token`), and a kill is for good.
 
 mod events;
 mod simulation;

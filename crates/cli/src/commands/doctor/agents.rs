@@ -36,7 +36,7 @@ fn row(context: &Context, agent: &AgentSpec, path: &std::path::Path, version: Op
     let version = version.unwrap_or_else(|| "version unknown".to_owned());
     let finding = format!("{} {version} ({})", agent.name, path.display());
     if let Some(at) = last_event(context, agent) {
-        return CheckResult::good("agent", format!("{finding}; last heard {}", relative_past(at, now())));
+        return CheckResult::ok("agent", format!("{finding}; last heard {}", relative_past(at, now())));
     }
     if recipe(agent.id).is_none() {
         return CheckResult::note("agent", format!("{finding}; it has no hooks, `belay audit` reads its history"));
@@ -44,7 +44,7 @@ fn row(context: &Context, agent: &AgentSpec, path: &std::path::Path, version: Op
     let row = CheckResult::note("agent", format!("{finding}; not heard from yet"));
     match InstallRecord::all(&context.places).iter().any(|receipt| receipt.agent == agent.id) {
         true => row,
-        false => row.mend(format!("put it on the rope with `belay init --agent {}`", agent.id)),
+        false => row.fix(format!("put it on the rope with `belay init --agent {}`", agent.id)),
     }
 }
 

@@ -23,11 +23,11 @@ pub(super) fn alert_checks(context: &Context) -> Vec<CheckResult> {
     let mut rows = vec![desktop(context, &loaded.config)];
     match build_webhook(&loaded.config, &context.env) {
         Ok(None) => {}
-        Ok(Some(webhook)) => rows.push(CheckResult::good("webhook", format!("posts to {}", webhook.describe()))),
+        Ok(Some(webhook)) => rows.push(CheckResult::ok("webhook", format!("posts to {}", webhook.describe()))),
         Err(problem) => {
             rows.push(
-                CheckResult::broken("webhook", format!("nothing is posted: {problem}"))
-                    .mend("`belay config explain webhook` tells what can be set, `belay notify` tries it"),
+                CheckResult::failed("webhook", format!("nothing is posted: {problem}"))
+                    .fix("`belay config explain webhook` tells what can be set, `belay notify` tries it"),
             );
         }
     }
@@ -44,9 +44,9 @@ fn desktop(context: &Context, config: &Config) -> CheckResult {
         return CheckResult::note(CHECK, "none on the desktop: CI is set, so nobody sits here");
     }
     match which(context, NOTIFIER) {
-        Some(path) => CheckResult::good(CHECK, format!("on the desktop, by {}", path.display())),
+        Some(path) => CheckResult::ok(CHECK, format!("on the desktop, by {}", path.display())),
         None => CheckResult::note(CHECK, format!("none on the desktop: there is no {NOTIFIER}"))
-            .mend("install it (Debian: libnotify-bin), or set a webhook: belay config set webhook.url URL"),
+            .fix("install it (Debian: libnotify-bin), or set a webhook: belay config set webhook.url URL"),
     }
 }
 
@@ -64,16 +64,16 @@ fn outbox(context: &Context) -> Option<CheckResult> {
     };
     if !failed.is_empty() {
         let finding = format!("{} could not be delivered and were given up{}", failed.len(), problem(&failed));
-        return Some(CheckResult::warning(CHECK, finding).mend("check webhook.url and its receiver"));
+        return Some(CheckResult::warning(CHECK, finding).fix("check webhook.url and its receiver"));
     }
     let tried = waiting.iter().filter(|message| message.last_error.is_some()).count();
     if tried > 0 {
         let finding = format!("{tried} could not be delivered yet and are tried again{}", problem(&waiting));
-        return Some(CheckResult::warning(CHECK, finding).mend("check webhook.url and its receiver"));
+        return Some(CheckResult::warning(CHECK, finding).fix("check webhook.url and its receiver"));
     }
     let nobody = !waiting.is_empty() && Client::connect(&context.places, Duration::from_millis(200)).is_err();
     nobody.then(|| {
         CheckResult::note(CHECK, format!("{} wait for the resident process, which tells them", waiting.len()))
-            .mend("start it with `belay serve`")
+            .fix("start it with `belay serve`")
     })
 }

@@ -20,14 +20,13 @@ pub(super) fn state_folder(context: &Context) -> Vec<CheckResult> {
         Err(error) => {
             let finding = format!("{} cannot be looked at: {error}", folder.display());
             return vec![
-                CheckResult::broken(CHECK, finding)
-                    .mend("check the permissions of the folders above it, or use --home"),
+                CheckResult::failed(CHECK, finding).fix("check the permissions of the folders above it, or use --home"),
             ];
         }
     };
     if !found.is_dir() {
         let finding = format!("{} is no folder", folder.display());
-        return vec![CheckResult::broken(CHECK, finding).mend("move it away, or point --home elsewhere")];
+        return vec![CheckResult::failed(CHECK, finding).fix("move it away, or point --home elsewhere")];
     }
     let mut rows = Vec::new();
     if let Some(row) = ownership(context, &found) {
@@ -37,12 +36,12 @@ pub(super) fn state_folder(context: &Context) -> Vec<CheckResult> {
         let finding =
             format!("{} cannot be written: decisions are made in memory and nothing is kept", folder.display());
         rows.push(
-            CheckResult::broken(CHECK, finding)
-                .mend(format!("chmod u+w {0}, or point --home elsewhere", folder.display())),
+            CheckResult::failed(CHECK, finding)
+                .fix(format!("chmod u+w {0}, or point --home elsewhere", folder.display())),
         );
     }
     if rows.is_empty() {
-        rows.push(CheckResult::good(CHECK, folder.display().to_string()));
+        rows.push(CheckResult::ok(CHECK, folder.display().to_string()));
     }
     rows
 }
@@ -51,12 +50,12 @@ fn ownership(context: &Context, found: &std::fs::Metadata) -> Option<CheckResult
     use std::os::unix::fs::MetadataExt;
     let folder = context.places.state().display();
     if found.uid() != rustix::process::geteuid().as_raw() {
-        let row = CheckResult::broken("state folder", format!("{folder} belongs to another user (id {})", found.uid()));
-        return Some(row.mend("run Belay as that user, or point --home elsewhere"));
+        let row = CheckResult::failed("state folder", format!("{folder} belongs to another user (id {})", found.uid()));
+        return Some(row.fix("run Belay as that user, or point --home elsewhere"));
     }
     (found.mode() & 0o077 != 0).then(|| {
         CheckResult::warning("state folder", format!("{folder} is open to others (mode {:o})", found.mode() & 0o777))
-            .mend(format!("chmod 700 {folder}"))
+            .fix(format!("chmod 700 {folder}"))
     })
 }
 
@@ -68,22 +67,22 @@ pub(super) fn configuration(context: &Context) -> Vec<CheckResult> {
         Ok(loaded) => {
             let what =
                 if context.places.config_file().exists() { file } else { format!("built-in; {file} does not exist") };
-            let mut rows = vec![CheckResult::good(CHECK, what)];
+            let mut rows = vec![CheckResult::ok(CHECK, what)];
             rows.extend(loaded.notes.iter().map(|note| {
                 let row = CheckResult::warning(CHECK, note.to_string());
-                note.hint.iter().fold(row, |row, hint| row.mend(hint))
+                note.hint.iter().fold(row, |row, hint| row.fix(hint))
             }));
             rows
         }
         Err(ConfigError::Invalid(problems)) => problems
             .iter()
             .map(|problem| {
-                let row = CheckResult::broken(CHECK, problem.to_string());
-                row.mend(problem.hint.clone().unwrap_or_else(|| format!("edit {file}")))
+                let row = CheckResult::failed(CHECK, problem.to_string());
+                row.fix(problem.hint.clone().unwrap_or_else(|| format!("edit {file}")))
             })
             .collect(),
         Err(error @ ConfigError::Read { .. }) => {
-            vec![CheckResult::broken(CHECK, error.to_string()).mend("check the file's owner and permissions")]
+            vec![CheckResult::failed(CHECK, error.to_string()).fix("check the file's owner and permissions")]
         }
     }
 }
@@ -99,11 +98,11 @@ pub(super) fn project(context: &Context) -> Vec<CheckResult> {
         TrustState::Changed => "changed since it was trusted; it may only tighten detection",
         TrustState::Unknown => "not trusted; it may only tighten detection",
     };
-    let mut rows = vec![CheckResult::good(CHECK, format!("{}: {what}", path.display()))];
+    let mut rows = vec![CheckResult::ok(CHECK, format!("{}: {what}", path.display()))];
     let notes = loaded.notes.iter().filter(|note| matches!(note.source, belay_config::Source::Project { .. }));
     rows.extend(notes.map(|note| {
         let row = CheckResult::warning(CHECK, note.to_string());
-        note.hint.iter().fold(row, |row, hint| row.mend(hint))
+        note.hint.iter().fold(row, |row, hint| row.fix(hint))
     }));
     rows
 }

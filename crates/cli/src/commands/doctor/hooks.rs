@@ -36,15 +36,15 @@ fn row(context: &Context, dirs: &UserDirs, receipt: &InstallRecord) -> Option<Ch
         format!("belay init --agent {}{}", agent.id, if receipt.scope() == Scope::Project { " --project" } else { "" });
     if receipt.scope() == Scope::User && !Path::new(&receipt.belay).exists() {
         let finding = format!("the hooks of {name} call {}, which is gone", receipt.belay);
-        return Some(CheckResult::broken(CHECK, finding).mend(again));
+        return Some(CheckResult::failed(CHECK, finding).fix(again));
     }
     let setting =
         InstallContext { dirs, scope: receipt.scope(), project: &project, belay: &receipt.belay, read: &read };
     match recipe.install(&setting) {
-        Err(error) => return Some(CheckResult::broken(CHECK, format!("the hooks of {name}: {error}")).mend(again)),
+        Err(error) => return Some(CheckResult::failed(CHECK, format!("the hooks of {name}: {error}")).fix(again)),
         Ok(changes) if !changes.is_empty() => {
             let finding = format!("the hooks of {name} are not as they were put in ({})", changes[0].path.display());
-            return Some(CheckResult::warning(CHECK, finding).mend(again));
+            return Some(CheckResult::warning(CHECK, finding).fix(again));
         }
         Ok(_) => {}
     }
@@ -74,10 +74,10 @@ fn spoken(
                 None => "no hook told of it".to_owned(),
             };
             let finding = format!("{name}: in place but silent; it was used {}, {last}", relative_past(at, now()));
-            CheckResult::warning(CHECK, finding).mend(recipe.silent_hint())
+            CheckResult::warning(CHECK, finding).fix(recipe.silent_hint())
         }
         (None, Some(at)) => {
-            CheckResult::good(CHECK, format!("{name}: in place, last heard {}", relative_past(at, now())))
+            CheckResult::ok(CHECK, format!("{name}: in place, last heard {}", relative_past(at, now())))
         }
         (None, None) => CheckResult::note(CHECK, format!("{name}: in place; it was not used since")),
     }

@@ -17,8 +17,8 @@ pub(super) fn resident(context: &Context) -> Vec<CheckResult> {
         Ok(status) => running(&status),
         Err(IpcClientError::NotRunning(_)) => absent(context),
         Err(error) => vec![
-            CheckResult::broken(CHECK, format!("it runs but does not answer: {error}"))
-                .mend("restart it: `belay stop`, then `belay serve`; agents go on meanwhile"),
+            CheckResult::failed(CHECK, format!("it runs but does not answer: {error}"))
+                .fix("restart it: `belay stop`, then `belay serve`; agents go on meanwhile"),
         ],
     }
 }
@@ -28,16 +28,16 @@ fn running(status: &StatusResponse) -> Vec<CheckResult> {
     let since = relative_past(status.started_at, now());
     let page = status.url.as_ref().map_or_else(|| "no page".to_owned(), |url| format!("page at {url}"));
     if status.version == belay_server::VERSION {
-        rows.push(CheckResult::good(CHECK, format!("runs (pid {}, started {since}), {page}", status.pid)));
+        rows.push(CheckResult::ok(CHECK, format!("runs (pid {}, started {since}), {page}", status.pid)));
     } else {
         let finding = format!("runs version {}, this command is {}", status.version, belay_server::VERSION);
-        rows.push(CheckResult::warning(CHECK, finding).mend("restart it: `belay stop`, then `belay serve`"));
+        rows.push(CheckResult::warning(CHECK, finding).fix("restart it: `belay stop`, then `belay serve`"));
     }
     if let Some(problem) = &status.health.problem {
         let finding =
             format!("{problem}; {} events wait in memory, {} are lost", status.health.spooled, status.health.dropped);
-        let row = CheckResult::broken(CHECK, finding);
-        rows.push(status.health.hint.iter().fold(row, |row, hint| row.mend(hint)));
+        let row = CheckResult::failed(CHECK, finding);
+        rows.push(status.health.hint.iter().fold(row, |row, hint| row.fix(hint)));
     }
     if let Some(row) = socket_mode(&status.socket) {
         rows.push(row);
@@ -49,8 +49,8 @@ fn socket_mode(socket: &str) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
     let mode = std::fs::metadata(socket).ok()?.mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
-        CheckResult::broken("socket", format!("{socket} is open to others (mode {mode:o})"))
-            .mend(format!("chmod 600 {socket}"))
+        CheckResult::failed("socket", format!("{socket} is open to others (mode {mode:o})"))
+            .fix(format!("chmod 600 {socket}"))
     })
 }
 
@@ -60,16 +60,15 @@ fn absent(context: &Context) -> Vec<CheckResult> {
         let finding = format!("a process holds {} but no socket answers", context.places.lock().display());
         return vec![
             CheckResult::warning(CHECK, finding)
-                .mend("it may just be starting or leaving; else end it and run `belay serve`"),
+                .fix("it may just be starting or leaving; else end it and run `belay serve`"),
         ];
     }
     if context.places.socket().exists() {
         let finding = "does not run; a socket of one that ended abruptly is left".to_owned();
-        return vec![CheckResult::note(CHECK, finding).mend("nothing to do: the next `belay serve` replaces it")];
+        return vec![CheckResult::note(CHECK, finding).fix("nothing to do: the next `belay serve` replaces it")];
     }
     vec![
-        CheckResult::note(CHECK, "does not run; hooks and commands work without it")
-            .mend("start it with `belay serve`"),
+        CheckResult::note(CHECK, "does not run; hooks and commands work without it").fix("start it with `belay serve`"),
     ]
 }
 
@@ -83,10 +82,10 @@ pub(super) fn log(context: &Context) -> Vec<CheckResult> {
     let lines: Vec<&str> = text.lines().rev().take(LOG_TAIL_LINES).collect();
     let errors: Vec<&&str> = lines.iter().filter(|line| line.contains(" ERROR ")).collect();
     match errors.first() {
-        None => vec![CheckResult::good("log", path.display().to_string())],
+        None => vec![CheckResult::ok("log", path.display().to_string())],
         Some(last) => {
             let finding = format!("{} errors lately; the last: {}", errors.len(), last.trim());
-            vec![CheckResult::warning("log", finding).mend(format!("read {}", path.display()))]
+            vec![CheckResult::warning("log", finding).fix(format!("read {}", path.display()))]
         }
     }
 }

@@ -19,13 +19,13 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
         Ok(damage) if damage.is_empty() => {}
         Ok(damage) => {
             let finding = format!("{} is damaged: {}", path.display(), damage.join("; "));
-            let mend = format!(
+            let fix = format!(
                 "stop Belay, then save what can be read: sqlite3 {0} .recover | sqlite3 {0}.recovered",
                 path.display()
             );
-            rows.push(CheckResult::broken(CHECK, finding).mend(mend));
+            rows.push(CheckResult::failed(CHECK, finding).fix(fix));
         }
-        Err(error) => rows.push(CheckResult::broken(CHECK, error.to_string()).mend(error.hint())),
+        Err(error) => rows.push(CheckResult::failed(CHECK, error.to_string()).fix(error.hint())),
     }
     if let Some(row) = privacy(&path) {
         rows.push(row);
@@ -36,9 +36,9 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
                 let sessions: u64 = totals.sessions.values().sum();
                 let size = totals.bytes.div_ceil(1 << 20);
                 let (sessions, events) = (pluralize(sessions, "session"), pluralize(totals.events, "event"));
-                CheckResult::good(CHECK, format!("{}: {sessions}, {events}, {size} MiB", path.display()))
+                CheckResult::ok(CHECK, format!("{}: {sessions}, {events}, {size} MiB", path.display()))
             }
-            Err(error) => CheckResult::broken(CHECK, error.to_string()).mend(error.hint()),
+            Err(error) => CheckResult::failed(CHECK, error.to_string()).fix(error.hint()),
         });
     }
     rows
@@ -59,7 +59,7 @@ impl SqliteOpened {
         }
         match SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() }) {
             Ok(store) => Self::Open(store),
-            Err(error) => Self::Failed(CheckResult::broken("store", error.to_string()).mend(error.hint())),
+            Err(error) => Self::Failed(CheckResult::failed("store", error.to_string()).fix(error.hint())),
         }
     }
 }
@@ -69,6 +69,6 @@ fn privacy(path: &std::path::Path) -> Option<CheckResult> {
     let mode = std::fs::metadata(path).ok()?.mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
         CheckResult::warning("store", format!("{} can be read by others (mode {mode:o})", path.display()))
-            .mend(format!("chmod 600 {}", path.display()))
+            .fix(format!("chmod 600 {}", path.display()))
     })
 }

@@ -91,7 +91,7 @@ fn map(env: &EnvSnapshot, name: &str, value: &str) -> Vec<MappedSetting> {
         },
         "UPSTREAM_TIMEOUT_SECONDS" => match value.parse::<f64>() {
             Ok(seconds) if seconds.is_finite() && seconds >= 1.0 => {
-                vec![to("proxy.upstreams.openai.quiet", &format!("{}s", seconds.ceil() as u64), None)]
+                vec![to("proxy.upstreams.openai.idle_timeout", &format!("{}s", seconds.ceil() as u64), None)]
             }
             _ => vec![left_out(&from, "it is no time in seconds")],
         },
@@ -101,7 +101,7 @@ fn map(env: &EnvSnapshot, name: &str, value: &str) -> Vec<MappedSetting> {
         "PROVIDER_HEADER_NAME" => Vec::new(),
         "PERSISTENCE_PATH" => vec![left_out(&from, "Belay keeps its state in one place: `belay config path`")],
         "SESSION_TTL_SECONDS" => {
-            vec![left_out(&from, "nothing is forgotten while it is held; `store.keep_for` ends history")]
+            vec![left_out(&from, "nothing is forgotten while it is held; `store.max_age` limits history")]
         }
         "REDACT_PAYLOADS" => vec![left_out(&from, "secrets never reach the store")],
         "CODEX_EXECUTABLE" => vec![left_out(&from, "say it where you need it: belay run PATH")],

@@ -21,8 +21,8 @@ pub(super) enum Outcome {
     /// It was changed. Somebody had `edited` some of the files, so only our part of them went; what
     /// of that had to go whole is kept `aside`.
     Done { changes: Vec<FileChange>, edited: Vec<PathBuf>, aside: Vec<PathBuf> },
-    /// This would be changed.
-    Would(Vec<FileChange>),
+    /// A dry run: these changes are planned.
+    Planned(Vec<FileChange>),
     /// Nothing to do.
     Already,
     /// The person said no.
@@ -39,7 +39,7 @@ impl Outcome {
     fn word(&self) -> &'static str {
         match self {
             Self::Done { .. } => "done",
-            Self::Would(_) => "would",
+            Self::Planned(_) => "planned",
             Self::Already => "already",
             Self::Declined => "declined",
             Self::Unasked => "unasked",
@@ -56,7 +56,7 @@ impl Outcome {
                 row["edited"] = json!(edited);
                 row["kept"] = json!(aside);
             }
-            Self::Would(changes) => row["changes"] = changes.iter().map(described).collect(),
+            Self::Planned(changes) => row["changes"] = changes.iter().map(described).collect(),
             Self::Silent(problem) => row["problem"] = problem.as_str().into(),
             Self::Failed(error) => row["problem"] = error.message().into(),
             Self::Already | Self::Declined | Self::Unasked => {}
@@ -68,7 +68,7 @@ impl Outcome {
         let files = |changes: &[FileChange]| changes.iter().map(|c| tilde(&c.path)).collect::<Vec<_>>().join(", ");
         match self {
             Self::Done { changes, .. } => format!("ok  {name}: done ({})", files(changes)),
-            Self::Would(changes) => format!("--  {name}: would change {}", files(changes)),
+            Self::Planned(changes) => format!("--  {name}: would change {}", files(changes)),
             Self::Already => format!("ok  {name}: nothing to do"),
             Self::Declined | Self::Unasked => format!("--  {name}: left as it is"),
             Self::Silent(problem) => {
