@@ -1,129 +1,161 @@
 //! `cargo xtask fuzz`: coverage-guided fuzzing of every parser on the stable toolchain.
 //!
-//! The targets are plain binaries in `fuzz/`, linked with libFuzzer. The coverage instrumentation
-//! is an LLVM pass that stable rustc can be asked for, so neither nightly nor cargo-fuzz is needed.
+//! The targets are one binary in `fuzz/`, linked with libFuzzer. The coverage instrumentation is an LLVM pass that
+//! stable rustc accepts as a flag, so neither nightly nor cargo-fuzz is needed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
 
 use crate::shell;
 
-/// What tells libFuzzer which edges an input took.
+/// Reports to libFuzzer which edges an input took.
 const COVERAGE: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks --cfg fuzzing";
+    --cfg fuzzing";
+
+/// Targets that run at the same time.
+const PROCESSES: usize = 2;
+
+/// How long `cargo xtask fuzz` runs each target by default.
+const DEFAULT_SECONDS: u32 = 180;
+
+/// How the inputs are chosen and how many there are.
+#[derive(Clone, Copy)]
+enum FuzzMode {
+    /// The same inputs every time: a test must not fail by chance, nor depend on the speed of the machine.
+    Smoke,
+    /// New inputs every time, starting from the corpus of earlier runs.
+    Explore { seconds: u32 },
+}
+
+struct Target {
+    name: String,
+    smoke_runs: u32,
+}
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {
-    let mut seconds = 180;
-    let mut wanted = Vec::new();
+    let mut seconds = DEFAULT_SECONDS;
+    let mut names = Vec::new();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--seconds" => {
-                let value = args.next().ok_or("--seconds wants a number")?;
-                seconds = value.parse().map_err(|_| format!("--seconds {value}: not a number"))?;
+                let value = args.next().ok_or("--seconds needs a number")?;
+                seconds = value.parse().map_err(|_| format!("invalid number of seconds `{value}`"))?;
             }
-            target => wanted.push(target.to_owned()),
+            name => names.push(name),
         }
     }
-    let targets = targets()?;
-    if let Some(unknown) = wanted.iter().find(|w| !targets.contains(w)) {
-        return Err(format!("there is no target `{unknown}`; there are {}", targets.join(", ")));
-    }
-    let chosen = if wanted.is_empty() { targets } else { wanted };
-    let folder = build()?;
-    let mut failed = Vec::new();
-    for target in &chosen {
-        if !fuzz(&folder, target, seconds, Way::New)? {
-            failed.push(target.clone());
-        }
-    }
-    println!("\n{} targets, {} s each, {} with a finding", chosen.len(), seconds, failed.len());
-    Ok(failed.is_empty())
+    explore(&names, seconds)
 }
 
-/// Every target for so many seconds; how many ran clean and how many did not.
-pub(crate) fn all(seconds: u32) -> Result<(u64, u64), String> {
-    let folder = build()?;
-    let (mut passed, mut failed) = (0, 0);
-    for target in targets()? {
-        if fuzz(&folder, &target, seconds, Way::Same)? {
-            passed += 1;
-        } else {
-            failed += 1;
-        }
+/// Fuzzes the named targets, or all of them, for so many seconds each.
+fn explore(names: &[&str], seconds: u32) -> Result<bool, String> {
+    let binary = build()?;
+    let mut targets = targets(&binary)?;
+    if let Some(unknown) = names.iter().find(|name| targets.iter().all(|target| target.name != **name)) {
+        let known: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
+        return Err(format!("unknown fuzz target `{unknown}`; the targets are {}", known.join(", ")));
     }
-    Ok((passed, failed))
+    targets.retain(|target| names.is_empty() || names.contains(&target.name.as_str()));
+    let failed = fuzz_all(&binary, &targets, FuzzMode::Explore { seconds })?;
+    println!("\n{} targets, {seconds} s each, {failed} failed", targets.len());
+    Ok(failed == 0)
 }
 
-fn targets() -> Result<Vec<String>, String> {
-    let folder = shell::root().join("fuzz/src/bin");
-    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()))
-        .collect();
-    names.sort();
-    Ok(names)
+/// A fixed number of inputs for every target. Returns how many targets passed and failed.
+pub(crate) fn smoke() -> Result<(u64, u64), String> {
+    let binary = build()?;
+    let targets = targets(&binary)?;
+    let failed = fuzz_all(&binary, &targets, FuzzMode::Smoke)?;
+    Ok((targets.len() as u64 - failed, failed))
 }
 
 fn build() -> Result<PathBuf, String> {
     let host = host()?;
     let mut build = shell::cargo(&["build", "--release", "--quiet", "--manifest-path", "fuzz/Cargo.toml"]);
-    // With an explicit target the flags reach only what is fuzzed, not build scripts.
-    build.args(["--target", &host]).env("RUSTFLAGS", COVERAGE);
+    // With an explicit target the flags apply to the code under test, not to build scripts.
+    build.args(["--target", &host, "--target-dir", "fuzz/target"]).env("RUSTFLAGS", COVERAGE);
     if !shell::run(&mut build)? {
         return Err("the fuzz targets do not build".to_owned());
     }
-    Ok(shell::root().join("fuzz/target").join(host).join("release"))
+    Ok(shell::root().join("fuzz/target").join(host).join("release/belay-fuzz"))
 }
 
-/// Which way through the inputs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// The same every time: a test must not fail by chance.
-    Same,
-    /// Another one each time, going on from what was found before.
-    New,
-}
-
-fn fuzz(folder: &Path, target: &str, seconds: u32, way: Way) -> Result<bool, String> {
-    let root = shell::root();
-    let corpus = match way {
-        Way::Same => root.join("fuzz/target/smoke").join(target),
-        Way::New => root.join("fuzz/corpus").join(target),
+fn targets(binary: &Path) -> Result<Vec<Target>, String> {
+    let output = Command::new(binary).arg("--list").output().map_err(|e| format!("{}: {e}", binary.display()))?;
+    let list = String::from_utf8_lossy(&output.stdout);
+    let target = |line: &str| {
+        let (name, runs) = line.split_once(' ')?;
+        Some(Target { name: name.to_owned(), smoke_runs: runs.parse().ok()? })
     };
-    if way == Way::Same && corpus.exists() {
+    list.lines().map(|line| target(line).ok_or_else(|| format!("invalid fuzz target `{line}`"))).collect()
+}
+
+/// Returns how many targets failed.
+fn fuzz_all(binary: &Path, targets: &[Target], mode: FuzzMode) -> Result<u64, String> {
+    let queue = Mutex::new(targets.iter());
+    let worker = || -> Result<u64, String> {
+        let mut failed = 0;
+        loop {
+            // A statement of its own: the lock must not be held while a target runs.
+            let next = queue.lock().map_err(|e| e.to_string())?.next();
+            let Some(target) = next else { return Ok(failed) };
+            failed += u64::from(!fuzz(binary, target, mode)?);
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..PROCESSES).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().map(|worker| worker.join().map_err(|_| "a fuzz worker panicked".to_owned())?).sum()
+    })
+}
+
+fn fuzz(binary: &Path, target: &Target, mode: FuzzMode) -> Result<bool, String> {
+    let root = shell::root();
+    let name = &target.name;
+    let corpus = match mode {
+        FuzzMode::Smoke => root.join("fuzz/target/smoke").join(name),
+        FuzzMode::Explore { .. } => root.join("fuzz/corpus").join(name),
+    };
+    if matches!(mode, FuzzMode::Smoke) && corpus.exists() {
         std::fs::remove_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
     }
-    let artifacts = root.join("fuzz/artifacts").join(target);
-    for folder in [&corpus, &artifacts] {
+    let (artifacts, scratch) = (root.join("fuzz/artifacts").join(name), root.join("fuzz/target/scratch"));
+    for folder in [&corpus, &artifacts, &scratch] {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
-    let mut command = Command::new(folder.join(target));
-    command.arg(&corpus);
-    for seeds in seeds(&root, target) {
-        command.arg(seeds);
-    }
-    command
-        .arg(format!("-seed={}", u8::from(way == Way::Same)))
-        .arg(format!("-max_total_time={seconds}"))
-        .arg(format!("-artifact_prefix={}/", artifacts.display()))
-        .args(["-max_len=16384", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"]);
-    let output = command.output().map_err(|e| format!("{target} could not be started: {e}"))?;
+    let mut command = Command::new(binary);
+    command.arg(format!("--target={name}")).arg(&corpus).args(seeds(&root, name)).env("TMPDIR", scratch);
+    match mode {
+        FuzzMode::Smoke => command.arg("-seed=1").arg(format!("-runs={}", target.smoke_runs)),
+        FuzzMode::Explore { seconds } => command.arg(format!("-max_total_time={seconds}")),
+    };
+    command.arg(format!("-artifact_prefix={}/", artifacts.display())).args([
+        "-max_len=16384",
+        "-timeout=10",
+        "-rss_limit_mb=2048",
+        "-print_final_stats=1",
+        "-verbosity=0",
+    ]);
+    let start = Instant::now();
+    let output = command.output().map_err(|e| format!("cannot start {name}: {e}"))?;
     let log = String::from_utf8_lossy(&output.stderr);
-    let stat = |name: &str| log.lines().find_map(|l| l.strip_prefix(name)).map_or("?", str::trim).to_owned();
-    let runs = stat("stat::number_of_executed_units:");
+    let stat = |key: &str| log.lines().find_map(|line| line.strip_prefix(key)).map_or("?", str::trim).to_owned();
     if output.status.success() {
-        println!("{target:<20} clean after {runs} runs in {seconds} s, peak {} MB", stat("stat::peak_rss_mb:"));
+        let (runs, memory) = (stat("stat::number_of_executed_units:"), stat("stat::peak_rss_mb:"));
+        println!("{name:<24} {runs:>9} runs {:>6.1} s {memory:>5} MB", start.elapsed().as_secs_f64());
         return Ok(true);
     }
-    println!("{log}\n{target:<20} FAILED; the input lies in fuzz/artifacts/{target}");
+    println!("{log}\n{name:<24} FAILED; the input is in fuzz/artifacts/{name}");
     Ok(false)
 }
 
-/// Where a target starts from: its own seeds, and for readers the fixtures of their tests.
+/// A target starts from its own seeds; a transcript parser also starts from the fixtures of its tests.
 fn seeds(root: &Path, target: &str) -> Vec<PathBuf> {
     let mut folders = vec![root.join("fuzz/seeds").join(target)];
     if let Some(agent) = target.strip_prefix("transcript_") {
@@ -131,12 +163,13 @@ fn seeds(root: &Path, target: &str) -> Vec<PathBuf> {
         folders.extend(fixtures.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())));
     }
     folders.retain(|folder| folder.is_dir());
+    folders.sort();
     folders
 }
 
 fn host() -> Result<String, String> {
-    let output = Command::new("rustc").arg("-vV").output().map_err(|e| format!("rustc: {e}"))?;
+    let output = Command::new("rustc").arg("-vV").output().map_err(|e| format!("cannot start rustc: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".to_owned())
+    host.map(str::to_owned).ok_or_else(|| "`rustc -vV` names no host".to_owned())
 }

@@ -114,7 +114,7 @@ fn agents() -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Ten seconds for every target: long enough to catch a fresh panic, short enough to run always.
+/// A fixed number of inputs for every target: enough to find a fresh panic, short enough to run always.
 fn fuzz() -> Result<Tally, String> {
     let missing = install::debian(&["g++"]);
     if !missing.is_empty() && !shell::has("g++") {
@@ -123,7 +123,7 @@ fn fuzz() -> Result<Tally, String> {
             ..Tally::default()
         });
     }
-    let (passed, failed) = fuzz::all(10)?;
+    let (passed, failed) = fuzz::smoke()?;
     Ok(Tally { passed, failed, skipped: Vec::new() })
 }
 

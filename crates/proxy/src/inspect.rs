@@ -10,7 +10,7 @@
 mod answer;
 mod content_encoding;
 mod events;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 mod fuzz;
 mod history;
 mod inspection;
@@ -24,8 +24,8 @@ mod session_cache;
 mod session_id;
 mod wire;
 
-#[cfg(fuzzing)]
-pub(crate) use fuzz::{fuzz_answer, fuzz_conversation};
+#[cfg(any(test, fuzzing))]
+pub(crate) use fuzz::{fuzz_history, fuzz_response};
 pub(crate) use inspection::{CutReason, ExchangeInspection, ResponseMeta};
 pub(crate) use inspector::Inspector;
 pub(crate) use request_meta::RequestMeta;

@@ -34,7 +34,7 @@ mod connection;
 mod dispatch;
 mod exchange;
 pub mod framing;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod head;
 mod inspect;

@@ -1,39 +1,40 @@
-//! The readers of bodies, for the fuzz targets.
+//! The readers of request and response bodies, for the fuzz targets.
 
 use std::ops::Range;
 
-use super::answer::Reader;
-use super::api::Api;
-use super::conversation::{Conversation, News};
-use super::{identity, items, nudge};
-use crate::buffer::Buffers;
+use super::answer::ResponseReader;
+use super::history::{HistoryTracker, NewMessages};
+use super::wire::WireApi;
+use super::{items, nudge, session_id};
+use crate::buffer_pool::BufferPool;
 
-const APIS: [Api; 4] = [Api::Chat, Api::Responses, Api::Messages, Api::Generate];
+const APIS: [WireApi; 4] = [WireApi::Chat, WireApi::Responses, WireApi::Messages, WireApi::GenerateContent];
 const ENCODINGS: [Option<&str>; 5] = [None, Some("gzip"), Some("deflate"), Some("br"), Some("zstd")];
 
-/// Reads bodies one after the other, and each of them afresh, and shows what was found in both ways.
-pub(crate) fn fuzz_conversation(bytes: &[u8], check: impl Fn(&[u8], &[Range<usize>], &[Range<usize>])) {
+/// Reads bodies one after the other with and without the history before them, and checks what was new.
+pub(crate) fn fuzz_history(bytes: &[u8], check: impl Fn(&[u8], &[Range<usize>], &[Range<usize>])) {
     for api in APIS {
-        let mut growing = Conversation::default();
+        let mut growing = HistoryTracker::default();
         for body in bytes.split(|byte| *byte == 0xff) {
-            let _ = identity::plan_in_body(body);
-            let with_note = nudge::with_note(api, body, "note");
-            // The walk finds its way through JSON; through anything else it only must not fall.
+            let _ = session_id::plan_in_body(body);
+            let nudged = nudge::insert_nudge(api, body, "note");
+            // Other bodies than JSON only must not panic.
             if !is_json(body) {
-                let _ = Conversation::default().read(api, body, |_| true);
+                let _ = HistoryTracker::default().read_new(api, body, |_| true);
                 continue;
             }
-            assert!(with_note.is_none_or(|with| is_json(&with)), "the note broke the body");
+            assert!(nudged.is_none_or(|body| is_json(&body)), "the nudge broke the body");
             let (known, afresh) =
-                (growing.read(api, body, |_| true), Conversation::default().read(api, body, |_| true));
+                (growing.read_new(api, body, |_| true), HistoryTracker::default().read_new(api, body, |_| true));
             assert_eq!(known.is_some(), afresh.is_some());
             if let (Some(known), Some(afresh)) = (known, afresh) {
                 assert_eq!(known.fields, afresh.fields);
-                let ranges = |news: News| news.messages.into_iter().map(|message| message.range).collect::<Vec<_>>();
+                let ranges =
+                    |new: NewMessages| new.messages.into_iter().map(|message| message.range).collect::<Vec<_>>();
                 let (known, afresh) = (ranges(known), ranges(afresh));
                 check(body, &known, &afresh);
                 for range in known {
-                    items::read(api, &body[range], &mut |_| {});
+                    items::read_message(api, &body[range], &mut |_| {});
                 }
             }
         }
@@ -44,8 +45,8 @@ fn is_json(body: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(body).is_ok()
 }
 
-/// Reads an answer whole and in pieces. The first bytes choose API, encoding, kind and the size of the pieces.
-pub(crate) fn fuzz_answer(bytes: &[u8], buffers: &Buffers) {
+/// Reads a response at once and in pieces. The first bytes choose API, encoding, kind and the size of the pieces.
+pub(crate) fn fuzz_response(bytes: &[u8], buffers: &BufferPool) {
     let [api, encoding, kind, size, body @ ..] = bytes else { return };
     let api = APIS[usize::from(*api) % APIS.len()];
     let encoding = ENCODINGS[usize::from(*encoding) % ENCODINGS.len()];
@@ -55,27 +56,27 @@ pub(crate) fn fuzz_answer(bytes: &[u8], buffers: &Buffers) {
         _ => (429, "application/json"),
     };
     let read = |size: usize| {
-        let mut reader = Reader::new(api, status, kind, encoding, None, buffers.charge());
+        let mut reader = ResponseReader::new(api, status, kind, encoding, None, buffers.new_charge());
         let mut before = Vec::new();
         for piece in body.chunks(size.max(1)) {
             reader.feed(piece);
-            if reader.is_open_stream()
-                && reader.may_end_here()
-                && let Some(end) = reader.ending("note", 0)
+            if reader.can_be_cut()
+                && reader.is_at_event_boundary()
+                && let Some(end) = reader.cut_bytes("note", 0)
             {
                 let so_far = [before.as_slice(), piece, end.as_slice()].concat();
-                let mut again = Reader::new(api, status, kind, encoding, None, buffers.charge());
+                let mut again = ResponseReader::new(api, status, kind, encoding, None, buffers.new_charge());
                 again.feed(&so_far);
-                let answered = again.finish(false).0;
-                assert!(answered.complete || answered.failure.is_some(), "not ended by {end:?}");
+                let response = again.finish(false).0;
+                assert!(response.complete || response.failure.is_some(), "not ended by {end:?}");
             }
             before.extend_from_slice(piece);
         }
         reader.finish(true).0
     };
-    let (whole, pieces) = (read(body.len()), read(usize::from(*size)));
+    let (at_once, in_pieces) = (read(body.len()), read(usize::from(*size)));
     if encoding.is_none() {
-        assert_eq!(whole, pieces);
+        assert_eq!(at_once, in_pieces);
     }
-    assert_eq!(buffers.in_use(), 0);
+    assert_eq!(buffers.bytes_in_use(), 0);
 }

@@ -1,0 +1,25 @@
+//! Hook payloads.
+
+use belay_agents::hook::{DIALECTS, HookInput, HookReply};
+use belay_core::{Timestamp, Verdict};
+
+use crate::event::to_bounded_json;
+
+/// Any bytes as a hook payload of any agent: every event is bounded, and "go on" is an empty answer. The first byte
+/// picks the agent; the event's name follows, up to a line break.
+pub(crate) fn hook(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let (event, payload) = match rest.iter().position(|byte| *byte == b'\n') {
+        Some(at) => (std::str::from_utf8(&rest[..at]).ok(), &rest[at + 1..]),
+        None => (None, rest),
+    };
+    let dialect = DIALECTS[usize::from(*first) % DIALECTS.len()];
+    let parsed = dialect.hear(&HookInput { id: "h1", event, payload, at: Timestamp::from_millis(1), exit_code: None });
+    for event in &parsed.events {
+        to_bounded_json(event);
+    }
+    assert!(dialect.answer(&parsed, &HookReply::ALLOW).is_empty());
+    let hold = Verdict::Hold { incident: "i".into(), reason: "r".into(), until: None, plan_required: false };
+    let answer = dialect.answer(&parsed, &HookReply { verdict: &hold, context: Some("c"), person: Some("p") });
+    assert!(answer.is_empty() || serde_json::from_slice::<serde_json::Value>(&answer).is_ok());
+}
