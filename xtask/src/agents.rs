@@ -1,27 +1,25 @@
-//! Installs the agent CLIs the suite `agents` runs, at the versions of `crates/agent-tests/agents.txt`.
+//! Installs the agent CLIs of the `agents` suite at the versions of `crates/agent-tests/agents.txt`.
 //!
-//! Each gets a folder of its own in the cache, so that a new pin never disturbs an old one. What is installed stays:
-//! a marker written last says that a folder is complete.
+//! Each version gets its own folder in the cache, so that a new pin never disturbs an old one. A marker, written last,
+//! shows that a folder is complete.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::Duration;
 
+use crate::install::{MAX_ATTEMPTS, cache_folder, lock};
 use crate::shell;
 
 /// The tests read the same list.
 const PINS: &str = include_str!("../../crates/agent-tests/agents.txt");
 
-/// How often an install is tried: registries have bad minutes.
-const TRIES: u32 = 3;
-
-/// A try that takes longer hangs: npm does under some versions of node.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// An attempt that takes longer hangs: npm does under some versions of node.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy)]
-struct Pin {
+struct PinnedAgent {
     name: &'static str,
     package: &'static str,
     version: &'static str,
@@ -29,44 +27,40 @@ struct Pin {
     script: &'static str,
 }
 
-/// Makes sure all CLIs are there. For each its name and where it is, or why it is not.
-pub(crate) fn ensure_agents() -> Vec<(&'static str, Result<PathBuf, String>)> {
-    pins().into_iter().map(|pin| (pin.name, ensure(&pin))).collect()
+/// An agent's name with its program, or with the reason why it is missing.
+type Installed = (&'static str, Result<PathBuf, String>);
+
+/// Installs all CLIs, once per process; other threads wait for that.
+pub(crate) fn ensure_agents() -> &'static [Installed] {
+    static AGENTS: OnceLock<Vec<Installed>> = OnceLock::new();
+    AGENTS.get_or_init(|| pins().into_iter().map(|pin| (pin.name, ensure(&pin))).collect())
 }
 
-/// Where CLIs and test runs live; the tests look in the same place.
-pub(crate) fn cache_folder() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("BELAY_TEST_CACHE")
-        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("belay-tests")))
-        .or_else(|| Some(variable("HOME")?.join(".cache/belay-tests")))
-}
-
-fn pins() -> Vec<Pin> {
+fn pins() -> Vec<PinnedAgent> {
     let lines = PINS.lines().filter(|line| !line.starts_with('#'));
     let pin = |line: &'static str| match line.split_whitespace().collect::<Vec<_>>()[..] {
-        [name, package, version, bin, script] => Some(Pin { name, package, version, bin, script }),
+        [name, package, version, bin, script] => Some(PinnedAgent { name, package, version, bin, script }),
         _ => None,
     };
     lines.filter_map(pin).collect()
 }
 
-fn ensure(pin: &Pin) -> Result<PathBuf, String> {
-    let cache = cache_folder().ok_or("no cache folder: neither BELAY_TEST_CACHE nor HOME is set")?;
+fn ensure(pin: &PinnedAgent) -> Result<PathBuf, String> {
+    let cache = cache_folder()?;
     let folder = cache.join("agents").join(format!("{}-{}", pin.name, pin.version));
     let program = folder.join("node_modules/.bin").join(pin.bin);
     let marker = folder.join("installed");
-    // Two runs of the tests must not install into one folder at once.
-    let lock = lock(&cache).map_err(|error| format!("{}: {error}", cache.display()))?;
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let _lock = lock(&cache.join("install.lock"))?;
     if marker.exists() {
         return Ok(program);
     }
     if !shell::has("npm") {
-        return Err("npm is not there to install it".into());
+        return Err("npm is not installed".into());
     }
     let mut problem = String::new();
-    for _ in 0..TRIES {
-        problem = match install(pin, &folder).and_then(|()| check(pin, &folder, &program)) {
+    for _ in 0..MAX_ATTEMPTS {
+        problem = match install(pin, &folder).and_then(|()| check(pin, &cache, &program)) {
             Ok(()) => {
                 File::create(&marker).map_err(|error| format!("{}: {error}", marker.display()))?;
                 return Ok(program);
@@ -74,65 +68,33 @@ fn ensure(pin: &Pin) -> Result<PathBuf, String> {
             Err(problem) => problem,
         };
     }
-    drop(lock);
     Err(problem)
 }
 
-fn lock(cache: &Path) -> io::Result<File> {
-    fs::create_dir_all(cache)?;
-    let file = File::create(cache.join("install.lock"))?;
-    file.lock()?;
-    Ok(file)
-}
-
-fn install(pin: &Pin, folder: &Path) -> Result<(), String> {
-    let prepare = fs::create_dir_all(folder)
-        // A package of its own: else npm installs into whatever project lies above.
-        .and_then(|()| fs::write(folder.join("package.json"), "{\"private\": true}\n"));
-    prepare.map_err(|error| format!("{}: {error}", folder.display()))?;
+fn install(pin: &PinnedAgent, folder: &Path) -> Result<(), String> {
+    // A package of its own: otherwise npm installs into a project of a parent folder.
+    let manifest = fs::write(folder.join("package.json"), "{\"private\": true}\n");
+    manifest.map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut npm = Command::new("npm");
-    // The version is named because npm else takes the newest whose `engines` admit this node. Of the install scripts
-    // only the CLI's own is needed, and npm runs all, some or none of them, depending on its version.
+    // With an exact version, because npm prefers the newest one whose `engines` match this node. Only the CLI's own
+    // install script is needed, and npm runs all, some or none of them, depending on its version.
     npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"]);
-    npm.arg(format!("{}@{}", pin.package, pin.version)).current_dir(folder).stdin(Stdio::null());
-    println!("\n$ npm install {}@{}", pin.package, pin.version);
-    if !wait(&mut npm)? {
-        return Err(format!("npm could not install {}@{}", pin.package, pin.version));
-    }
+    npm.arg(format!("{}@{}", pin.package, pin.version)).current_dir(folder);
+    shell::run_logged(&mut npm, &folder.join("npm.log"), INSTALL_TIMEOUT)?;
     if pin.script == "-" {
         return Ok(());
     }
     let mut script = Command::new("node");
-    script.arg(pin.script).current_dir(folder.join("node_modules").join(pin.package)).stdin(Stdio::null());
-    if wait(&mut script)? { Ok(()) } else { Err(format!("{} of {} failed", pin.script, pin.package)) }
+    script.arg(pin.script).current_dir(folder.join("node_modules").join(pin.package));
+    shell::run_logged(&mut script, &folder.join("script.log"), INSTALL_TIMEOUT)
 }
 
-fn wait(command: &mut Command) -> Result<bool, String> {
-    let mut child = command.spawn().map_err(|error| format!("{} could not be started: {error}", name(command)))?;
-    let started = Instant::now();
-    loop {
-        match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) => return Ok(status.success()),
-            None if started.elapsed() > PATIENCE => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("{} did not finish within {} s", name(command), PATIENCE.as_secs()));
-            }
-            None => std::thread::sleep(Duration::from_millis(200)),
-        }
-    }
-}
-
-fn name(command: &Command) -> std::borrow::Cow<'_, str> {
-    command.get_program().to_string_lossy()
-}
-
-/// npm may succeed with another version than asked for, or with one this machine cannot run.
-fn check(pin: &Pin, folder: &Path, program: &Path) -> Result<(), String> {
-    let mut version = Command::new(program);
-    // Where the tests look for what a CLI unpacks on its first start.
-    let home = cache_folder().map_or_else(|| folder.to_owned(), |cache| cache.join("unpacked"));
+/// npm may succeed with another version than requested, or with one that this machine cannot run.
+fn check(pin: &PinnedAgent, cache: &Path, program: &Path) -> Result<(), String> {
+    // The tests share this folder: a CLI unpacks itself there on its first start.
+    let home = cache.join("unpacked");
     fs::create_dir_all(&home).map_err(|error| format!("{}: {error}", home.display()))?;
+    let mut version = Command::new(program);
     version.arg("--version").env_clear().env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let output = version.stdin(Stdio::null()).output().map_err(|error| format!("{}: {error}", program.display()))?;
     if output.status.success() && String::from_utf8_lossy(&output.stdout).contains(pin.version) {

@@ -22,7 +22,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module \
 const PROCESSES: usize = 2;
 
 /// How long `cargo xtask fuzz` runs each target by default.
-const DEFAULT_SECONDS: u32 = 180;
+pub(crate) const DEFAULT_SECONDS: u32 = 180;
 
 /// How the inputs are chosen and how many there are.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &[String]) -> Result<bool, String> {
 }
 
 /// Fuzzes the named targets, or all of them, for so many seconds each.
-fn explore(names: &[&str], seconds: u32) -> Result<bool, String> {
+pub(crate) fn explore(names: &[&str], seconds: u32) -> Result<bool, String> {
     let binary = build()?;
     let mut targets = targets(&binary)?;
     if let Some(unknown) = names.iter().find(|name| targets.iter().all(|target| target.name != **name)) {

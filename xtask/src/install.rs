@@ -1,23 +1,132 @@
-//! Installing what the tests need. Everything is optional at home; with `CI=true` what could not be
-//! installed fails the run.
+//! Installing what the tests need. A missing tool skips its step; with `CI=true` a skip fails the run.
+//!
+//! Tools go into the cache folder of the tests, one folder per version, so that a new pin never disturbs an old one.
 
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::shell;
 
-/// How often an install is tried: registries have bad minutes.
-const TRIES: u32 = 3;
+/// Attempts per install: package registries fail now and then.
+pub(crate) const MAX_ATTEMPTS: u32 = 3;
 
-/// Makes sure the Debian packages are there. Tells which of them are missing afterwards.
-pub(crate) fn debian(packages: &[&str]) -> Vec<String> {
+/// Building a tool takes about two minutes on two idle cores.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(1200);
+
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A program that the tests run. Its first [`Tool::path`] installs it; other threads wait for that.
+pub(crate) struct Tool {
+    program: &'static str,
+    version: &'static str,
+    krate: &'static str,
+    /// The PyPI package that ships the binary: a download instead of a build.
+    wheel: Option<&'static str>,
+    /// Whether another version on the search path serves as well.
+    any_version: bool,
+    path: OnceLock<Result<PathBuf, String>>,
+}
+
+pub(crate) static NEXTEST: Tool = Tool {
+    program: "cargo-nextest",
+    version: "0.9.143",
+    krate: "cargo-nextest",
+    wheel: None,
+    any_version: true,
+    path: OnceLock::new(),
+};
+
+pub(crate) static DENY: Tool = Tool {
+    program: "cargo-deny",
+    version: "0.20.2",
+    krate: "cargo-deny",
+    wheel: None,
+    any_version: true,
+    path: OnceLock::new(),
+};
+
+/// Pinned: a newer dictionary finds typos in files that did not change.
+pub(crate) static TYPOS: Tool = Tool {
+    program: "typos",
+    version: "1.51.1",
+    krate: "typos-cli",
+    wheel: Some("typos"),
+    any_version: false,
+    path: OnceLock::new(),
+};
+
+impl Tool {
+    /// Where the program is, or why it is missing.
+    pub(crate) fn path(&self) -> Result<PathBuf, String> {
+        let path = self.path.get_or_init(|| self.ensure());
+        path.clone().map_err(|why| format!("{} is not installed: {why}", self.program))
+    }
+
+    fn ensure(&self) -> Result<PathBuf, String> {
+        let on_search_path = PathBuf::from(self.program);
+        if shell::version(&on_search_path).is_some_and(|text| self.any_version || text.contains(self.version)) {
+            return Ok(on_search_path);
+        }
+        let tools = cache_folder()?.join("tools");
+        let folder = tools.join(format!("{}-{}", self.program, self.version));
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let _lock = lock(&folder.join("install.lock"))?;
+        let program = folder.join("bin").join(self.program);
+        if !works(&program) {
+            self.install(&folder).or_else(|_| self.build(&folder))?;
+        }
+        if works(&program) { Ok(program) } else { Err(format!("{} does not run", program.display())) }
+    }
+
+    fn install(&self, folder: &Path) -> Result<(), String> {
+        let wheel = self.wheel.ok_or("no wheel")?;
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--upgrade"]);
+        pip.args(["--only-binary=:all:", "--target"]).arg(folder).arg(format!("{wheel}=={}", self.version));
+        shell::run_logged(&mut pip, &folder.join("install.log"), DOWNLOAD_TIMEOUT)
+    }
+
+    fn build(&self, folder: &Path) -> Result<(), String> {
+        let mut cargo = shell::cargo(&["install", "--quiet", "--locked", "--force", self.krate]);
+        cargo.args(["--version", self.version, "--root"]).arg(folder);
+        // Without optimization: a third of the time to build, and fast enough for a repository of this size.
+        cargo.args(["--profile", "dev"]).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        shell::run_logged(&mut cargo, &folder.join("install.log"), BUILD_TIMEOUT)
+    }
+}
+
+fn works(program: &Path) -> bool {
+    shell::version(program).is_some()
+}
+
+/// The cache folder of the tests: tools, agent CLIs and test runs. The agent tests use the same folder.
+pub(crate) fn cache_folder() -> Result<PathBuf, String> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("BELAY_TEST_CACHE")
+        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("belay-tests")))
+        .or_else(|| Some(variable("HOME")?.join(".cache/belay-tests")))
+        .ok_or_else(|| "no cache folder: neither BELAY_TEST_CACHE nor HOME is set".to_owned())
+}
+
+/// Two runs of the tests must not install into one folder at the same time.
+pub(crate) fn lock(path: &Path) -> Result<File, String> {
+    let locked = File::create(path).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|error| format!("cannot lock {}: {error}", path.display()))
+}
+
+/// Installs Debian packages where there is apt. Returns the packages that are missing afterwards.
+pub(crate) fn install_debian_packages(packages: &[&str]) -> Vec<String> {
     let missing = |packages: &[&str]| -> Vec<String> {
-        packages.iter().filter(|p| !installed(p)).map(|p| (*p).to_owned()).collect()
+        packages.iter().filter(|p| !is_installed(p)).map(|p| (*p).to_owned()).collect()
     };
     let mut wanted = missing(packages);
     if wanted.is_empty() || !shell::has("apt-get") {
         return wanted;
     }
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let mut update = apt();
         let _ = shell::run(update.args(["update", "-qq"]));
         let mut install = apt();
@@ -31,7 +140,7 @@ pub(crate) fn debian(packages: &[&str]) -> Vec<String> {
 }
 
 fn apt() -> Command {
-    // Only root may install; ask sudo without a prompt where it exists.
+    // Only root may install; otherwise use sudo without a prompt where it exists.
     let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.starts_with(b"0\n"));
     let mut command = if root || !shell::has("sudo") { Command::new("apt-get") } else { Command::new("sudo") };
     if command.get_program() == "sudo" {
@@ -41,7 +150,7 @@ fn apt() -> Command {
     command
 }
 
-fn installed(package: &str) -> bool {
+fn is_installed(package: &str) -> bool {
     let query = Command::new("dpkg-query").args(["-W", "-f", "${db:Status-Abbrev}", package]).output();
     query.is_ok_and(|output| output.stdout.starts_with(b"ii"))
 }

@@ -1,52 +1,58 @@
-//! Chores of the project: `cargo xtask <chore>`.
+//! Development commands of the project: `cargo xtask <command>`.
 //!
-//! Everything here is std and a little JSON, so that the first `cargo xtask` on a fresh machine
-//! starts within seconds. What needs the product runs the product.
+//! Plain std without dependencies, so that the first `cargo xtask` on a fresh machine starts within seconds. A command
+//! that needs the product runs its binary.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what chores do")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program prints")]
 
 mod agents;
 mod bench;
 mod fuzz;
 mod install;
+mod links;
+mod nextest;
+mod repository;
 mod score;
 mod shell;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
 
 const HELP: &str = "\
-Chores of the project.
+Development commands of the project.
 
-Usage: cargo xtask <chore> [options]
+Usage: cargo xtask <command> [options]
 
   test [SUITE...]      install what the tests need, run them, end with `N passed, M failed`
-                       suites: fmt lint unit integration agents fuzz (all of them by default)
+                       suites: fmt lint unit integration agents fuzz (default: all)
   fuzz [TARGET...]     fuzz every parser  [--seconds N, default 180]
+  soak [NAME...]       run the long proofs: kill repeat fuzz (default: all)
   score PATH           replay labelled sessions and print precision, recall and delay
   bench [NAME...]      print tables of speed and memory; see bench/README.md
 ";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
-    let chore = args.next().unwrap_or_default();
+    let command = args.next().unwrap_or_default();
     let rest: Vec<String> = args.collect();
-    let result = match chore.as_str() {
+    let result = match command.as_str() {
         "test" => test::run(&rest),
         "fuzz" => fuzz::run(&rest),
+        "soak" => soak::run(&rest),
         "bench" => bench::run(&rest),
         "score" => score::run(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(true)
         }
-        other => Err(format!("there is no chore `{other}`; `cargo xtask help` lists them")),
+        other => Err(format!("unknown command `{other}`; `cargo xtask help` lists the commands")),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("xtask: {problem}");
+        Err(error) => {
+            eprintln!("xtask: {error}");
             ExitCode::FAILURE
         }
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask score PATH`: how well the detector does on labelled sessions.
+//! `cargo xtask score PATH`: the quality of the detectors on labelled sessions.
 //!
 //! PATH is a folder with `*-labels.tsv`, `*-sessions.tar.gz` (or an unpacked folder of sessions) and
 //! `score.py`. `belay audit` replays the sessions; the scorer compares the alarms with the labels.
@@ -11,8 +11,8 @@ use crate::shell;
 
 const USAGE: &str = "usage: cargo xtask score PATH, a folder with *-labels.tsv, *-sessions.tar.gz and score.py";
 
-/// Columns of the table: what the scorer calls them, and what we call them.
-const COLUMNS: &[(&str, &str)] = &[
+/// Rows of the table: the scorer's key and our title.
+const ROWS: &[(&str, &str)] = &[
     ("sessions", "sessions"),
     ("calls", "calls"),
     ("loops", "loops"),
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     let labels = find(corpus, "-labels.tsv")?;
     let scorer = corpus.join("score.py");
     if !scorer.is_file() {
-        return Err(format!("{} holds no score.py; {USAGE}", corpus.display()));
+        return Err(format!("{} has no score.py; {USAGE}", corpus.display()));
     }
     let work = shell::root().join("target").join("score");
     let sessions = unpack(corpus, &work)?;
@@ -41,29 +41,29 @@ pub(crate) fn run(args: &[String]) -> Result<bool, String> {
         .args([&scorer, &labels, &sessions, &alarms])
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|e| format!("python3 could not be started: {e}"))?;
+        .map_err(|e| format!("cannot start python3: {e}"))?;
     print(&String::from_utf8_lossy(&scored.stdout));
     Ok(scored.status.success())
 }
 
-/// The one file of a folder whose name ends so.
+/// The file of a folder with this ending.
 fn find(folder: &Path, ending: &str) -> Result<PathBuf, String> {
     let entries = fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
-    let mut fitting =
+    let mut matching =
         entries.flatten().map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(ending));
-    fitting.next().ok_or_else(|| format!("{} holds no *{ending}; {USAGE}", folder.display()))
+    matching.next().ok_or_else(|| format!("{} has no *{ending}; {USAGE}", folder.display()))
 }
 
-/// The folder with the session files, unpacked below `work` when they come as an archive.
+/// The folder with the session files, unpacked below `work`.
 fn unpack(corpus: &Path, work: &Path) -> Result<PathBuf, String> {
     let archive = find(corpus, "-sessions.tar.gz")?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy().replace("-sessions.tar.gz", "");
     let sessions = work.join(&name);
     if !sessions.is_dir() {
-        fs::create_dir_all(work).map_err(|e| format!("cannot make {}: {e}", work.display()))?;
+        fs::create_dir_all(work).map_err(|e| format!("cannot create {}: {e}", work.display()))?;
         let ok = shell::run(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(work))?;
         if !ok || !sessions.is_dir() {
-            return Err(format!("{} could not be unpacked into a folder {name}/", archive.display()));
+            return Err(format!("cannot unpack {} into a folder {name}/", archive.display()));
         }
     }
     Ok(sessions)
@@ -73,13 +73,13 @@ fn replay(sessions: &Path, alarms: &Path) -> Result<(), String> {
     let out = File::create(alarms).map_err(|e| format!("cannot write {}: {e}", alarms.display()))?;
     let mut command = shell::cargo(&["run", "--quiet", "-p", "belayer", "--", "audit", "--json"]);
     let ok = shell::run(command.arg(sessions).stdout(out))?;
-    if ok { Ok(()) } else { Err("the sessions could not be replayed".to_owned()) }
+    if ok { Ok(()) } else { Err("cannot replay the sessions".to_owned()) }
 }
 
-/// The scorer tells group by group, one `key: value` a line; people compare side by side.
-fn print(told: &str) {
+/// The scorer prints group by group, one `key: value` per line; the table has one column per group.
+fn print(scores: &str) {
     let mut groups: Vec<(&str, Vec<(&str, &str)>)> = Vec::new();
-    for line in told.lines() {
+    for line in scores.lines() {
         match (line.strip_prefix("  ").and_then(|line| line.split_once(": ")), groups.last_mut()) {
             (Some(pair), Some((_, pairs))) => pairs.push(pair),
             _ => groups.push((line, Vec::new())),
@@ -93,7 +93,7 @@ fn print(told: &str) {
     };
     println!();
     row("", &mut groups.iter().map(|(name, _)| (*name).to_owned()));
-    for (key, title) in COLUMNS {
+    for (key, title) in ROWS {
         row(title, &mut groups.iter().map(|(_, pairs)| value(pairs, key)));
     }
     for (name, pairs) in &groups {

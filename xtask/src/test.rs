@@ -1,72 +1,103 @@
 //! `cargo xtask test`: the one test command of the project.
 
+mod lint;
+
+use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
-use crate::{agents, fuzz, install, shell};
+use crate::nextest::{Report, TestRun};
+use crate::{agents, fuzz, install, nextest, repository, shell};
 
-/// What a suite came to.
+/// Tests that are named at the end of a run.
+const SLOWEST: usize = 10;
+
+/// The result of a suite.
 #[derive(Default)]
-struct Tally {
+struct SuiteResult {
     passed: u64,
     failed: u64,
-    /// What could not be run and why.
+    /// What could not run, and why.
     skipped: Vec<String>,
+    tests: Vec<TestRun>,
 }
 
-impl Tally {
-    fn step(ok: bool) -> Self {
-        Self { passed: u64::from(ok), failed: u64::from(!ok), skipped: Vec::new() }
+impl SuiteResult {
+    fn step(passed: bool) -> Self {
+        Self { passed: u64::from(passed), failed: u64::from(!passed), ..Self::default() }
+    }
+
+    fn skip(reason: String) -> Self {
+        Self { skipped: vec![reason], ..Self::default() }
     }
 
     fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped.extend(other.skipped);
+        self.tests.extend(other.tests);
     }
 }
 
-type Suite = fn() -> Result<Tally, String>;
+impl From<Report> for SuiteResult {
+    fn from(report: Report) -> Self {
+        let Report { passed, failed, skipped, tests } = report;
+        Self { passed, failed, skipped, tests }
+    }
+}
 
-const SUITES: &[(&str, Suite)] =
-    &[("fmt", fmt), ("lint", lint), ("unit", unit), ("integration", integration), ("agents", agents), ("fuzz", fuzz)];
+struct Suite {
+    name: &'static str,
+    run: fn() -> Result<SuiteResult, String>,
+    /// Starts when the command starts, in the background: what a later suite needs is installed while an earlier one
+    /// compiles.
+    prepare: Option<fn()>,
+}
 
-/// Crates whose tests belong to a suite of their own.
-const AGENT_TESTS: &str = "belay-agent-tests";
+const SUITES: &[Suite] = &[
+    Suite { name: "fmt", run: fmt, prepare: None },
+    Suite { name: "lint", run: lint::run, prepare: Some(lint::prepare) },
+    Suite { name: "unit", run: unit, prepare: Some(install_nextest) },
+    Suite { name: "integration", run: integration, prepare: Some(install_nextest) },
+    Suite { name: "agents", run: agents, prepare: Some(install_agents) },
+    Suite { name: "fuzz", run: fuzz, prepare: None },
+];
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     let mut chosen = Vec::new();
     for arg in args {
-        match SUITES.iter().find(|(name, _)| name == arg) {
-            Some(suite) => chosen.push(suite),
-            None => {
-                let names: Vec<_> = SUITES.iter().map(|(name, _)| *name).collect();
-                return Err(format!("there is no suite `{arg}`; there are {}", names.join(", ")));
-            }
-        }
+        let suite = SUITES.iter().find(|suite| suite.name == arg);
+        chosen.push(suite.ok_or_else(|| {
+            let names: Vec<_> = SUITES.iter().map(|suite| suite.name).collect();
+            format!("unknown suite `{arg}`; the suites are {}", names.join(", "))
+        })?);
     }
     if chosen.is_empty() {
         chosen.extend(SUITES);
     }
-    let mut total = Tally::default();
-    let mut lines = Vec::new();
-    for (name, suite) in chosen {
-        println!("\n=== {name}");
-        let start = Instant::now();
-        let tally = suite()?;
-        lines.push(format!(
-            "{name:<12} {:>5} passed {:>4} failed {:>4} skipped {:>7.1} s",
-            tally.passed,
-            tally.failed,
-            tally.skipped.len(),
-            start.elapsed().as_secs_f64()
-        ));
-        total.add(tally);
+    for prepare in chosen.iter().filter_map(|suite| suite.prepare) {
+        thread::spawn(prepare);
     }
+    let mut total = SuiteResult::default();
+    let mut lines = Vec::new();
+    let begin = Instant::now();
+    for suite in chosen {
+        println!("\n=== {}", suite.name);
+        let start = Instant::now();
+        let result = (suite.run)().unwrap_or_else(|error| {
+            println!("{}: {error}", suite.name);
+            SuiteResult::step(false)
+        });
+        lines.push(row(suite.name, &result, start));
+        total.add(result);
+    }
+    lines.push(row("total", &total, begin));
+    print_slowest(&mut total.tests);
     println!("\n{}", lines.join("\n"));
     for skipped in &total.skipped {
         println!("skipped: {skipped}");
     }
-    // In CI nothing may be missing: a skip there hides a broken install step.
+    // A skip in CI hides a broken install step.
     if std::env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1") {
         total.failed += total.skipped.len() as u64;
     }
@@ -74,90 +105,99 @@ pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     Ok(total.failed == 0)
 }
 
-fn fmt() -> Result<Tally, String> {
-    shell::run(&mut shell::cargo(&["fmt", "--all", "--check"])).map(Tally::step)
+fn row(name: &str, result: &SuiteResult, start: Instant) -> String {
+    let (passed, failed, skipped) = (result.passed, result.failed, result.skipped.len());
+    let seconds = start.elapsed().as_secs_f64();
+    format!("{name:<12} {passed:>5} passed {failed:>4} failed {skipped:>4} skipped {seconds:>7.1} s")
 }
 
-fn lint() -> Result<Tally, String> {
-    let mut clippy = shell::cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]);
-    shell::run(&mut clippy).map(Tally::step)
-}
-
-fn unit() -> Result<Tally, String> {
-    let exclude = format!("--exclude={AGENT_TESTS}");
-    cargo_test(&["--workspace", &exclude, "--lib", "--bins"])
-}
-
-fn integration() -> Result<Tally, String> {
-    let exclude = format!("--exclude={AGENT_TESTS}");
-    // Tests start the real binary; build it once rather than from inside a test.
-    if !shell::run(&mut shell::cargo(&["build", "--quiet", "--bins"]))? {
-        return Ok(Tally::step(false));
+fn print_slowest(tests: &mut [TestRun]) {
+    tests.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    if !tests.is_empty() {
+        println!("\nslowest tests:");
     }
-    let mut tally = cargo_test(&["--workspace", &exclude, "--test", "*"])?;
-    tally.add(cargo_test(&["--workspace", &exclude, "--doc"])?);
-    Ok(tally)
+    for test in tests.iter().take(SLOWEST) {
+        println!("{:>7.1} s  {}", test.seconds, test.name);
+    }
 }
 
-/// The real agent CLIs against the scripted model. A CLI that is not there skips its tests.
-fn agents() -> Result<Tally, String> {
-    install::debian(&["git"]);
-    for (name, found) in agents::ensure_agents() {
-        match found {
+fn fmt() -> Result<SuiteResult, String> {
+    let mut result = shell::run(&mut shell::cargo(&["fmt", "--all", "--check"])).map(SuiteResult::step)?;
+    let mut fuzz = shell::cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]);
+    result.add(shell::run(&mut fuzz).map(SuiteResult::step)?);
+    Ok(result)
+}
+
+/// All suites select the same packages, so that cargo resolves the same features and builds each dependency once.
+fn unit() -> Result<SuiteResult, String> {
+    nextest::run("default", &["--workspace", "--lib", "--bins"]).map(Into::into)
+}
+
+fn integration() -> Result<SuiteResult, String> {
+    let filter = "not package(belay-agent-tests)";
+    let mut result: SuiteResult =
+        nextest::run("default", &["--workspace", "--test", "*", "--filterset", filter])?.into();
+    let packages = packages_with_doc_tests()?;
+    if !packages.is_empty() {
+        let mut doc = shell::cargo(&["test", "--quiet", "--doc"]);
+        doc.args(packages.iter().map(|package| format!("--package={package}")));
+        result.add(SuiteResult::step(shell::run(&mut doc)?));
+    }
+    Ok(result)
+}
+
+/// Packages whose documentation has code examples: rustdoc takes seconds for a package without any.
+fn packages_with_doc_tests() -> Result<Vec<String>, String> {
+    let root = shell::root();
+    let mut packages = Vec::new();
+    for file in repository::files()?.iter().filter(|file| file.ends_with(".rs")) {
+        let Some((package, _)) = file.split_once("/src/") else { continue };
+        let text = repository::read(file)?;
+        let example = |line: &str| line.starts_with("/// ```") || line.starts_with("//! ```");
+        if text.lines().any(|line| example(line.trim_start())) {
+            packages.push(package_name(&root.join(package))?);
+        }
+    }
+    packages.dedup();
+    Ok(packages)
+}
+
+fn package_name(folder: &Path) -> Result<String, String> {
+    let manifest = folder.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
+    let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    name.map(str::to_owned).ok_or_else(|| format!("{} has no name", manifest.display()))
+}
+
+/// The real agent CLIs against the scripted model. A missing CLI skips its tests.
+fn agents() -> Result<SuiteResult, String> {
+    install::install_debian_packages(&["git"]);
+    for (name, installed) in agents::ensure_agents() {
+        match installed {
             Ok(program) => println!("{name}: {}", program.display()),
             Err(why) => println!("{name}: {why}"),
         }
     }
-    let mut tally = cargo_test(&["--package", AGENT_TESTS])?;
-    tally.skipped.sort();
-    tally.skipped.dedup();
-    Ok(tally)
+    // The tests of the CLI are selected because cargo builds the `belay` binary with them.
+    let args = ["--workspace", "--test", "*", "--filterset", "package(belay-agent-tests)"];
+    nextest::run("agents", &args).map(Into::into)
 }
 
 /// A fixed number of inputs for every target: enough to find a fresh panic, short enough to run always.
-fn fuzz() -> Result<Tally, String> {
-    let missing = install::debian(&["g++"]);
+fn fuzz() -> Result<SuiteResult, String> {
+    let missing = install::install_debian_packages(&["g++"]);
     if !missing.is_empty() && !shell::has("g++") {
-        return Ok(Tally {
-            skipped: vec![format!("fuzz: {} could not be installed", missing.join(", "))],
-            ..Tally::default()
-        });
+        return Ok(SuiteResult::skip(format!("fuzz: cannot install {}", missing.join(", "))));
     }
     let (passed, failed) = fuzz::smoke()?;
-    Ok(Tally { passed, failed, skipped: Vec::new() })
+    Ok(SuiteResult { passed, failed, ..SuiteResult::default() })
 }
 
-/// Runs `cargo test` and adds up what its test binaries say. A run that dies without saying so
-/// (a build error, a crash) counts as one failure.
-fn cargo_test(args: &[&str]) -> Result<Tally, String> {
-    let mut tally = Tally::default();
-    let mut command = shell::cargo(&["test", "--quiet", "--no-fail-fast"]);
-    let ok = shell::run_reading(command.args(args), |line| {
-        if let Some(summary) = line.strip_prefix("test result: ") {
-            tally.passed += number_before(summary, " passed");
-            tally.failed += number_before(summary, " failed");
-        } else if let Some(reason) = line.trim().strip_prefix("skipped: ") {
-            tally.skipped.push(reason.to_owned());
-        }
-    })?;
-    if !ok && tally.failed == 0 {
-        tally.failed = 1;
-    }
-    Ok(tally)
+fn install_nextest() {
+    let _ = install::NEXTEST.path();
 }
 
-fn number_before(text: &str, word: &str) -> u64 {
-    let before = text.split(word).next().unwrap_or_default();
-    before.rsplit(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number_before;
-
-    #[test]
-    fn reads_the_summary_of_a_test_binary() {
-        let summary = "FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
-        assert_eq!((number_before(summary, " passed"), number_before(summary, " failed")), (12, 3));
-    }
+fn install_agents() {
+    install_nextest();
+    agents::ensure_agents();
 }

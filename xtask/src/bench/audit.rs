@@ -1,4 +1,4 @@
-//! `cargo xtask bench audit`: how fast a history is replayed, beside tools that only add it up.
+//! `cargo xtask bench audit`: the speed of replaying a history, compared with tools that only sum it up.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use super::transcripts;
 use crate::shell;
 
-/// The JavaScript one, and a native one; both only add up usage.
-const OTHERS: &[&str] = &["17.2.0", "20.0.24"];
+/// Versions of ccusage: a JavaScript one and a native one. Both only sum up usage.
+const CCUSAGE_VERSIONS: &[&str] = &["17.2.0", "20.0.24"];
 
-/// What we promise: megabytes in a second of one core, and bytes held at most.
-const MEGABYTES_PER_CORE: f64 = 300.0;
-const MEMORY: u64 = 200_000_000;
+/// The bars: megabytes per second of one core, and peak memory in bytes.
+const MIN_MEGABYTES_PER_SECOND: f64 = 300.0;
+const MAX_MEMORY: u64 = 200_000_000;
 
-/// Runs of each; the quickest counts, since others only ever take time away.
+/// Runs per program. The fastest counts: other load only ever adds time.
 const RUNS: usize = 3;
 
 pub(super) fn run(args: &[String]) -> Result<bool, String> {
@@ -37,7 +37,7 @@ pub(super) fn run(args: &[String]) -> Result<bool, String> {
     met
 }
 
-/// Times everybody on the history; whether what we promise holds.
+/// Times every program on the history. Returns whether Belay meets its bars.
 fn compare(history: &Path) -> Result<bool, String> {
     if !shell::run(&mut shell::cargo(&["build", "--release", "--quiet", "-p", "belayer"]))? {
         return Ok(false);
@@ -52,7 +52,7 @@ fn compare(history: &Path) -> Result<bool, String> {
         }
         rows.push((name.to_owned(), best(&mut command)?));
     }
-    for version in OTHERS {
+    for version in CCUSAGE_VERSIONS {
         let name = format!("ccusage {version}");
         match ccusage(version) {
             Ok(program) => {
@@ -60,16 +60,16 @@ fn compare(history: &Path) -> Result<bool, String> {
                 command.args(["daily", "--offline", "--json"]).env("CLAUDE_CONFIG_DIR", history);
                 match best(&mut command) {
                     Ok(cost) => rows.push((name, cost)),
-                    Err(why) => println!("{name} is left out: {why}"),
+                    Err(why) => println!("{name} is skipped: {why}"),
                 }
             }
-            Err(why) => println!("{name} is left out: {why}"),
+            Err(why) => println!("{name} is skipped: {why}"),
         }
     }
     let bytes = size_of(&history.join("projects"));
     print(&rows, bytes);
     let ours = rows[0].1;
-    Ok(ours.speed(bytes) >= MEGABYTES_PER_CORE && rows[..2].iter().all(|(_, cost)| cost.memory < MEMORY))
+    Ok(ours.speed(bytes) >= MIN_MEGABYTES_PER_SECOND && rows[..2].iter().all(|(_, cost)| cost.memory < MAX_MEMORY))
 }
 
 /// `500MB`, `1GB`.
@@ -84,19 +84,19 @@ fn parse(size: &str) -> Result<u64, String> {
         .trim()
         .parse::<u64>()
         .map(|number| number * unit)
-        .map_err(|_| format!("{size} is no size; write 1GB or 300MB"))
+        .map_err(|_| format!("invalid size `{size}`; use 1GB or 300MB"))
 }
 
-/// A generated history of that size, made once.
+/// A generated history of that size, created once.
 fn history(bytes: u64) -> Result<PathBuf, String> {
     let folder = shell::root().join("target/bench").join(format!("history-{bytes}"));
-    let whole = folder.join("whole");
-    if !whole.exists() {
+    let complete = folder.join("complete");
+    if !complete.exists() {
         let _ = fs::remove_dir_all(&folder);
         let (written, sessions) =
             transcripts::generate(&folder, bytes).map_err(|e| format!("{}: {e}", folder.display()))?;
-        println!("made {sessions} sessions, {} MB, in {}", written / 1_000_000, folder.display());
-        fs::write(&whole, "").map_err(|e| e.to_string())?;
+        println!("generated {sessions} sessions, {} MB, in {}", written / 1_000_000, folder.display());
+        fs::write(&complete, "").map_err(|e| e.to_string())?;
     }
     Ok(folder)
 }
@@ -114,7 +114,7 @@ fn size_of(folder: &Path) -> u64 {
 
 /// One version of ccusage, installed once into the user's cache.
 fn ccusage(version: &str) -> Result<PathBuf, String> {
-    let home = std::env::home_dir().ok_or("there is no home folder")?;
+    let home = std::env::home_dir().ok_or("no home folder")?;
     let folder = home.join(".cache/belay-bench").join(format!("ccusage-{version}"));
     let program = folder.join("node_modules/.bin/ccusage");
     if !program.exists() {
@@ -122,7 +122,7 @@ fn ccusage(version: &str) -> Result<PathBuf, String> {
         let mut npm = Command::new("npm");
         npm.args(["install", "--silent", "--no-save", "--prefix"]).arg(&folder).arg(format!("ccusage@{version}"));
         if !shell::run(&mut npm)? || !program.exists() {
-            return Err("npm could not install it".to_owned());
+            return Err("npm cannot install it".to_owned());
         }
     }
     Ok(program)
@@ -131,14 +131,14 @@ fn ccusage(version: &str) -> Result<PathBuf, String> {
 #[derive(Clone, Copy)]
 struct Cost {
     wall: Duration,
-    /// Time on all cores together; zero where it cannot be told.
+    /// CPU time of all cores; zero where the system does not report it.
     cpu: Duration,
-    /// Peak resident memory in bytes; 0 where it cannot be told.
+    /// Peak resident memory in bytes; 0 where the system does not report it.
     memory: u64,
 }
 
 impl Cost {
-    /// Megabytes in a second of one core.
+    /// Megabytes per second of one core.
     fn speed(&self, bytes: u64) -> f64 {
         bytes as f64 / 1e6 / if self.cpu.is_zero() { self.wall } else { self.cpu }.as_secs_f64()
     }
@@ -154,38 +154,38 @@ fn best(command: &mut Command) -> Result<Cost, String> {
             memory: so_far.memory.max(cost.memory),
         }));
     }
-    best.ok_or_else(|| "nothing was run".to_owned())
+    best.ok_or_else(|| "no run".to_owned())
 }
 
 fn measure(command: &mut Command) -> Result<Cost, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let (begin, spent) = (Instant::now(), spent_by_children());
+    let (begin, spent) = (Instant::now(), children_cpu_time());
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut child = spawned.map_err(|e| format!("{name} could not be started: {e}"))?;
+    let mut child = spawned.map_err(|e| format!("cannot start {name}: {e}"))?;
     let mut memory = 0;
     let status = loop {
-        memory = memory.max(peak(child.id()));
+        memory = memory.max(peak_memory(child.id()));
         match child.try_wait().map_err(|e| e.to_string())? {
             Some(status) => break status,
             None => thread::sleep(Duration::from_millis(5)),
         }
     };
     let wall = begin.elapsed();
-    let cpu = spent_by_children().saturating_sub(spent);
-    if status.success() { Ok(Cost { wall, cpu, memory }) } else { Err(format!("{name} ended with {status}")) }
+    let cpu = children_cpu_time().saturating_sub(spent);
+    if status.success() { Ok(Cost { wall, cpu, memory }) } else { Err(format!("{name} exited with {status}")) }
 }
 
-/// Time on all cores of the processes we have waited for, where the system tells.
-fn spent_by_children() -> Duration {
+/// CPU time of the processes that were waited for, where the system reports it.
+fn children_cpu_time() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may hold anything; user and system time are counted from behind it.
+    // The name in parentheses may contain anything; user and system time are found by their place after it.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().skip(13).take(2);
     let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// Peak memory of a process so far, where the system tells.
-fn peak(pid: u32) -> u64 {
+/// Peak memory of a process so far, where the system reports it.
+fn peak_memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kilobytes| kilobytes * 1024)
@@ -206,7 +206,7 @@ fn print(rows: &[(String, Cost)], bytes: u64) {
             cost.memory / 1_000_000
         );
     }
-    println!("\nThe bar: {MEGABYTES_PER_CORE:.0} MB/s and core, {} MB at most.", MEMORY / 1_000_000);
+    println!("\nThe bar: {MIN_MEGABYTES_PER_SECOND:.0} MB/s and core, {} MB at most.", MAX_MEMORY / 1_000_000);
     if let (Some((_, ours)), Some((name, theirs))) = (rows.first(), rows.get(2)) {
         let times = |ours: Duration, theirs: Duration| theirs.as_secs_f64() / ours.as_secs_f64();
         println!(

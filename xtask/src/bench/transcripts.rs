@@ -1,7 +1,6 @@
-//! Claude Code transcripts as people have them, made up: the same bytes for the same size on every
-//! machine. The mix of lines, their shapes and their sizes follow what real session files hold
-//! (2.1.x): per-block assistant lines with repeated usage, tool results stored twice, whole files
-//! beside edits, attachments and snapshots that nobody needs. One session in a hundred has a loop.
+//! Generated Claude Code transcripts: the same bytes for the same size on every machine. The mix of lines, their shapes
+//! and their sizes follow real session files (2.1.x): one assistant line per block with repeated usage, tool results
+//! stored twice, full files next to edits, attachments and snapshots. One session in a hundred has a loop.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -160,7 +159,7 @@ impl Session {
         Self { id: random.uuid(), parent: "null".to_owned(), millis, file: 0, context: 14_000, lines: String::new() }
     }
 
-    /// Id and time of a line, which stand after its message.
+    /// Id and time of a line, which follow its message.
     fn stamp(&mut self, random: &mut Random) {
         self.millis += random.between(200, 9_000) as u64;
         let uuid = random.uuid();
@@ -261,8 +260,8 @@ impl Session {
             self.step(random, pool);
         }
         let message = format!("msg_01{}", random.hex(22));
-        let said = random.text(&pool.prose, 200..2_500);
-        self.block(random, &message, 400, &format!("{{\"type\":\"text\",\"text\":\"{said}\"}}"));
+        let text = random.text(&pool.prose, 200..2_500);
+        self.block(random, &message, 400, &format!("{{\"type\":\"text\",\"text\":\"{text}\"}}"));
     }
 
     /// One model message with its calls and their answers.
@@ -277,8 +276,8 @@ impl Session {
             self.block(random, &message, output, &block);
         }
         if random.below(2) == 0 {
-            let said = random.text(&pool.prose, 40..400);
-            self.block(random, &message, output, &format!("{{\"type\":\"text\",\"text\":\"{said}\"}}"));
+            let text = random.text(&pool.prose, 40..400);
+            self.block(random, &message, output, &format!("{{\"type\":\"text\",\"text\":\"{text}\"}}"));
         }
         let calls: Vec<Call> = (0..[1, 1, 1, 2, 3][random.below(5)]).map(|_| self.call(random, pool)).collect();
         for call in &calls {

@@ -1,0 +1,51 @@
+//! `cargo xtask soak`: proofs that take too long for `cargo xtask test`. They run before a release.
+
+use crate::{fuzz, nextest, shell};
+
+/// A long proof.
+struct Soak {
+    name: &'static str,
+    description: &'static str,
+    run: fn() -> Result<bool, String>,
+}
+
+const SOAKS: &[Soak] = &[
+    Soak {
+        name: "kill",
+        description: "kill -9 of eight writers at random points, 20 times 56 kills: acknowledged events survive",
+        run: || {
+            let tests = ["--package", "belay-engine", "--test", "engine", "--filterset", "test(/^kill::/)"];
+            stress(&tests, 20)
+        },
+    },
+    Soak {
+        name: "repeat",
+        description: "unit and integration tests 20 times, property tests with new inputs: no test is flaky",
+        run: || {
+            let tests = ["--workspace", "--lib", "--bins", "--test", "*"];
+            stress(&[&tests[..], &["--filterset", "not package(belay-agent-tests)"]].concat(), 20)
+        },
+    },
+    Soak {
+        name: "fuzz",
+        description: "every fuzz target for 180 s with new inputs",
+        run: || fuzz::explore(&[], fuzz::DEFAULT_SECONDS),
+    },
+];
+
+pub(crate) fn run(args: &[String]) -> Result<bool, String> {
+    let list = || SOAKS.iter().map(|soak| format!("  {:<8} {}\n", soak.name, soak.description)).collect::<String>();
+    if let Some(unknown) = args.iter().find(|arg| SOAKS.iter().all(|soak| soak.name != **arg)) {
+        return Err(format!("unknown soak `{unknown}`; the soaks are\n{}", list()));
+    }
+    let mut succeeded = true;
+    for soak in SOAKS.iter().filter(|soak| args.is_empty() || args.iter().any(|arg| arg == soak.name)) {
+        println!("\n=== {}: {}", soak.name, soak.description);
+        succeeded &= (soak.run)()?;
+    }
+    Ok(succeeded)
+}
+
+fn stress(tests: &[&str], count: u32) -> Result<bool, String> {
+    shell::run(nextest::command("default", tests)?.args(["--stress-count", &count.to_string()]))
+}
