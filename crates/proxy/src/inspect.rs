@@ -7,7 +7,6 @@
 //!
 //! The [`recorder`] only turns finished records into events.
 
-mod answer;
 mod content_encoding;
 mod events;
 #[cfg(any(test, fuzzing))]
@@ -15,13 +14,13 @@ mod fuzz;
 mod history;
 mod inspection;
 mod inspector;
-mod items;
 mod json_scan;
-mod nudge;
 mod recorder;
 mod request_meta;
+mod response_reader;
 mod session_cache;
 mod session_id;
+mod token_estimate;
 mod wire;
 
 #[cfg(any(test, fuzzing))]

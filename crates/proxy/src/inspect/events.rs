@@ -8,10 +8,9 @@ use belay_core::event::{
 };
 use belay_core::{Body, CallStatus, Digest, Event, Excerpt, SessionKey, Source, Timestamp};
 
-use super::answer::{ApiError, ResponseSummary};
-use super::items::{self, MessageItem};
 use super::request_meta::RequestMeta;
 use super::session_id::LoopWatchdogMeta;
+use super::wire::{ApiError, MessageItem, ResponseSummary};
 
 /// What is known about a request beside its messages.
 #[derive(Clone, Debug)]
@@ -64,7 +63,7 @@ impl RequestRecord {
         let before = events.len();
         for (place, message) in messages {
             let mut part = 0;
-            items::read_message(self.meta.api, message, &mut |item| {
+            self.meta.api.format().read_message(message, &mut |item| {
                 part += 1;
                 events.extend(self.told_by(item, (place, part)));
             });

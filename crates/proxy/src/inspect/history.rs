@@ -152,7 +152,7 @@ impl HistoryTracker {
             }
             loop {
                 let name = scan.next_field()?;
-                if name == api.messages_field().as_bytes() {
+                if name == api.format().messages_field().as_bytes() {
                     break;
                 }
                 fields.read(name, &body[scan.skip_value()?]);

@@ -8,13 +8,14 @@ use belay_core::{SessionKey, Verdict};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::answer::{PromptTokens, ResponseReader, estimate_prompt_tokens};
 use super::events::RequestRecord;
 use super::history::{NewMessageBytes, NewMessages, RequestFields};
 use super::inspector::Inspector;
 use super::recorder::{Record, ResponseRecord};
 use super::request_meta::RequestMeta;
-use super::{content_encoding, now, nudge, session_id};
+use super::response_reader::ResponseReader;
+use super::token_estimate::{PromptTokens, estimate_prompt_tokens};
+use super::{content_encoding, now, session_id};
 use crate::buffer_pool::MemoryCharge;
 use crate::messages;
 use crate::supervisor::{BoxFuture, HoldState, RemainingBudget};
@@ -203,7 +204,7 @@ impl ExchangeInspection {
 
     /// The decoded body with a nudge in it, if the nudge can be inserted.
     pub(crate) fn with_nudge(&self, body: &[u8], text: &str) -> Option<Vec<u8>> {
-        nudge::insert_nudge(self.meta.api, &self.decode(body)?, text)
+        self.meta.api.format().insert_nudge(&self.decode(body)?, text)
     }
 
     /// Records that the request carries the nudge.
@@ -314,7 +315,7 @@ impl ExchangeInspection {
         }
         let so_far = reader.summary();
         let reason = if let Some(finding) = reader.repetition() {
-            CutReason::Repetition { output_bytes: so_far.said, sample: finding.what.clone() }
+            CutReason::Repetition { output_bytes: so_far.output_bytes, sample: finding.what.clone() }
         } else if self.budget.is_exceeded_by_output(so_far.output_tokens()) {
             CutReason::Budget
         } else if self.is_killed() {

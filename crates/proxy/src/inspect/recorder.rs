@@ -13,9 +13,9 @@ use std::time::Duration;
 use belay_core::{Event, SessionKey, Timestamp, Verdict};
 use tokio::sync::{Notify, oneshot};
 
-use super::answer::ResponseSummary;
 use super::events::RequestRecord;
 use super::history::NewMessageBytes;
+use super::wire::ResponseSummary;
 use crate::supervisor::Supervisor;
 
 /// How long records are collected before they are passed on.

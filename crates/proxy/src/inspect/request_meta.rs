@@ -4,7 +4,7 @@ use belay_agents::wire::RequestHead;
 use belay_core::SessionKey;
 
 use super::session_id::RequestSender;
-use super::wire::{RequestKind, WireApi};
+use super::wire::WireApi;
 
 #[derive(Debug)]
 pub(crate) struct RequestMeta {
@@ -19,12 +19,12 @@ pub(crate) struct RequestMeta {
 impl RequestMeta {
     /// Reads the head; `None` when it does not ask for a turn of a conversation. `run` is the key from the path's prefix.
     pub(crate) fn parse(method: &str, head: &dyn RequestHead, run: Option<&str>) -> Option<Self> {
-        let RequestKind::ModelTurn(api) = RequestKind::classify(method, head.path()) else { return None };
+        let api = WireApi::of_turn(method, head.path())?;
         let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
         Some(Self {
             api,
             sender: RequestSender::read(head, run),
-            model: api.model_in_path(head.path()).map(str::to_owned),
+            model: api.format().model_in_path(head.path()).map(str::to_owned),
             encoding: encoding.filter(|encoding| encoding != "identity"),
         })
     }

@@ -171,7 +171,7 @@ fn beginning(api: WireApi, body: &[u8]) -> Option<u64> {
     let mut hasher = Xxh3::new();
     loop {
         let name = scan.next_field()?;
-        if name != api.messages_field().as_bytes() {
+        if name != api.format().messages_field().as_bytes() {
             scan.skip_value()?;
             continue;
         }

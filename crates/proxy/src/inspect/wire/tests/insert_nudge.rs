@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::*;
+use crate::inspect::wire::WireApi;
 
 fn with(api: WireApi, body: &str) -> Option<String> {
-    insert_nudge(api, body.as_bytes(), "Try \"another\" way.").map(|body| String::from_utf8(body).unwrap())
+    api.format().insert_nudge(body.as_bytes(), "Try \"another\" way.").map(|body| String::from_utf8(body).unwrap())
 }
 
 #[test]
@@ -84,14 +84,14 @@ proptest! {
     /// what the agent said last; and as the agent never repeats the note, so does the next one without it.
     #[test]
     fn every_byte_before_the_note_and_after_it_stays_as_it_was(
-        api in prop::sample::select(vec![WireApi::Chat, WireApi::Responses, WireApi::Messages, WireApi::GenerateContent]),
+        api in prop::sample::select(WireApi::ALL.to_vec()),
         texts in prop::collection::vec("\\PC{0,40}", 1..6),
         user_first: bool,
         parts: bool,
         gap in "[ \n]{0,2}",
         note in "\\PC{1,60}",
     ) {
-        let before = format!(r#"{{"model":"m","system":"Be brief.",{gap}"{}":{gap}["#, api.messages_field());
+        let before = format!(r#"{{"model":"m","system":"Be brief.",{gap}"{}":{gap}["#, api.format().messages_field());
         let turns: Vec<_> =
             texts.iter().enumerate().map(|(n, text)| turn(api, (n % 2 == 0) == user_first, text, parts)).collect();
         let (last, untouched) = turns.last().unwrap();
@@ -99,7 +99,7 @@ proptest! {
         let body = format!(r#"{before}{conversation}{gap}],{gap}"tools":[{{"name":"Bash"}}],"stream":true}}"#);
         let at = before.len() + conversation.len() - last.len() + untouched;
 
-        let with = String::from_utf8(insert_nudge(api, body.as_bytes(), &note).unwrap()).unwrap();
+        let with = String::from_utf8(api.format().insert_nudge(body.as_bytes(), &note).unwrap()).unwrap();
         prop_assert_eq!(&with[..at], &body[..at]);
         let after = with.len() - (body.len() - at);
         prop_assert_eq!(&with[after..], &body[at..]);

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::buffer_pool::BufferPool;
-use crate::inspect::answer::{ResponseReader, ResponseSummary};
-use crate::inspect::wire::WireApi;
+use crate::inspect::response_reader::ResponseReader;
+use crate::inspect::wire::{ResponseSummary, WireApi};
 
 fn reader(api: WireApi) -> ResponseReader {
     let charge = BufferPool::new(usize::MAX).new_charge();
@@ -58,7 +58,7 @@ fn the_first_choice_stands_for_the_answer_and_all_of_them_cost() {
     let answered = read(&stream.concat());
     assert_eq!((answered.text.as_str(), answered.tool_calls), ("Yes, sure.", 1));
     assert_eq!(answered.stop.as_deref(), Some("stop-0"));
-    assert_eq!(answered.said, "YesNo way{\"command\":\"ls\"}{}, sure.".len() as u64);
+    assert_eq!(answered.output_bytes, "YesNo way{\"command\":\"ls\"}{}, sure.".len() as u64);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn choices_of_a_plain_answer_are_told_apart_too() {
     );
     reader.feed(body.as_bytes());
     let answered = reader.finish(true).0;
-    assert_eq!((answered.text.as_str(), answered.said), ("Yes.", 11));
+    assert_eq!((answered.text.as_str(), answered.output_bytes), ("Yes.", 11));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn more_choices_than_are_told_apart_run_to_their_end() {
     let mut reader = reader(WireApi::Chat);
     (0..100).for_each(|index| reader.feed(says(index, "again and again ").as_bytes()));
     assert!(!reader.can_be_cut());
-    assert_eq!(reader.summary().said, 100 * "again and again ".len() as u64);
+    assert_eq!(reader.summary().output_bytes, 100 * "again and again ".len() as u64);
     for _ in 0..1000 {
         (0..100).for_each(|index| reader.feed(says(index, "again and again ").as_bytes()));
     }

@@ -1,38 +1,31 @@
-//! Messages of all the APIs in one shape.
-
-mod chat;
-mod generate;
-mod messages;
-mod responses;
+//! What messages contain, in one shape for all APIs.
 
 use std::borrow::Cow;
 
-use super::json_scan::{array_fields, parse_str};
-use super::wire::WireApi;
+use crate::inspect::json_scan::{array_fields, parse_str};
 
-/// One thing a message tells.
+/// One part of a message.
 #[derive(Debug)]
 pub(crate) enum MessageItem<'a> {
-    /// The model asked for a tool.
+    /// The model called a tool.
     Call { id: Cow<'a, str>, name: Cow<'a, str>, input: ToolInputRef<'a> },
-    /// A tool answered.
+    /// A tool returned.
     Result { call: Cow<'a, str>, text: Cow<'a, str>, failed: bool },
-    /// Somebody said something in the user's role.
+    /// Text in the user's role.
     Prompt { text: Cow<'a, str> },
 }
 
-/// The input of a call, as it is written.
+/// The input of a tool call.
 #[derive(Debug)]
 pub(crate) enum ToolInputRef<'a> {
-    /// JSON.
     Json(&'a [u8]),
-    /// Text that may be JSON or something else (a patch).
+    /// Text that may be JSON or something else, such as a patch.
     Text(Cow<'a, str>),
 }
 
 impl<'a> ToolInputRef<'a> {
-    /// JSON, if there is any.
-    fn of(raw: &'a [u8]) -> Self {
+    /// The input as JSON; empty text if there is none.
+    pub(super) fn from_json(raw: &'a [u8]) -> Self {
         if raw.is_empty() { Self::Text(Cow::Borrowed("")) } else { Self::Json(raw) }
     }
 
@@ -47,23 +40,13 @@ impl<'a> ToolInputRef<'a> {
     }
 }
 
-/// Tells what a message says, in order; `false` when its shape is none we know.
-pub(crate) fn read_message<'a>(api: WireApi, message: &'a [u8], each: &mut dyn FnMut(MessageItem<'a>)) -> bool {
-    match api {
-        WireApi::Chat => chat::read(message, each),
-        WireApi::Responses => responses::read(message, each),
-        WireApi::Messages => messages::read(message, each),
-        WireApi::GenerateContent => generate::read(message, each),
-    }
-}
-
-/// Text, or a list of parts some of which have text, as it is written.
+/// Raw JSON that is a text, or a list of parts of which some have text.
 #[derive(Debug)]
-struct ContentParts<'a>(&'a [u8]);
+pub(super) struct ContentParts<'a>(pub(super) &'a [u8]);
 
 impl<'a> ContentParts<'a> {
-    /// Each piece of text.
-    fn texts(self, each: &mut dyn FnMut(Cow<'a, str>)) {
+    /// Passes on each text.
+    pub(super) fn texts(self, each: &mut dyn FnMut(Cow<'a, str>)) {
         if let Some(text) = parse_str(self.0) {
             each(text);
         } else {
@@ -71,8 +54,8 @@ impl<'a> ContentParts<'a> {
         }
     }
 
-    /// All the text in one.
-    fn joined(self) -> Cow<'a, str> {
+    /// All texts, one per line.
+    pub(super) fn joined(self) -> Cow<'a, str> {
         let mut joined: Option<Cow<'a, str>> = None;
         self.texts(&mut |text| match &mut joined {
             None => joined = Some(text),
@@ -85,6 +68,3 @@ impl<'a> ContentParts<'a> {
         joined.unwrap_or_default()
     }
 }
-
-#[cfg(test)]
-mod tests;

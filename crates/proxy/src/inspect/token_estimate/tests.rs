@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn said(bytes: u64, complete: bool, usage: Option<Usage>) -> ResponseSummary {
-    ResponseSummary { said: bytes, complete, usage, ..ResponseSummary::default() }
+    ResponseSummary { output_bytes: bytes, complete, usage, ..ResponseSummary::default() }
 }
 
 fn estimated(mut answered: ResponseSummary, question: PromptTokens) -> Option<Usage> {

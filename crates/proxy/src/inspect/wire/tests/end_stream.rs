@@ -1,10 +1,11 @@
 //! Endings of every API, read back as a client reads them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::*;
 use crate::buffer_pool::BufferPool;
-use crate::inspect::answer::ResponseReader;
+use crate::inspect::response_reader::ResponseReader;
+use crate::inspect::wire::WireApi;
+use crate::inspect::wire::tool_input::INVALIDATING_SUFFIX;
 
 /// Up to the middle of a second call's input, with a whole call before it.
 const CHAT: &str = "data: {\"id\":\"c1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"{\\\"command\\\":\\\"ls\\\"}\"}}]}}]}\n\n\
@@ -25,9 +26,13 @@ fn ended(api: WireApi, stream: &str) -> Vec<Value> {
         ResponseReader::new(api, 200, "text/event-stream", None, None, BufferPool::new(usize::MAX).new_charge());
     reader.feed(stream.as_bytes());
     assert!(reader.is_at_event_boundary());
-    let text = ending(api, reader.summary(), "[cut]");
+    let text = api.format().end_stream(reader.summary(), "[cut]");
     let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
     data.map(|data| serde_json::from_str(data).expect("JSON")).collect()
+}
+
+fn event(body: &Value) -> String {
+    format!("data: {body}\n\n")
 }
 
 fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -52,7 +57,7 @@ fn pieces(calls: &[(Value, &str)]) -> String {
     let piece = |(call, input): &(Value, &str)| {
         let mut call = call.clone();
         call["function"] = json!({ "arguments": input });
-        data(&json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))
+        event(&json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))
     };
     calls.iter().map(piece).collect()
 }
@@ -126,7 +131,7 @@ fn an_answer_with_more_calls_than_are_told_apart_ends_in_an_error() {
 /// A piece of a call whose tool takes words.
 fn words(index: u64, input: &str) -> String {
     let call = json!({ "index": index, "id": format!("c{index}"), "type": "custom", "custom": { "name": "sh", "input": input } });
-    data(&json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))
+    event(&json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))
 }
 
 #[test]
@@ -137,7 +142,7 @@ fn words_for_a_tool_end_in_an_error_until_they_are_known_to_be_whole() {
         let events = ended(WireApi::Chat, &stream);
         assert!(is_an_error(&events), "pieces may come in turns: {stream} {events:?}");
     }
-    let finished = data(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }));
+    let finished = event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }));
     let events = ended(WireApi::Chat, &format!("{half}{finished}"));
     assert!(
         !is_an_error(&events) && events.last().unwrap()["choices"][0]["finish_reason"] == "tool_calls",

@@ -1,0 +1,4 @@
+mod choices;
+mod end_stream;
+mod insert_nudge;
+mod read_message;
