@@ -1,6 +1,9 @@
 //! aider: one Markdown history per project, `.aider.chat.history.md`, with all its chats.
 
+mod spec;
 pub mod transcript;
+
+pub use spec::SPEC;
 
 /// Canonical agent id.
 pub const ID: &str = "aider";

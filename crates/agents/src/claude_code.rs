@@ -3,10 +3,12 @@
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;
+mod spec;
 mod tools;
 pub mod transcript;
 pub(crate) mod wire;
 
+pub use spec::SPEC;
 pub use tools::kind_of;
 
 use belay_core::SessionKey;

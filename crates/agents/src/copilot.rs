@@ -3,6 +3,7 @@
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;
+mod spec;
 mod tools;
 pub mod transcript;
 pub(crate) mod wire;
@@ -10,6 +11,7 @@ pub(crate) mod wire;
 use std::path::PathBuf;
 
 use crate::registry::UserDirs;
+pub use spec::SPEC;
 pub use tools::kind_of;
 
 /// Canonical agent id.

@@ -21,18 +21,16 @@ use belay_core::{Event, SessionKey, Timestamp, ToolKind, Verdict};
 use serde_json::Value;
 
 use crate::registry::UserDirs;
+use crate::spec::AgentSpec;
 use crate::transcript::TranscriptFormat;
 
-pub(crate) use claude_compatible::{CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible, EventNames, start_kind};
+pub(crate) use claude_compatible::{CallEnding, Capabilities, ClaudeCompatible, start_kind};
 pub use edited_files::EditedFile;
 use edited_files::edited_files;
 pub(crate) use payload::{HookPayload, bounded_name, is_id, text_of};
 
 /// How one agent's hooks speak and are spoken to.
 pub trait HookProtocol: Sync + fmt::Debug {
-    /// Id of the agent.
-    fn agent(&self) -> &'static str;
-
     /// Understands one payload; `None` when it tells of nothing we know.
     fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook>;
 
@@ -184,23 +182,13 @@ impl HookReply<'_> {
     }
 }
 
-/// Every dialect there is.
-pub static DIALECTS: &[&dyn HookProtocol] = &[
-    &crate::claude_code::hook::PROTOCOL,
-    &crate::codex::hook::CodexHooks,
-    &crate::copilot::hook::CopilotHooks,
-    &crate::gemini::hook::GeminiHooks,
-    &crate::opencode::hook::OpencodeHooks,
-    &crate::qwen::hook::PROTOCOL,
-    &crate::cursor::hook::CursorHooks,
-];
+/// The agent that a hook call belongs to, by id or alias. `plugin` means the Claude-layout plugin, which several agents
+/// load; the payload shows which.
+pub fn resolve_agent(name: &str, payload: &[u8]) -> Option<&'static AgentSpec> {
+    crate::registry::find(if name == "plugin" { claude_compatible::detect_agent(payload) } else { name })
+}
 
-/// The dialect of an agent, by id or alias. `plugin` stands for whichever agent has loaded our
-/// Claude-layout plugin; the payload tells.
-pub fn dialect(agent: &str, payload: &[u8]) -> Option<&'static dyn HookProtocol> {
-    let id = match agent {
-        "plugin" => claude_compatible::detect_agent(payload),
-        name => crate::registry::find(name)?.id,
-    };
-    DIALECTS.iter().copied().find(|dialect| dialect.agent() == id)
+/// The protocol of that agent's hooks.
+pub fn protocol(agent: &str, payload: &[u8]) -> Option<&'static dyn HookProtocol> {
+    Some(resolve_agent(agent, payload)?.hooks?.protocol)
 }

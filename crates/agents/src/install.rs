@@ -108,11 +108,6 @@ pub trait HookInstaller: Sync + fmt::Debug {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
-    /// Made from documentation only: not installed unless asked for by name.
-    fn experimental(&self) -> bool {
-        false
-    }
-
     /// What has to change for the hooks to be there.
     fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError>;
 
@@ -142,26 +137,14 @@ pub trait HookInstaller: Sync + fmt::Debug {
     fn blocking_setting(&self, _setting: &InstallContext<'_>) -> Option<String> {
         None
     }
-
-    /// Why hooks that are installed may stay silent.
-    fn silent_hint(&self) -> &'static str {
-        "start a new session; running ones keep the hooks they began with"
-    }
 }
 
-/// Every recipe there is.
-pub static RECIPES: &[&dyn HookInstaller] = &[
-    &crate::claude_code::install::ClaudeCodeInstaller,
-    &crate::codex::install::CodexInstaller,
-    &crate::copilot::install::CopilotInstaller,
-    &crate::gemini::install::GeminiInstaller,
-    &crate::opencode::install::OpencodeInstaller,
-    &crate::qwen::install::QwenInstaller,
-    &crate::cursor::install::CursorInstaller,
-];
+/// Installers of all agents that have hooks.
+pub fn installers() -> impl Iterator<Item = &'static dyn HookInstaller> {
+    crate::registry::AGENTS.iter().filter_map(|agent| Some(agent.hooks?.installer))
+}
 
-/// The recipe of an agent, by id or alias.
-pub fn recipe(agent: &str) -> Option<&'static dyn HookInstaller> {
-    let id = crate::registry::find(agent)?.id;
-    RECIPES.iter().copied().find(|recipe| recipe.agent() == id)
+/// The installer of an agent, by id or alias.
+pub fn installer(agent: &str) -> Option<&'static dyn HookInstaller> {
+    Some(crate::registry::find(agent)?.hooks?.installer)
 }

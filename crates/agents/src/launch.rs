@@ -9,6 +9,7 @@ mod dotenv;
 mod proxy_nesting;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
@@ -56,27 +57,14 @@ pub struct LaunchCommand {
 }
 
 /// How one agent is started.
-pub trait Launcher: Sync {
-    /// Id of the agent.
-    fn agent(&self) -> &'static str;
-
+pub trait Launcher: Sync + fmt::Debug {
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand;
 }
 
-/// Every recipe there is.
-static RECIPES: &[&dyn Launcher] = &[
-    &crate::claude_code::launch::ClaudeCodeLauncher,
-    &crate::codex::launch::CodexLauncher,
-    &crate::copilot::launch::CopilotLauncher,
-    &crate::gemini::launch::GeminiLauncher,
-    &crate::opencode::launch::OpencodeLauncher,
-    &crate::qwen::launch::QwenLauncher,
-];
-
 /// What is started, by the agent's recipe or as any other command.
 pub fn launch(setting: &LaunchContext<'_>) -> LaunchCommand {
-    let mut launch = match RECIPES.iter().find(|recipe| recipe.agent() == setting.agent) {
-        Some(recipe) => recipe.build_launch(setting),
+    let mut launch = match crate::registry::find(setting.agent).and_then(|agent| agent.launch) {
+        Some(launcher) => launcher.build_launch(setting),
         None => any_command(setting),
     };
     launch.export_upstreams(setting);
@@ -208,10 +196,10 @@ pub(crate) struct SystemSettings {
     pub(crate) file: &'static str,
 }
 
-/// Hooks in Claude's shape: `{"PreToolUse": [{"hooks": [{"type": "command", ...}]}], ...}`.
-pub(crate) fn claude_hooks(events: &[&str], command: &str, timeout: u64) -> Value {
-    let hook = json!([{ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }]);
-    Value::Object(events.iter().map(|event| ((*event).to_owned(), hook.clone())).collect())
+/// Hooks in Claude's shape, from names and timeouts: `{"PreToolUse": [{"hooks": [{"type": "command", ...}]}], ...}`.
+pub(crate) fn claude_hooks(events: impl Iterator<Item = (&'static str, u64)>, command: &str) -> Value {
+    let hook = |timeout: u64| json!([{ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }]);
+    Value::Object(events.map(|(event, timeout)| (event.to_owned(), hook(timeout))).collect())
 }
 
 /// A file of settings, with comments and all.

@@ -40,10 +40,13 @@ pub mod pi;
 pub mod qwen;
 mod recent_ids;
 pub mod registry;
+pub mod spec;
 pub mod tool_call_format;
 mod tool_table;
 pub mod transcript;
 pub mod wire;
 
-pub use registry::{AGENTS, AgentSpec, UserDirs, find};
+pub use registry::{AGENTS, UserDirs, canonical_id, find};
+pub use spec::AgentSpec;
+pub use tool_table::ToolTable;
 pub use transcript::{ReadStats, Sink, TranscriptFormat, detect_format};

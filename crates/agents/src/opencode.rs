@@ -5,10 +5,12 @@ pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;
 mod message;
+mod spec;
 mod tools;
 pub mod transcript;
 pub(crate) mod wire;
 
+pub use spec::SPEC;
 pub use tools::kind_of;
 
 /// Canonical agent id.

@@ -1,21 +1,31 @@
 //! pi: session files under `~/.pi/agent/sessions`, one per conversation.
 
+mod spec;
 pub mod transcript;
 pub(crate) mod wire;
 
+pub use spec::SPEC;
+
 use belay_core::ToolKind;
+use serde_json::Value;
+
+use crate::tool_table::ToolTable;
 
 /// Canonical agent id.
 pub const ID: &str = "pi";
 
 /// What pi's own tools do.
+const TOOLS: ToolTable = ToolTable::new(&[
+    ("bash", ToolKind::Shell),
+    ("edit", ToolKind::Edit),
+    ("find", ToolKind::Search),
+    ("grep", ToolKind::Search),
+    ("ls", ToolKind::Read),
+    ("read", ToolKind::Read),
+    ("write", ToolKind::Write),
+]);
+
+/// What a tool does; `None` for tools that are not pi's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    Some(match name {
-        "bash" => ToolKind::Shell,
-        "read" | "ls" => ToolKind::Read,
-        "edit" => ToolKind::Edit,
-        "write" => ToolKind::Write,
-        "grep" | "find" => ToolKind::Search,
-        _ => return None,
-    })
+    TOOLS.kind_of(name, &Value::Null)
 }

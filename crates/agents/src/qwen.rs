@@ -4,8 +4,11 @@
 pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod launch;
+mod spec;
 pub mod transcript;
 pub(crate) mod wire;
+
+pub use spec::SPEC;
 
 pub use crate::gemini::kind_of;
 

@@ -1,30 +1,51 @@
 //! What an agent's own tools do, as a table.
 
 use belay_core::ToolKind;
+use serde_json::Value;
 
-/// Names of tools and what they do.
+/// An agent's own tools and what they do.
 #[derive(Debug)]
-pub(crate) struct ToolTable(&'static [(&'static str, ToolKind)]);
+pub struct ToolTable {
+    rows: &'static [(&'static str, ToolKind)],
+    /// Whether the agent names the tools of MCP servers `mcp__<server>__<tool>`.
+    mcp_prefix: bool,
+    /// What a call does where that depends on its input.
+    by_input: Option<fn(&str, &Value) -> Option<ToolKind>>,
+}
 
 impl ToolTable {
-    /// The rows stand in the order of their names, each once: a constant table of any other kind does not compile.
+    /// For agents whose tools Belay does not know.
+    pub const EMPTY: Self = Self::new(&[]);
+
+    /// The rows must be sorted by name without duplicates; otherwise a constant table does not compile.
     pub(crate) const fn new(rows: &'static [(&'static str, ToolKind)]) -> Self {
         let mut row = 1;
         while row < rows.len() {
             assert!(is_before(rows[row - 1].0.as_bytes(), rows[row].0.as_bytes()), "tools are out of order");
             row += 1;
         }
-        Self(rows)
+        Self { rows, mcp_prefix: false, by_input: None }
     }
 
-    /// What a tool does; `None` for one that is not in the table.
-    pub(crate) fn kind_of(&self, name: &str) -> Option<ToolKind> {
-        self.0.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| self.0[at].1)
+    /// For agents that name the tools of MCP servers `mcp__<server>__<tool>`.
+    pub(crate) const fn with_mcp_prefix(self) -> Self {
+        Self { mcp_prefix: true, ..self }
     }
 
-    /// As [`Tools::kind_of`], for agents that name the tools of their MCP servers `mcp__<server>__<tool>`.
-    pub(crate) fn kind_of_or_mcp(&self, name: &str) -> Option<ToolKind> {
-        if name.starts_with("mcp__") { Some(ToolKind::Mcp) } else { self.kind_of(name) }
+    /// Adds a rule that takes precedence over the rows.
+    pub(crate) const fn with_input_rule(self, by_input: fn(&str, &Value) -> Option<ToolKind>) -> Self {
+        Self { by_input: Some(by_input), ..self }
+    }
+
+    /// What a call does; `None` for tools that are not the agent's own.
+    pub fn kind_of(&self, name: &str, input: &Value) -> Option<ToolKind> {
+        if self.mcp_prefix && name.starts_with("mcp__") {
+            return Some(ToolKind::Mcp);
+        }
+        if let Some(kind) = self.by_input.and_then(|rule| rule(name, input)) {
+            return Some(kind);
+        }
+        self.rows.binary_search_by_key(&name, |(tool, _)| tool).ok().map(|at| self.rows[at].1)
     }
 }
 
@@ -41,25 +62,25 @@ const fn is_before(one: &[u8], other: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     const TOOLS: ToolTable =
         ToolTable::new(&[("Bash", ToolKind::Shell), ("task", ToolKind::SubAgent), ("task_x", ToolKind::Poll)]);
 
     #[test]
-    fn tools_are_found_by_their_whole_name() {
-        assert_eq!(TOOLS.kind_of("Bash"), Some(ToolKind::Shell));
-        assert_eq!(TOOLS.kind_of("task_x"), Some(ToolKind::Poll));
-        assert_eq!(TOOLS.kind_of("bash"), None);
-        assert_eq!(TOOLS.kind_of("mcp__github__search"), None);
-        assert_eq!(TOOLS.kind_of_or_mcp("mcp__github__search"), Some(ToolKind::Mcp));
-        assert_eq!(TOOLS.kind_of_or_mcp("task"), Some(ToolKind::SubAgent));
+    fn lookup_requires_the_exact_name() {
+        let kind_of = |name: &str| TOOLS.kind_of(name, &Value::Null);
+        assert_eq!(kind_of("Bash"), Some(ToolKind::Shell));
+        assert_eq!(kind_of("task_x"), Some(ToolKind::Poll));
+        assert_eq!(kind_of("bash"), None);
+        assert_eq!(kind_of("mcp__github__search"), None);
+        const WITH_MCP: ToolTable = ToolTable::new(&[("task", ToolKind::SubAgent)]).with_mcp_prefix();
+        assert_eq!(WITH_MCP.kind_of("mcp__github__search", &Value::Null), Some(ToolKind::Mcp));
+        assert_eq!(WITH_MCP.kind_of("task", &Value::Null), Some(ToolKind::SubAgent));
     }
 
     #[test]
-    fn each_agent_knows_its_own_tools_and_no_others() {
+    fn each_agent_knows_only_its_own_tools() {
         let known = [
             (crate::claude_code::kind_of("Bash"), ToolKind::Shell),
             (crate::claude_code::kind_of("mcp__github__search"), ToolKind::Mcp),
@@ -84,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_order_or_there_twice_is_no_table() {
+    fn unsorted_or_duplicate_rows_panic() {
         let twice: &[_] = &[("a", ToolKind::Read), ("a", ToolKind::Edit)];
         let back: &[_] = &[("ab", ToolKind::Read), ("a", ToolKind::Edit)];
         for rows in [twice, back] {

@@ -216,7 +216,7 @@ pub(crate) fn file_stem(path: &Path) -> Cow<'_, str> {
 
 /// Every format there is.
 pub fn all_formats() -> impl Iterator<Item = &'static dyn TranscriptFormat> {
-    let own = crate::registry::AGENTS.iter().flat_map(|agent| agent.formats.iter().copied());
+    let own = crate::registry::AGENTS.iter().flat_map(|agent| agent.transcript_formats().iter().copied());
     own.chain([
         &crate::event_log_format::EventLogFormat as &dyn TranscriptFormat,
         &crate::tool_call_format::ToolCallFormat,

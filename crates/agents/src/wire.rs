@@ -79,28 +79,16 @@ pub trait WireClient: Sync + fmt::Debug {
     }
 }
 
-/// Every dialect there is.
-pub static DIALECTS: &[&dyn WireClient] = &[
-    &crate::claude_code::wire::ClaudeCodeWire,
-    &crate::codex::wire::CodexWire,
-    &crate::copilot::wire::CopilotWire,
-    &crate::gemini::wire::GeminiWire,
-    &crate::opencode::wire::OpencodeWire,
-    &crate::qwen::wire::QwenWire,
-    &crate::pi::wire::PiWire,
-    &UnknownClient,
-];
-
-/// The dialect of whoever sent a request, and what its head says.
+/// The client that sent a request, and what its head shows.
 pub fn recognise(head: &dyn RequestHead) -> (&'static dyn WireClient, RequestIdentity) {
-    let known = DIALECTS.iter().find_map(|dialect| Some((*dialect, dialect.identify(head)?)));
+    let clients = crate::registry::AGENTS.iter().filter_map(|agent| agent.wire);
+    let known = clients.into_iter().find_map(|client| Some((client, client.identify(head)?)));
     known.unwrap_or_else(|| (&UnknownClient, RequestIdentity::default()))
 }
 
-/// The dialect of an agent, by id or alias; a stranger's where it has none of its own.
-pub fn dialect(agent: &str) -> &'static dyn WireClient {
-    let id = crate::registry::find(agent).map_or(agent, |agent| agent.id);
-    DIALECTS.iter().copied().find(|dialect| dialect.agent() == id).unwrap_or(&UnknownClient)
+/// The client of an agent, by id or alias; [`UnknownClient`] if it has none of its own.
+pub fn client(agent: &str) -> &'static dyn WireClient {
+    crate::registry::find(agent).and_then(|agent| agent.wire).unwrap_or(&UnknownClient)
 }
 
 /// A program we know nothing about.

@@ -89,7 +89,7 @@ pub fn find(place: &SearchScope, only: SearchFilter) -> Discovery {
     match place {
         SearchScope::User { dirs, here } => {
             for agent in AGENTS.iter().filter(|agent| only.agent.is_none_or(|id| id == agent.id)) {
-                for root in (agent.sessions)(dirs).into_iter().chain((agent.in_project)(here)) {
+                for root in agent.transcript_roots(dirs).into_iter().chain(agent.project_transcripts(here)) {
                     search.walk(&root, Some(agent));
                 }
             }
@@ -163,7 +163,7 @@ impl Search {
         let head = &self.head;
         let short = &head[..head.len().min(belay_agents::transcript::HEAD_BYTES)];
         let mut formats: Box<dyn Iterator<Item = &'static dyn TranscriptFormat>> = match agent {
-            Some(agent) => Box::new(agent.formats.iter().copied()),
+            Some(agent) => Box::new(agent.transcript_formats().iter().copied()),
             None => Box::new(belay_agents::transcript::all_formats()),
         };
         let Some(format) = formats.find(|format| format.recognises(path, short)) else { return Ok(false) };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use belay_agents::hook::{HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, dialect};
+use belay_agents::hook::{HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, protocol};
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, InterventionLevel, SessionKey, Timestamp, Verdict};
 use belay_store::session::SessionRow;
@@ -21,7 +21,7 @@ pub struct HookState {
 
 /// Understands, decides, answers. Never fails: what goes wrong lets the agent go on.
 pub fn handle_hook(desk: &HookState, watch: &mut dyn Watch, ask: &HookRequest) -> HookResponse {
-    let Some(dialect) = dialect(&ask.agent, ask.payload.as_bytes()) else {
+    let Some(dialect) = protocol(&ask.agent, ask.payload.as_bytes()) else {
         tracing::warn!(agent = ask.agent, "a hook of an agent Belay does not know");
         return HookResponse::default();
     };

@@ -12,12 +12,33 @@ use serde_json::Value;
 use super::transcript::prompt_author::{LineFlags, UserText, classify_user_text};
 use super::transcript::tool_result::ending;
 use super::{ID, kind_of, sub_agent_key};
-use crate::hook::{CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible};
+use crate::hook::{CallEnding, Capabilities, ClaudeCompatible, HookPoint};
+use crate::spec::HookEvent;
+
+/// Every event that Belay registers, in Qwen Code as well.
+pub(crate) const EVENTS: &[HookEvent] = &[
+    HookEvent::new("SessionStart", HookPoint::SessionStart),
+    HookEvent::new("SessionEnd", HookPoint::SessionEnd),
+    HookEvent::new("UserPromptSubmit", HookPoint::Prompt),
+    HookEvent::new("PreToolUse", HookPoint::BeforeTool),
+    HookEvent::new("PostToolUse", HookPoint::AfterTool),
+    HookEvent::new("PostToolUseFailure", HookPoint::AfterTool),
+    HookEvent::new("PostToolBatch", HookPoint::AfterBatch),
+    HookEvent::new("PermissionRequest", HookPoint::Permission),
+    HookEvent::new("Notification", HookPoint::Informational),
+    HookEvent::new("Stop", HookPoint::TurnEnd),
+    HookEvent::new("StopFailure", HookPoint::Informational),
+    HookEvent::new("SubagentStart", HookPoint::Informational),
+    HookEvent::new("SubagentStop", HookPoint::Informational),
+    HookEvent::new("PreCompact", HookPoint::Informational),
+];
 
 /// The dialect.
 pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: CLAUDE_EVENTS,
+    events: EVENTS,
+    claude_name: |name| name,
+    permission_asks_person: true,
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id"],
     sub_agent: sub_agent_key,

@@ -5,35 +5,17 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::ID;
+use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, has_plugin,
     hook_command, quote, remove_entries,
 };
+use crate::spec::HookEvent;
 
 /// The recipe.
 #[derive(Debug)]
 pub(crate) struct ClaudeCodeInstaller;
-
-/// Seconds before Claude Code goes on without an answer.
-const HOOK_TIMEOUT_SECS: u32 = 10;
-
-pub(crate) const HOOK_EVENTS: &[&str] = &[
-    "SessionStart",
-    "SessionEnd",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "PermissionRequest",
-    "Notification",
-    "Stop",
-    "StopFailure",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-];
 
 fn settings(setting: &InstallContext<'_>) -> PathBuf {
     let user = setting.dirs.var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.dirs.home.join(".claude"), PathBuf::from);
@@ -57,9 +39,12 @@ impl HookInstaller for ClaudeCodeInstaller {
     }
 
     fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        let hook = json!({ "type": "command", "command": hook_command(setting, ID, None, false), "timeout": HOOK_TIMEOUT_SECS });
-        let entry = |event: &&'static str| HookEntry { event, value: json!({ "hooks": [hook] }) };
-        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
+        let command = hook_command(setting, ID, None, false);
+        let entry = |event: &HookEvent| {
+            let hook = json!({ "type": "command", "command": command, "timeout": event.timeout.as_secs() });
+            HookEntry { event: event.name, value: json!({ "hooks": [hook] }) }
+        };
+        let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(setting, settings(setting), ID, &[], &entries)
     }
 
@@ -94,10 +79,5 @@ impl HookInstaller for ClaudeCodeInstaller {
             return Some(format!("{} says disableAllHooks: no hook runs until that is gone", path.display()));
         }
         has_plugin(&document).then(|| format!("its plugin is there too; keep one: claude plugin uninstall {PLUGIN_ID}"))
-    }
-
-    fn silent_hint(&self) -> &'static str {
-        "start a new session (running ones keep the hooks they began with), and accept the folder's trust dialog; \
-         `/hooks` in Claude Code lists what it knows"
     }
 }

@@ -9,9 +9,11 @@ use belay_core::SessionKey;
 use serde_json::{Value, json};
 
 use super::ID;
+use super::hook::EVENTS;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, add_hooks, claude_hooks, read_json};
 
 /// The recipe.
+#[derive(Debug)]
 pub(crate) struct ClaudeCodeLauncher;
 
 const BASE_URL_VAR: &str = "ANTHROPIC_BASE_URL";
@@ -23,28 +25,7 @@ const MANAGED_SETTINGS_FILE: &str = if cfg!(target_os = "macos") {
     "/etc/claude-code/managed-settings.json"
 };
 
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PermissionRequest",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "Notification",
-    "Stop",
-    "StopFailure",
-    "SessionEnd",
-];
-
 impl Launcher for ClaudeCodeLauncher {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
         let taken_up = setting.has_flag(&["--resume", "-r", "--continue", "-c", "--from-pr", "--fork-session"]);
@@ -85,7 +66,10 @@ impl Launcher for ClaudeCodeLauncher {
             launch.set_env(BASE_URL_VAR, base);
         }
         if let Some(command) = setting.hook_command(ID) {
-            add_hooks(&mut settings, &claude_hooks(EVENTS, &command, 10));
+            add_hooks(
+                &mut settings,
+                &claude_hooks(EVENTS.iter().map(|event| (event.name, event.timeout.as_secs())), &command),
+            );
         }
         if settings.as_object().is_some_and(|settings| !settings.is_empty()) {
             launch.arg("--settings");

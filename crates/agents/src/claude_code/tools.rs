@@ -1,10 +1,12 @@
 //! What Claude Code's own tools do. Names changed over versions; old ones stay known.
 
 use belay_core::ToolKind;
+use serde_json::Value;
 
 use crate::tool_table::ToolTable;
 
-const TOOLS: ToolTable = ToolTable::new(&[
+/// Its tools.
+pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("Agent", ToolKind::SubAgent),
     ("AgentOutputTool", ToolKind::Poll),
     ("AskUserQuestion", ToolKind::Ask),
@@ -41,9 +43,10 @@ const TOOLS: ToolTable = ToolTable::new(&[
     ("WebFetch", ToolKind::Fetch),
     ("WebSearch", ToolKind::Search),
     ("Write", ToolKind::Write),
-]);
+])
+.with_mcp_prefix();
 
 /// What a tool does; `None` for tools that are not Claude Code's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    TOOLS.kind_of_or_mcp(name)
+    TABLE.kind_of(name, &Value::Null)
 }

@@ -5,6 +5,7 @@
 //! needs the proxy or a signal besides the refusal.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use belay_core::{CallStatus, SessionKey, ToolKind};
 use serde_json::Value;
@@ -12,10 +13,25 @@ use serde_json::Value;
 use super::output::unwrap;
 use super::{ID, kind_of};
 use crate::hook::{
-    AgentProcess, CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol,
-    HookReply, ParsedHook,
+    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol, HookReply, ParsedHook,
 };
+use crate::spec::HookEvent;
 use crate::transcript::TranscriptFormat;
+
+/// Every event that Belay registers. Codex waits at most three seconds for the last two.
+pub(super) const EVENTS: &[HookEvent] = &[
+    HookEvent::new("SessionStart", HookPoint::SessionStart),
+    HookEvent::new("UserPromptSubmit", HookPoint::Prompt),
+    HookEvent::new("PreToolUse", HookPoint::BeforeTool),
+    HookEvent::new("PermissionRequest", HookPoint::Permission),
+    HookEvent::new("PostToolUse", HookPoint::AfterTool),
+    HookEvent::new("PreCompact", HookPoint::Informational),
+    HookEvent::new("SubagentStart", HookPoint::Informational),
+    HookEvent::new("SubagentStop", HookPoint::Informational),
+    HookEvent::new("Stop", HookPoint::TurnEnd),
+    HookEvent::new("SessionEnd", HookPoint::SessionEnd).with_timeout(Duration::from_secs(3)),
+    HookEvent::new("Interrupt", HookPoint::Informational).with_timeout(Duration::from_secs(3)),
+];
 
 /// The dialect.
 #[derive(Debug)]
@@ -23,7 +39,9 @@ pub(crate) struct CodexHooks;
 
 const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: CLAUDE_EVENTS,
+    events: EVENTS,
+    claude_name: |name| name,
+    permission_asks_person: true,
     kind_of: |name, input| if name == "Bash" { Some(ToolKind::Shell) } else { kind_of(name, input) },
     call_id: &["tool_use_id"],
     // A sub-agent is a thread of its own; the id names it.
@@ -36,10 +54,6 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
 };
 
 impl HookProtocol for CodexHooks {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
         PROTOCOL.understand(told)
     }

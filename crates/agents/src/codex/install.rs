@@ -12,33 +12,19 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::ID;
+use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, add_entries, hook_command,
     is_ours_entry, remove_entries,
 };
+use crate::spec::HookEvent;
 
 use trust::TrustedHook;
 
 /// The recipe.
 #[derive(Debug)]
 pub(crate) struct CodexInstaller;
-
-/// Event, its name in trust keys, and seconds before Codex goes on without an answer. It gives the
-/// last two no more than three.
-pub(super) const HOOK_EVENTS: &[(&str, &str, u32)] = &[
-    ("SessionStart", "session_start", 10),
-    ("UserPromptSubmit", "user_prompt_submit", 10),
-    ("PreToolUse", "pre_tool_use", 10),
-    ("PermissionRequest", "permission_request", 10),
-    ("PostToolUse", "post_tool_use", 10),
-    ("PreCompact", "pre_compact", 10),
-    ("SubagentStart", "subagent_start", 10),
-    ("SubagentStop", "subagent_stop", 10),
-    ("Stop", "stop", 10),
-    ("SessionEnd", "session_end", 3),
-    ("Interrupt", "interrupt", 3),
-];
 
 fn home(setting: &InstallContext<'_>) -> PathBuf {
     setting.dirs.var("CODEX_HOME").map_or_else(|| setting.dirs.home.join(".codex"), PathBuf::from)
@@ -55,11 +41,11 @@ impl HookInstaller for CodexInstaller {
 
     fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let command = hook_command(setting, ID, None, false);
-        let entry = |(event, _, timeout): &(&'static str, &str, u32)| {
-            let hook = json!({ "type": "command", "command": command, "timeout": timeout });
-            HookEntry { event, value: json!({ "hooks": [hook] }) }
+        let entry = |event: &HookEvent| {
+            let hook = json!({ "type": "command", "command": command, "timeout": event.timeout.as_secs() });
+            HookEntry { event: event.name, value: json!({ "hooks": [hook] }) }
         };
-        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
+        let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         let path = hooks(setting);
         let before = ours(setting, &path, None)?;
         let mut changes = add_entries(setting, path.clone(), ID, &[], &entries)?;
@@ -88,10 +74,6 @@ impl HookInstaller for CodexInstaller {
         config.get("plugins")?.get(PLUGIN_ID)?;
         Some(format!("its plugin is there too; keep one: codex plugin remove {PLUGIN_ID}"))
     }
-
-    fn silent_hint(&self) -> &'static str {
-        "Codex skips hooks whose trust does not match: run `belay init --agent codex` again, and start a new session"
-    }
 }
 
 /// Our hooks in the file, or in `text` if it is given: places, and the hashes Codex makes of them.
@@ -102,13 +84,15 @@ fn ours(setting: &InstallContext<'_>, path: &Path, text: Option<&str>) -> Result
     };
     let document = JsoncDocument::new(&text).map_err(|error| InstallError::edit(path, error))?;
     let mut found = Vec::new();
-    for (event, name, timeout) in HOOK_EVENTS {
-        let groups = document.get(&["hooks", event]).unwrap_or_default();
+    for event in EVENTS {
+        let name = trust::event_key(event.name);
+        let groups = document.get(&["hooks", event.name]).unwrap_or_default();
         for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
             let hook = group.pointer("/hooks/0").filter(|_| is_ours_entry(group, ID));
             let Some(command) = hook.and_then(|hook| hook.get("command")?.as_str()) else { continue };
-            let timeout = hook.and_then(|hook| hook.get("timeout")?.as_u64()).unwrap_or_else(|| u64::from(*timeout));
-            found.push(TrustedHook { place: format!("{name}:{at}:0"), hash: trust::hash(name, command, timeout) });
+            let timeout =
+                hook.and_then(|hook| hook.get("timeout")?.as_u64()).unwrap_or_else(|| event.timeout.as_secs());
+            found.push(TrustedHook { place: format!("{name}:{at}:0"), hash: trust::hash(&name, command, timeout) });
         }
     }
     Ok(found)

@@ -8,11 +8,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ID;
-use super::install::HOOK_EVENTS;
-use super::install::trust::hash;
+use super::hook::EVENTS;
+use super::install::trust;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher};
 
 /// The recipe.
+#[derive(Debug)]
 pub(crate) struct CodexLauncher;
 
 /// What of the user's configuration decides where requests go.
@@ -31,10 +32,6 @@ struct CodexProvider {
 }
 
 impl Launcher for CodexLauncher {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
         let mut typed = setting.args.to_vec();
@@ -137,11 +134,12 @@ fn overrides(setting: &LaunchContext<'_>) -> Vec<(String, String)> {
 
 fn hooks(command: &str, launch: &mut LaunchCommand) {
     let mut trusted = Vec::new();
-    for (event, name, timeout) in HOOK_EVENTS {
-        let quoted = json!(command);
+    for event in EVENTS {
+        let (quoted, name, timeout) = (json!(command), trust::event_key(event.name), event.timeout.as_secs());
         launch.arg("-c");
-        launch.arg(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={quoted},timeout={timeout}}}]}}]"));
-        let hash = hash(name, command, u64::from(*timeout));
+        launch
+            .arg(format!("hooks.{}=[{{hooks=[{{type=\"command\",command={quoted},timeout={timeout}}}]}}]", event.name));
+        let hash = trust::hash(&name, command, timeout);
         trusted.push(format!("\"/<session-flags>/config.toml:{name}:0:0\"={{trusted_hash=\"{hash}\"}}"));
     }
     launch.arg("-c");

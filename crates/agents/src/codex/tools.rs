@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::tool_table::ToolTable;
 
-const TOOLS: ToolTable = ToolTable::new(&[
+/// Its tools.
+pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("close_agent", ToolKind::SubAgent),
     ("exec", ToolKind::Shell),
@@ -32,24 +33,23 @@ const TOOLS: ToolTable = ToolTable::new(&[
     ("wait", ToolKind::Poll),
     ("wait_agent", ToolKind::Poll),
     ("web_search", ToolKind::Search),
-]);
+])
+.with_mcp_prefix()
+.with_input_rule(kind_by_input);
 
-/// What a tool does; `None` for tools that are not Codex's own. `write_stdin` types into a running
-/// command, or only looks at it when it types nothing.
+/// What a call does; `None` for tools that are not Codex's own.
 pub fn kind_of(name: &str, input: &Value) -> Option<ToolKind> {
-    if name.starts_with("mcp__") {
-        return Some(ToolKind::Mcp);
-    }
+    TABLE.kind_of(name, input)
+}
+
+/// `write_stdin` types into a running command, or polls it when it types nothing. A shell command may be a patch.
+fn kind_by_input(name: &str, input: &Value) -> Option<ToolKind> {
     if name == "write_stdin" {
         let typed = input.get("chars").and_then(Value::as_str).unwrap_or_default();
         return Some(if typed.is_empty() { ToolKind::Poll } else { ToolKind::Shell });
     }
-    if let Some(command) = input.get("command").and_then(Value::as_str)
-        && command.trim_start().starts_with("apply_patch")
-    {
-        return Some(ToolKind::Edit);
-    }
-    TOOLS.kind_of(name)
+    let command = input.get("command").and_then(Value::as_str)?;
+    command.trim_start().starts_with("apply_patch").then_some(ToolKind::Edit)
 }
 
 /// Arguments as an object; `["bash", "-lc", script]` and `cmd` become `command`.

@@ -16,11 +16,48 @@ use serde_json::{Value, json};
 use super::{ID, kind_of};
 use crate::claude_code::hook::prompt_author;
 use crate::hook::{
-    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, EventNames, HookInput, HookPoint, HookProtocol,
-    HookReply, ParsedHook,
+    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol, HookReply, ParsedHook,
 };
 use crate::registry::UserDirs;
+use crate::spec::HookEvent;
 use crate::transcript::TranscriptFormat;
+
+/// Every event that Belay registers.
+pub(super) const EVENTS: &[HookEvent] = &[
+    HookEvent::new("sessionStart", HookPoint::SessionStart),
+    HookEvent::new("sessionEnd", HookPoint::SessionEnd),
+    HookEvent::new("userPromptSubmitted", HookPoint::Prompt),
+    HookEvent::new("preToolUse", HookPoint::BeforeTool),
+    HookEvent::new("permissionRequest", HookPoint::Permission),
+    HookEvent::new("postToolUse", HookPoint::AfterTool),
+    HookEvent::new("postToolUseFailure", HookPoint::AfterTool),
+    HookEvent::new("errorOccurred", HookPoint::Informational),
+    HookEvent::new("agentStop", HookPoint::TurnEnd),
+    HookEvent::new("subagentStart", HookPoint::Informational),
+    HookEvent::new("subagentStop", HookPoint::Informational),
+    HookEvent::new("preCompact", HookPoint::Informational),
+    HookEvent::new("notification", HookPoint::Informational),
+];
+
+/// Claude Code's name for an event, which a plugin in Claude Code's layout uses.
+pub(super) fn claude_name(event: &'static str) -> &'static str {
+    match event {
+        "sessionStart" => "SessionStart",
+        "sessionEnd" => "SessionEnd",
+        "userPromptSubmitted" => "UserPromptSubmit",
+        "preToolUse" => "PreToolUse",
+        "permissionRequest" => "PermissionRequest",
+        "postToolUse" => "PostToolUse",
+        "postToolUseFailure" => "PostToolUseFailure",
+        "errorOccurred" => "ErrorOccurred",
+        "agentStop" => "Stop",
+        "subagentStart" => "SubagentStart",
+        "subagentStop" => "SubagentStop",
+        "preCompact" => "PreCompact",
+        "notification" => "Notification",
+        other => other,
+    }
+}
 
 /// The dialect.
 #[derive(Debug)]
@@ -28,35 +65,10 @@ pub(crate) struct CopilotHooks;
 
 const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: &EventNames(&[
-        ("sessionStart", "SessionStart", HookPoint::SessionStart),
-        ("sessionEnd", "SessionEnd", HookPoint::SessionEnd),
-        ("userPromptSubmitted", "UserPromptSubmit", HookPoint::Prompt),
-        ("preToolUse", "PreToolUse", HookPoint::BeforeTool),
-        ("permissionRequest", "PermissionGate", HookPoint::Permission),
-        ("postToolUse", "PostToolUse", HookPoint::AfterTool),
-        ("postToolUseFailure", "PostToolUseFailure", HookPoint::AfterTool),
-        ("errorOccurred", "ErrorOccurred", HookPoint::Informational),
-        ("agentStop", "Stop", HookPoint::TurnEnd),
-        ("subagentStart", "SubagentStart", HookPoint::Informational),
-        ("subagentStop", "SubagentStop", HookPoint::Informational),
-        ("preCompact", "PreCompact", HookPoint::Informational),
-        ("notification", "Notification", HookPoint::Informational),
-        ("SessionStart", "SessionStart", HookPoint::SessionStart),
-        ("SessionEnd", "SessionEnd", HookPoint::SessionEnd),
-        ("UserPromptSubmit", "UserPromptSubmit", HookPoint::Prompt),
-        ("PreToolUse", "PreToolUse", HookPoint::BeforeTool),
-        // Asked for every command, whether or not a person will be.
-        ("PermissionRequest", "PermissionGate", HookPoint::Permission),
-        ("PostToolUse", "PostToolUse", HookPoint::AfterTool),
-        ("PostToolUseFailure", "PostToolUseFailure", HookPoint::AfterTool),
-        ("ErrorOccurred", "ErrorOccurred", HookPoint::Informational),
-        ("Stop", "Stop", HookPoint::TurnEnd),
-        ("SubagentStart", "SubagentStart", HookPoint::Informational),
-        ("SubagentStop", "SubagentStop", HookPoint::Informational),
-        ("PreCompact", "PreCompact", HookPoint::Informational),
-        ("Notification", "Notification", HookPoint::Informational),
-    ]),
+    events: EVENTS,
+    claude_name,
+    // It requests a permission for every command, even if no person is asked.
+    permission_asks_person: false,
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id", "toolCallId"],
     // Most hooks of a sub-agent give its id as the session's, too; a permission is asked by those above.
@@ -70,10 +82,6 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
 };
 
 impl HookProtocol for CopilotHooks {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
         PROTOCOL.understand(told)
     }

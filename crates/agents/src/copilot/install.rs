@@ -7,34 +7,17 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::ID;
+use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, PLUGIN_ID, Scope, SelfTestCall, add_entries,
     has_plugin, hook_command, remove_entries,
 };
+use crate::spec::HookEvent;
 
 /// The recipe.
 #[derive(Debug)]
 pub(crate) struct CopilotInstaller;
-
-/// Seconds before Copilot goes on without an answer.
-const HOOK_TIMEOUT_SECS: u32 = 10;
-
-const HOOK_EVENTS: &[&str] = &[
-    "sessionStart",
-    "sessionEnd",
-    "userPromptSubmitted",
-    "preToolUse",
-    "permissionRequest",
-    "postToolUse",
-    "postToolUseFailure",
-    "errorOccurred",
-    "agentStop",
-    "subagentStart",
-    "subagentStop",
-    "preCompact",
-    "notification",
-];
 
 fn home(setting: &InstallContext<'_>) -> PathBuf {
     setting.dirs.var("COPILOT_HOME").map_or_else(|| setting.dirs.home.join(".copilot"), PathBuf::from)
@@ -50,11 +33,12 @@ impl HookInstaller for CopilotInstaller {
     }
 
     fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        let hook = |event: &&'static str| {
-            let command = hook_command(setting, ID, Some(event), true);
-            HookEntry { event, value: json!({ "type": "command", "bash": command, "timeoutSec": HOOK_TIMEOUT_SECS }) }
+        let entry = |event: &HookEvent| {
+            let command = hook_command(setting, ID, Some(event.name), true);
+            let hook = json!({ "type": "command", "bash": command, "timeoutSec": event.timeout.as_secs() });
+            HookEntry { event: event.name, value: hook }
         };
-        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(hook).collect();
+        let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(setting, file(setting), ID, &[("version", Value::from(1))], &entries)
     }
 

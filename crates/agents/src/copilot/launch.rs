@@ -5,32 +5,14 @@ use belay_core::SessionKey;
 use serde_json::json;
 
 use super::ID;
+use super::hook::{EVENTS, claude_name};
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, claude_hooks};
 
 /// The recipe.
+#[derive(Debug)]
 pub(crate) struct CopilotLauncher;
 
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PermissionRequest",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "Notification",
-    "ErrorOccurred",
-    "Stop",
-    "SessionEnd",
-];
-
 impl Launcher for CopilotLauncher {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
         let named = setting.named_session(&["--session-id", "--resume"]);
@@ -51,7 +33,8 @@ impl Launcher for CopilotLauncher {
         if let Some(command) = setting.hook_command(ID) {
             let plugin = setting.scratch.join("copilot-plugin");
             let manifest = json!({ "name": "belay-run", "version": "0.1.0", "description": "Belay, for this run" });
-            let hooks = json!({ "hooks": claude_hooks(EVENTS, &command, 10) });
+            let events = EVENTS.iter().map(|event| (claude_name(event.name), event.timeout.as_secs()));
+            let hooks = json!({ "hooks": claude_hooks(events, &command) });
             launch.files.push((plugin.join(".claude-plugin/plugin.json"), manifest.to_string()));
             launch.files.push((plugin.join("hooks/hooks.json"), hooks.to_string()));
             launch.arg("--plugin-dir");

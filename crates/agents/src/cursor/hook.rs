@@ -10,30 +10,28 @@ use serde_json::{Value, json};
 use super::ID;
 use crate::hook::event_builder::{HookEventBuilder, RawToolResult, call_id};
 use crate::hook::{HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, bounded_name, text_of};
+use crate::spec::HookEvent;
 
 /// The dialect.
 #[derive(Debug)]
 pub(crate) struct CursorHooks;
 
-const EVENTS: &[(&str, HookPoint)] = &[
-    ("sessionStart", HookPoint::SessionStart),
-    ("sessionEnd", HookPoint::SessionEnd),
-    ("beforeSubmitPrompt", HookPoint::Prompt),
-    ("preToolUse", HookPoint::BeforeTool),
-    ("postToolUse", HookPoint::AfterTool),
-    ("postToolUseFailure", HookPoint::AfterTool),
-    ("stop", HookPoint::TurnEnd),
+/// Every event that Belay registers.
+pub(super) const EVENTS: &[HookEvent] = &[
+    HookEvent::new("sessionStart", HookPoint::SessionStart),
+    HookEvent::new("sessionEnd", HookPoint::SessionEnd),
+    HookEvent::new("beforeSubmitPrompt", HookPoint::Prompt),
+    HookEvent::new("preToolUse", HookPoint::BeforeTool),
+    HookEvent::new("postToolUse", HookPoint::AfterTool),
+    HookEvent::new("postToolUseFailure", HookPoint::AfterTool),
+    HookEvent::new("stop", HookPoint::TurnEnd),
 ];
 
 impl HookProtocol for CursorHooks {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
         let payload = HookPayload::parse(told.payload)?;
         let said = payload.text(&["hook_event_name"]).or(told.event)?;
-        let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
+        let HookEvent { name: event, point: moment, .. } = *EVENTS.iter().find(|event| event.name == said)?;
         let session = payload.id(&["conversation_id", "session_id"])?;
         let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
         match event {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::ID;
+use super::hook::EVENTS;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, SelfTestCall, add_entries, hook_command,
     remove_entries,
@@ -13,9 +14,6 @@ use crate::install::{
 /// The recipe.
 #[derive(Debug)]
 pub(crate) struct CursorInstaller;
-
-const EVENTS: &[&str] =
-    &["sessionStart", "sessionEnd", "beforeSubmitPrompt", "preToolUse", "postToolUse", "postToolUseFailure", "stop"];
 
 fn file(setting: &InstallContext<'_>) -> PathBuf {
     setting.settings_path(setting.dirs.home.join(".cursor"), ".cursor", "hooks.json")
@@ -26,13 +24,10 @@ impl HookInstaller for CursorInstaller {
         ID
     }
 
-    fn experimental(&self) -> bool {
-        true
-    }
-
     fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let value = json!({ "command": hook_command(setting, ID, None, false) });
-        let entries: Vec<HookEntry> = EVENTS.iter().map(|event| HookEntry { event, value: value.clone() }).collect();
+        let entries: Vec<HookEntry> =
+            EVENTS.iter().map(|event| HookEntry { event: event.name, value: value.clone() }).collect();
         add_entries(setting, file(setting), ID, &[("version", Value::from(1))], &entries)
     }
 

@@ -16,28 +16,26 @@ use crate::hook::event_builder::{HookEventBuilder, RawToolResult};
 use crate::hook::{
     CallEnding, HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, is_id, start_kind, text_of,
 };
+use crate::spec::HookEvent;
 use crate::transcript::TranscriptFormat;
 
 /// The dialect.
 #[derive(Debug)]
 pub(crate) struct GeminiHooks;
 
-const EVENTS: &[(&str, HookPoint)] = &[
-    ("SessionStart", HookPoint::SessionStart),
-    ("SessionEnd", HookPoint::SessionEnd),
-    ("BeforeAgent", HookPoint::Prompt),
-    ("AfterAgent", HookPoint::TurnEnd),
-    ("BeforeModel", HookPoint::BeforeModel),
-    ("BeforeTool", HookPoint::BeforeTool),
-    ("AfterTool", HookPoint::AfterTool),
-    ("Notification", HookPoint::Informational),
+/// Every event that Belay registers.
+pub(super) const EVENTS: &[HookEvent] = &[
+    HookEvent::new("SessionStart", HookPoint::SessionStart),
+    HookEvent::new("SessionEnd", HookPoint::SessionEnd),
+    HookEvent::new("BeforeAgent", HookPoint::Prompt),
+    HookEvent::new("AfterAgent", HookPoint::TurnEnd),
+    HookEvent::new("BeforeModel", HookPoint::BeforeModel),
+    HookEvent::new("BeforeTool", HookPoint::BeforeTool),
+    HookEvent::new("AfterTool", HookPoint::AfterTool),
+    HookEvent::new("Notification", HookPoint::Informational),
 ];
 
 impl HookProtocol for GeminiHooks {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
         // Told before every model request: only whose it is matters, and the rest may be megabytes.
         if let Ok(request) = serde_json::from_slice::<BeforeModelPayload<'_>>(told.payload)
@@ -54,7 +52,7 @@ impl HookProtocol for GeminiHooks {
         }
         let payload = HookPayload::parse(told.payload)?;
         let said = payload.text(&["hook_event_name"]).or(told.event)?;
-        let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
+        let HookEvent { name: event, point: moment, .. } = *EVENTS.iter().find(|event| event.name == said)?;
         let session = payload.id(&["session_id"])?;
         let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
         match event {

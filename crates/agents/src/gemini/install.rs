@@ -7,29 +7,17 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::ID;
+use super::hook::EVENTS;
 use crate::install::jsonc_edit::JsoncDocument;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, Scope, add_entries, hook_command,
     remove_entries,
 };
+use crate::spec::HookEvent;
 
 /// The recipe.
 #[derive(Debug)]
 pub(crate) struct GeminiInstaller;
-
-/// Milliseconds before Gemini CLI goes on without an answer.
-const HOOK_TIMEOUT_MS: u32 = 10_000;
-
-const HOOK_EVENTS: &[&str] = &[
-    "SessionStart",
-    "SessionEnd",
-    "BeforeAgent",
-    "AfterAgent",
-    "BeforeModel",
-    "BeforeTool",
-    "AfterTool",
-    "Notification",
-];
 
 fn settings(setting: &InstallContext<'_>) -> PathBuf {
     setting.settings_path(setting.dirs.home.join(".gemini"), ".gemini", "settings.json")
@@ -42,9 +30,12 @@ impl HookInstaller for GeminiInstaller {
 
     fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let command = hook_command(setting, ID, None, false);
-        let hook = json!({ "type": "command", "name": "belay", "command": command, "timeout": HOOK_TIMEOUT_MS });
-        let entry = |event: &&'static str| HookEntry { event, value: json!({ "hooks": [hook] }) };
-        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
+        let entry = |event: &HookEvent| {
+            let hook =
+                json!({ "type": "command", "name": "belay", "command": command, "timeout": event.timeout_millis() });
+            HookEntry { event: event.name, value: json!({ "hooks": [hook] }) }
+        };
+        let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(setting, settings(setting), ID, &[], &entries)
     }
 

@@ -5,31 +5,18 @@ use belay_core::SessionKey;
 use serde_json::Value;
 
 use super::ID;
+use super::hook::EVENTS;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, SystemSettings, claude_hooks};
 
 /// The recipe.
+#[derive(Debug)]
 pub(crate) struct GeminiLauncher;
-
-const EVENTS: &[&str] = &[
-    "SessionStart",
-    "BeforeAgent",
-    "BeforeModel",
-    "BeforeTool",
-    "AfterTool",
-    "AfterAgent",
-    "Notification",
-    "SessionEnd",
-];
 
 /// Settings for all users.
 const SYSTEM_SETTINGS: SystemSettings =
     SystemSettings { variable: "GEMINI_CLI_SYSTEM_SETTINGS_PATH", file: "/etc/gemini-cli/settings.json" };
 
 impl Launcher for GeminiLauncher {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
         let named = setting.named_session(&["--session-id", "--resume", "-r"]);
@@ -46,7 +33,11 @@ impl Launcher for GeminiLauncher {
             );
         }
         if let Some(command) = setting.hook_command(ID) {
-            launch.with_system_settings(setting, &SYSTEM_SETTINGS, claude_hooks(EVENTS, &command, 10_000));
+            launch.with_system_settings(
+                setting,
+                &SYSTEM_SETTINGS,
+                claude_hooks(EVENTS.iter().map(|event| (event.name, event.timeout_millis())), &command),
+            );
         }
         launch.args.extend_from_slice(setting.args);
         launch

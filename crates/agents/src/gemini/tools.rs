@@ -1,10 +1,12 @@
 //! What the tools of Gemini CLI and its forks do.
 
 use belay_core::ToolKind;
+use serde_json::Value;
 
 use crate::tool_table::ToolTable;
 
-const TOOLS: ToolTable = ToolTable::new(&[
+/// Its tools.
+pub(crate) const TABLE: ToolTable = ToolTable::new(&[
     ("agent", ToolKind::SubAgent),
     ("ask_user", ToolKind::Ask),
     ("ask_user_question", ToolKind::Ask),
@@ -30,9 +32,10 @@ const TOOLS: ToolTable = ToolTable::new(&[
     ("web_search", ToolKind::Search),
     ("write_file", ToolKind::Write),
     ("write_todos", ToolKind::Plan),
-]);
+])
+.with_mcp_prefix();
 
 /// What a tool does; `None` for tools that are not the agent's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    TOOLS.kind_of_or_mcp(name)
+    TABLE.kind_of(name, &Value::Null)
 }

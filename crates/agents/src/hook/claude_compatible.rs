@@ -1,7 +1,6 @@
 //! The shapes Claude Code gave the world: several agents use its payloads and its answers, with
 //! small differences that a [`Family`] names.
 
-mod event_names;
 mod response;
 
 use belay_core::event::{
@@ -12,19 +11,23 @@ use belay_core::{CallStatus, Excerpt, SessionKey, ToolKind};
 use serde_json::Value;
 
 use super::event_builder::{HookEventBuilder, RawToolResult, call_id};
-use super::{HookInput, HookPayload, HookProtocol, HookReply, ParsedHook, text_of};
+use super::{HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, text_of};
+use crate::spec::HookEvent;
 use crate::transcript::TranscriptFormat;
 
 pub(crate) use crate::claude_code::transcript::tool_result::CallEnding;
-pub(crate) use event_names::{CLAUDE_EVENTS, EventNames};
 pub(crate) use response::Capabilities;
 
 /// What sets one member of the family apart.
 #[derive(Debug)]
 pub(crate) struct ClaudeCompatible {
     pub(crate) agent: &'static str,
-    /// Its names for the events of the family.
-    pub(crate) names: &'static EventNames,
+    /// Its hook events, under its own names.
+    pub(crate) events: &'static [HookEvent],
+    /// Claude Code's name for one of them.
+    pub(crate) claude_name: fn(&'static str) -> &'static str,
+    /// Whether a permission request always means that a person is asked.
+    pub(crate) permission_asks_person: bool,
     /// What its tools do.
     pub(crate) kind_of: fn(&str, &Value) -> Option<ToolKind>,
     /// Fields that hold a call's id, best first.
@@ -44,14 +47,10 @@ pub(crate) struct ClaudeCompatible {
 }
 
 impl HookProtocol for ClaudeCompatible {
-    fn agent(&self) -> &'static str {
-        self.agent
-    }
-
     fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
         let payload = HookPayload::parse(told.payload)?;
         let said = payload.text(&["hook_event_name", "hookEventName"]).or(told.event)?;
-        let (event, moment) = self.names.find(said)?;
+        let (event, moment) = self.find_event(said)?;
         let session = payload.id(&["session_id", "sessionId"])?;
         let own = SessionKey::new(self.agent, session);
         let agent = payload.id(&["agent_id", "agentId"]);
@@ -93,7 +92,7 @@ impl HookProtocol for ClaudeCompatible {
                 self.returned(&mut telling, &payload, event == "PostToolUseFailure", told.exit_code)?;
             }
             "PostToolBatch" => self.batch(&mut telling, &payload),
-            "PermissionRequest" => {
+            "PermissionRequest" if self.permission_asks_person => {
                 let (name, input) = (tool_name(&payload)?, payload.input(INPUT_FIELDS));
                 let what = Excerpt::with_limit(&format!("{name}: {}", text_of(&input)), 256);
                 telling
@@ -144,11 +143,19 @@ impl HookProtocol for ClaudeCompatible {
 }
 
 impl ClaudeCompatible {
+    /// An event by either name: Claude Code's name for it, and its hook point.
+    fn find_event(&self, name: &str) -> Option<(&'static str, HookPoint)> {
+        self.events.iter().find_map(|event| {
+            let claude_name = (self.claude_name)(event.name);
+            (event.name == name || claude_name == name).then_some((claude_name, event.point))
+        })
+    }
+
     /// Whether a notification says that a person is asked something no other hook tells of.
     fn asks(&self, notification: Option<&str>) -> bool {
         match notification {
             Some("elicitation_dialog") => true,
-            Some("permission_prompt") => !self.names.tells_permissions(),
+            Some("permission_prompt") => !self.permission_asks_person,
             _ => false,
         }
     }

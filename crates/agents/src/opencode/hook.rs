@@ -14,35 +14,33 @@ use serde_json::{Value, json};
 use super::{ID, kind_of};
 use crate::hook::event_builder::{HookEventBuilder, RawToolResult, call_id};
 use crate::hook::{HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, bounded_name, text_of};
+use crate::spec::HookEvent;
 
 /// The dialect.
 #[derive(Debug)]
 pub(crate) struct OpencodeHooks;
 
-const EVENTS: &[(&str, HookPoint)] = &[
-    ("session.created", HookPoint::SessionStart),
-    ("session.deleted", HookPoint::SessionEnd),
-    ("session.idle", HookPoint::TurnEnd),
-    ("session.error", HookPoint::Informational),
-    ("session.compacted", HookPoint::Informational),
-    ("message.updated", HookPoint::Informational),
-    ("permission.asked", HookPoint::Informational),
-    ("chat.message", HookPoint::Prompt),
-    ("chat.params", HookPoint::BeforeModel),
-    ("tool.execute.before", HookPoint::BeforeTool),
-    ("tool.execute.after", HookPoint::AfterTool),
-    ("tool.failed", HookPoint::AfterTool),
+/// Every event that Belay registers.
+pub(super) const EVENTS: &[HookEvent] = &[
+    HookEvent::new("session.created", HookPoint::SessionStart),
+    HookEvent::new("session.deleted", HookPoint::SessionEnd),
+    HookEvent::new("session.idle", HookPoint::TurnEnd),
+    HookEvent::new("session.error", HookPoint::Informational),
+    HookEvent::new("session.compacted", HookPoint::Informational),
+    HookEvent::new("message.updated", HookPoint::Informational),
+    HookEvent::new("permission.asked", HookPoint::Informational),
+    HookEvent::new("chat.message", HookPoint::Prompt),
+    HookEvent::new("chat.params", HookPoint::BeforeModel),
+    HookEvent::new("tool.execute.before", HookPoint::BeforeTool),
+    HookEvent::new("tool.execute.after", HookPoint::AfterTool),
+    HookEvent::new("tool.failed", HookPoint::AfterTool),
 ];
 
 impl HookProtocol for OpencodeHooks {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
         let payload = HookPayload::parse(told.payload)?;
         let said = told.event.or(payload.text(&["event"]))?;
-        let (event, moment) = *EVENTS.iter().find(|(name, _)| *name == said)?;
+        let HookEvent { name: event, point: moment, .. } = *EVENTS.iter().find(|event| event.name == said)?;
         let session = payload.id(&["sessionID"])?;
         let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
         telling.parent = payload.id(&["parentID"]).map(|parent| SessionKey::new(ID, parent));

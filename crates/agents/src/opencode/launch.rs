@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ID;
 use super::install::plugin;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, read_json};
 
 /// The recipe.
+#[derive(Debug)]
 pub(crate) struct OpencodeLauncher;
 
 /// opencode's own names of the APIs we know, and what stands below their base URLs.
@@ -19,10 +19,6 @@ const PROVIDERS: &[(&str, &str, &str)] = &[
 ];
 
 impl Launcher for OpencodeLauncher {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand { args: setting.args.to_vec(), ..LaunchCommand::default() };
         if setting.proxy.is_some() {

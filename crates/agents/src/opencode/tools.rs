@@ -1,10 +1,12 @@
 //! What opencode's own tools do.
 
 use belay_core::ToolKind;
+use serde_json::Value;
 
 use crate::tool_table::ToolTable;
 
-const TOOLS: ToolTable = ToolTable::new(&[
+/// Its tools.
+pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("bash", ToolKind::Shell),
     ("codesearch", ToolKind::Search),
@@ -31,5 +33,5 @@ const TOOLS: ToolTable = ToolTable::new(&[
 
 /// What a tool does; `None` for tools that are not opencode's own.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
-    TOOLS.kind_of(name)
+    TABLE.kind_of(name, &Value::Null)
 }

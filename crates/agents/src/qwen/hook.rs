@@ -10,12 +10,16 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::claude_code::hook::prompt_author;
 use crate::gemini::hook::call_ending;
-use crate::hook::{CLAUDE_EVENTS, CallEnding, Capabilities, ClaudeCompatible};
+use crate::hook::{CallEnding, Capabilities, ClaudeCompatible};
+
+pub(super) use crate::claude_code::hook::EVENTS;
 
 /// The dialect.
 pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
-    names: CLAUDE_EVENTS,
+    events: EVENTS,
+    claude_name: |name| name,
+    permission_asks_person: true,
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_call_id", "tool_use_id"],
     sub_agent: |session, agent| SessionKey::new(ID, format!("{session}/{agent}")),

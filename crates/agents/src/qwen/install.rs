@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::ID;
-use crate::claude_code::install::HOOK_EVENTS;
+use super::hook::EVENTS;
 use crate::install::{
     FileChange, HookEntry, HookInstaller, InstallContext, InstallError, add_entries, hook_command, remove_entries,
 };
+use crate::spec::HookEvent;
 
 /// The recipe.
 #[derive(Debug)]
@@ -25,8 +26,8 @@ impl HookInstaller for QwenInstaller {
 
     fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let hook = json!({ "type": "command", "command": hook_command(setting, ID, None, false) });
-        let entry = |event: &&'static str| HookEntry { event, value: json!({ "hooks": [hook] }) };
-        let entries: Vec<HookEntry> = HOOK_EVENTS.iter().map(entry).collect();
+        let entry = |event: &HookEvent| HookEntry { event: event.name, value: json!({ "hooks": [hook] }) };
+        let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
         add_entries(setting, settings(setting), ID, &[], &entries)
     }
 

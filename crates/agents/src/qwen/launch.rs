@@ -4,10 +4,11 @@ use belay_core::SessionKey;
 use serde_json::Value;
 
 use super::ID;
-use crate::claude_code::install::HOOK_EVENTS;
+use super::hook::EVENTS;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, SystemSettings, claude_hooks, read_json};
 
 /// The recipe.
+#[derive(Debug)]
 pub(crate) struct QwenLauncher;
 
 const BASE_URL: &str = "OPENAI_BASE_URL";
@@ -17,10 +18,6 @@ const SYSTEM_SETTINGS: SystemSettings =
     SystemSettings { variable: "QWEN_CODE_SYSTEM_SETTINGS_PATH", file: "/etc/qwen-code/settings.json" };
 
 impl Launcher for QwenLauncher {
-    fn agent(&self) -> &'static str {
-        ID
-    }
-
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
         let named = setting.named_session(&["--session-id", "--resume", "-r"]);
@@ -34,7 +31,11 @@ impl Launcher for QwenLauncher {
             point(setting, &mut launch);
         }
         if let Some(command) = setting.hook_command(ID) {
-            launch.with_system_settings(setting, &SYSTEM_SETTINGS, claude_hooks(HOOK_EVENTS, &command, 10_000));
+            launch.with_system_settings(
+                setting,
+                &SYSTEM_SETTINGS,
+                claude_hooks(EVENTS.iter().map(|event| (event.name, event.timeout_millis())), &command),
+            );
         }
         launch.args.extend_from_slice(setting.args);
         launch

@@ -15,8 +15,8 @@ impl RequestHead for Recorded {
 }
 
 fn sender(headers: &[(&'static str, &'static str)]) -> (&'static str, RequestIdentity) {
-    let (dialect, sender) = recognise(&Recorded(headers.iter().copied().collect()));
-    (dialect.agent(), sender)
+    let (client, sender) = recognise(&Recorded(headers.iter().copied().collect()));
+    (client.agent(), sender)
 }
 
 fn key(text: &str) -> Option<SessionKey> {
@@ -77,24 +77,24 @@ fn context_in_the_users_role_is_no_prompt() {
         ("copilot", "<current_datetime>2026-11-15T17:53:56Z</current_datetime>"),
         ("qwen", "<system-reminder>\nThe following skills"),
     ] {
-        assert_eq!(dialect(agent).user_prompt(noise), None, "{agent}");
-        assert_eq!(dialect(agent).user_prompt("Fix the tests"), Some((Author::Person, "Fix the tests")), "{agent}");
+        assert_eq!(client(agent).user_prompt(noise), None, "{agent}");
+        assert_eq!(client(agent).user_prompt("Fix the tests"), Some((Author::Person, "Fix the tests")), "{agent}");
     }
 }
 
 #[test]
 fn what_a_person_typed_is_found_behind_the_context_in_front_of_it() {
     let copilot = "<current_datetime>2026-11-15T17:53:56Z</current_datetime>\n\nFix the tests";
-    assert_eq!(dialect("copilot").user_prompt(copilot), Some((Author::Person, "Fix the tests")));
-    assert_eq!(dialect("pi").user_prompt("< 3 tests fail"), Some((Author::Person, "< 3 tests fail")));
+    assert_eq!(client("copilot").user_prompt(copilot), Some((Author::Person, "Fix the tests")));
+    assert_eq!(client("pi").user_prompt("< 3 tests fail"), Some((Author::Person, "< 3 tests fail")));
 }
 
 #[test]
 fn each_agent_gets_the_refusal_it_takes_as_final() {
-    let codex = dialect("codex").refuse("belay_paused", "Held.");
+    let codex = client("codex").refuse("belay_paused", "Held.");
     assert_eq!((codex.status, codex.body.as_str()), (400, "Held."));
     for agent in ["claude", "gemini", "copilot", "opencode", "qwen", "pi", "somebody"] {
-        let refusal = dialect(agent).refuse("belay_paused", "Held.");
+        let refusal = client(agent).refuse("belay_paused", "Held.");
         assert_eq!(refusal.status, 402, "{agent}");
         assert!(refusal.headers.contains(&("x-should-retry", "false")), "{agent}");
         let body: Value = serde_json::from_str(&refusal.body).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use belay_agents::hook::{HookInput, HookProtocol, ParsedHook, dialect};
+use belay_agents::hook::{HookInput, HookProtocol, ParsedHook, protocol};
 use belay_core::{Timestamp, Verdict};
 
 /// One recorded payload.
@@ -17,7 +17,7 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn dialect(&self) -> &'static dyn HookProtocol {
-        dialect(&self.agent, &self.payload).expect("a dialect")
+        protocol(&self.agent, &self.payload).expect("a protocol")
     }
 
     pub(crate) fn heard(&self) -> ParsedHook {

@@ -50,7 +50,7 @@ pub fn text(totals: &Totals, zone: &TimeZone) -> String {
 
 /// The agent's name for people.
 pub(super) fn agent_name(id: &str) -> &str {
-    AGENTS.iter().find(|agent| agent.id == id).map_or(id, |agent| agent.name)
+    AGENTS.iter().find(|agent| agent.id == id).map_or(id, |agent| agent.display_name)
 }
 
 fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {

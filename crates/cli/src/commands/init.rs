@@ -5,7 +5,8 @@ mod report;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use belay_agents::install::{FileChange, HookInstaller, InstallContext, RECIPES, Scope, recipe};
+use belay_agents::install::{FileChange, HookInstaller, InstallContext, Scope, installer, installers};
+use belay_agents::spec::Maturity;
 use belay_agents::{UserDirs, find};
 use belay_hooks::install::{self, InstallRecord, UninstallPlan};
 use clap::Args;
@@ -82,11 +83,11 @@ impl<'a> InstallJob<'a> {
         all: impl Fn(&dyn HookInstaller) -> bool,
     ) -> Result<Vec<&'static dyn HookInstaller>, CommandError> {
         if self.args.agent.is_empty() {
-            return Ok(RECIPES.iter().copied().filter(|recipe| all(*recipe)).collect());
+            return Ok(installers().filter(|recipe| all(*recipe)).collect());
         }
-        let known = || RECIPES.iter().map(|recipe| recipe.agent()).collect::<Vec<_>>().join(", ");
+        let known = || installers().map(|recipe| recipe.agent()).collect::<Vec<_>>().join(", ");
         let find = |name: &String| {
-            recipe(name).ok_or_else(|| {
+            installer(name).ok_or_else(|| {
                 CommandError::new(format!("{name} has no hooks Belay could use"))
                     .hint(format!("there are: {}", known()))
             })
@@ -155,13 +156,18 @@ impl Confirmation {
 }
 
 fn name(recipe: &dyn HookInstaller) -> &'static str {
-    find(recipe.agent()).map_or(recipe.agent(), |agent| agent.name)
+    find(recipe.agent()).map_or(recipe.agent(), |agent| agent.display_name)
+}
+
+/// Whether hooks are installed without the agent being named.
+fn is_supported(recipe: &dyn HookInstaller) -> bool {
+    find(recipe.agent()).is_some_and(|agent| agent.maturity == Maturity::Supported)
 }
 
 /// Whether the agent is here: its program, or settings it left.
 fn is_installed(context: &Context, recipe: &dyn HookInstaller, setting: &InstallContext<'_>) -> bool {
     let Some(agent) = find(recipe.agent()) else { return false };
-    let sessions = (agent.sessions)(setting.dirs);
+    let sessions = agent.transcript_roots(setting.dirs);
     super::doctor::which(context, agent.executable).is_some() || sessions.iter().any(|path| path.exists())
 }
 
@@ -178,7 +184,7 @@ fn own_path(context: &Context) -> std::io::Result<PathBuf> {
 pub(crate) fn init(context: &Context, args: &InitArgs) -> CommandResult {
     let job = InstallJob::new(context, &args.which)?;
     let setting = job.setting();
-    let recipes = job.recipes(|recipe| !recipe.experimental() && is_installed(context, recipe, &setting))?;
+    let recipes = job.recipes(|recipe| is_supported(recipe) && is_installed(context, recipe, &setting))?;
     if recipes.is_empty() {
         return Err(CommandError::new("none of the agents Belay knows is installed here")
             .hint("install one, or name it: belay init --agent claude-code"));

@@ -19,7 +19,7 @@ use crate::format::{money, pluralize};
 #[derive(Debug, Args)]
 pub(crate) struct StatuslineArgs {
     /// The agent whose session it is.
-    #[arg(long, default_value = "claude-code")]
+    #[arg(long, default_value = belay_agents::claude_code::ID)]
     agent: String,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> bool {
         let joined = args.iter().find_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
         at.map(String::as_str).or(joined)
     };
-    say(value("--agent").unwrap_or("claude-code"), value("--home").map(Path::new));
+    say(value("--agent").unwrap_or(belay_agents::claude_code::ID), value("--home").map(Path::new));
     true
 }
 

@@ -141,7 +141,7 @@ fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, Com
     if let Some(text) = &args.session {
         return Ok(Some(context.session(text)?.1));
     }
-    let told = belay_agents::AGENTS.iter().filter_map(|agent| Some((agent.id, agent.session_variable?)));
+    let told = belay_agents::AGENTS.iter().filter_map(|agent| Some((agent.id, agent.session_env?)));
     for (agent, variable) in told {
         if let Some(id) = context.env.text(variable) {
             return Ok(Some(SessionKey::new(agent, id)));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use belay_agents::UserDirs;
-use belay_agents::install::{FileChange, HookInstaller, InstallContext, RECIPES, Scope};
+use belay_agents::install::{FileChange, HookInstaller, InstallContext, Scope, installers};
 use belay_config::{EnvSnapshot, Paths};
 
 use super::{InstallRecord, InstallerError, UninstallPlan, diff, install, read, restore, uninstall};
@@ -92,12 +92,12 @@ fn everything_is_as_it_was_byte_for_byte() {
         let before = home.files();
         for scope in [Scope::User, Scope::Project] {
             let setting = home.setting(scope, &project);
-            for recipe in RECIPES {
-                let changes = install_all(&home, *recipe, &setting);
+            for recipe in installers() {
+                let changes = install_all(&home, recipe, &setting);
                 assert!(!changes.is_empty(), "{} {scope:?}", recipe.agent());
                 assert_ne!(home.files(), before);
-                assert_eq!(install_all(&home, *recipe, &setting), [], "{} again", recipe.agent());
-                remove(&home, *recipe, &setting);
+                assert_eq!(install_all(&home, recipe, &setting), [], "{} again", recipe.agent());
+                remove(&home, recipe, &setting);
                 assert_eq!(home.files(), before, "{} {scope:?}", recipe.agent());
             }
         }
@@ -109,8 +109,8 @@ fn everything_is_as_it_was_byte_for_byte() {
 fn what_others_change_meanwhile_stays() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
-    for recipe in RECIPES.iter().filter(|recipe| ["claude-code", "codex", "gemini"].contains(&recipe.agent())) {
-        install_all(&home, *recipe, &setting);
+    for recipe in installers().filter(|recipe| ["claude-code", "codex", "gemini"].contains(&recipe.agent())) {
+        install_all(&home, recipe, &setting);
     }
     let edit = |path: &str, from: &str, to: &str| {
         let text = std::fs::read_to_string(home.folder.path().join(path)).expect("text");
@@ -120,8 +120,8 @@ fn what_others_change_meanwhile_stays() {
     edit(".claude/settings.json", "\"opus\"", "\"sonnet\"");
     edit(".codex/config.toml", "# best", "# worst");
     edit(".gemini/settings.json", "how I log in", "how we log in");
-    for recipe in RECIPES.iter().filter(|recipe| ["claude-code", "codex", "gemini"].contains(&recipe.agent())) {
-        remove(&home, *recipe, &setting);
+    for recipe in installers().filter(|recipe| ["claude-code", "codex", "gemini"].contains(&recipe.agent())) {
+        remove(&home, recipe, &setting);
     }
     for (path, text) in home.files() {
         assert!(!text.contains("belay"), "{}: {text}", path.display());
@@ -138,15 +138,15 @@ fn a_new_belay_takes_the_place_of_the_old_one() {
     let before = home.files();
     let old = home.setting(Scope::User, Path::new("/nowhere"));
     let new = InstallContext { belay: "/usr/local/bin/belay", ..home.setting(Scope::User, Path::new("/nowhere")) };
-    for recipe in RECIPES {
-        install_all(&home, *recipe, &old);
-        install_all(&home, *recipe, &new);
+    for recipe in installers() {
+        install_all(&home, recipe, &old);
+        install_all(&home, recipe, &new);
     }
     for (path, text) in home.files() {
         assert!(!text.contains("/opt/belay"), "{}", path.display());
     }
-    for recipe in RECIPES {
-        remove(&home, *recipe, &new);
+    for recipe in installers() {
+        remove(&home, recipe, &new);
     }
     assert_eq!(home.files(), before);
 }
@@ -158,7 +158,7 @@ fn a_file_that_is_no_settings_is_not_touched() {
     home.write(".codex/config.toml", "hooks = 3\n");
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     let problem = |agent: &str| {
-        let recipe = belay_agents::install::recipe(agent).expect("a recipe");
+        let recipe = belay_agents::install::installer(agent).expect("a recipe");
         let text = recipe.install(&setting).expect_err("no plan").to_string();
         text.replace(home.folder.path().to_str().expect("text"), "~")
     };
@@ -170,14 +170,14 @@ fn a_file_that_is_no_settings_is_not_touched() {
 fn a_change_is_shown_as_lines_that_come_and_go() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
-    let recipe = belay_agents::install::recipe("gemini").expect("a recipe");
+    let recipe = belay_agents::install::installer("gemini").expect("a recipe");
     let changes = recipe.install(&setting).expect("a plan");
     let shown: String = diff(&changes[0]).lines().take(16).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(shown);
 }
 
 fn one(agent: &str) -> &'static dyn HookInstaller {
-    belay_agents::install::recipe(agent).expect("a recipe")
+    belay_agents::install::installer(agent).expect("a recipe")
 }
 
 #[test]
@@ -319,12 +319,12 @@ fn the_status_line_is_offered_once_and_goes_with_the_hooks() {
 fn hooks_go_also_where_nobody_remembers_them() {
     let home = furnished();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
-    for recipe in RECIPES {
-        install_all(&home, *recipe, &setting);
+    for recipe in installers() {
+        install_all(&home, recipe, &setting);
     }
     std::fs::remove_dir_all(home.places.state()).expect("a state folder that is lost");
-    for recipe in RECIPES {
-        remove(&home, *recipe, &setting);
+    for recipe in installers() {
+        remove(&home, recipe, &setting);
     }
     let text: String = home.files().into_iter().map(|(_, text)| text).collect();
     assert!(!text.contains("belay"), "{text}");

@@ -89,7 +89,7 @@ impl RequestSender {
         if identity.agent.is_empty()
             && let Some(named) = own.as_ref().or(run.as_ref())
         {
-            client = wire::dialect(&named.agent);
+            client = wire::client(&named.agent);
             identity.agent = client.agent();
         }
         let is_loop_watchdog_client = watchdog.is_some() && identity.agent.is_empty();

@@ -16,6 +16,18 @@ pub(super) struct TrustedHook {
     pub(super) hash: String,
 }
 
+/// The name of an event in trust keys: `PreToolUse` becomes `pre_tool_use`.
+pub(in crate::codex) fn event_key(event: &str) -> String {
+    let mut key = String::with_capacity(event.len() + 4);
+    for c in event.chars() {
+        if c.is_ascii_uppercase() && !key.is_empty() {
+            key.push('_');
+        }
+        key.push(c.to_ascii_lowercase());
+    }
+    key
+}
+
 /// The hash Codex computes of a hook: its canonical JSON, with the defaults filled in.
 pub(in crate::codex) fn hash(event: &str, command: &str, timeout: u64) -> String {
     let hook = json!({ "async": false, "command": command, "timeout": timeout, "type": "command" });

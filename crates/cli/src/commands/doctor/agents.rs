@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use belay_agents::AgentSpec;
-use belay_agents::install::recipe;
 use belay_hooks::bounded_child;
 use belay_hooks::install::InstallRecord;
 
@@ -20,7 +19,7 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn agents(context: &Context) -> Vec<CheckResult> {
     let found: Vec<(&AgentSpec, PathBuf)> =
-        belay_agents::AGENTS.iter().filter_map(|agent| Some((agent, which(context, agent.executable)?))).collect();
+        belay_agents::AGENTS.iter().filter_map(|agent| Some((*agent, which(context, agent.executable)?))).collect();
     if found.is_empty() {
         return vec![CheckResult::note("agents", "none of the agents Belay knows is on the PATH")];
     }
@@ -34,11 +33,11 @@ pub(super) fn agents(context: &Context) -> Vec<CheckResult> {
 
 fn row(context: &Context, agent: &AgentSpec, path: &std::path::Path, version: Option<String>) -> CheckResult {
     let version = version.unwrap_or_else(|| "version unknown".to_owned());
-    let finding = format!("{} {version} ({})", agent.name, path.display());
+    let finding = format!("{} {version} ({})", agent.display_name, path.display());
     if let Some(at) = last_event(context, agent) {
         return CheckResult::ok("agent", format!("{finding}; last heard {}", relative_past(at, now())));
     }
-    if recipe(agent.id).is_none() {
+    if agent.hooks.is_none() {
         return CheckResult::note("agent", format!("{finding}; it has no hooks, `belay audit` reads its history"));
     }
     let row = CheckResult::note("agent", format!("{finding}; not heard from yet"));

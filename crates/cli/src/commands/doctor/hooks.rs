@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use belay_agents::install::{HookInstaller, InstallContext, Scope, recipe};
+use belay_agents::install::{InstallContext, Scope};
+use belay_agents::spec::HookSpec;
 use belay_agents::{AgentSpec, UserDirs, find};
 use belay_core::{Source, Timestamp};
 use belay_hooks::install::{InstallRecord, SELF_TEST_SESSION_PREFIX, read};
@@ -28,10 +29,11 @@ pub(super) fn hooks(context: &Context) -> Vec<CheckResult> {
 }
 
 fn row(context: &Context, dirs: &UserDirs, receipt: &InstallRecord) -> Option<CheckResult> {
-    let (recipe, agent) = (recipe(&receipt.agent)?, find(&receipt.agent)?);
+    let agent = find(&receipt.agent)?;
+    let hooks = agent.hooks?;
     let project = receipt.project.clone().unwrap_or_default();
     let place = receipt.project.as_ref().map_or_else(String::new, |project| format!(" in {}", project.display()));
-    let name = format!("{}{place}", agent.name);
+    let name = format!("{}{place}", agent.display_name);
     let again =
         format!("belay init --agent {}{}", agent.id, if receipt.scope() == Scope::Project { " --project" } else { "" });
     if receipt.scope() == Scope::User && !Path::new(&receipt.belay).exists() {
@@ -40,7 +42,7 @@ fn row(context: &Context, dirs: &UserDirs, receipt: &InstallRecord) -> Option<Ch
     }
     let setting =
         InstallContext { dirs, scope: receipt.scope(), project: &project, belay: &receipt.belay, read: &read };
-    match recipe.install(&setting) {
+    match hooks.installer.install(&setting) {
         Err(error) => return Some(CheckResult::failed(CHECK, format!("the hooks of {name}: {error}")).fix(again)),
         Ok(changes) if !changes.is_empty() => {
             let finding = format!("the hooks of {name} are not as they were put in ({})", changes[0].path.display());
@@ -48,17 +50,17 @@ fn row(context: &Context, dirs: &UserDirs, receipt: &InstallRecord) -> Option<Ch
         }
         Ok(_) => {}
     }
-    if let Some(obstacle) = recipe.blocking_setting(&setting) {
+    if let Some(obstacle) = hooks.installer.blocking_setting(&setting) {
         return Some(CheckResult::warning(CHECK, format!("{name}: in place, but {obstacle}")));
     }
-    Some(spoken(context, dirs, recipe, agent, &name, receipt))
+    Some(spoken(context, dirs, hooks, agent, &name, receipt))
 }
 
 /// They are in place: has the agent worked without telling us?
 fn spoken(
     context: &Context,
     dirs: &UserDirs,
-    recipe: &dyn HookInstaller,
+    hooks: &HookSpec,
     agent: &AgentSpec,
     name: &str,
     receipt: &InstallRecord,
@@ -74,7 +76,7 @@ fn spoken(
                 None => "no hook told of it".to_owned(),
             };
             let finding = format!("{name}: in place but silent; it was used {}, {last}", relative_past(at, now()));
-            CheckResult::warning(CHECK, finding).fix(recipe.silent_hint())
+            CheckResult::warning(CHECK, finding).fix(hooks.silent_hint)
         }
         (None, Some(at)) => {
             CheckResult::ok(CHECK, format!("{name}: in place, last heard {}", relative_past(at, now())))
@@ -99,7 +101,7 @@ pub(super) fn last_event(context: &Context, agent: &AgentSpec) -> Option<Timesta
 
 /// When the agent last wrote a session file.
 fn used(dirs: &UserDirs, agent: &AgentSpec) -> Option<Timestamp> {
-    let mut open: Vec<PathBuf> = (agent.sessions)(dirs);
+    let mut open: Vec<PathBuf> = agent.transcript_roots(dirs);
     let mut newest: Option<SystemTime> = None;
     let mut looked = 0;
     while let Some(path) = open.pop().filter(|_| looked < MAX_SESSION_FILES) {

@@ -52,7 +52,9 @@ impl RunPlan {
         let known = find(&named);
         let wanted = known.filter(|_| !is_path).map_or_else(|| command.clone(), |agent| agent.executable.into());
         let program = find_program(&wanted, context.env.get("PATH")).map_err(|error| match known {
-            Some(agent) => error.hint(format!("install {} first, or say where it is: belay run PATH", agent.name)),
+            Some(agent) => {
+                error.hint(format!("install {} first, or say where it is: belay run PATH", agent.display_name))
+            }
             None if is_path => error,
             None => error.hint("agents Belay knows: claude, codex, copilot, gemini, opencode, qwen, aider, pi"),
         })?;
@@ -68,7 +70,7 @@ impl RunPlan {
         let installed = known.is_some_and(|agent| has_hooks(context, &user, agent.id, &folder));
         Ok(Self {
             agent: known.map_or_else(|| plain(&named), |agent| agent.id.to_owned()),
-            name: known.map_or_else(|| named.clone(), |agent| agent.name.to_owned()),
+            name: known.map_or_else(|| named.clone(), |agent| agent.display_name.to_owned()),
             program,
             args: rest.to_vec(),
             run: run.to_owned(),
@@ -212,7 +214,7 @@ fn has_hooks(context: &Context, dirs: &UserDirs, agent: &str, folder: &Path) -> 
             belay: &receipt.belay,
             read: &read,
         };
-        let missing = install::recipe(agent).and_then(|recipe| recipe.install(&setting).ok());
+        let missing = install::installer(agent).and_then(|recipe| recipe.install(&setting).ok());
         missing.is_some_and(|missing| missing.is_empty())
     })
 }

@@ -1,0 +1,33 @@
+//! aider as one value.
+
+use super::{HISTORY_FILE, ID, transcript};
+use crate::spec::{AgentSpec, HEADLESS_LATER, Maturity, PANE_LATER, Part, TranscriptSpec};
+use crate::tool_table::ToolTable;
+
+/// aider.
+pub static SPEC: AgentSpec = AgentSpec {
+    id: ID,
+    aliases: &["aider-chat"],
+    display_name: "aider",
+    executable: "aider",
+    maturity: Maturity::Supported,
+    session_env: None,
+    tools: &ToolTable::EMPTY,
+    transcripts: Some(&TranscriptSpec {
+        roots: |dirs| vec![dirs.home.join(HISTORY_FILE)],
+        in_project: |folder| folder.ancestors().map(|folder| folder.join(HISTORY_FILE)).collect(),
+        formats: &[&transcript::AiderFormat],
+    }),
+    hooks: None,
+    wire: None,
+    launch: None,
+    headless: None,
+    pane: None,
+    absent: &[
+        (Part::Hooks, "aider has no hooks"),
+        (Part::Wire, "its requests carry nothing that identifies it"),
+        (Part::Launch, "started like any other command"),
+        HEADLESS_LATER,
+        PANE_LATER,
+    ],
+};

@@ -1,0 +1,44 @@
+//! Claude Code as one value.
+
+use std::path::{Path, PathBuf};
+
+use super::{ID, hook, install, launch, tools, transcript, wire};
+use crate::registry::UserDirs;
+use crate::spec::{AgentSpec, HEADLESS_LATER, HookSpec, Maturity, PANE_LATER, TranscriptSpec, none_in_project};
+
+/// Claude Code.
+pub static SPEC: AgentSpec = AgentSpec {
+    id: ID,
+    aliases: &["claude", "claude_code", "claudecode"],
+    display_name: "Claude Code",
+    executable: "claude",
+    maturity: Maturity::Supported,
+    session_env: Some("CLAUDE_CODE_SESSION_ID"),
+    tools: &tools::TABLE,
+    transcripts: Some(&TranscriptSpec {
+        roots: roots,
+        in_project: none_in_project,
+        formats: &[&transcript::ClaudeCodeFormat],
+    }),
+    hooks: Some(&HookSpec {
+        events: hook::EVENTS,
+        protocol: &hook::PROTOCOL,
+        installer: &install::ClaudeCodeInstaller,
+        silent_hint: "start a new session, because running sessions do not load new hooks, and accept the folder's trust dialog; \
+                      `/hooks` in Claude Code lists the hooks it has loaded",
+    }),
+    wire: Some(&wire::ClaudeCodeWire),
+    launch: Some(&launch::ClaudeCodeLauncher),
+    headless: None,
+    pane: None,
+    absent: &[HEADLESS_LATER, PANE_LATER],
+};
+
+fn roots(dirs: &UserDirs) -> Vec<PathBuf> {
+    let mut roots = match dirs.var("CLAUDE_CONFIG_DIR") {
+        Some(list) => list.to_string_lossy().split(',').map(|dir| Path::new(dir.trim()).into()).collect(),
+        None => vec![dirs.home.join(".claude"), dirs.config().join("claude")],
+    };
+    roots.iter_mut().for_each(|root: &mut PathBuf| root.push("projects"));
+    roots
+}

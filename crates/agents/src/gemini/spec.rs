@@ -1,0 +1,33 @@
+//! Gemini CLI as one value.
+
+use super::{ID, hook, install, launch, tools, transcript, wire};
+use crate::spec::{
+    AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
+};
+
+/// Gemini CLI.
+pub static SPEC: AgentSpec = AgentSpec {
+    id: ID,
+    aliases: &["gemini-cli"],
+    display_name: "Gemini CLI",
+    executable: "gemini",
+    maturity: Maturity::Supported,
+    session_env: Some("GEMINI_SESSION_ID"),
+    tools: &tools::TABLE,
+    transcripts: Some(&TranscriptSpec {
+        roots: |dirs| vec![dirs.home.join(".gemini/tmp")],
+        in_project: none_in_project,
+        formats: &[&transcript::GeminiLinesFormat, &transcript::GeminiDocumentFormat],
+    }),
+    hooks: Some(&HookSpec {
+        events: hook::EVENTS,
+        protocol: &hook::GeminiHooks,
+        installer: &install::GeminiInstaller,
+        silent_hint: NEW_SESSION_HINT,
+    }),
+    wire: Some(&wire::GeminiWire),
+    launch: Some(&launch::GeminiLauncher),
+    headless: None,
+    pane: None,
+    absent: &[HEADLESS_LATER, PANE_LATER],
+};

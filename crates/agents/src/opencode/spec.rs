@@ -1,0 +1,33 @@
+//! opencode as one value.
+
+use super::{ID, hook, install, launch, tools, transcript, wire};
+use crate::spec::{
+    AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
+};
+
+/// opencode.
+pub static SPEC: AgentSpec = AgentSpec {
+    id: ID,
+    aliases: &["open-code"],
+    display_name: "opencode",
+    executable: "opencode",
+    maturity: Maturity::Supported,
+    session_env: None,
+    tools: &tools::TABLE,
+    transcripts: Some(&TranscriptSpec {
+        roots: |dirs| vec![dirs.data().join("opencode/opencode.db")],
+        in_project: none_in_project,
+        formats: &[&transcript::OpencodeDatabaseFormat, &transcript::OpencodeExportFormat],
+    }),
+    hooks: Some(&HookSpec {
+        events: hook::EVENTS,
+        protocol: &hook::OpencodeHooks,
+        installer: &install::OpencodeInstaller,
+        silent_hint: NEW_SESSION_HINT,
+    }),
+    wire: Some(&wire::OpencodeWire),
+    launch: Some(&launch::OpencodeLauncher),
+    headless: None,
+    pane: None,
+    absent: &[HEADLESS_LATER, PANE_LATER],
+};

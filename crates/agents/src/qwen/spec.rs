@@ -1,0 +1,33 @@
+//! Qwen Code as one value.
+
+use super::{ID, hook, install, launch, transcript, wire};
+use crate::spec::{
+    AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, TranscriptSpec, none_in_project,
+};
+
+/// Qwen Code.
+pub static SPEC: AgentSpec = AgentSpec {
+    id: ID,
+    aliases: &["qwen-code"],
+    display_name: "Qwen Code",
+    executable: "qwen",
+    maturity: Maturity::Supported,
+    session_env: None,
+    tools: &crate::gemini::tools::TABLE,
+    transcripts: Some(&TranscriptSpec {
+        roots: |dirs| vec![dirs.home.join(".qwen/projects")],
+        in_project: none_in_project,
+        formats: &[&transcript::QwenFormat],
+    }),
+    hooks: Some(&HookSpec {
+        events: hook::EVENTS,
+        protocol: &hook::PROTOCOL,
+        installer: &install::QwenInstaller,
+        silent_hint: NEW_SESSION_HINT,
+    }),
+    wire: Some(&wire::QwenWire),
+    launch: Some(&launch::QwenLauncher),
+    headless: None,
+    pane: None,
+    absent: &[HEADLESS_LATER, PANE_LATER],
+};
