@@ -9,7 +9,7 @@ use belay_core::Event;
 use belay_engine::{Engine, EngineError, EngineOptions};
 use belay_server::protocol::{DecideRequest, ErrorCode, EventResult, IpcErrorBody, Taken};
 use belay_server::{Client, IpcClientError};
-use belay_store::{OpenOptions, SqliteStore, StoreError};
+use belay_store::{Access, StoreError};
 use serde_json::value::RawValue;
 
 use crate::context::Context;
@@ -36,14 +36,14 @@ impl Backend {
 
     fn own(context: &Context) -> Result<Self, CommandError> {
         context.places.create()?;
-        let store = SqliteStore::open(context.database(), OpenOptions::default())?;
+        let store = belay_store::open(&context.store_url(), Access::Write)?;
         let out = context.out;
         let notice = move |note: &belay_config::Diagnostic| out.warn(&note.to_string(), note.hint.as_deref());
         let rulesets =
             RulesByFolder::new(context.places.clone(), context.env.clone(), context.flags()?, Box::new(notice));
         let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
         let options = EngineOptions { rules: Box::new(rules), ..EngineOptions::default() };
-        Ok(Self::InProcess(Box::new(Engine::new(Box::new(store), options))))
+        Ok(Self::InProcess(Box::new(Engine::new(store, options))))
     }
 
     pub(crate) fn decide(&mut self, decide: &DecideRequest) -> Result<Taken, CommandError> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use belay_config::{EnvSnapshot, LoadedConfig, Loader, Paths, Strictness};
-use belay_store::{OpenOptions, SqliteStore, Store, StoreError};
+use belay_store::{Access, Store, StoreError, StoreUrl};
 
 use crate::args::Global;
 use crate::error::CommandError;
@@ -59,17 +59,20 @@ impl Context {
         self.places.database()
     }
 
+    pub(crate) fn store_url(&self) -> StoreUrl {
+        StoreUrl::local(self.database())
+    }
+
     /// The store for reading; `None` when there is none yet.
-    pub(crate) fn store(&self) -> Result<Option<SqliteStore>, CommandError> {
-        let path = self.database();
-        match path.try_exists() {
+    pub(crate) fn store(&self) -> Result<Option<Box<dyn Store>>, CommandError> {
+        match self.database().try_exists() {
             Ok(false) => Ok(None),
-            _ => Ok(Some(SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() })?)),
+            _ => Ok(Some(belay_store::open(&self.store_url(), Access::Read)?)),
         }
     }
 
     /// The store for reading, and the one session meant by `text`.
-    pub(crate) fn session(&self, text: &str) -> Result<(SqliteStore, belay_core::SessionKey), CommandError> {
+    pub(crate) fn session(&self, text: &str) -> Result<(Box<dyn Store>, belay_core::SessionKey), CommandError> {
         let Some(store) = self.store()? else { return Err(StoreError::NotFound(text.to_owned()).into()) };
         let key = store.resolve(&canonical_session_name(text))?;
         Ok((store, key))

@@ -7,7 +7,7 @@ use belay_core::event::{Operator, OperatorDecision};
 use belay_core::key::MAX_ID_BYTES;
 use belay_core::session::Budget;
 use belay_core::{Body, Decision, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
-use belay_store::{Result as StoreResult, Store, StoreError};
+use belay_store::{Access, Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
 
 use crate::cache::SessionCache;
@@ -21,17 +21,8 @@ use crate::rules_cache::{RulesCache, RulesProvider};
 /// A sensor's clock may run this much ahead of ours before we stop believing it.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
-/// Opens the store, again and again if need be.
-pub type StoreOpener = Box<dyn FnMut(StoreAccess) -> StoreResult<Box<dyn Store>> + Send>;
-
-/// What a store is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreAccess {
-    /// Reading and writing.
-    Full,
-    /// Only reading, where writing does not work: what others decided still counts.
-    Read,
-}
+/// Opens the store, and opens it again after a fault.
+pub type StoreOpener = Box<dyn FnMut(Access) -> StoreResult<Box<dyn Store>> + Send>;
 
 /// How an engine is set up.
 pub struct EngineOptions {
@@ -105,7 +96,7 @@ impl Engine {
     /// Opens the store, and goes on without it if it must: [`Engine::health`] tells. The store is tried again later,
     /// unless it is one that must not be written.
     pub fn open(mut opener: StoreOpener, options: EngineOptions) -> Self {
-        let opened = opener(StoreAccess::Full);
+        let opened = opener(Access::Write);
         let mut engine = Self {
             store: None,
             opener: Some(opener),
@@ -122,7 +113,7 @@ impl Engine {
             }
             Err(error) => {
                 engine.fail(&error);
-                engine.store = engine.opener.as_mut().and_then(|opener| opener(StoreAccess::Read).ok());
+                engine.store = engine.opener.as_mut().and_then(|opener| opener(Access::Read).ok());
             }
         }
         engine

@@ -1,9 +1,9 @@
 //! Writing, and going on when that does not work.
 
 use belay_core::{Body, Decision, Event};
-use belay_store::{Durability, Result, StoreError};
+use belay_store::{Access, Durability, Result, StoreError};
 
-use crate::engine::{Engine, EventOutcome, StoreAccess};
+use crate::engine::{Engine, EventOutcome};
 use crate::health::Health;
 use crate::memory_fallback::{FallbackContext, MemoryFallback};
 use crate::transaction::{AttemptOutcome, BatchContext};
@@ -54,7 +54,7 @@ impl Engine {
     /// Writes events under one commit, with full sync if a session is held by it.
     fn commit(&mut self, events: &[Event]) -> Result<Vec<EventOutcome>> {
         if let Some(opener) = &mut self.opener {
-            self.store = Some(opener(StoreAccess::Full)?);
+            self.store = Some(opener(Access::Write)?);
             self.opener = None;
         }
         let Some(store) = self.store.as_deref_mut() else {

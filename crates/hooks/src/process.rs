@@ -15,7 +15,7 @@ use std::time::Duration;
 use belay_config::{DurationSetting, EnvSnapshot, Loader, Paths, RulesByFolder, Strictness};
 use belay_core::Timestamp;
 use belay_engine::{Engine, EngineOptions};
-use belay_store::{OpenOptions, SqliteStore};
+use belay_store::{Access, StoreUrl};
 
 use crate::ask::{HookRequest, HookResponse};
 use crate::handler::{HookState, handle_hook};
@@ -152,11 +152,11 @@ fn by_itself(
             Err(_) => start_resident(env, places, args, DEFAULT_IDLE_EXIT),
         }
     }
-    let options = OpenOptions { brief: true, ..OpenOptions::default() };
-    let store = SqliteStore::open(places.database(), options).map_err(|error| error.to_string())?;
+    let store = belay_store::open(&StoreUrl::local(places.database()), Access::BriefWrite)
+        .map_err(|error| error.to_string())?;
     let rulesets = RulesByFolder::new(places.clone(), env.clone(), Vec::new(), Box::new(|_| {}));
     let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
-    let mut engine = Engine::new(Box::new(store), EngineOptions { rules: Box::new(rules), ..EngineOptions::default() });
+    let mut engine = Engine::new(store, EngineOptions { rules: Box::new(rules), ..EngineOptions::default() });
     Ok(handle_hook(&HookState::default(), &mut engine, ask))
 }
 

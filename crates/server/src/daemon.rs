@@ -11,7 +11,7 @@ use belay_config::{Config, EnvSnapshot, PathError, Paths, RulesByFolder};
 use belay_core::Timestamp;
 use belay_engine::{Engine, EngineOptions};
 use belay_proxy::Relay;
-use belay_store::{OpenOptions, SqliteStore, Store};
+use belay_store::{Store, StoreUrl};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::alert_dispatcher;
@@ -320,12 +320,8 @@ fn claim(places: &Paths) -> Result<(InstanceLock, PathBuf), ServeError> {
 }
 
 fn open_engine(places: &Paths, env: &EnvSnapshot, flags: Vec<(String, String, String)>) -> Engine {
-    let database = places.database();
-    let opener = move |access| {
-        let options = OpenOptions { read_only: access == belay_engine::StoreAccess::Read, ..OpenOptions::default() };
-        let store = SqliteStore::open(&database, options)?;
-        Ok(Box::new(store) as Box<dyn Store>)
-    };
+    let store = StoreUrl::local(places.database());
+    let opener = move |access| belay_store::open(&store, access);
     let rulesets = RulesByFolder::new(
         places.clone(),
         env.clone(),

@@ -4,37 +4,41 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use belay_store::{OpenOptions, Result, SqliteStore, Store};
+use belay_store::{Access, Result, Store, StoreUrl};
 
 /// Connections kept open.
 const MAX_IDLE_CONNECTIONS: usize = 4;
 
 /// Lends connections to the store.
-#[derive(Debug)]
 pub(crate) struct ReadPool {
-    path: PathBuf,
-    idle: Mutex<Vec<SqliteStore>>,
+    url: StoreUrl,
+    idle: Mutex<Vec<Box<dyn Store>>>,
+}
+
+impl std::fmt::Debug for ReadPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadPool").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 impl ReadPool {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, idle: Mutex::default() }
+        Self { url: StoreUrl::local(path), idle: Mutex::default() }
     }
 
     pub(crate) fn get(&self) -> Result<PooledStore<'_>> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let store = match idle {
             Some(store) => store,
-            None => SqliteStore::open(&self.path, OpenOptions { read_only: true, ..OpenOptions::default() })?,
+            None => belay_store::open(&self.url, Access::Read)?,
         };
         Ok(PooledStore { store: Some(store), home: self })
     }
 }
 
 /// A connection on loan.
-#[derive(Debug)]
 pub(crate) struct PooledStore<'r> {
-    store: Option<SqliteStore>,
+    store: Option<Box<dyn Store>>,
     home: &'r ReadPool,
 }
 
@@ -43,7 +47,7 @@ impl Deref for PooledStore<'_> {
 
     fn deref(&self) -> &(dyn Store + 'static) {
         #[expect(clippy::expect_used, reason = "it is taken only by drop")]
-        self.store.as_ref().expect("a reader has its store")
+        self.store.as_deref().expect("a reader has its store")
     }
 }
 

@@ -17,9 +17,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`api`] | the two traits |
+//! | [`open()`] | opens the store that a URL names |
+//! | [`traits`] | the two traits |
 //! | [`session`] | what a session looks like to readers and to the engine |
-//! | [`records`] | events, incidents, findings, notes, tombstones, totals |
+//! | [`rows`] | events, incidents, findings, notes, tombstones, totals |
 //! | [`outbox`] | what waits to be sent |
 //! | [`retention`] | how long things are kept |
 //! | [`sqlite`] | the embedded backend |
@@ -27,6 +28,7 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod open;
 pub mod outbox;
 pub mod retention;
 pub mod rows;
@@ -35,6 +37,7 @@ pub mod sqlite;
 pub mod traits;
 
 pub use error::{Result, StoreError};
+pub use open::{Access, StoreUrl, StoreUrlError, open};
 pub use outbox::{Message, MessageState, NewMessage};
 pub use retention::{Pruned, Retention};
 pub use rows::{

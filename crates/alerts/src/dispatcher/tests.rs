@@ -1,22 +1,22 @@
 use std::time::Duration;
 
 use belay_core::{Effect, SessionKey, Timestamp};
-use belay_store::{Durability, MessageState, NewMessage, OpenOptions, Result, SqliteStore, Store};
+use belay_store::{Access, Durability, MessageState, NewMessage, Result, Store, StoreUrl};
 use serde_json::json;
 
 use super::{Channels, Dispatcher, Outbox};
 use crate::webhook::{Webhook, WebhookFormat};
 
-struct Shelf(SqliteStore);
+struct Shelf(Box<dyn Store>);
 
 impl Outbox for Shelf {
     fn with_store(&mut self, work: &mut dyn FnMut(&mut dyn Store) -> Result<()>) -> Result<()> {
-        work(&mut self.0)
+        work(&mut *self.0)
     }
 }
 
 fn shelf(folder: &tempfile::TempDir) -> Shelf {
-    Shelf(SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).expect("a store"))
+    Shelf(belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Write).expect("a store"))
 }
 
 fn at(seconds: u64) -> Timestamp {

@@ -25,7 +25,7 @@ use belay_core::{Body, Event, SessionKey, Source, Timestamp, ToolKind};
 use belay_engine::{Engine, EngineOptions};
 use belay_server::Client;
 use belay_server::protocol::DecideRequest;
-use belay_store::{OpenOptions, SqliteStore};
+use belay_store::{Access, StoreUrl};
 
 use bare::Bare;
 
@@ -187,8 +187,8 @@ fn observe(client: &mut Client, event: &Event) -> Duration {
 /// The engine by itself, to tell what of the above is the way there and back.
 fn in_process(folder: &Path) {
     std::fs::create_dir(folder).unwrap();
-    let store = SqliteStore::open(folder.join("belay.db"), OpenOptions::default()).unwrap();
-    let mut engine = Engine::new(Box::new(store), EngineOptions::default());
+    let store = belay_store::open(&StoreUrl::local(folder.join("belay.db")), Access::Write).unwrap();
+    let mut engine = Engine::new(store, EngineOptions::default());
     let mut took: Vec<Duration> = (0..REQUESTS)
         .map(|n| event(n % 8, n / 8))
         .map(|event| timed(|| assert!(engine.observe(event).unwrap().committed)))
@@ -246,8 +246,8 @@ fn row(name: &str, took: &mut [Duration], beside: Option<&[Duration]>) {
 fn many_sessions(folder: &Path, sessions: usize) {
     let home: PathBuf = folder.join("many");
     places(&home).create().unwrap();
-    let store = SqliteStore::open(places(&home).database(), OpenOptions::default()).unwrap();
-    let mut engine = Engine::new(Box::new(store), EngineOptions::default());
+    let store = belay_store::open(&StoreUrl::local(places(&home).database()), Access::Write).unwrap();
+    let mut engine = Engine::new(store, EngineOptions::default());
     let began = Instant::now();
     for chunk in (0..sessions).collect::<Vec<_>>().chunks(256) {
         let events = chunk.iter().map(|session| event(*session, 0)).collect();

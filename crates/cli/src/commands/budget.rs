@@ -7,7 +7,7 @@ use belay_core::event::OperatorDecision;
 use belay_core::rules::BudgetRules;
 use belay_server::protocol::DecideRequest;
 use belay_server::views::SessionView;
-use belay_store::{SessionQuery, Store};
+use belay_store::SessionQuery;
 use clap::Args;
 use serde_json::json;
 
@@ -109,7 +109,7 @@ fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
             decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false })?;
         }
     }
-    let view = SessionView::load_one(&store, &session)?;
+    let view = SessionView::load_one(&*store, &session)?;
     let view = view.ok_or_else(|| CommandError::new(format!("{session} is gone")))?;
     show(context, vec![view])
 }
@@ -118,7 +118,7 @@ fn all(context: &Context) -> CommandResult {
     let Some(store) = context.store()? else { return show(context, Vec::new()) };
     let states = vec!["active".to_owned(), "paused".to_owned()];
     let rows = store.sessions(&SessionQuery { states, limit: 200, ..SessionQuery::default() })?.rows;
-    show(context, SessionView::load_all(&store, rows)?)
+    show(context, SessionView::load_all(&*store, rows)?)
 }
 
 /// What the settings allow every session of this folder.

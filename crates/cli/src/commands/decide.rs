@@ -119,10 +119,10 @@ pub(super) fn archive_quietly(context: &Context, session: &SessionKey) {
 
 fn decide(context: &Context, target: &SessionTarget, decision: OperatorDecision) -> CommandResult {
     let (store, session) = context.session(&target.id)?;
-    let before = view(&store, &session)?;
+    let before = view(&*store, &session)?;
     let ask = DecideRequest { session: session.clone(), decision, note: target.note.clone(), by: user(context) };
     let taken = Backend::open(context)?.decide(&ask)?;
-    let after = view(&store, &session)?;
+    let after = view(&*store, &session)?;
     if context.out.json {
         context
             .out

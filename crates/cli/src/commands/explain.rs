@@ -2,7 +2,7 @@
 
 use belay_core::Finding;
 use belay_core::effect::InterventionLevel;
-use belay_store::{FindingRow, SqliteStore, Store, StoreError};
+use belay_store::{FindingRow, Store, StoreError};
 use clap::Args;
 
 use super::CommandResult;
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> CommandResult {
 }
 
 /// The finding meant by an id of its own, of an incident, or of a session.
-pub(super) fn finding(context: &Context, id: &str) -> Result<(SqliteStore, FindingRow), CommandError> {
+pub(super) fn finding(context: &Context, id: &str) -> Result<(Box<dyn Store>, FindingRow), CommandError> {
     let Some(store) = context.store()? else { return Err(StoreError::NotFound(id.to_owned()).into()) };
     if let Some(row) = store.finding(id)? {
         return Ok((store, row));

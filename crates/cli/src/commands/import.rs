@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
 use belay_core::event::OperatorDecision;
 use belay_server::protocol::DecideRequest;
-use belay_store::Store;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `belay incidents`: what wants a person.
 
 use belay_server::views::IncidentView;
-use belay_store::{IncidentQuery, Store};
+use belay_store::IncidentQuery;
 use clap::Args;
 use serde_json::json;
 

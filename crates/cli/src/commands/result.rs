@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
 use belay_hooks::session_summary::{self, RESULT_FILE};
-use belay_store::Store;
 use clap::Args;
 use serde_json::Value;
 

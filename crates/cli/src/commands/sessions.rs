@@ -1,7 +1,7 @@
 //! `belay sessions`: the list.
 
 use belay_server::views::SessionView;
-use belay_store::{SessionQuery, Store};
+use belay_store::SessionQuery;
 use clap::Args;
 use serde_json::json;
 
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
     let (sessions, more) = match context.store()? {
         Some(store) => {
             let page = store.sessions(&query)?;
-            (SessionView::load_all(&store, page.rows)?, page.next.is_some())
+            (SessionView::load_all(&*store, page.rows)?, page.next.is_some())
         }
         None => (Vec::new(), false),
     };

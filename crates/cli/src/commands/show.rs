@@ -2,7 +2,7 @@
 
 use belay_core::Timestamp;
 use belay_server::views::{IncidentView, SessionView};
-use belay_store::{IncidentQuery, Store, StoreError};
+use belay_store::{IncidentQuery, StoreError};
 use clap::Args;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ const MAX_ROWS: usize = 10;
 
 pub(crate) fn run(context: &Context, args: &ShowArgs) -> CommandResult {
     let (store, key) = context.session(&args.id)?;
-    let view = SessionView::load_one(&store, &key)?.ok_or_else(|| StoreError::NotFound(args.id.clone()))?;
+    let view = SessionView::load_one(&*store, &key)?.ok_or_else(|| StoreError::NotFound(args.id.clone()))?;
     let incidents = store.incidents(&IncidentQuery { session: Some(key.clone()), closed: true, limit: MAX_ROWS })?;
     let incidents: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
     let findings = store.findings(&key, MAX_ROWS)?;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use belay_server::protocol::StatusResponse;
 use belay_server::token::ApiToken;
 use belay_server::{Client, IpcClientError};
-use belay_store::Store;
 use clap::Args;
 use serde_json::json;
 

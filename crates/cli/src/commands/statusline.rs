@@ -8,7 +8,7 @@ use std::path::Path;
 use belay_config::{EnvSnapshot, Paths};
 use belay_core::{SessionKey, SessionState};
 use belay_store::session::SessionRow;
-use belay_store::{OpenOptions, SqliteStore, Store};
+use belay_store::{Access, StoreUrl};
 use clap::Args;
 use serde_json::Value;
 
@@ -64,8 +64,7 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
     let id = input.get("session_id")?.as_str()?;
     let env = EnvSnapshot::from_process();
     let places = Paths::resolve(&env, home).ok()?;
-    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
-    let store = SqliteStore::open(places.database(), options).ok()?;
+    let store = belay_store::open(&StoreUrl::local(places.database()), Access::Read).ok()?;
     let agent = belay_agents::find(agent).map_or(agent, |agent| agent.id);
     let row = store.session(&SessionKey::new(agent, id)).ok()??;
     let short = store.short_names(std::slice::from_ref(&row.key), 6).ok().and_then(|names| names.into_iter().next());

@@ -1,7 +1,7 @@
 //! `belay tombstones`: what the next sessions of a project are told about those before them.
 
 use belay_core::Timestamp;
-use belay_store::{Durability, OpenOptions, SqliteStore, Store, Tombstone};
+use belay_store::{Access, Durability, Tombstone};
 use clap::Args;
 use serde_json::json;
 
@@ -80,7 +80,7 @@ fn here() -> Result<String, CommandError> {
 }
 
 fn clear(context: &Context, stones: &[Tombstone], now: Timestamp) -> Result<(), CommandError> {
-    let mut store = SqliteStore::open(context.database(), OpenOptions::default())?;
+    let mut store = belay_store::open(&context.store_url(), Access::Write)?;
     let mut transaction = store.begin(Durability::ProcessCrash)?;
     for stone in stones {
         transaction.put_tombstone(&Tombstone { expires_at: now, ..stone.clone() })?;

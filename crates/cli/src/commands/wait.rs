@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use belay_config::DurationSetting;
 use belay_core::event::{Body, WaitEnded, Waiting};
 use belay_core::{Event, Excerpt, SessionKey, Source, Timestamp};
-use belay_store::{SessionQuery, Store};
+use belay_store::SessionQuery;
 use clap::Args;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use belay_core::event::OperatorDecision;
 use belay_core::{Event, SessionKey, Verdict};
 use belay_server::Client;
 use belay_server::protocol::{DecideRequest, EventResult, Taken};
-use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use belay_store::{Access, EventQuery, StoreUrl};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::resident::{Serve, client};
@@ -50,8 +50,7 @@ fn a_full_disk_stops_no_decision_and_loses_nothing() {
     limit_files(&serve, None);
     file_says(&world.log(), |log| log.contains("the store can be written again"));
     assert!(post(&mut client, 3).committed);
-    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
-    let store = SqliteStore::open(world.places().database(), options).unwrap();
+    let store = belay_store::open(&StoreUrl::local(world.places().database()), Access::Read).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     assert!(store.session(&key).unwrap().unwrap().state.is_paused());
     let events = store.events(&EventQuery { limit: usize::MAX, ..EventQuery::default() }).unwrap();

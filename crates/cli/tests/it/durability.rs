@@ -8,7 +8,7 @@ use belay_core::event::{Note, OperatorDecision};
 use belay_core::{Body, Event, Excerpt, SessionKey, Source, Timestamp};
 use belay_server::Client;
 use belay_server::protocol::{DecideRequest, EventResult};
-use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use belay_store::{Access, EventQuery, StoreUrl};
 
 use crate::resident::Serve;
 use crate::world::{PATIENCE, World};
@@ -127,8 +127,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     // Serving once more is what a user would do next; then everything must be there.
     let serve = Serve::start_with(&world, &["--no-http"]);
     assert_eq!(serve.ready["kept"], true);
-    let store =
-        SqliteStore::open(world.places().database(), OpenOptions { read_only: true, ..Default::default() }).unwrap();
+    let store = belay_store::open(&StoreUrl::local(world.places().database()), Access::Read).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     let mut stored: HashMap<SessionKey, HashMap<String, u32>> = HashMap::new();
     let mut after = 0;

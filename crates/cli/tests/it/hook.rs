@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use belay_core::SessionKey;
-use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use belay_store::{Access, EventQuery, StoreUrl};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
@@ -31,8 +31,7 @@ fn hook(world: &World, payload: &Value) -> Said {
 }
 
 fn events(world: &World, session: &str) -> usize {
-    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
-    let store = SqliteStore::open(world.state().join("belay.db"), options).unwrap();
+    let store = belay_store::open(&StoreUrl::local(world.state().join("belay.db")), Access::Read).unwrap();
     let session = Some(SessionKey::new("claude-code", session));
     store.events(&EventQuery { session, limit: 10_000, ..EventQuery::default() }).unwrap().len()
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use belay_core::Verdict;
 use belay_core::event::OperatorDecision;
-use belay_engine::{Engine, EngineOptions, StoreAccess, StoreOpener};
-use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use belay_engine::{Engine, EngineOptions, StoreOpener};
+use belay_store::{Access, EventQuery, StoreUrl};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::common::{TestClock, call, key, prompt};
@@ -88,11 +88,8 @@ fn child() {
 }
 
 fn opener(file: &Path) -> StoreOpener {
-    let file = file.to_owned();
-    Box::new(move |access| {
-        let options = OpenOptions { read_only: access == StoreAccess::Read, ..OpenOptions::default() };
-        Ok(Box::new(SqliteStore::open(&file, options)?))
-    })
+    let store = StoreUrl::local(file);
+    Box::new(move |access| belay_store::open(&store, access))
 }
 
 /// Writes until there is no room. Where a limit stands for the disk, there is nothing to fill.
@@ -138,7 +135,7 @@ fn full(folder: &Path) {
         clock.pass(Duration::from_secs(10));
         assert!(!engine.recover().is_healthy());
     }
-    let reader = SqliteStore::open(&file, OpenOptions { read_only: true, ..OpenOptions::default() }).unwrap();
+    let reader = belay_store::open(&StoreUrl::local(&file), Access::Read).unwrap();
     assert_eq!(reader.check().unwrap(), [] as [String; 0]);
 
     make_room(&filler);

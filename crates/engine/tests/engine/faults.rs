@@ -5,7 +5,7 @@ use std::time::Duration;
 use belay_core::event::OperatorDecision;
 use belay_core::{SessionState, Verdict};
 use belay_engine::{Engine, EngineOptions};
-use belay_store::{EventQuery, OpenOptions, SqliteStore, StoreError};
+use belay_store::{Access, EventQuery, StoreError, StoreUrl};
 
 use crate::common::{Folder, TestClock, call, failure, key, prompt};
 
@@ -153,7 +153,7 @@ fn an_engine_starts_without_its_store_and_finds_it_later() {
     let file = folder.file();
     std::fs::create_dir(&file).unwrap();
     let path = file.clone();
-    let opener = Box::new(move |_| Ok(Box::new(SqliteStore::open(&path, OpenOptions::default())?) as _));
+    let opener = Box::new(move |_| belay_store::open(&StoreUrl::local(&path), Access::Write));
     let mut engine = Engine::open(opener, EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::default() });
     assert!(!engine.health().is_healthy());
     assert!(engine.store().is_none());
@@ -168,7 +168,7 @@ fn an_engine_starts_without_its_store_and_finds_it_later() {
 fn a_damaged_store_is_left_alone() {
     let folder = Folder::new();
     std::fs::write(folder.file(), "these are not the bytes of a database").unwrap();
-    let refused = SqliteStore::open(folder.file(), OpenOptions::default()).unwrap_err();
+    let refused = belay_store::open(&StoreUrl::local(folder.file()), Access::Write).err().unwrap();
     assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused:?}");
     assert_eq!(std::fs::read(folder.file()).unwrap(), b"these are not the bytes of a database");
 }

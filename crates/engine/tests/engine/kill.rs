@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use belay_core::event::OperatorDecision;
 use belay_core::{SessionKey, Source, Timestamp};
 use belay_engine::{Engine, EngineOptions};
-use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use belay_store::{Access, EventQuery, Store, StoreUrl};
 
 use crate::common::{Folder, key, prompt};
 
@@ -24,8 +24,8 @@ const NAME: &str = "BELAY_TEST_KILL_NAME";
 #[test]
 fn child() {
     let (Ok(store), Ok(name)) = (std::env::var(STORE), std::env::var(NAME)) else { return };
-    let store = SqliteStore::open(store, OpenOptions::default()).unwrap();
-    let mut engine = Engine::new(Box::new(store), EngineOptions::default());
+    let store = belay_store::open(&StoreUrl::local(store), Access::Write).unwrap();
+    let mut engine = Engine::new(store, EngineOptions::default());
     // One write each: a line is never cut in two, whenever the end comes.
     let say = |line: String| std::io::stdout().write_all(format!("\n: {line}\n").as_bytes()).unwrap();
     for n in 0u64.. {

@@ -8,7 +8,7 @@ use belay_core::event::{OperatorDecision, Prompt};
 use belay_core::session::MAX_RECENT;
 use belay_core::{Body, Effect, SessionState, Timestamp, Verdict};
 use belay_engine::{Engine, EngineError, EngineOptions};
-use belay_store::{EventQuery, IncidentQuery, OpenOptions, SessionQuery, SqliteStore, StoreError, UNFILED};
+use belay_store::{Access, EventQuery, IncidentQuery, SessionQuery, StoreError, StoreUrl, UNFILED};
 
 #[test]
 fn a_pause_by_one_engine_holds_in_another() {
@@ -71,8 +71,8 @@ fn facts_told_by_many_engines_at_the_same_time_count_once() {
     let folder = Folder::new();
     let facts = UNFILED + 50;
     let start = Barrier::new(ENGINES);
-    let patient = || SqliteStore::open(folder.file(), OpenOptions::default()).unwrap();
-    let engines: Vec<_> = (0..ENGINES).map(|_| Engine::new(Box::new(patient()), EngineOptions::default())).collect();
+    let patient = || belay_store::open(&StoreUrl::local(folder.file()), Access::Write).unwrap();
+    let engines: Vec<_> = (0..ENGINES).map(|_| Engine::new(patient(), EngineOptions::default())).collect();
     let tell_all = |mut engine: Engine| -> u64 {
         start.wait();
         (0..facts).map(|n| u64::from(!engine.observe(call("s", n)).unwrap().decision.duplicate)).sum()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use belay_agents::install::{HookInstaller, InstallContext};
 use belay_core::SessionKey;
-use belay_store::{EventQuery, OpenOptions, SqliteStore, Store};
+use belay_store::{Access, EventQuery, StoreUrl};
 
 use crate::bounded_child;
 
@@ -58,7 +58,7 @@ pub fn run_self_test(
     }
     let key = SessionKey::new(recipe.agent(), session);
     let database = places.database();
-    let store = SqliteStore::open(&database, OpenOptions { read_only: true, ..OpenOptions::default() });
+    let store = belay_store::open(&StoreUrl::local(&database), Access::Read);
     let query = EventQuery { session: Some(key.clone()), limit: 1, ..EventQuery::default() };
     match store.and_then(|store| store.events(&query)) {
         Ok(events) if !events.is_empty() => Ok(key),

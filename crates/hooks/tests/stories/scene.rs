@@ -6,7 +6,7 @@ use belay_core::event::OperatorDecision;
 use belay_core::{SessionKey, Timestamp};
 use belay_engine::{Engine, EngineOptions};
 use belay_hooks::{HookRequest, HookResponse, HookState, handle_hook};
-use belay_store::{OpenOptions, SqliteStore};
+use belay_store::{Access, StoreUrl};
 use serde_json::{Value, json};
 
 pub(crate) struct Scene {
@@ -99,8 +99,8 @@ impl Scene {
 }
 
 fn open(folder: &Path) -> Engine {
-    let store = SqliteStore::open(folder.join("belay.db"), OpenOptions::default()).unwrap();
-    Engine::new(Box::new(store), EngineOptions::default())
+    let store = belay_store::open(&StoreUrl::local(folder.join("belay.db")), Access::Write).unwrap();
+    Engine::new(store, EngineOptions::default())
 }
 
 /// What an answer says; null when it says nothing.

@@ -4,13 +4,13 @@ use std::sync::Barrier;
 use belay_core::event::{ModelAnswered, Note, Usage};
 use belay_core::{Body, Excerpt, Rules, SessionKey, Source, Timestamp};
 use belay_engine::EngineOptions;
-use belay_store::{OpenOptions, SqliteStore};
+use belay_store::{Access, StoreUrl};
 
 use super::*;
 
 fn writer(folder: &tempfile::TempDir) -> GroupCommitter {
-    let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
-    GroupCommitter::new(Engine::new(Box::new(store), EngineOptions::default()), Arc::default(), Arc::default())
+    let store = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Write).unwrap();
+    GroupCommitter::new(Engine::new(store, EngineOptions::default()), Arc::default(), Arc::default())
 }
 
 fn event(session: &str, id: String) -> Event {
@@ -72,12 +72,12 @@ fn more_events_than_the_queue_holds_are_taken_when_nobody_else_waits() {
 fn whoever_is_let_to_the_engine_finds_the_purses_right() {
     const ANSWERS: u64 = 200;
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
+    let store = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Write).unwrap();
     let mut rules = Rules::default();
     rules.budget.session_tokens = 1_000_000;
     let options = EngineOptions { rules: Box::new(Arc::new(rules)), ..EngineOptions::default() };
     let purses = Arc::<BudgetCache>::default();
-    let writer = GroupCommitter::new(Engine::new(Box::new(store), options), Arc::default(), Arc::clone(&purses));
+    let writer = GroupCommitter::new(Engine::new(store, options), Arc::default(), Arc::clone(&purses));
     let session = SessionKey::new("codex", "s");
     let left = || {
         writer

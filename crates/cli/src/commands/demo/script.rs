@@ -8,7 +8,7 @@ use belay_core::event::OperatorDecision;
 use belay_core::session::Counters;
 use belay_core::{Excerpt, SessionKey};
 use belay_server::protocol::DecideRequest;
-use belay_store::{OpenOptions, SqliteStore, Store};
+use belay_store::{Access, StoreUrl};
 
 use super::DemoWorld;
 use super::agent::{Agent, ModelReply};
@@ -150,8 +150,7 @@ fn resume(stage: &DemoWorld) -> Result<(), String> {
 /// Waits until so much of the session is known.
 fn watch(stage: &DemoWorld, enough: impl Fn(&Counters) -> bool) -> Result<Counters, String> {
     let trouble = |error: belay_store::StoreError| error.to_string();
-    let options = OpenOptions { read_only: true, ..OpenOptions::default() };
-    let store = SqliteStore::open(stage.places.database(), options).map_err(trouble)?;
+    let store = belay_store::open(&StoreUrl::local(stage.places.database()), Access::Read).map_err(trouble)?;
     let until = Instant::now() + STEP_TIMEOUT;
     while Instant::now() < until {
         match store.session(&session()).map_err(trouble)?.map(|row| row.details.counters) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use belay_alerts::desktop::NOTIFIER;
 use belay_config::{Config, Loader, Strictness};
 use belay_server::{Client, build_webhook};
-use belay_store::{Message, MessageState, Store};
+use belay_store::{Message, MessageState};
 
 use super::{CheckResult, which};
 use crate::context::Context;

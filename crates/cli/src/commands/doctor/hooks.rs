@@ -8,7 +8,7 @@ use belay_agents::spec::HookSpec;
 use belay_agents::{AgentSpec, UserDirs, find};
 use belay_core::{Source, Timestamp};
 use belay_hooks::install::{InstallRecord, SELF_TEST_SESSION_PREFIX, read};
-use belay_store::{EventQuery, Order, SessionQuery, Store};
+use belay_store::{EventQuery, Order, SessionQuery};
 
 use super::CheckResult;
 use crate::context::Context;

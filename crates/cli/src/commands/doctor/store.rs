@@ -1,6 +1,6 @@
 //! The store: readable, of our version, undamaged, private.
 
-use belay_store::Store;
+use belay_store::Access;
 
 use super::CheckResult;
 use crate::context::Context;
@@ -9,10 +9,12 @@ use crate::format::pluralize;
 pub(super) fn store(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "store";
     let path = context.database();
-    let store = match SqliteOpened::open(context) {
-        SqliteOpened::Absent => return vec![CheckResult::note(CHECK, "there is none yet; the first event makes it")],
-        SqliteOpened::Failed(row) => return vec![row],
-        SqliteOpened::Open(store) => store,
+    if matches!(path.try_exists(), Ok(false)) {
+        return vec![CheckResult::note(CHECK, "there is none yet; the first event makes it")];
+    }
+    let store = match belay_store::open(&context.store_url(), Access::Read) {
+        Ok(store) => store,
+        Err(error) => return vec![CheckResult::broken(CHECK, error.to_string()).mend(error.hint())],
     };
     let mut rows = Vec::new();
     match store.check() {
@@ -42,26 +44,6 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
         });
     }
     rows
-}
-
-enum SqliteOpened {
-    Absent,
-    Open(belay_store::SqliteStore),
-    Failed(CheckResult),
-}
-
-impl SqliteOpened {
-    fn open(context: &Context) -> Self {
-        use belay_store::{OpenOptions, SqliteStore};
-        let path = context.database();
-        if matches!(path.try_exists(), Ok(false)) {
-            return Self::Absent;
-        }
-        match SqliteStore::open(path, OpenOptions { read_only: true, ..OpenOptions::default() }) {
-            Ok(store) => Self::Open(store),
-            Err(error) => Self::Failed(CheckResult::failed("store", error.to_string()).fix(error.hint())),
-        }
-    }
 }
 
 fn privacy(path: &std::path::Path) -> Option<CheckResult> {

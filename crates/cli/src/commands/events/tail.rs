@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use belay_core::{Body, Event, SessionKey};
 use belay_server::views::EventView;
-use belay_store::{EventQuery, EventRow, Order, SqliteStore, Store};
+use belay_store::{EventQuery, EventRow, Order, Store};
 use clap::Args;
 
 use crate::commands::CommandResult;
@@ -51,13 +51,13 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> CommandResult {
     let mut mark = store.change_token()?;
     // Where there is nothing to begin with, following begins at the end of the whole log: as it was before anybody
     // looked, or what comes while we look is lost.
-    let end = newest(&store, &query)?;
+    let end = newest(&*store, &query)?;
     let mut rows = if args.lines == 0 { Vec::new() } else { store.events(&query)? };
     query.after = Some(end);
     loop {
         for row in &rows {
             query.after = Some(number(&query, row));
-            print(context, &store, &mut names, row)?;
+            print(context, &*store, &mut names, row)?;
         }
         if !args.follow {
             return Ok(ExitStatus::Done);
@@ -75,9 +75,9 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> CommandResult {
 /// Followers may come before the first event.
 fn wait_for_store(
     context: &Context,
-    store: Option<SqliteStore>,
+    store: Option<Box<dyn Store>>,
     follow: bool,
-) -> Result<Option<SqliteStore>, crate::error::CommandError> {
+) -> Result<Option<Box<dyn Store>>, crate::error::CommandError> {
     let mut store = store;
     while store.is_none() && follow {
         std::thread::sleep(POLL_INTERVAL);
@@ -86,7 +86,7 @@ fn wait_for_store(
     Ok(store)
 }
 
-fn newest(store: &SqliteStore, query: &EventQuery) -> Result<u64, crate::error::CommandError> {
+fn newest(store: &dyn Store, query: &EventQuery) -> Result<u64, crate::error::CommandError> {
     let last = EventQuery { kinds: Vec::new(), order: Order::Last, limit: 1, ..query.clone() };
     Ok(store.events(&last)?.last().map_or(0, |row| number(query, row)))
 }
@@ -100,7 +100,7 @@ fn number(query: &EventQuery, row: &EventRow) -> u64 {
 struct ShortNames(HashMap<SessionKey, String>);
 
 impl ShortNames {
-    fn of(&mut self, store: &SqliteStore, key: &SessionKey) -> String {
+    fn of(&mut self, store: &dyn Store, key: &SessionKey) -> String {
         if let Some(name) = self.0.get(key) {
             return name.clone();
         }
@@ -111,7 +111,7 @@ impl ShortNames {
     }
 }
 
-fn print(context: &Context, store: &SqliteStore, names: &mut ShortNames, row: &EventRow) -> io::Result<()> {
+fn print(context: &Context, store: &dyn Store, names: &mut ShortNames, row: &EventRow) -> io::Result<()> {
     if context.out.json {
         return context.out.json(&EventView::of(row));
     }

@@ -1,0 +1,118 @@
+//! Opens the store that a URL names. No other crate names a backend.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::error::Result;
+use crate::sqlite::{OpenOptions, SqliteStore};
+use crate::traits::Store;
+
+/// Where a store is. As text: `sqlite:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreUrl(Backend);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Backend {
+    Sqlite(PathBuf),
+}
+
+impl StoreUrl {
+    /// A store in a local file.
+    pub fn local(path: impl Into<PathBuf>) -> Self {
+        Self(Backend::Sqlite(path.into()))
+    }
+
+    /// The file of a local store.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.0 {
+            Backend::Sqlite(path) => Some(path),
+        }
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = StoreUrlError;
+
+    fn from_str(text: &str) -> Result<Self, StoreUrlError> {
+        match text.split_once(':') {
+            Some(("sqlite", "")) => Err(StoreUrlError::NoPath(text.to_owned())),
+            Some(("sqlite", path)) => Ok(Self::local(path)),
+            Some((scheme, _)) => Err(StoreUrlError::UnknownScheme(scheme.to_owned())),
+            None => Err(StoreUrlError::NoScheme(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Backend::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+        }
+    }
+}
+
+/// Why a text is not a store URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreUrlError {
+    #[error("unknown store scheme `{0}:`; expected sqlite:PATH")]
+    UnknownScheme(String),
+    #[error("store URL `{0}` has no scheme; expected sqlite:PATH")]
+    NoScheme(String),
+    #[error("store URL `{0}` has no path; expected sqlite:PATH")]
+    NoPath(String),
+}
+
+/// What the caller does with a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only. Nothing is created or migrated.
+    Read,
+    /// Reads and writes; creates or migrates the store as needed.
+    Write,
+    /// Writes from a process that exits within milliseconds. It leaves the checkpoint of the write-ahead log, which
+    /// syncs the disk, to a longer-lived process.
+    BriefWrite,
+}
+
+/// Opens a store. One connection each; open another for another thread.
+pub fn open(url: &StoreUrl, access: Access) -> Result<Box<dyn Store>> {
+    let options = OpenOptions {
+        read_only: access == Access::Read,
+        brief: access == Access::BriefWrite,
+        ..OpenOptions::default()
+    };
+    match &url.0 {
+        Backend::Sqlite(path) => Ok(Box::new(SqliteStore::open(path, options)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_its_text() {
+        for text in ["sqlite:belay.db", "sqlite:/var/lib/belay/a:b.db"] {
+            assert_eq!(text.parse::<StoreUrl>().unwrap().to_string(), text);
+        }
+        assert_eq!("sqlite:/a.db".parse::<StoreUrl>().unwrap(), StoreUrl::local("/a.db"));
+    }
+
+    #[test]
+    fn an_invalid_url_is_refused_with_what_is_expected() {
+        let error = |text: &str| text.parse::<StoreUrl>().unwrap_err().to_string();
+        assert_eq!(error("mysql://host/db"), "unknown store scheme `mysql:`; expected sqlite:PATH");
+        assert_eq!(error("/a.db"), "store URL `/a.db` has no scheme; expected sqlite:PATH");
+        assert_eq!(error("sqlite:"), "store URL `sqlite:` has no path; expected sqlite:PATH");
+    }
+
+    #[test]
+    fn read_access_creates_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = StoreUrl::local(folder.path().join("belay.db"));
+        assert!(open(&url, Access::Read).is_err());
+        drop(open(&url, Access::BriefWrite).unwrap());
+        assert_eq!(open(&url, Access::Read).unwrap().totals(None).unwrap().events, 0);
+    }
+}
