@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use belay_config::RulesByFolder;
-use belay_core::Event;
+use belay_core::{Event, EventOutcome};
 use belay_engine::{Engine, EngineError, EngineOptions};
-use belay_server::protocol::{DecideRequest, ErrorCode, EventResult, IpcErrorBody, Taken};
+use belay_server::protocol::{DecideRequest, ErrorCode, EventResult, IpcErrorBody};
 use belay_server::{Client, IpcClientError};
 use belay_store::{Access, StoreError};
 use serde_json::value::RawValue;
@@ -46,13 +46,12 @@ impl Backend {
         Ok(Self::InProcess(Box::new(Engine::new(store, options))))
     }
 
-    pub(crate) fn decide(&mut self, decide: &DecideRequest) -> Result<Taken, CommandError> {
+    pub(crate) fn decide(&mut self, decide: &DecideRequest) -> Result<EventOutcome, CommandError> {
         match self {
             Self::Daemon(client) => Ok(client.decide(decide)?),
             Self::InProcess(engine) => {
                 let by = decide.by.as_deref();
-                let observed = engine.decide(&decide.session, decide.decision.clone(), &decide.note, by)?;
-                Ok(Taken::from(observed))
+                Ok(engine.decide(&decide.session, decide.decision.clone(), &decide.note, by)?)
             }
         }
     }
@@ -89,7 +88,7 @@ fn observe_own(engine: &mut Engine, event: &RawValue) -> EventResult {
         }
     };
     match engine.observe(event) {
-        Ok(observed) => EventResult::Taken(Taken::from(observed)),
+        Ok(outcome) => EventResult::Accepted(outcome),
         Err(EngineError::Refused { field, problem }) => EventResult::Refused {
             error: IpcErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field),
         },

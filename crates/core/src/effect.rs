@@ -197,3 +197,15 @@ pub struct Decision {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub duplicate: bool,
 }
+
+/// What became of one event: the decision, and where the event was stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventOutcome {
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// The event's number in its session; `None` for a duplicate and for an event that is not stored yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The event is in the store. `false`: it was decided in memory, because the store is not writable.
+    pub committed: bool,
+}

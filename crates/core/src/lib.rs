@@ -54,7 +54,7 @@ pub mod time;
 
 pub use action::{Action, Tool, ToolKind};
 pub use digest::Digest;
-pub use effect::{Decision, Effect, Finding, Incident, Intervention, InterventionLevel, Verdict};
+pub use effect::{Decision, Effect, EventOutcome, Finding, Incident, Intervention, InterventionLevel, Verdict};
 pub use event::{Body, Event, Source};
 pub use excerpt::Excerpt;
 pub use key::SessionKey;

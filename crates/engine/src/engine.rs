@@ -6,7 +6,7 @@ use std::time::Duration;
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::key::MAX_ID_BYTES;
 use belay_core::session::Budget;
-use belay_core::{Body, Decision, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
+use belay_core::{Body, Event, EventOutcome, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
 use belay_store::{Access, Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
 
@@ -49,16 +49,6 @@ impl std::fmt::Debug for EngineOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options").field("sessions", &self.sessions).field("spool", &self.spool).finish_non_exhaustive()
     }
-}
-
-/// The answer to one event.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EventOutcome {
-    pub decision: Decision,
-    /// The event's number in its session; `None` when it was a duplicate or could not be written yet.
-    pub seq: Option<u64>,
-    /// It is in the store and outlives us. `false`: decided in memory, see [`Engine::health`].
-    pub committed: bool,
 }
 
 /// Takes events, answers decisions, writes sessions. One thread works it; other processes may have their own.

@@ -49,7 +49,7 @@ mod tombstone;
 mod transaction;
 
 pub use clock::{Clock, SystemClock};
-pub use engine::{Engine, EngineOptions, EventOutcome, StoreOpener};
+pub use engine::{Engine, EngineOptions, StoreOpener};
 pub use error::EngineError;
 pub use health::Health;
 pub use metrics::Metrics;

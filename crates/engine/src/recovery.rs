@@ -1,9 +1,9 @@
 //! Writing, and going on when that does not work.
 
-use belay_core::{Body, Decision, Event};
+use belay_core::{Body, Decision, Event, EventOutcome};
 use belay_store::{Access, Durability, Result, StoreError};
 
-use crate::engine::{Engine, EventOutcome};
+use crate::engine::Engine;
 use crate::health::Health;
 use crate::memory_fallback::{FallbackContext, MemoryFallback};
 use crate::transaction::{AttemptOutcome, BatchContext};

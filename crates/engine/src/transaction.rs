@@ -6,14 +6,14 @@ use std::time::Duration;
 use belay_core::effect::Spend;
 use belay_core::session::SESSION_FORMAT;
 use belay_core::{
-    Body, Decision, Digest, Effect, Event, Incident, Rules, Session, SessionKey, SessionState, Timestamp, Verdict, json,
+    Body, Decision, Digest, Effect, Event, EventOutcome, Incident, Rules, Session, SessionKey, SessionState, Timestamp,
+    Verdict, json,
 };
 use belay_store::session::{SessionDetails, SessionUpdate};
 use belay_store::{Durability, NewEvent, Result, SessionHead, Snapshot, Store, StoreError, StoredSession, Transaction};
 use foldhash::HashMap;
 
 use crate::cache::{CachedSession, SessionCache};
-use crate::engine::EventOutcome;
 use crate::metrics::Metrics;
 use crate::restore::{self, RestoreSource};
 use crate::rules_cache::{CachedRules, RulesCache, RulesProvider};

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use belay_agents::hook::{HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, protocol};
 use belay_core::event::{Body, Delivered, Source};
-use belay_core::{Effect, Event, InterventionLevel, SessionKey, Timestamp, Verdict};
+use belay_core::{Effect, Event, EventOutcome, InterventionLevel, SessionKey, Timestamp, Verdict};
 use belay_store::session::SessionRow;
 
 use crate::ask::{HookRequest, HookResponse};
 use crate::local_facts::{self, LocalFacts};
-use crate::watch::{Observation, Watch};
+use crate::watch::Watch;
 use crate::{session_summary, tombstones};
 
 /// What is remembered from one hook call to the next, as long as this process lives. Without it
@@ -34,14 +34,14 @@ pub fn handle_hook(desk: &HookState, watch: &mut dyn Watch, ask: &HookRequest) -
     };
     let mut heard = desk.ground.parse_and_enrich(dialect, &told, ask);
     let Some(session) = heard.session.clone() else { return HookResponse::default() };
-    let observed = match std::mem::take(&mut heard.events) {
-        events if events.is_empty() => Vec::new(),
-        events => watch.observe(events),
-    };
+    let events = std::mem::take(&mut heard.events);
+    let has_events = !events.is_empty();
+    let observed = if has_events { watch.observe(events) } else { Vec::new() };
     if let Some(run) = ask.run.as_deref().filter(|_| heard.moment == HookPoint::SessionStart) {
         watch.bind_run_session(run, &session);
     }
-    let HookOutcome { verdict, context, delivered } = rule(watch, &heard, &session, &observed, ask.at);
+    let HookOutcome { verdict, context, delivered } =
+        rule(watch, &heard, &session, has_events.then_some(&*observed), ask.at);
     let ended = (heard.moment == HookPoint::SessionEnd).then(|| watch.session(&session)).flatten();
     let summary = ended.as_ref().and_then(session_summary::summary_sentence);
     if let Some(row) = &ended {
@@ -73,15 +73,16 @@ fn rule(
     watch: &mut dyn Watch,
     heard: &ParsedHook,
     session: &SessionKey,
-    observed: &[Observation],
+    observed: Option<&[EventOutcome]>,
     at: Timestamp,
 ) -> HookOutcome {
     // What is over was answered before, if it was asked about at all.
     let over = heard.moment == HookPoint::AfterBatch;
-    let fresh = observed.iter().any(|one| one.fresh);
-    let mut verdict = hardest(observed.iter().filter(|one| one.fresh || !over));
+    let silent = observed.is_none() && matches!(heard.moment, HookPoint::Permission | HookPoint::BeforeModel);
+    let observed = observed.unwrap_or_default();
+    let fresh = observed.iter().any(|one| !one.decision.duplicate);
+    let mut verdict = hardest(observed.iter().filter(|one| !one.decision.duplicate || !over));
     // Where nothing was asked about, or calls ran that could not be answered before, the session's standing counts.
-    let silent = observed.is_empty() && matches!(heard.moment, HookPoint::Permission | HookPoint::BeforeModel);
     if verdict == Verdict::Go && (silent || over && fresh) {
         verdict = watch.session_verdict(session);
     }
@@ -111,7 +112,7 @@ fn report(watch: &mut dyn Watch, session: &SessionKey, row: Option<SessionRow>, 
 }
 
 /// The hardest verdict wins: of several calls in one payload each may have been asked about.
-fn hardest<'o>(observed: impl Iterator<Item = &'o Observation>) -> Verdict {
+fn hardest<'o>(observed: impl Iterator<Item = &'o EventOutcome>) -> Verdict {
     let weight = |verdict: &Verdict| match verdict {
         Verdict::Go => 0,
         Verdict::Nudge { .. } => 1,
@@ -123,7 +124,7 @@ fn hardest<'o>(observed: impl Iterator<Item = &'o Observation>) -> Verdict {
 }
 
 /// A nudge that has just become due.
-fn nudge_among(observed: &[Observation]) -> Option<(String, String)> {
+fn nudge_among(observed: &[EventOutcome]) -> Option<(String, String)> {
     observed.iter().flat_map(|one| &one.decision.effects).find_map(|effect| match effect {
         Effect::Intervened(done) if done.rung == InterventionLevel::Nudge && !done.dry_run => {
             Some((done.finding.id.clone(), done.message.clone()))

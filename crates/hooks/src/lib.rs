@@ -45,7 +45,7 @@ pub mod watch;
 
 pub use ask::{HookRequest, HookResponse};
 pub use handler::{HookState, handle_hook};
-pub use watch::{Observation, Watch};
+pub use watch::Watch;
 
 /// The time of day.
 pub(crate) fn now() -> belay_core::Timestamp {

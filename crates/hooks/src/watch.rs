@@ -1,22 +1,14 @@
 //! What a hook needs of the engine, in whichever process it runs.
 
-use belay_core::{Decision, Event, SessionKey, Timestamp, Verdict};
+use belay_core::{Event, EventOutcome, SessionKey, Timestamp, Verdict};
 use belay_engine::Engine;
 use belay_store::session::SessionRow;
 use belay_store::{Durability, Store, Tombstone};
 
-/// The answer to one event.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Observation {
-    pub decision: Decision,
-    /// Nobody had told of it before.
-    pub fresh: bool,
-}
-
 /// The engine as hooks see it. Faults are the implementor's to log: a hook goes on regardless.
 pub trait Watch {
-    /// Takes events in; one answer each, in their order.
-    fn observe(&mut self, events: Vec<Event>) -> Vec<Observation>;
+    /// Records events; the outcomes of those that were accepted, in their order.
+    fn observe(&mut self, events: Vec<Event>) -> Vec<EventOutcome>;
 
     /// What the session's state alone says to anything the agent asks.
     fn session_verdict(&mut self, session: &SessionKey) -> Verdict;
@@ -35,9 +27,8 @@ pub trait Watch {
 }
 
 impl Watch for Engine {
-    fn observe(&mut self, events: Vec<Event>) -> Vec<Observation> {
-        let answers = self.observe_batch(events).into_iter();
-        answers.map(|answer| observation(answer.map_err(|error| error.to_string()))).collect()
+    fn observe(&mut self, events: Vec<Event>) -> Vec<EventOutcome> {
+        self.observe_batch(events).into_iter().filter_map(accepted).collect()
     }
 
     fn session_verdict(&mut self, session: &SessionKey) -> Verdict {
@@ -79,16 +70,7 @@ fn put(store: &mut dyn Store, tombstone: &Tombstone) -> belay_store::Result<()> 
     transaction.commit()
 }
 
-/// An engine's answer, or the agent goes on.
-pub fn observation(answer: Result<belay_engine::EventOutcome, String>) -> Observation {
-    match answer {
-        Ok(observed) => {
-            let fresh = !observed.decision.duplicate;
-            Observation { decision: observed.decision, fresh }
-        }
-        Err(error) => {
-            tracing::warn!(%error, "an event of a hook was not taken; the agent goes on");
-            Observation::default()
-        }
-    }
+/// The outcome of one event; `None` if the event was refused: then the agent goes on.
+pub fn accepted<E: std::fmt::Display>(outcome: Result<EventOutcome, E>) -> Option<EventOutcome> {
+    outcome.inspect_err(|error| tracing::warn!(%error, "an event of a hook was refused; the agent goes on")).ok()
 }

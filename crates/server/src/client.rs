@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use belay_config::Paths;
+use belay_core::EventOutcome;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::protocol::{
     DecideRequest, IpcErrorBody, MAX_LINE_BYTES, ObserveRequest, ObserveResponse, Op, PROTOCOL_VERSION, PingResponse,
-    RawResponse, Request, RunRequest, RunResponse, StatusRequest, StatusResponse, SubscribeRequest, Taken,
+    RawResponse, Request, RunRequest, RunResponse, StatusRequest, StatusResponse, SubscribeRequest,
 };
 
 /// Why there is no answer.
@@ -100,7 +101,7 @@ impl Client {
         self.ask(Op::Observe, ObserveRequest { events })
     }
 
-    pub fn decide(&mut self, decide: &DecideRequest) -> Result<Taken, IpcClientError> {
+    pub fn decide(&mut self, decide: &DecideRequest) -> Result<EventOutcome, IpcClientError> {
         self.ask(Op::Decide, decide)
     }
 

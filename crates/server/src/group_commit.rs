@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use belay_core::{Body, Event, SessionKey};
-use belay_engine::{Engine, EngineError, EventOutcome};
+use belay_core::{Body, Event, EventOutcome, SessionKey};
+use belay_engine::{Engine, EngineError};
 
 use crate::budget_cache::BudgetCache;
 use crate::hold_index::HoldIndex;

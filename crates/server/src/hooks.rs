@@ -1,7 +1,7 @@
 //! Hook calls, decided here for the agents that make them.
 
-use belay_core::{Event, SessionKey, Timestamp, Verdict};
-use belay_hooks::{HookRequest, HookResponse, Observation, Watch, handler, watch};
+use belay_core::{Event, EventOutcome, SessionKey, Timestamp, Verdict};
+use belay_hooks::{HookRequest, HookResponse, Watch, handler, watch};
 use belay_store::Tombstone;
 use belay_store::session::SessionRow;
 
@@ -15,9 +15,8 @@ pub(crate) fn handle_hook(shared: &DaemonState, ask: &HookRequest) -> HookRespon
 struct Rope<'a>(&'a DaemonState);
 
 impl Watch for Rope<'_> {
-    fn observe(&mut self, events: Vec<Event>) -> Vec<Observation> {
-        let answers = self.0.writer.observe(events).into_iter();
-        answers.map(|answer| watch::observation(answer.map_err(|error| error.to_string()))).collect()
+    fn observe(&mut self, events: Vec<Event>) -> Vec<EventOutcome> {
+        self.0.writer.observe(events).into_iter().filter_map(watch::accepted).collect()
     }
 
     fn session_verdict(&mut self, session: &SessionKey) -> Verdict {

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use belay_core::event::FastEvent;
-use belay_core::{Body, Event};
+use belay_core::{Body, Event, EventOutcome};
 use belay_engine::EngineError;
 use belay_store::{EventQuery, Order, StoreError};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::daemon::DaemonState;
 use crate::group_commit::CommitError;
 use crate::protocol::{
     DecideRequest, ErrorCode, EventResult, IpcErrorBody, ObserveRequestRaw, ObserveResponse, Op, PROTOCOL_VERSION,
-    PingResponse, QuickObserve, RawRequest, Response, ResponseBody, StatusRequest, SubscribeRequest, Taken,
+    PingResponse, QuickObserve, RawRequest, Response, ResponseBody, StatusRequest, SubscribeRequest,
 };
 use crate::views::EventView;
 use crate::{hooks, proxy_service};
@@ -168,7 +168,7 @@ fn take_in(shared: &DaemonState, read: Vec<Result<Event, IpcErrorBody>>) -> Vec<
         .map(|refused| match refused {
             Some(error) => EventResult::Refused { error },
             None => match written.next() {
-                Some(Ok(observed)) => EventResult::Taken(Taken::from(observed)),
+                Some(Ok(outcome)) => EventResult::Accepted(outcome),
                 Some(Err(error)) => EventResult::Refused { error: to_ipc_error(error) },
                 None => EventResult::Refused { error: to_ipc_error(CommitError::Panicked) },
             },
@@ -186,7 +186,7 @@ pub fn canonicalize_agent(mut event: Event) -> Event {
     event
 }
 
-pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<Taken, IpcErrorBody> {
+pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<EventOutcome, IpcErrorBody> {
     let decided = shared.writer.with_engine(|engine| {
         let decided = engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref())?;
         // Noted before the next decision can be made: the last one stands.
@@ -194,8 +194,7 @@ pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<Taken,
         shared.purses.refresh(&ask.session, BudgetChange::default(), engine);
         Ok(decided)
     });
-    let decided = decided.map_err(|error: EngineError| to_ipc_error(error.into()))?;
-    Ok(Taken::from(decided))
+    decided.map_err(|error: EngineError| to_ipc_error(error.into()))
 }
 
 /// The one border where our errors become refusals.

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use belay_core::event::{FastEvent, MAX_EVENT_BYTES, OperatorDecision};
-use belay_core::{Decision, SessionKey};
-use belay_engine::{EventOutcome, Health, Metrics};
+use belay_core::{EventOutcome, SessionKey};
+use belay_engine::{Health, Metrics};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -210,25 +210,7 @@ pub struct ObserveResponse {
 #[serde(untagged)]
 pub enum EventResult {
     Refused { error: IpcErrorBody },
-    Taken(Taken),
-}
-
-/// An event that was taken in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Taken {
-    #[serde(flatten)]
-    pub decision: Decision,
-    /// The event's number in its session; none for a duplicate or an event that could not be written yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seq: Option<u64>,
-    /// It outlives us. `false`: decided in memory, because the store cannot be written.
-    pub committed: bool,
-}
-
-impl From<EventOutcome> for Taken {
-    fn from(observed: EventOutcome) -> Self {
-        Self { decision: observed.decision, seq: observed.seq, committed: observed.committed }
-    }
+    Accepted(EventOutcome),
 }
 
 /// `params` of [`Op::Decide`].

@@ -8,10 +8,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use belay_core::Decision;
-use belay_server::protocol::{
-    EventResult, ObserveRequestRaw, ObserveResponse, RawRequest, Response, ResponseBody, Taken,
-};
+use belay_core::{Decision, EventOutcome};
+use belay_server::protocol::{EventResult, ObserveRequestRaw, ObserveResponse, RawRequest, Response, ResponseBody};
 use rusqlite::Connection;
 
 pub(crate) fn socket(home: &Path) -> PathBuf {
@@ -65,7 +63,7 @@ pub(crate) fn serve(home: &Path) {
 fn answer(conn: &Mutex<Connection>, line: &str) -> Vec<u8> {
     let envelope: RawRequest<'_> = serde_json::from_str(line).unwrap();
     let with = envelope.params.unwrap().get();
-    let taken = |(id, _): (i64, String)| Taken {
+    let taken = |(id, _): (i64, String)| EventOutcome {
         decision: Decision::default(),
         seq: Some(u64::try_from(id).unwrap()),
         committed: true,
@@ -75,7 +73,7 @@ fn answer(conn: &Mutex<Connection>, line: &str) -> Vec<u8> {
     }
     let raw: ObserveRequestRaw<'_> = serde_json::from_str(with).unwrap();
     let insert = |event: &&serde_json::value::RawValue| insert(&conn.lock().unwrap(), false, event.get());
-    let answers = raw.events.iter().map(insert).map(|row| EventResult::Taken(taken(row))).collect();
+    let answers = raw.events.iter().map(insert).map(|row| EventResult::Accepted(taken(row))).collect();
     reply(&ObserveResponse { answers })
 }
 

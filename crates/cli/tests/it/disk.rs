@@ -3,7 +3,7 @@
 use belay_core::event::OperatorDecision;
 use belay_core::{Event, SessionKey, Verdict};
 use belay_server::Client;
-use belay_server::protocol::{DecideRequest, EventResult, Taken};
+use belay_server::protocol::{DecideRequest, EventResult};
 use belay_store::{Access, EventQuery, StoreUrl};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
@@ -16,10 +16,10 @@ fn limit_files(serve: &Serve, bytes: Option<u64>) {
     prlimit(Some(pid), Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
 }
 
-fn post(client: &mut Client, number: usize) -> Taken {
+fn post(client: &mut Client, number: usize) -> belay_core::EventOutcome {
     let event = Event::from_json(call(&format!("e{number}"), "s", &format!("make part_{number}")).as_bytes()).unwrap();
     match client.observe(&[event]).unwrap().answers.swap_remove(0) {
-        EventResult::Taken(taken) => taken,
+        EventResult::Accepted(outcome) => outcome,
         other => panic!("{other:?}"),
     }
 }

@@ -78,7 +78,7 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
             // Killed in the middle: the event may or may not be there. Nobody promised anything.
             let Ok(answers) = client.observe(&[event]) else { break };
             match &answers.answers[0] {
-                EventResult::Taken(taken) if taken.committed => {
+                EventResult::Accepted(outcome) if outcome.committed => {
                     promised.events.entry(session.clone()).or_default().push(id);
                     trial.change(|now| now.acknowledged += 1);
                 }

@@ -14,7 +14,7 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
     }
     let store = match belay_store::open(&context.store_url(), Access::Read) {
         Ok(store) => store,
-        Err(error) => return vec![CheckResult::broken(CHECK, error.to_string()).mend(error.hint())],
+        Err(error) => return vec![CheckResult::failed(CHECK, error.to_string()).fix(error.hint())],
     };
     let mut rows = Vec::new();
     match store.check() {

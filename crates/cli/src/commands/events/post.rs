@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, _args: &PostArgs) -> CommandResult {
         if ended || batch.is_full() || !lines.has_more() {
             for (number, answer) in batch.send(context, &mut backend)? {
                 match answer {
-                    EventResult::Taken(_) => taken += 1,
+                    EventResult::Accepted(_) => taken += 1,
                     EventResult::Refused { .. } => refused += 1,
                 }
                 print(context, number, &answer)?;
@@ -124,13 +124,13 @@ fn print(context: &Context, number: u64, answer: &EventResult) -> io::Result<()>
         let mut value = serde_json::to_value(answer)?;
         if let Some(object) = value.as_object_mut() {
             object.insert("line".to_owned(), json!(number));
-            object.insert("taken".to_owned(), json!(matches!(answer, EventResult::Taken(_))));
+            object.insert("taken".to_owned(), json!(matches!(answer, EventResult::Accepted(_))));
         }
         return context.out.json(&value);
     }
     match answer {
         EventResult::Refused { error } => context.out.line(format!("line {number}: refused: {}", error.message)),
-        EventResult::Taken(taken) => {
+        EventResult::Accepted(taken) => {
             let how = match (taken.decision.duplicate, taken.committed) {
                 (true, _) => "seen before".to_owned(),
                 (false, false) => "taken, in memory only".to_owned(),
