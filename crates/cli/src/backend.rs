@@ -7,8 +7,7 @@ use std::time::Duration;
 use belay_config::RulesByFolder;
 use belay_core::{Event, EventOutcome};
 use belay_engine::{Engine, EngineError, EngineOptions};
-use belay_server::protocol::{DecideRequest, ErrorCode, EventResult, IpcErrorBody};
-use belay_server::{Client, IpcClientError};
+use belay_ipc::{Client, ClientError, DecideRequest, ErrorBody, ErrorCode, EventResult};
 use belay_store::{Access, StoreError};
 use serde_json::value::RawValue;
 
@@ -29,7 +28,7 @@ impl Backend {
     pub(crate) fn open(context: &Context) -> Result<Self, CommandError> {
         match Client::connect(&context.places, REQUEST_TIMEOUT) {
             Ok(client) => Ok(Self::Daemon(client)),
-            Err(IpcClientError::NotRunning(_)) => Self::own(context),
+            Err(ClientError::NotRunning(_)) => Self::own(context),
             Err(error) => Err(error.into()),
         }
     }
@@ -66,7 +65,7 @@ impl Backend {
         if let Self::Daemon(client) = self {
             match client.observe(events) {
                 Ok(answers) => return Ok(answers.answers),
-                Err(IpcClientError::Io(_)) => *self = Self::open(context)?,
+                Err(ClientError::Io(_)) => *self = Self::open(context)?,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -83,19 +82,19 @@ fn observe_own(engine: &mut Engine, event: &RawValue) -> EventResult {
         Ok(event) => belay_server::canonicalize_agent(event),
         Err(error) => {
             return EventResult::Refused {
-                error: IpcErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field),
+                error: ErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field),
             };
         }
     };
     match engine.observe(event) {
         Ok(outcome) => EventResult::Accepted(outcome),
         Err(EngineError::Refused { field, problem }) => EventResult::Refused {
-            error: IpcErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field),
+            error: ErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field),
         },
         Err(EngineError::Store(error)) => EventResult::Refused { error: store(&error) },
     }
 }
 
-fn store(error: &StoreError) -> IpcErrorBody {
-    IpcErrorBody::new(ErrorCode::Store, error.to_string()).hint(error.hint())
+fn store(error: &StoreError) -> ErrorBody {
+    ErrorBody::new(ErrorCode::Store, error.to_string()).hint(error.hint())
 }

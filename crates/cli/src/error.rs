@@ -5,8 +5,8 @@ use std::io;
 use anstyle::{AnsiColor, Style};
 use belay_config::{ConfigError, EditError, PathError};
 use belay_engine::EngineError;
-use belay_server::protocol::IpcErrorBody;
-use belay_server::{IpcClientError, ServeError};
+use belay_ipc::{ClientError, ErrorBody};
+use belay_server::ServeError;
 use belay_store::StoreError;
 use serde_json::json;
 
@@ -112,19 +112,19 @@ impl From<EngineError> for CommandError {
     }
 }
 
-impl From<IpcErrorBody> for CommandError {
-    fn from(refusal: IpcErrorBody) -> Self {
+impl From<ErrorBody> for CommandError {
+    fn from(refusal: ErrorBody) -> Self {
         let error = Self::new(refusal.message);
         refusal.hint.into_iter().fold(error, Self::hint)
     }
 }
 
-impl From<IpcClientError> for CommandError {
-    fn from(error: IpcClientError) -> Self {
+impl From<ClientError> for CommandError {
+    fn from(error: ClientError) -> Self {
         match error {
-            IpcClientError::Refused(refusal) => refusal.into(),
-            IpcClientError::NotRunning(_) => Self::new(error.to_string()).hint("start it with `belay serve`"),
-            IpcClientError::Io(_) | IpcClientError::InvalidResponse(_) => Self::new(error.to_string())
+            ClientError::Refused(refusal) => refusal.into(),
+            ClientError::NotRunning(_) => Self::new(error.to_string()).hint("start it with `belay serve`"),
+            ClientError::Io(_) | ClientError::InvalidResponse(_) => Self::new(error.to_string())
                 .hint("see what it is doing with `belay doctor`, or restart it with `belay stop`"),
         }
     }

@@ -5,9 +5,9 @@ use std::path::Path;
 use belay_agents::hook::{HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, protocol};
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, EventOutcome, InterventionLevel, SessionKey, Timestamp, Verdict};
+use belay_ipc::{HookRequest, HookResponse};
 use belay_store::session::SessionRow;
 
-use crate::ask::{HookRequest, HookResponse};
 use crate::local_facts::{self, LocalFacts};
 use crate::watch::Watch;
 use crate::{session_summary, tombstones};
@@ -21,14 +21,14 @@ pub struct HookState {
 
 /// Understands, decides, answers. Never fails: what goes wrong lets the agent go on.
 pub fn handle_hook(desk: &HookState, watch: &mut dyn Watch, ask: &HookRequest) -> HookResponse {
-    let Some(dialect) = protocol(&ask.agent, ask.payload.as_bytes()) else {
+    let Some(dialect) = protocol(&ask.agent, ask.payload.get().as_bytes()) else {
         tracing::warn!(agent = ask.agent, "a hook of an agent Belay does not know");
         return HookResponse::default();
     };
     let told = HookInput {
         id: &ask.id,
         event: ask.event.as_deref(),
-        payload: ask.payload.as_bytes(),
+        payload: ask.payload.get().as_bytes(),
         at: ask.at,
         exit_code: None,
     };
@@ -57,7 +57,7 @@ pub fn handle_hook(desk: &HookState, watch: &mut dyn Watch, ask: &HookRequest) -
     }
     let interrupt = interrupted(dialect, &heard, &reply, ask);
     let reason = interrupt.and(reply.hold_reason()).unwrap_or_default().to_owned();
-    HookResponse { say: String::from_utf8(say).unwrap_or_default(), interrupt, reason }
+    HookResponse { stdout: String::from_utf8(say).unwrap_or_default(), interrupt, reason }
 }
 
 /// What the agent is to hear.

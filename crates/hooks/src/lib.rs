@@ -18,7 +18,6 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`ask`] | question and answer between hook process and resident process |
 //! | [`mod@handle`] | one hook call from payload to answer |
 //! | [`watch`] | what a hook needs of the engine, in whichever process it runs |
 //! | [`ground`] | facts only this machine knows |
@@ -31,7 +30,6 @@
 // It lives on Unix sockets, signals and processes; elsewhere there is nothing of it, and `belay` says so.
 #![cfg(unix)]
 
-pub mod ask;
 pub mod bounded_child;
 pub mod daemon_autostart;
 pub mod handler;
@@ -43,7 +41,6 @@ pub mod session_summary;
 mod tombstones;
 pub mod watch;
 
-pub use ask::{HookRequest, HookResponse};
 pub use handler::{HookState, handle_hook};
 pub use watch::Watch;
 

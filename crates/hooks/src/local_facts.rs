@@ -12,8 +12,7 @@ use belay_agents::UserDirs;
 use belay_agents::hook::{HookInput, HookPoint, HookProtocol, ParsedHook};
 use belay_core::event::{Body, Event, LateFact, StartKind};
 use belay_core::{SessionKey, Source};
-
-use crate::ask::HookRequest;
+use belay_ipc::HookRequest;
 
 pub use project::project_root;
 

@@ -4,7 +4,6 @@
 //! runtime, no configuration unless it must decide by itself.
 
 mod payload;
-mod socket;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -15,9 +14,9 @@ use std::time::Duration;
 use belay_config::{DurationSetting, EnvSnapshot, Loader, Paths, RulesByFolder, Strictness};
 use belay_core::Timestamp;
 use belay_engine::{Engine, EngineOptions};
+use belay_ipc::{Client, ClientError, HookRequest, HookResponse};
 use belay_store::{Access, StoreUrl};
 
-use crate::ask::{HookRequest, HookResponse};
 use crate::handler::{HookState, handle_hook};
 use crate::hook_log;
 use crate::local_facts::process;
@@ -34,6 +33,9 @@ Usage: belay hook <AGENT> [EVENT] [--home DIR]
 
 Agents call it: name it as the command of their hooks.
 ";
+
+/// How long the resident process may take in total: an agent does not notice this much.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// How long a resident process stays without anything to do when no setting can be read.
 const DEFAULT_IDLE_EXIT: DurationSetting = DurationSetting::new(Duration::from_secs(30 * 60));
@@ -54,7 +56,7 @@ pub fn main(args: impl Iterator<Item = OsString>) {
     let log = |problem: &str| hook_log::append(&places.logs(), now, &args.agent, problem);
     match catch_unwind(AssertUnwindSafe(|| answer(&args, &env, &places, now, &log))) {
         Ok(answer) => {
-            say(answer.say.as_bytes());
+            say(answer.stdout.as_bytes());
             if let Some(pid) = answer.interrupt {
                 process::write_to_stderr_of(pid, &answer.reason);
                 process::interrupt(pid);
@@ -100,7 +102,7 @@ fn answer(args: &HookArgs, env: &EnvSnapshot, places: &Paths, now: Timestamp, lo
     let payload = match payload::read_bounded(std::io::stdin().lock()) {
         Ok(payload) => payload,
         Err(error) => {
-            log(&format!("the payload cannot be read, so the agent goes on: {error}"));
+            log(&format!("cannot read the payload; the agent continues: {error}"));
             return HookResponse::default();
         }
     };
@@ -115,11 +117,12 @@ fn answer(args: &HookArgs, env: &EnvSnapshot, places: &Paths, now: Timestamp, lo
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
         run: env.text("BELAY_SESSION").map(str::to_owned),
     };
-    let absent = match socket::ask(places, &ask) {
-        Ok(answer) => return answer,
-        Err(socket::AskError::NotRunning) => true,
-        Err(socket::AskError::Other(problem)) => {
-            log(&format!("the resident process did not answer in time, so the hook decided by itself: {problem}"));
+    let client = Client::connect_with_deadline(places, REQUEST_TIMEOUT);
+    let absent = match client.and_then(|mut client| client.hook(&ask)) {
+        Ok(response) => return response,
+        Err(ClientError::NotRunning(_)) => true,
+        Err(error) => {
+            log(&format!("the hook decided in-process: {error}"));
             false
         }
     };

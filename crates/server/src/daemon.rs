@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use belay_config::{Config, EnvSnapshot, PathError, Paths, RulesByFolder};
 use belay_core::Timestamp;
-use belay_engine::{Engine, EngineOptions};
+use belay_engine::{Engine, EngineOptions, Health};
+use belay_ipc::{HealthView, PROTOCOL_VERSION, StatusResponse};
 use belay_proxy::Relay;
 use belay_store::{Store, StoreUrl};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -24,7 +25,6 @@ use crate::instance_lock::{InstanceInfo, InstanceLock, LockOutcome, runtime_dir_
 use crate::ipc_server::{BoundSocket, WorkerPool};
 use crate::listeners::Listeners;
 use crate::pending_run_budgets::PendingRunBudgets;
-use crate::protocol::{HealthView, PROTOCOL_VERSION, StatusResponse, counters};
 use crate::proxy_service::EngineSupervisor;
 use crate::read_pool::ReadPool;
 use crate::run_store::RunStore;
@@ -115,7 +115,7 @@ impl DaemonState {
     }
 
     pub(crate) fn health(&self) -> HealthView {
-        self.writer.with_engine(|engine| engine.health()).into()
+        health_view(self.writer.with_engine(|engine| engine.health()))
     }
 
     pub(crate) fn status(&self, token: bool) -> StatusResponse {
@@ -128,12 +128,21 @@ impl DaemonState {
             url: self.listeners.url(),
             socket: self.socket.display().to_string(),
             token: token.then(|| self.token.expose_secret().to_owned()),
-            health: health.into(),
+            health: health_view(health),
             queued: self.writer.queued(),
             connections: self.connections.load(Ordering::Relaxed),
-            counters: counters(&metrics),
+            counters: serde_json::to_value(metrics).unwrap_or_default(),
         }
     }
+}
+
+fn health_view(health: Health) -> HealthView {
+    let ok = health.is_healthy();
+    let (problem, hint, since) = match health.fault {
+        Some(fault) => (Some(fault.problem), Some(fault.hint), Some(fault.since)),
+        None => (None, None, None),
+    };
+    HealthView { ok, problem, hint, since, spooled: health.spooled, dropped: health.dropped }
 }
 
 /// A resident process that is ready to serve.
@@ -254,7 +263,7 @@ impl Daemon {
         if keeper.join().is_err() {
             tracing::error!("housekeeping panicked");
         }
-        let health: HealthView = shared.writer.with_engine(belay_engine::Engine::flush).into();
+        let health = shared.writer.with_engine(belay_engine::Engine::flush);
         if health.spooled > 0 {
             tracing::error!(events = health.spooled, "events that waited in memory for the store are lost");
         }

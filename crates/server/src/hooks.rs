@@ -1,7 +1,8 @@
 //! Hook calls, decided here for the agents that make them.
 
 use belay_core::{Event, EventOutcome, SessionKey, Timestamp, Verdict};
-use belay_hooks::{HookRequest, HookResponse, Watch, handler, watch};
+use belay_hooks::{Watch, handler, watch};
+use belay_ipc::{HookRequest, HookResponse};
 use belay_store::Tombstone;
 use belay_store::session::SessionRow;
 

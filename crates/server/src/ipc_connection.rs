@@ -4,10 +4,11 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use belay_ipc::lines::SHRINK_ABOVE_BYTES;
+use belay_ipc::{ErrorBody, ErrorCode, Line, LineReader, MAX_LINE_BYTES};
+
 use crate::daemon::DaemonState;
-use crate::lines::{Line, LineReader, SHRINK_ABOVE_BYTES};
 use crate::ops::{self, AfterReply};
-use crate::protocol::{ErrorCode, IpcErrorBody, MAX_LINE_BYTES};
 
 /// A caller that does not read its answers is left alone after this.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,7 +23,7 @@ pub(crate) fn serve_connection(mut stream: UnixStream, shared: &DaemonState) {
     let mut out = Vec::new();
     loop {
         let next = match lines.next(&mut stream) {
-            Ok(Some(Line::Whole(line))) => {
+            Ok(Some(Line::Complete(line))) => {
                 shared.mark_active();
                 ops::handle_line(shared, line, &mut out)
             }
@@ -31,7 +32,7 @@ pub(crate) fn serve_connection(mut stream: UnixStream, shared: &DaemonState) {
                 ops::write_error(
                     &mut out,
                     None,
-                    &IpcErrorBody::new(ErrorCode::TooLong, message).hint("send fewer events at once"),
+                    &ErrorBody::new(ErrorCode::TooLong, message).hint("send fewer events at once"),
                 );
                 AfterReply::Line
             }

@@ -1,4 +1,4 @@
-//! The resident process, and the way to talk to it.
+//! The resident process.
 //!
 //! # Theory of operation
 //!
@@ -16,14 +16,13 @@
 //! The socket disappears first, so that new callers decide by themselves; what is under way is
 //! answered; what is queued is written; then the lock goes.
 //!
-//! [`client`] is the other end of the socket. It needs no runtime.
+//! The protocol of the socket and its client are in `belay-ipc`.
 
 // It lives on Unix sockets, signals and processes; elsewhere there is nothing of it, and `belay` says so.
 #![cfg(unix)]
 
 mod alert_dispatcher;
 mod budget_cache;
-pub mod client;
 pub mod daemon;
 pub mod group_commit;
 mod hold_index;
@@ -33,12 +32,10 @@ mod http;
 pub mod instance_lock;
 mod ipc_connection;
 pub mod ipc_server;
-pub mod lines;
 mod listeners;
 pub mod log_file;
 mod ops;
 mod pending_run_budgets;
-pub mod protocol;
 pub mod proxy_service;
 mod read_pool;
 mod run_store;
@@ -47,7 +44,6 @@ pub mod token;
 pub mod views;
 
 pub use alert_dispatcher::build_webhook;
-pub use client::{Client, DisconnectWatcher, IpcClientError};
 pub use daemon::{Daemon, ServeError, ServeOptions};
 pub use ops::canonicalize_agent;
 

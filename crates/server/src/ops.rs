@@ -1,133 +1,94 @@
-//! What can be asked over the socket, and the answers.
+//! The operations of the socket protocol.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use belay_core::event::FastEvent;
 use belay_core::{Body, Event, EventOutcome};
 use belay_engine::EngineError;
+use belay_ipc::protocol::parse_request;
+use belay_ipc::{
+    DecideRequest, ErrorBody, ErrorCode, EventResult, ObserveRequest, ObserveResponse, Operation, PROTOCOL_VERSION,
+    PingResponse, Response, ResponseBody, SubscribeRequest, SubscribeResponse,
+};
 use belay_store::{EventQuery, Order, StoreError};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::budget_cache::BudgetChange;
 use crate::daemon::DaemonState;
 use crate::group_commit::CommitError;
-use crate::protocol::{
-    DecideRequest, ErrorCode, EventResult, IpcErrorBody, ObserveRequestRaw, ObserveResponse, Op, PROTOCOL_VERSION,
-    PingResponse, QuickObserve, RawRequest, Response, ResponseBody, StatusRequest, SubscribeRequest,
-};
 use crate::views::EventView;
 use crate::{hooks, proxy_service};
 
-/// What a connection does after an answer.
+/// What a connection does after a response.
 pub(crate) enum AfterReply {
     /// Reads the next line.
     Line,
-    /// Leaves, once the answer is out.
+    /// Stops the resident process.
     Stop,
-    /// Follows the log.
+    /// Streams events of the log.
     Follow(SubscribeRequest),
 }
 
-/// Answers one line.
+/// Handles one request line and writes the response to `out`.
 pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) -> AfterReply {
-    if let Some(ask) = QuickObserve::read(line) {
-        let events = ask.params.events.into_iter().map(|FastEvent(event)| Ok(event)).collect();
-        let answers = ObserveResponse { answers: take_in(shared, events) };
-        if let Err(refusal) = accept(out, ask.id, &answers) {
-            write_error(out, ask.id, &refusal);
-        }
-        return AfterReply::Line;
-    }
-    let envelope: RawRequest<'_> = match serde_json::from_slice(line) {
-        Ok(envelope) => envelope,
+    let (id, operation) = match parse_request(line, crate::VERSION) {
+        Ok(request) => request,
         Err(error) => {
-            write_error(out, None, &IpcErrorBody::new(ErrorCode::BadRequest, format!("not a request: {error}")));
+            write_error(out, error.id, &error.body);
             return AfterReply::Line;
         }
     };
-    let id = envelope.id;
-    if let Some(v) = envelope.v.filter(|v| !(1..=PROTOCOL_VERSION).contains(v)) {
-        let message =
-            format!("protocol version {v} is not known here; this is Belay {} with {PROTOCOL_VERSION}", crate::VERSION);
-        write_error(
-            out,
-            id,
-            &IpcErrorBody::new(ErrorCode::Unknown, message).field("v").hint("restart the resident process: belay stop"),
-        );
-        return AfterReply::Line;
-    }
-    let Ok(op) = serde_json::from_value::<Op>(envelope.op.as_ref().into()) else {
-        let message = format!("there is no operation {:?} in Belay {}", envelope.op, crate::VERSION);
-        write_error(out, id, &IpcErrorBody::new(ErrorCode::Unknown, message).field("op"));
-        return AfterReply::Line;
+    let next = match &operation {
+        Operation::Stop {} => AfterReply::Stop,
+        Operation::Subscribe(what) => AfterReply::Follow(what.clone()),
+        _ => AfterReply::Line,
     };
-    let params = envelope.params;
-    let (result, next) = match op {
-        Op::Ping => (accept(out, id, &pong()), AfterReply::Line),
-        Op::Stop => (accept(out, id, &pong()), AfterReply::Stop),
-        Op::Status => {
-            (read::<StatusRequest>(params).and_then(|ask| accept(out, id, &shared.status(ask.token))), AfterReply::Line)
+    let result = match operation {
+        Operation::Ping {} | Operation::Stop {} => accept(out, id, &ping_response()),
+        Operation::Status(request) => accept(out, id, &shared.status(request.token)),
+        Operation::Observe(request) => accept(out, id, &observe(shared, &request)),
+        Operation::Decide(request) => decide(shared, &request).and_then(|outcome| accept(out, id, &outcome)),
+        Operation::Hook(request) => accept(out, id, &hooks::handle_hook(shared, &request)),
+        Operation::Run(request) => {
+            proxy_service::handle_run(shared, &request).and_then(|response| accept(out, id, &response))
         }
-        Op::Observe => (observe(shared, params).and_then(|answers| accept(out, id, &answers)), AfterReply::Line),
-        Op::Decide => (
-            read(params).and_then(|ask| decide(shared, &ask)).and_then(|taken| accept(out, id, &taken)),
-            AfterReply::Line,
-        ),
-        Op::Hook => (read(params).and_then(|ask| accept(out, id, &hooks::handle_hook(shared, &ask))), AfterReply::Line),
-        Op::Run => (
-            read(params).and_then(|ask| proxy_service::handle_run(shared, &ask)).and_then(|run| accept(out, id, &run)),
-            AfterReply::Line,
-        ),
-        Op::Subscribe => match read::<SubscribeRequest>(params) {
-            Ok(what) => (accept(out, id, &serde_json::json!({ "subscribed": true })), AfterReply::Follow(what)),
-            Err(refusal) => (Err(refusal), AfterReply::Line),
-        },
+        Operation::Subscribe(_) => accept(out, id, &SubscribeResponse { subscribed: true }),
     };
     match result {
         Ok(()) => next,
-        Err(refusal) => {
-            write_error(out, id, &refusal);
+        Err(error) => {
+            write_error(out, id, &error);
             AfterReply::Line
         }
     }
 }
 
-fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, answer: &T) -> Result<(), IpcErrorBody> {
-    let reply = Response { id, outcome: ResponseBody::Ok(answer) };
-    serde_json::to_writer(&mut *out, &reply).map_err(|e| IpcErrorBody::new(ErrorCode::Internal, e.to_string()))?;
+fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, answer: &T) -> Result<(), ErrorBody> {
+    let reply = Response { id, body: ResponseBody::Ok(answer) };
+    serde_json::to_writer(&mut *out, &reply).map_err(|e| ErrorBody::new(ErrorCode::Internal, e.to_string()))?;
     out.push(b'\n');
     Ok(())
 }
 
 /// Writes a refusal.
-pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &IpcErrorBody) {
+pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &ErrorBody) {
     out.clear();
-    let reply: Response<'_, ()> = Response { id, outcome: ResponseBody::Error(refusal.clone()) };
+    let reply: Response<'_, ()> = Response { id, body: ResponseBody::Error(refusal.clone()) };
     // Strings and numbers always serialise.
     let _ = serde_json::to_writer(&mut *out, &reply);
     out.push(b'\n');
 }
 
-fn read<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, IpcErrorBody> {
-    let json = params.map_or("{}", RawValue::get);
-    serde_json::from_str(json).map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("params"))
-}
-
-fn pong() -> PingResponse {
+fn ping_response() -> PingResponse {
     PingResponse { pid: std::process::id(), version: crate::VERSION.to_owned(), protocol: PROTOCOL_VERSION }
 }
 
-fn observe(shared: &DaemonState, params: Option<&RawValue>) -> Result<ObserveResponse, IpcErrorBody> {
-    let json = params.map_or("{}", RawValue::get);
-    let raw: ObserveRequestRaw<'_> = serde_json::from_str(json)
-        .map_err(|e| IpcErrorBody::new(ErrorCode::BadRequest, e.to_string()).field("params"))?;
+fn observe(shared: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
     // Only the owner can open the socket.
-    let events = raw.events.iter().map(|event| event.get().as_bytes());
-    Ok(ObserveResponse { answers: observe_all(shared, events, Authority::Owner) })
+    let events = request.events.iter().map(|event| event.get().as_bytes());
+    ObserveResponse { answers: observe_all(shared, events, Authority::Owner) }
 }
 
 /// On whose word events are taken in.
@@ -148,19 +109,17 @@ pub(crate) fn observe_all<'e>(
     let read = |json: &[u8]| match Event::from_json(json) {
         Ok(event) if caller == Authority::Anyone && matches!(event.body, Body::Operator(_)) => {
             let problem = "a decision needs the token: send authorization: Bearer TOKEN";
-            Err(IpcErrorBody::new(ErrorCode::Refused, problem)
-                .field("kind")
-                .hint("belay status --token shows the token"))
+            Err(ErrorBody::new(ErrorCode::Refused, problem).field("kind").hint("belay status --token shows the token"))
         }
         Ok(event) => Ok(event),
-        Err(error) => Err(IpcErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field)),
+        Err(error) => Err(ErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field)),
     };
     take_in(shared, events.map(read).collect())
 }
 
-fn take_in(shared: &DaemonState, read: Vec<Result<Event, IpcErrorBody>>) -> Vec<EventResult> {
+fn take_in(shared: &DaemonState, read: Vec<Result<Event, ErrorBody>>) -> Vec<EventResult> {
     let mut good = Vec::with_capacity(read.len());
-    let refused: Vec<Option<IpcErrorBody>> =
+    let refused: Vec<Option<ErrorBody>> =
         read.into_iter().map(|event| event.map(|event| good.push(canonicalize_agent(event))).err()).collect();
     let mut written = shared.writer.observe(good).into_iter();
     refused
@@ -186,7 +145,7 @@ pub fn canonicalize_agent(mut event: Event) -> Event {
     event
 }
 
-pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<EventOutcome, IpcErrorBody> {
+pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<EventOutcome, ErrorBody> {
     let decided = shared.writer.with_engine(|engine| {
         let decided = engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref())?;
         // Noted before the next decision can be made: the last one stands.
@@ -198,26 +157,26 @@ pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<EventO
 }
 
 /// The one border where our errors become refusals.
-pub(crate) fn to_ipc_error(error: CommitError) -> IpcErrorBody {
+pub(crate) fn to_ipc_error(error: CommitError) -> ErrorBody {
     match error {
-        CommitError::Busy => IpcErrorBody::new(ErrorCode::Busy, error.to_string()).hint("try again"),
+        CommitError::Busy => ErrorBody::new(ErrorCode::Busy, error.to_string()).hint("try again"),
         CommitError::Panicked => {
-            IpcErrorBody::new(ErrorCode::Internal, error.to_string()).hint("see the log: belay doctor")
+            ErrorBody::new(ErrorCode::Internal, error.to_string()).hint("see the log: belay doctor")
         }
         CommitError::Engine(EngineError::Refused { field, problem }) => {
-            IpcErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field)
+            ErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field)
         }
         CommitError::Engine(EngineError::Store(error)) => store_error_to_ipc(&error),
     }
 }
 
-pub(crate) fn store_error_to_ipc(error: &StoreError) -> IpcErrorBody {
+pub(crate) fn store_error_to_ipc(error: &StoreError) -> ErrorBody {
     let code = match error {
         StoreError::NotFound(_) => ErrorCode::NotFound,
         StoreError::Ambiguous { .. } => ErrorCode::Ambiguous,
         _ => ErrorCode::Store,
     };
-    IpcErrorBody::new(code, error.to_string()).hint(error.hint())
+    ErrorBody::new(code, error.to_string()).hint(error.hint())
 }
 
 /// Other processes write to the store too, and do not ring our bell.
@@ -233,7 +192,7 @@ pub(crate) fn stream_events(shared: &DaemonState, stream: &mut UnixStream, what:
     }
 }
 
-fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) -> Result<(), IpcErrorBody> {
+fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) -> Result<(), ErrorBody> {
     let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
     let mut query = EventQuery { session: what.session.clone(), kinds: what.kinds.clone(), ..EventQuery::default() };
     query.after = what.after;

@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
+use belay_ipc::{DecideRequest, RunRequest};
 
 use crate::daemon::DaemonState;
 use crate::ops;
-use crate::protocol::{DecideRequest, RunRequest};
 
 /// Runs whose agent never came are forgotten, oldest first.
 const MAX_PENDING: usize = 256;

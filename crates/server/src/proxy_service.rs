@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use belay_config::{AuthMode, EnvSnapshot};
 use belay_core::{Body, Event, SessionKey, Verdict};
+use belay_ipc::{ErrorBody, ErrorCode, RunRequest, RunResponse};
 use belay_net::EgressProxy;
 use belay_proxy::{BoxFuture, HoldState, Supervisor, UpstreamConfig};
 
 use crate::daemon::DaemonState;
-use crate::protocol::{ErrorCode, IpcErrorBody, RunRequest, RunResponse};
 
 /// How long the end of a run waits for what its requests had to tell.
 const RUN_END_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -132,12 +132,12 @@ fn settle(shared: &DaemonState) {
 }
 
 /// Begins a run, or tells how it is doing.
-pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunResponse, IpcErrorBody> {
+pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunResponse, ErrorBody> {
     let relay = shared.relay.get().and_then(Weak::upgrade);
-    let relay = relay.ok_or_else(|| IpcErrorBody::new(ErrorCode::Busy, "the resident process is about to leave"))?;
+    let relay = relay.ok_or_else(|| ErrorBody::new(ErrorCode::Busy, "the resident process is about to leave"))?;
     if ask.begins {
         let begun = shared.runs.register(&relay, &ask.run, &ask.upstreams);
-        begun.map_err(|bad| IpcErrorBody::new(ErrorCode::Refused, bad.to_string()))?;
+        begun.map_err(|bad| ErrorBody::new(ErrorCode::Refused, bad.to_string()))?;
         if let Some(session) = &ask.session {
             relay.bind_run_session(&ask.run, session);
         }
@@ -148,8 +148,7 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
                 Some(address) => shared.listeners.ensure_at(address),
                 None => shared.listeners.ensure_any(),
             };
-            opened
-                .map_err(|error| IpcErrorBody::new(ErrorCode::Internal, format!("the proxy cannot listen: {error}")))?;
+            opened.map_err(|error| ErrorBody::new(ErrorCode::Internal, format!("the proxy cannot listen: {error}")))?;
         }
     }
     if ask.ends {

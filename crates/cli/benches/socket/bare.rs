@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use belay_core::{Decision, EventOutcome};
-use belay_server::protocol::{EventResult, ObserveRequestRaw, ObserveResponse, RawRequest, Response, ResponseBody};
+use belay_ipc::protocol::parse_request;
+use belay_ipc::{EventResult, ObserveResponse, Operation, Response, ResponseBody};
 use rusqlite::Connection;
+use serde_json::value::RawValue;
 
 pub(crate) fn socket(home: &Path) -> PathBuf {
     home.join("sock")
@@ -61,24 +63,27 @@ pub(crate) fn serve(home: &Path) {
 
 /// Answers a line of our protocol.
 fn answer(conn: &Mutex<Connection>, line: &str) -> Vec<u8> {
-    let envelope: RawRequest<'_> = serde_json::from_str(line).unwrap();
-    let with = envelope.params.unwrap().get();
-    let taken = |(id, _): (i64, String)| EventOutcome {
+    let outcome = |(id, _): (i64, String)| EventOutcome {
         decision: Decision::default(),
         seq: Some(u64::try_from(id).unwrap()),
         committed: true,
     };
-    if envelope.op == "decide" {
-        return reply(&taken(insert(&conn.lock().unwrap(), true, with)));
+    match parse_request(line.as_bytes(), "").unwrap().1 {
+        Operation::Decide(request) => {
+            let json = serde_json::to_string(&request).unwrap();
+            reply(&outcome(insert(&conn.lock().unwrap(), true, &json)))
+        }
+        Operation::Observe(request) => {
+            let insert = |event: &Box<RawValue>| insert(&conn.lock().unwrap(), false, event.get());
+            let rows = request.events.iter().map(insert);
+            reply(&ObserveResponse { answers: rows.map(|row| EventResult::Accepted(outcome(row))).collect() })
+        }
+        other => panic!("{other:?}"),
     }
-    let raw: ObserveRequestRaw<'_> = serde_json::from_str(with).unwrap();
-    let insert = |event: &&serde_json::value::RawValue| insert(&conn.lock().unwrap(), false, event.get());
-    let answers = raw.events.iter().map(insert).map(|row| EventResult::Accepted(taken(row))).collect();
-    reply(&ObserveResponse { answers })
 }
 
 fn reply<T: serde::Serialize>(answer: &T) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Response { id: None, outcome: ResponseBody::Ok(answer) }).unwrap();
+    let mut line = serde_json::to_vec(&Response { id: None, body: ResponseBody::Ok(answer) }).unwrap();
     line.push(b'\n');
     line
 }

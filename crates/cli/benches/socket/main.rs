@@ -23,8 +23,7 @@ use belay_config::{EnvSnapshot, Paths};
 use belay_core::event::{OperatorDecision, ToolCalled, ToolReturned};
 use belay_core::{Body, Event, SessionKey, Source, Timestamp, ToolKind};
 use belay_engine::{Engine, EngineOptions};
-use belay_server::Client;
-use belay_server::protocol::DecideRequest;
+use belay_ipc::{Client, DecideRequest};
 use belay_store::{Access, StoreUrl};
 
 use bare::Bare;

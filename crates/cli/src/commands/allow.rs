@@ -1,7 +1,7 @@
 //! `belay allow`: "this is fine".
 
 use belay_core::event::OperatorDecision;
-use belay_server::protocol::DecideRequest;
+use belay_ipc::DecideRequest;
 use clap::Args;
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use belay_config::RulesByFolder;
 use belay_core::event::OperatorDecision;
 use belay_core::rules::BudgetRules;
-use belay_server::protocol::DecideRequest;
+use belay_ipc::DecideRequest;
 use belay_server::views::SessionView;
 use belay_store::SessionQuery;
 use clap::Args;

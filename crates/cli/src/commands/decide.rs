@@ -2,7 +2,7 @@
 
 use belay_core::event::OperatorDecision;
 use belay_core::{Excerpt, SessionKey};
-use belay_server::protocol::DecideRequest;
+use belay_ipc::DecideRequest;
 use belay_server::views::SessionView;
 use belay_store::Store;
 use clap::Args;

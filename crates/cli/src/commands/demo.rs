@@ -7,8 +7,9 @@ mod script;
 use std::time::Duration;
 
 use belay_config::{EnvSnapshot, Paths, Strictness};
+use belay_ipc::Client;
 use belay_scripted_model::{Script, ScriptedModel};
-use belay_server::{Client, Daemon, ServeOptions};
+use belay_server::{Daemon, ServeOptions};
 use clap::Args;
 
 use super::CommandResult;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
 use belay_core::event::OperatorDecision;
-use belay_server::protocol::DecideRequest;
+use belay_ipc::DecideRequest;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;

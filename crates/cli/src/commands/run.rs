@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use belay_config::PathError;
-use belay_server::protocol::RunRequest;
+use belay_ipc::RunRequest;
 use clap::Args;
 use uuid::Uuid;
 

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use belay_config::{Config, Paths, Strictness};
+use belay_ipc::Client;
 use belay_server::instance_lock::InstanceInfo;
 use belay_server::log_file::RotatingLogFile;
-use belay_server::{Client, Daemon, ServeError, ServeOptions};
+use belay_server::{Daemon, ServeError, ServeOptions};
 use clap::Args;
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;

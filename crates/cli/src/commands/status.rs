@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use belay_server::protocol::StatusResponse;
+use belay_ipc::{Client, ClientError, StatusResponse};
 use belay_server::token::ApiToken;
-use belay_server::{Client, IpcClientError};
 use clap::Args;
 use serde_json::json;
 
@@ -23,7 +22,7 @@ pub(crate) struct StatusArgs {
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
     let resident = match Client::connect(&context.places, Duration::from_secs(5)) {
         Ok(mut client) => Some(client.status(args.token)?),
-        Err(IpcClientError::NotRunning(_)) => None,
+        Err(ClientError::NotRunning(_)) => None,
         Err(error) => return Err(error.into()),
     };
     let totals = match context.store()? {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use belay_ipc::{Client, ClientError};
 use belay_server::instance_lock;
-use belay_server::{Client, IpcClientError};
 use clap::Args;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ pub(crate) struct StopArgs {}
 pub(crate) fn run(context: &Context, _args: &StopArgs) -> CommandResult {
     let mut client = match Client::connect(&context.places, Duration::from_secs(5)) {
         Ok(client) => client,
-        Err(IpcClientError::NotRunning(_)) => {
+        Err(ClientError::NotRunning(_)) => {
             if context.out.json {
                 context.out.json(&json!({ "stopped": false }))?;
             } else {

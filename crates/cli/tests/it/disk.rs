@@ -2,8 +2,7 @@
 
 use belay_core::event::OperatorDecision;
 use belay_core::{Event, SessionKey, Verdict};
-use belay_server::Client;
-use belay_server::protocol::{DecideRequest, EventResult};
+use belay_ipc::{Client, DecideRequest, EventResult};
 use belay_store::{Access, EventQuery, StoreUrl};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use belay_core::event::{Note, OperatorDecision};
 use belay_core::{Body, Event, Excerpt, SessionKey, Source, Timestamp};
-use belay_server::Client;
-use belay_server::protocol::{DecideRequest, EventResult};
+use belay_ipc::{Client, DecideRequest, EventResult};
 use belay_store::{Access, EventQuery, StoreUrl};
 
 use crate::resident::Serve;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use belay_server::protocol::RunRequest;
+use belay_ipc::RunRequest;
 
 use crate::resident::{Serve, client, heard};
 use crate::world::{PATIENCE, World, within};

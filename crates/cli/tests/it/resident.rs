@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use belay_core::SessionKey;
-use belay_server::Client;
-use belay_server::protocol::SubscribeRequest;
+use belay_ipc::{Client, SubscribeRequest};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::world::{PATIENCE, World, within};

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use belay_server::Client;
+use belay_ipc::Client;
 use rustix::process::Signal;
 
 use crate::resident::{Serve, client, heard};
@@ -89,7 +89,7 @@ fn a_socket_left_by_one_that_was_killed_is_replaced() {
     assert!(world.state().join("belay.sock").exists(), "kill -9 leaves it");
     assert!(matches!(
         Client::connect(&world.places(), Duration::from_secs(1)),
-        Err(belay_server::IpcClientError::NotRunning(_))
+        Err(belay_ipc::ClientError::NotRunning(_))
     ));
     let serve = Serve::start(&world);
     assert_eq!(client(&world).ping().unwrap().pid, serve.pid());
@@ -181,7 +181,7 @@ fn on_a_read_only_disk_decisions_go_on_in_memory_and_loudly() {
     assert_eq!(status.health.spooled, 1);
     // A pause counts for as long as the process lives.
     let session = belay_core::SessionKey::new("claude-code", "abc");
-    let pause = belay_server::protocol::DecideRequest {
+    let pause = belay_ipc::DecideRequest {
         session,
         decision: belay_core::event::OperatorDecision::Pause,
         note: String::new(),
@@ -265,7 +265,7 @@ fn a_log_can_be_followed() {
     let mut subscriber = client(&world);
     let heard = std::thread::spawn(move || {
         let mut ids = Vec::new();
-        let what = belay_server::protocol::SubscribeRequest { after: Some(0), ..Default::default() };
+        let what = belay_ipc::SubscribeRequest { after: Some(0), ..Default::default() };
         subscriber
             .subscribe(&what, |line| {
                 let event: serde_json::Value = serde_json::from_slice(line).unwrap();
@@ -305,7 +305,7 @@ fn garbage_on_the_socket_is_answered_and_harms_nobody() {
         r#"{"op":"decide","params":{"session":{"agent":"codex","id":"none"},"decision":{"decision":"pause"}}}"#;
     assert_eq!(ask(nobody), code("not_found"));
     assert_eq!(ask(&"[".repeat(100_000)), code("bad_request"));
-    assert_eq!(ask(&"x".repeat(belay_server::protocol::MAX_LINE_BYTES + 100_000)), code("too_long"));
+    assert_eq!(ask(&"x".repeat(belay_ipc::MAX_LINE_BYTES + 100_000)), code("too_long"));
     assert_eq!(ask("{\"op\":\"ping\",\"id\":{\"any\":1}}"), ("ok".to_owned(), serde_json::json!({ "any": 1 })));
     // Half a request, then gone.
     let mut half = UnixStream::connect(world.places().socket()).unwrap();

@@ -7,7 +7,7 @@ fn read(args: &[&str]) -> HookArgs {
 }
 
 #[test]
-fn arguments_are_taken_as_they_come_and_never_refused() {
+fn invalid_arguments_are_ignored() {
     let all = read(&["copilot", "preToolUse", "--home", "/h"]);
     assert_eq!((all.agent.as_str(), all.event.as_deref()), ("copilot", Some("preToolUse")));
     assert_eq!(all.home, Some(PathBuf::from("/h")));
@@ -19,11 +19,11 @@ fn arguments_are_taken_as_they_come_and_never_refused() {
 }
 
 #[test]
-fn a_huge_payload_keeps_its_small_parts_and_tells_its_large_ones_apart() {
+fn a_huge_payload_retains_short_strings_and_distinguishes_long_ones() {
     let huge = |letter: &str| {
         let text = letter.repeat(6 * 1024 * 1024);
         let json = serde_json::json!({ "session_id": "s", "tool_input": { "content": text } }).to_string();
-        payload::read_bounded(json.as_bytes()).expect("a payload")
+        payload::read_bounded(json.as_bytes()).expect("a payload").get().to_owned()
     };
     let (one, other) = (huge("a"), huge("b"));
     assert!(one.len() < 128 * 1024, "{} bytes are left", one.len());
@@ -34,8 +34,18 @@ fn a_huge_payload_keeps_its_small_parts_and_tells_its_large_ones_apart() {
 }
 
 #[test]
-fn bytes_that_are_no_text_do_not_cost_the_rest() {
-    let text = payload::read_bounded(&b"{\"session_id\":\"s\",\"x\":\"\xff\xfe\"}"[..]).expect("a payload");
-    let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+fn invalid_utf8_does_not_affect_the_other_fields() {
+    let payload = payload::read_bounded(&b"{\"session_id\":\"s\",\"x\":\"\xff\xfe\"}"[..]).expect("a payload");
+    let read: serde_json::Value = serde_json::from_str(payload.get()).expect("JSON");
     assert_eq!(read["session_id"], "s");
+}
+
+#[test]
+fn a_payload_that_is_not_json_is_an_error() {
+    for text in ["", "hello", "{\"session_id\":", "{} {}"] {
+        let error = payload::read_bounded(text.as_bytes()).expect_err(text);
+        assert!(error.to_string().starts_with("not JSON: "), "{error}");
+    }
+    let huge = "[".repeat(5 * 1024 * 1024);
+    assert!(payload::read_bounded(huge.as_bytes()).is_err());
 }

@@ -46,7 +46,7 @@ fn the_same_hook_call_told_on_both_ways_counts_once() {
     let events = scene.events(&key("claude-code", "s1"));
     let again = scene.give(&ask);
     assert_eq!(first, again, "a question asked twice is answered alike");
-    assert!(!first.say.is_empty());
+    assert!(!first.stdout.is_empty());
     assert_eq!(scene.events(&key("claude-code", "s1")), events);
 }
 

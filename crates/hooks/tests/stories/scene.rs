@@ -5,8 +5,10 @@ use std::path::Path;
 use belay_core::event::OperatorDecision;
 use belay_core::{SessionKey, Timestamp};
 use belay_engine::{Engine, EngineOptions};
-use belay_hooks::{HookRequest, HookResponse, HookState, handle_hook};
+use belay_hooks::{HookState, handle_hook};
+use belay_ipc::{HookRequest, HookResponse};
 use belay_store::{Access, StoreUrl};
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 pub(crate) struct Scene {
@@ -50,7 +52,7 @@ impl Scene {
             id: format!("hook-{}", self.told),
             agent: agent.to_owned(),
             event: Some(event.to_owned()),
-            payload: payload.to_string(),
+            payload: to_raw_value(&payload).unwrap(),
             at: Timestamp::parse("2026-11-15T18:00:00Z").unwrap() + std::time::Duration::from_secs(self.told),
             ..HookRequest::default()
         }
@@ -105,7 +107,7 @@ fn open(folder: &Path) -> Engine {
 
 /// What an answer says; null when it says nothing.
 pub(crate) fn said(answer: &HookResponse) -> Value {
-    if answer.say.is_empty() { Value::Null } else { serde_json::from_str(&answer.say).unwrap() }
+    if answer.stdout.is_empty() { Value::Null } else { serde_json::from_str(&answer.stdout).unwrap() }
 }
 
 pub(crate) fn key(agent: &str, id: &str) -> SessionKey {

@@ -37,7 +37,7 @@ fn it_is_forgotten_after_a_week_or_once_somebody_got_past_it() {
     let mut late =
         scene.ask("claude-code", "SessionStart", json!({ "session_id": "s3", "hook_event_name": "SessionStart" }));
     late.at = Timestamp::parse("2026-11-23T18:00:00Z").unwrap();
-    assert!(scene.give(&late).say.is_empty());
+    assert!(scene.give(&late).stdout.is_empty());
     assert!(!begin(&mut scene, "s2").is_null());
     for call in 0..12 {
         let input = json!({ "file_path": format!("/f{call}") });

@@ -10,6 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use belay_core::event::OperatorDecision;
+use belay_ipc::DecideRequest;
 use belay_store::{Cursor, EventQuery, IncidentQuery, Order, SessionQuery, Store};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +20,6 @@ use super::error::ApiError;
 use super::{blocking, request_guard};
 use crate::daemon::DaemonState;
 use crate::ops::{self, Authority};
-use crate::protocol::DecideRequest;
 use crate::views::{EventView, IncidentView, SessionView};
 
 type ApiResult = Result<Response, ApiError>;

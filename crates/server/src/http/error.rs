@@ -4,53 +4,50 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use belay_ipc::{ErrorBody, ErrorCode};
 use belay_store::StoreError;
 use serde_json::json;
 
 use crate::ops;
-use crate::protocol::{ErrorCode, IpcErrorBody};
 
 /// An error with its status.
 #[derive(Debug)]
-pub(super) struct ApiError(StatusCode, IpcErrorBody);
+pub(super) struct ApiError(StatusCode, ErrorBody);
 
 impl ApiError {
     pub(super) fn not_found(message: impl Into<String>) -> Self {
-        IpcErrorBody::new(ErrorCode::NotFound, message).into()
+        ErrorBody::new(ErrorCode::NotFound, message).into()
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
-        IpcErrorBody::new(ErrorCode::BadRequest, message).into()
+        ErrorBody::new(ErrorCode::BadRequest, message).into()
     }
 
     pub(super) fn forbidden(message: impl Into<String>) -> Self {
-        IpcErrorBody::new(ErrorCode::Forbidden, message).into()
+        ErrorBody::new(ErrorCode::Forbidden, message).into()
     }
 
     pub(super) fn too_long() -> Self {
-        IpcErrorBody::new(ErrorCode::TooLong, format!("a body may be {} bytes long", super::MAX_BODY_BYTES)).into()
+        ErrorBody::new(ErrorCode::TooLong, format!("a body may be {} bytes long", super::MAX_BODY_BYTES)).into()
     }
 
     pub(super) fn method() -> Self {
-        Self(
-            StatusCode::METHOD_NOT_ALLOWED,
-            IpcErrorBody::new(ErrorCode::BadRequest, "this address takes another method"),
-        )
+        Self(StatusCode::METHOD_NOT_ALLOWED, ErrorBody::new(ErrorCode::BadRequest, "this address takes another method"))
     }
 
     pub(super) fn unauthorized() -> Self {
-        let refusal = IpcErrorBody::new(ErrorCode::Forbidden, "a decision needs the token of this Belay")
+        let refusal = ErrorBody::new(ErrorCode::Forbidden, "a decision needs the token of this Belay")
             .hint("send `authorization: Bearer TOKEN`; `belay status --token` shows it");
         Self(StatusCode::UNAUTHORIZED, refusal)
     }
 
     pub(super) fn internal() -> Self {
-        IpcErrorBody::new(ErrorCode::Internal, "a fault in Belay; the log tells more").into()
+        ErrorBody::new(ErrorCode::Internal, "a fault in Belay; the log tells more").into()
     }
 }
 
-impl From<IpcErrorBody> for ApiError {
-    fn from(refusal: IpcErrorBody) -> Self {
+impl From<ErrorBody> for ApiError {
+    fn from(refusal: ErrorBody) -> Self {
         let status = match refusal.code {
             ErrorCode::BadRequest | ErrorCode::Unknown => StatusCode::BAD_REQUEST,
             ErrorCode::TooLong => StatusCode::PAYLOAD_TOO_LARGE,

@@ -7,12 +7,12 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
+use belay_ipc::HealthView;
 use belay_store::{SessionQuery, StoreTotals};
 
 use super::blocking;
 use crate::daemon::DaemonState;
 use crate::housekeeping::now;
-use crate::protocol::HealthView;
 use crate::views::SessionView;
 
 /// Sessions shown.

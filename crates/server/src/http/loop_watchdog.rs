@@ -23,6 +23,7 @@ use belay_core::event::OperatorDecision;
 use belay_core::event::loop_watchdog::LoopWatchdogEvent;
 use belay_core::key::MAX_ID_BYTES;
 use belay_core::{Body, Event, SessionKey, Source};
+use belay_ipc::DecideRequest;
 use belay_store::{Store, StoreError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,7 +33,6 @@ use super::{blocking, request_guard};
 use crate::daemon::DaemonState;
 use crate::housekeeping::now;
 use crate::ops;
-use crate::protocol::DecideRequest;
 
 /// The agent under which sessions known by Loop Watchdog's ids only are kept, as the proxy does.
 const AGENT_ID: &str = "legacy";

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use belay_core::event::OperatorDecision;
 use belay_core::session::Counters;
 use belay_core::{Excerpt, SessionKey};
-use belay_server::protocol::DecideRequest;
+use belay_ipc::DecideRequest;
 use belay_store::{Access, StoreUrl};
 
 use super::DemoWorld;

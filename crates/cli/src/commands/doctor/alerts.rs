@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use belay_alerts::desktop::NOTIFIER;
 use belay_config::{Config, Loader, Strictness};
-use belay_server::{Client, build_webhook};
+use belay_ipc::Client;
+use belay_server::build_webhook;
 use belay_store::{Message, MessageState};
 
 use super::{CheckResult, which};

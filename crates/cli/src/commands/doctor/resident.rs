@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use belay_server::protocol::StatusResponse;
-use belay_server::{Client, IpcClientError, instance_lock};
+use belay_ipc::{Client, ClientError, StatusResponse};
+use belay_server::instance_lock;
 
 use super::CheckResult;
 use crate::context::Context;
@@ -15,7 +15,7 @@ pub(super) fn resident(context: &Context) -> Vec<CheckResult> {
     let asked = Client::connect(&context.places, Duration::from_secs(3)).and_then(|mut client| client.status(false));
     match asked {
         Ok(status) => running(&status),
-        Err(IpcClientError::NotRunning(_)) => absent(context),
+        Err(ClientError::NotRunning(_)) => absent(context),
         Err(error) => vec![
             CheckResult::failed(CHECK, format!("it runs but does not answer: {error}"))
                 .fix("restart it: `belay stop`, then `belay serve`; agents go on meanwhile"),

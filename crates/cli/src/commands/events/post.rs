@@ -4,8 +4,7 @@ use std::io;
 
 use belay_core::Verdict;
 use belay_core::event::MAX_EVENT_BYTES;
-use belay_server::lines::{Line, LineReader};
-use belay_server::protocol::{ErrorCode, EventResult, IpcErrorBody, MAX_LINE_BYTES};
+use belay_ipc::{ErrorBody, ErrorCode, EventResult, Line, LineReader, MAX_LINE_BYTES};
 use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -25,7 +24,7 @@ pub(crate) struct PostArgs {}
 /// A line, read or refused.
 struct ParsedLine {
     number: u64,
-    event: Result<Box<RawValue>, IpcErrorBody>,
+    event: Result<Box<RawValue>, ErrorBody>,
 }
 
 pub(crate) fn run(context: &Context, _args: &PostArgs) -> CommandResult {
@@ -41,7 +40,7 @@ pub(crate) fn run(context: &Context, _args: &PostArgs) -> CommandResult {
             Some(line) => Some(read(line)),
             // The last line may come without its end.
             None => match lines.partial_line() {
-                Line::Whole(rest) if rest.trim_ascii().is_empty() => None,
+                Line::Complete(rest) if rest.trim_ascii().is_empty() => None,
                 rest => Some(read(rest)),
             },
         };
@@ -68,15 +67,14 @@ pub(crate) fn run(context: &Context, _args: &PostArgs) -> CommandResult {
     Ok(if refused == 0 { ExitStatus::Done } else { ExitStatus::Partly })
 }
 
-fn read(line: Line<'_>) -> Result<Box<RawValue>, IpcErrorBody> {
+fn read(line: Line<'_>) -> Result<Box<RawValue>, ErrorBody> {
     match line {
         Line::TooLong => {
             let message = format!("event: longer than the {MAX_EVENT_BYTES} bytes an event may have; send an excerpt");
-            Err(IpcErrorBody::new(ErrorCode::TooLong, message).field("event"))
+            Err(ErrorBody::new(ErrorCode::TooLong, message).field("event"))
         }
-        Line::Whole(bytes) => serde_json::from_slice(bytes).map_err(|error| {
-            IpcErrorBody::new(ErrorCode::BadRequest, format!("event: not JSON: {error}")).field("event")
-        }),
+        Line::Complete(bytes) => serde_json::from_slice(bytes)
+            .map_err(|error| ErrorBody::new(ErrorCode::BadRequest, format!("event: not JSON: {error}")).field("event")),
     }
 }
 
@@ -110,8 +108,8 @@ impl Batch {
         }
         .into_iter();
         let lost =
-            || EventResult::Refused { error: IpcErrorBody::new(ErrorCode::Internal, "no answer came for this event") };
-        let answer = |(number, refused): (u64, Option<IpcErrorBody>)| match refused {
+            || EventResult::Refused { error: ErrorBody::new(ErrorCode::Internal, "no answer came for this event") };
+        let answer = |(number, refused): (u64, Option<ErrorBody>)| match refused {
             Some(error) => (number, EventResult::Refused { error }),
             None => (number, answers.next().unwrap_or_else(lost)),
         };

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use belay_config::{DurationSetting, Loader, Strictness};
-use belay_server::protocol::RunRequest;
-use belay_server::{Client, IpcClientError, instance_lock};
+use belay_ipc::{Client, ClientError, RunRequest};
+use belay_server::instance_lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::run_session::RunSession;
@@ -48,7 +48,7 @@ impl<'c> DaemonKeeper<'c> {
         let Context { places, env, global, .. } = self.context;
         let absent = match Client::connect(places, REQUEST_TIMEOUT) {
             Ok(client) => return Ok(client),
-            Err(error @ IpcClientError::NotRunning(_)) => error,
+            Err(error @ ClientError::NotRunning(_)) => error,
             Err(error) => {
                 // If there is no place for it to be, that is what is wrong.
                 places.create()?;

@@ -11,7 +11,7 @@ use belay_config::Strictness;
 use belay_core::SessionKey;
 use belay_core::redact::redact;
 use belay_hooks::install::{InstallRecord, read};
-use belay_server::Client;
+use belay_ipc::Client;
 use serde_json::json;
 
 use super::RunArgs;

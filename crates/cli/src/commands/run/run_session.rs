@@ -9,8 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use belay_core::event::{FileChanged, SessionEnded, SessionStarted};
 use belay_core::{Body, Event, SessionKey, Source, Timestamp};
-use belay_server::protocol::RunRequest;
-use belay_server::{Client, DisconnectWatcher, IpcClientError};
+use belay_ipc::{Client, ClientError, DisconnectWatcher, RunRequest};
 use uuid::Uuid;
 
 use super::run_plan::RunPlan;
@@ -153,8 +152,8 @@ impl RunSession {
 }
 
 /// Whether there is no point in telling it again.
-fn is_told<T>(answer: Result<T, IpcClientError>) -> bool {
-    matches!(answer, Ok(_) | Err(IpcClientError::Refused(_)))
+fn is_told<T>(answer: Result<T, ClientError>) -> bool {
+    matches!(answer, Ok(_) | Err(ClientError::Refused(_)))
 }
 
 fn new_id() -> String {

@@ -2,13 +2,13 @@
 
 use belay_core::event::{OperatorDecision, ToolCalled, ToolReturned};
 use belay_core::{Body, CallStatus, SessionKey};
+use belay_ipc::DecideRequest;
 use serde_json::json;
 
 use super::{AGENT_ID, told};
 use crate::daemon::DaemonState;
 use crate::http::error::ApiError;
 use crate::ops;
-use crate::protocol::DecideRequest;
 
 /// More than enough for any setting.
 const MAX_ROUNDS: usize = 8;

@@ -1,56 +1,56 @@
-//! Splitting a stream into lines, with a bound on how much of one is held.
+//! Splitting a stream into lines, with a bound on the memory for one line.
 
 use std::io::{self, Read};
 
-/// A buffer that grew beyond this is given back after its line.
+/// A buffer that grew beyond this shrinks after its line.
 pub const SHRINK_ABOVE_BYTES: usize = 64 * 1024;
 
-/// What came in.
+/// A line of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'b> {
-    Whole(&'b [u8]),
-    /// It was longer than we take; it has been read past.
+    Complete(&'b [u8]),
+    /// It was longer than the maximum and has been skipped.
     TooLong,
 }
 
-/// Splits a stream into lines without ever holding more than one long line.
+/// Splits a stream into lines; buffers at most one long line.
 #[derive(Debug)]
 pub struct LineReader {
     max: usize,
     buffer: Vec<u8>,
     /// Where the next line starts.
     start: usize,
-    /// How far we have looked for its end.
-    looked: usize,
+    /// Bytes before this have no line end.
+    scanned: usize,
     skipping: bool,
-    /// Line ends passed so far.
+    /// Line ends read so far.
     ends: u64,
 }
 
 impl LineReader {
-    /// Lines of more than `max` bytes are passed over.
+    /// Lines of more than `max` bytes are skipped.
     pub fn new(max: usize) -> Self {
-        Self { max, buffer: Vec::new(), start: 0, looked: 0, skipping: false, ends: 0 }
+        Self { max, buffer: Vec::new(), start: 0, scanned: 0, skipping: false, ends: 0 }
     }
 
-    /// The next line without its end; empty ones are passed over. `None` at the end of the stream; a
-    /// last line without its end is not whole and is left in [`Lines::rest`].
+    /// The next line without its end; empty lines are skipped. `None` at the end of the stream; an incomplete last line
+    /// is available from [`LineReader::partial_line`].
     pub fn next(&mut self, stream: &mut impl Read) -> io::Result<Option<Line<'_>>> {
         loop {
-            if let Some(length) = memchr::memchr(b'\n', &self.buffer[self.looked..]) {
-                let (start, end) = (self.start, self.looked + length);
+            if let Some(length) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+                let (start, end) = (self.start, self.scanned + length);
                 self.start = end + 1;
                 self.ends += 1;
-                self.looked = self.start;
+                self.scanned = self.start;
                 match std::mem::take(&mut self.skipping) {
                     true => return Ok(Some(Line::TooLong)),
-                    false if end > start => return Ok(Some(Line::Whole(&self.buffer[start..end]))),
+                    false if end > start => return Ok(Some(Line::Complete(&self.buffer[start..end]))),
                     false => continue,
                 }
             }
-            self.make_room();
+            self.compact();
             let filled = self.buffer.len();
-            self.looked = filled;
+            self.scanned = filled;
             self.buffer.resize(filled + 16 * 1024, 0);
             let read = loop {
                 match stream.read(&mut self.buffer[filled..]) {
@@ -65,25 +65,25 @@ impl LineReader {
         }
     }
 
-    /// Number of the line that was given last, counted from 1, empty ones included.
+    /// Number of the last returned line, counted from 1, including empty lines.
     pub fn line_number(&self) -> u64 {
         self.ends
     }
 
-    /// What came after the last line end.
+    /// The bytes after the last line end.
     pub fn partial_line(&self) -> Line<'_> {
         match self.skipping || self.buffer.len() - self.start > self.max {
             true => Line::TooLong,
-            false => Line::Whole(&self.buffer[self.start..]),
+            false => Line::Complete(&self.buffer[self.start..]),
         }
     }
 
-    /// Whether another whole line can be had without reading.
+    /// Whether the buffer has another complete line.
     pub fn has_more(&self) -> bool {
-        memchr::memchr(b'\n', &self.buffer[self.looked..]).is_some()
+        memchr::memchr(b'\n', &self.buffer[self.scanned..]).is_some()
     }
 
-    fn make_room(&mut self) {
+    fn compact(&mut self) {
         self.buffer.drain(..self.start);
         self.start = 0;
         if self.buffer.len() > self.max {

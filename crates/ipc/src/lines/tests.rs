@@ -11,7 +11,7 @@ fn split(bytes: &[u8], at: usize) -> Vec<String> {
     let mut found = Vec::new();
     while let Some(line) = lines.next(&mut stream).unwrap() {
         found.push(match line {
-            Line::Whole(line) => String::from_utf8(line.to_vec()).unwrap(),
+            Line::Complete(line) => String::from_utf8(line.to_vec()).unwrap(),
             Line::TooLong => "(too long)".to_owned(),
         });
     }
@@ -33,6 +33,6 @@ fn a_line_that_is_too_long_is_read_past_without_being_held() {
     let mut stream = Cursor::new(text);
     let mut lines = LineReader::new(MAX);
     assert!(matches!(lines.next(&mut stream).unwrap(), Some(Line::TooLong)));
-    assert!(matches!(lines.next(&mut stream).unwrap(), Some(Line::Whole(b"next"))));
+    assert!(matches!(lines.next(&mut stream).unwrap(), Some(Line::Complete(b"next"))));
     assert!(lines.buffer.capacity() <= 2 * MAX, "{}", lines.buffer.capacity());
 }

@@ -1,0 +1,50 @@
+//! A hook call of an agent, and what the hook process does in response.
+
+use belay_core::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// One hook call.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HookRequest {
+    /// Made by the hook process. If the resident process does not answer in time, the hook process decides under the
+    /// same id, so the call counts once.
+    pub id: String,
+    /// The agent, as the hook was installed: an id, an alias, or `plugin`.
+    pub agent: String,
+    /// The event's name, if the hook was installed with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// The agent's JSON.
+    pub payload: Box<RawValue>,
+    /// When the hook process started.
+    pub at: Timestamp,
+    /// The hook's parent process: the agent, or a shell that the agent started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The hook runs in continuous integration, so there is no person to notify.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ci: bool,
+    /// The working directory of the hook process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The key of the `belay run` that started the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+/// What the hook process does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HookResponse {
+    /// For standard output; empty for no output.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stdout: String,
+    /// A process to interrupt afterwards, because its hooks cannot stop it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<u32>,
+    /// The reason, written to the standard error of that process: an interrupted agent may not print it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}

@@ -1,0 +1,42 @@
+//! The socket protocol: what the resident process and its clients send each other.
+//!
+//! # Theory of operation
+//!
+//! Requests and responses are JSON objects, one per line. A request is
+//! `{"v": 1, "id": 7, "op": "observe", "params": {...}}`. The response echoes `id`, so a client can send several
+//! requests before it reads: `{"id": 7, "ok": {...}}` or `{"id": 7, "error": {"code": ..., "message": ...}}`.
+//!
+//! [`Operation`] lists every operation with its parameters. To add one, add a variant, its parameter and result types,
+//! and a row to `docs/reference/socket.md`; a test compares the two. The meaning of an existing operation never changes.
+//!
+//! [`Client`] is synchronous and needs no runtime, because hook processes use it: connecting, writing and reading share
+//! one deadline.
+//!
+//! # Map
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`protocol`] | requests, responses, errors |
+//! | [`operations`] | the operations, their parameters and results |
+//! | [`hook`] | a hook call and its response |
+//! | [`lines`] | splitting a stream into lines of bounded length |
+//! | [`client`] | the client |
+
+#![cfg(unix)]
+
+pub mod client;
+pub mod hook;
+pub mod lines;
+pub mod operations;
+pub mod protocol;
+
+pub use client::{Client, ClientError, DisconnectWatcher};
+pub use hook::{HookRequest, HookResponse};
+pub use lines::{Line, LineReader};
+pub use operations::{
+    DecideRequest, EventResult, HealthView, ObserveRequest, ObserveResponse, Operation, PingResponse, RunRequest,
+    RunResponse, StatusRequest, StatusResponse, SubscribeRequest, SubscribeResponse,
+};
+pub use protocol::{
+    ErrorBody, ErrorCode, MAX_LINE_BYTES, PROTOCOL_VERSION, ParseError, Request, Response, ResponseBody,
+};

@@ -1,0 +1,177 @@
+//! The operations, their parameters and results.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use belay_core::event::OperatorDecision;
+use belay_core::{EventOutcome, SessionKey, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::hook::HookRequest;
+use crate::protocol::ErrorBody;
+
+/// Every operation, with its parameters.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "op", content = "params", rename_all = "snake_case")]
+pub enum Operation {
+    /// Checks that the resident process responds: [`PingResponse`].
+    Ping {},
+    /// The status of the resident process: [`StatusResponse`].
+    Status(StatusRequest),
+    /// Records events: [`ObserveResponse`].
+    Observe(ObserveRequest),
+    /// Records a person's decision: [`EventOutcome`].
+    Decide(DecideRequest),
+    /// A hook call of an agent: [`HookResponse`](crate::HookResponse).
+    Hook(HookRequest),
+    /// Starts, continues or ends a run of an agent through the proxy: [`RunResponse`].
+    Run(Box<RunRequest>),
+    /// Follows the log: [`SubscribeResponse`], then one event per line.
+    Subscribe(SubscribeRequest),
+    /// Finishes pending requests and exits: [`PingResponse`].
+    Stop {},
+}
+
+/// Parameters of [`Operation::Status`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StatusRequest {
+    /// Include the token that a decision over HTTP needs.
+    pub token: bool,
+}
+
+/// Parameters of [`Operation::Observe`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ObserveRequest {
+    /// Events as JSON: an invalid event is refused without the others.
+    pub events: Vec<Box<RawValue>>,
+}
+
+/// Result of [`Operation::Observe`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ObserveResponse {
+    /// One per event, in their order.
+    pub answers: Vec<EventResult>,
+}
+
+/// The result for one event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EventResult {
+    Refused { error: ErrorBody },
+    Accepted(EventOutcome),
+}
+
+/// Parameters of [`Operation::Decide`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecideRequest {
+    pub session: SessionKey,
+    pub decision: OperatorDecision,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Result of [`Operation::Ping`] and [`Operation::Stop`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingResponse {
+    pub pid: u32,
+    pub version: String,
+    pub protocol: u16,
+}
+
+/// Result of [`Operation::Status`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatusResponse {
+    pub pid: u32,
+    pub version: String,
+    pub protocol: u16,
+    pub started_at: Timestamp,
+    /// The URL of the web page, if HTTP is enabled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    pub socket: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    pub health: HealthView,
+    /// Queued events.
+    pub queued: usize,
+    /// Open socket connections.
+    pub connections: usize,
+    /// For people and dashboards; more may be added.
+    pub counters: serde_json::Value,
+}
+
+/// Whether decisions are also stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HealthView {
+    pub ok: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Events in memory that are not stored yet.
+    pub spooled: usize,
+    /// Events that are lost to the log.
+    pub dropped: u64,
+}
+
+/// Parameters of [`Operation::Subscribe`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SubscribeRequest {
+    /// Only this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionKey>,
+    /// Only events after this number (`seq` for one session, else `ord`). Default: only new events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// Only these kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<String>,
+}
+
+/// Result of [`Operation::Subscribe`]; the events follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscribeResponse {
+    pub subscribed: bool,
+}
+
+/// Parameters of [`Operation::Run`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRequest {
+    /// The key of the run: agent and a UUID.
+    pub run: String,
+    /// The run begins. Otherwise only its state is requested.
+    pub begins: bool,
+    /// The run is over: the response waits until all its requests are recorded.
+    pub ends: bool,
+    /// Model APIs that its user had configured: name and base URL.
+    pub upstreams: BTreeMap<String, String>,
+    /// The session, if it is known before the first request.
+    pub session: Option<SessionKey>,
+    /// Its requests go through the proxy, so the proxy must listen.
+    pub proxied: bool,
+    /// The address its requests already go to: the run continues from a resident process that has exited.
+    pub at: Option<SocketAddr>,
+    /// Its budget, set as soon as its session is known.
+    pub budget: Vec<OperatorDecision>,
+    /// Who started it.
+    pub by: Option<String>,
+}
+
+/// Result of [`Operation::Run`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunResponse {
+    /// The proxy's address.
+    pub url: Option<String>,
+    /// The run's session, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionKey>,
+}
