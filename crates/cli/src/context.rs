@@ -81,8 +81,8 @@ impl Context {
 
 /// `claude:abc` is `claude-code:abc`.
 pub(crate) fn canonical_session_name(text: &str) -> String {
-    match text.split_once(':').and_then(|(name, id)| Some((belay_agents::find(name)?, id))) {
-        Some((agent, id)) => format!("{}:{id}", agent.id),
+    match text.split_once(':') {
+        Some((name, id)) => format!("{}:{id}", belay_agents::canonical_id(name)),
         None => text.to_owned(),
     }
 }

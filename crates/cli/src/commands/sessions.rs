@@ -54,7 +54,7 @@ impl State {
 pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
     let query = SessionQuery {
         states: args.state.iter().map(|state| state.word().to_owned()).collect(),
-        agent: args.agent.as_deref().map(|name| belay_agents::find(name).map_or(name, |agent| agent.id).to_owned()),
+        agent: args.agent.as_deref().map(|name| belay_agents::canonical_id(name).to_owned()),
         project: args.project.clone(),
         archived: args.all,
         limit: args.limit.max(1),

@@ -65,8 +65,7 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
     let env = EnvSnapshot::from_process();
     let places = Paths::resolve(&env, home).ok()?;
     let store = belay_store::open(&StoreUrl::local(places.database()), Access::Read).ok()?;
-    let agent = belay_agents::find(agent).map_or(agent, |agent| agent.id);
-    let row = store.session(&SessionKey::new(agent, id)).ok()??;
+    let row = store.session(&SessionKey::new(belay_agents::canonical_id(agent), id)).ok()??;
     let short = store.short_names(std::slice::from_ref(&row.key), 6).ok().and_then(|names| names.into_iter().next());
     Some(words(&row, short.as_deref().unwrap_or(id)))
 }
