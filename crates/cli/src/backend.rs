@@ -1,62 +1,57 @@
-//! Who takes events and decisions: the resident process if it runs, else an engine of our own on
-//! the same store. Both answer alike.
+//! Where commands record events and decisions: in the resident process if it runs, else in an engine in this process on
+//! the same store. The results are the same.
 
-use std::path::Path;
+use std::cell::RefCell;
 use std::time::Duration;
 
-use belay_config::RulesByFolder;
-use belay_core::{Event, EventOutcome};
-use belay_engine::{Engine, EngineError, EngineOptions};
-use belay_ipc::{Client, ClientError, DecideRequest, ErrorBody, ErrorCode, EventResult};
-use belay_store::{Access, StoreError};
+use belay_config::Diagnostic;
+use belay_core::EventOutcome;
+use belay_engine::Engine;
+use belay_ipc::{Client, ClientError, DecideRequest, EventResult};
+use belay_server::Authority;
+use belay_store::Access;
 use serde_json::value::RawValue;
 
 use crate::context::Context;
 use crate::error::CommandError;
 
-/// How long the resident process may take to answer. A full sync on a slow disk is within it.
+/// How long the resident process may take for a request: longer than a full sync on a slow disk.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who answers.
+/// The resident process, or an engine in this process.
 #[derive(Debug)]
 pub(crate) enum Backend {
     Daemon(Client),
-    InProcess(Box<Engine>),
+    InProcess(Box<RefCell<Engine>>),
 }
 
 impl Backend {
     pub(crate) fn open(context: &Context) -> Result<Self, CommandError> {
         match Client::connect(&context.places, REQUEST_TIMEOUT) {
             Ok(client) => Ok(Self::Daemon(client)),
-            Err(ClientError::NotRunning(_)) => Self::own(context),
+            Err(ClientError::NotRunning(_)) => Self::in_process(context),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn own(context: &Context) -> Result<Self, CommandError> {
+    fn in_process(context: &Context) -> Result<Self, CommandError> {
         context.places.create()?;
-        let store = belay_store::open(&context.store_url(), Access::Write)?;
         let out = context.out;
-        let notice = move |note: &belay_config::Diagnostic| out.warn(&note.to_string(), note.hint.as_deref());
-        let rulesets =
-            RulesByFolder::new(context.places.clone(), context.env.clone(), context.flags()?, Box::new(notice));
-        let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
-        let options = EngineOptions { rules: Box::new(rules), ..EngineOptions::default() };
-        Ok(Self::InProcess(Box::new(Engine::new(store, options))))
+        let warn = move |note: &Diagnostic| out.warn(&note.to_string(), note.hint.as_deref());
+        let flags = context.flags()?;
+        let engine = belay_engine::open(&context.places, &context.env, flags, Access::Write, Box::new(warn))?;
+        Ok(Self::InProcess(Box::new(RefCell::new(engine))))
     }
 
-    pub(crate) fn decide(&mut self, decide: &DecideRequest) -> Result<EventOutcome, CommandError> {
+    pub(crate) fn decide(&mut self, request: &DecideRequest) -> Result<EventOutcome, CommandError> {
         match self {
-            Self::Daemon(client) => Ok(client.decide(decide)?),
-            Self::InProcess(engine) => {
-                let by = decide.by.as_deref();
-                Ok(engine.decide(&decide.session, decide.decision.clone(), &decide.note, by)?)
-            }
+            Self::Daemon(client) => Ok(client.decide(request)?),
+            Self::InProcess(engine) => Ok(belay_server::decide(&**engine, request)?),
         }
     }
 
-    /// Takes events as JSON texts; one answer each. If the resident process leaves in the middle, we
-    /// go on by ourselves: events carry their own ids, so none counts twice.
+    /// Records events given as JSON; one result each. If the resident process exits meanwhile, the rest is recorded
+    /// in-process: events carry their own ids, so none counts twice.
     pub(crate) fn observe(
         &mut self,
         context: &Context,
@@ -64,37 +59,17 @@ impl Backend {
     ) -> Result<Vec<EventResult>, CommandError> {
         if let Self::Daemon(client) = self {
             match client.observe(events) {
-                Ok(answers) => return Ok(answers.answers),
+                Ok(response) => return Ok(response.answers),
                 Err(ClientError::Io(_)) => *self = Self::open(context)?,
                 Err(error) => return Err(error.into()),
             }
         }
         match self {
             Self::Daemon(client) => Ok(client.observe(events)?.answers),
-            Self::InProcess(engine) => Ok(events.iter().map(|event| observe_own(engine, event)).collect()),
+            Self::InProcess(engine) => {
+                let events = events.iter().map(|event| event.get().as_bytes());
+                Ok(belay_server::observe_json(&**engine, events, Authority::Owner))
+            }
         }
     }
-}
-
-fn observe_own(engine: &mut Engine, event: &RawValue) -> EventResult {
-    let read = Event::from_json(event.get().as_bytes());
-    let event = match read {
-        Ok(event) => belay_server::canonicalize_agent(event),
-        Err(error) => {
-            return EventResult::Refused {
-                error: ErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field),
-            };
-        }
-    };
-    match engine.observe(event) {
-        Ok(outcome) => EventResult::Accepted(outcome),
-        Err(EngineError::Refused { field, problem }) => EventResult::Refused {
-            error: ErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field),
-        },
-        Err(EngineError::Store(error)) => EventResult::Refused { error: store(&error) },
-    }
-}
-
-fn store(error: &StoreError) -> ErrorBody {
-    ErrorBody::new(ErrorCode::Store, error.to_string()).hint(error.hint())
 }

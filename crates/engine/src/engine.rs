@@ -142,12 +142,24 @@ impl Engine {
         note: &str,
         by: Option<&str>,
     ) -> Result<EventOutcome, EngineError> {
+        let event = self.operator_event(session, decision, note, by)?;
+        self.observe(event)
+    }
+
+    /// The event of a person's decision; an error if the session does not exist.
+    pub(crate) fn operator_event(
+        &self,
+        session: &SessionKey,
+        decision: OperatorDecision,
+        note: &str,
+        by: Option<&str>,
+    ) -> Result<Event, EngineError> {
         if !self.knows(session)? {
             return Err(StoreError::NotFound(session.to_string()).into());
         }
         let now = self.options.clock.now();
         let body = Body::Operator(Operator { decision, note: Excerpt::new(note), by: by.map(str::to_owned) });
-        self.observe(Event::new(new_id(now), session.clone(), Source::Operator, now, body))
+        Ok(Event::new(new_id(now), session.clone(), Source::Operator, now, body))
     }
 
     fn knows(&self, session: &SessionKey) -> Result<bool, EngineError> {

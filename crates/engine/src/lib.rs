@@ -21,6 +21,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`access`] | the engine as its callers see it: in-process or behind a queue |
+//! | `assembly` | an engine from state folder and configuration |
 //! | [`engine`] | the engine and its questions |
 //! | `batch`, `effects`, `family`, `shared` | one transaction |
 //! | `load` | snapshot and tail to session |
@@ -31,7 +33,9 @@
 //! | [`rulebook`] | which rules apply where |
 //! | [`health`], [`metrics`], [`clock`] | what they say |
 
+pub mod access;
 mod ancestors;
+mod assembly;
 mod cache;
 pub mod clock;
 pub mod engine;
@@ -48,6 +52,8 @@ mod shared_budgets;
 mod tombstone;
 mod transaction;
 
+pub use access::{EngineAccess, ObserveError};
+pub use assembly::{Flags, open, open_with_fallback};
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, EngineOptions, StoreOpener};
 pub use error::EngineError;

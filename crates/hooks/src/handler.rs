@@ -5,22 +5,28 @@ use std::path::Path;
 use belay_agents::hook::{HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, protocol};
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, EventOutcome, InterventionLevel, SessionKey, Timestamp, Verdict};
+use belay_engine::EngineAccess;
 use belay_ipc::{HookRequest, HookResponse};
 use belay_store::session::SessionRow;
 
 use crate::local_facts::{self, LocalFacts};
-use crate::watch::Watch;
-use crate::{session_summary, tombstones};
+use crate::{engine_queries, session_summary, tombstones};
 
 /// What is remembered from one hook call to the next, as long as this process lives. Without it
 /// everything still works, only with more reading.
 #[derive(Debug, Default)]
 pub struct HookState {
-    ground: LocalFacts,
+    local_facts: LocalFacts,
 }
 
-/// Understands, decides, answers. Never fails: what goes wrong lets the agent go on.
-pub fn handle_hook(desk: &HookState, watch: &mut dyn Watch, ask: &HookRequest) -> HookResponse {
+/// Parses the payload, decides, and responds. Never fails: after a fault the agent continues. `bind_run` gets the session
+/// that a `belay run` turned out to be.
+pub fn handle_hook(
+    state: &HookState,
+    engine: &dyn EngineAccess,
+    ask: &HookRequest,
+    bind_run: &dyn Fn(&str, &SessionKey),
+) -> HookResponse {
     let Some(dialect) = protocol(&ask.agent, ask.payload.get().as_bytes()) else {
         tracing::warn!(agent = ask.agent, "a hook of an agent Belay does not know");
         return HookResponse::default();
@@ -32,28 +38,28 @@ pub fn handle_hook(desk: &HookState, watch: &mut dyn Watch, ask: &HookRequest) -
         at: ask.at,
         exit_code: None,
     };
-    let mut heard = desk.ground.parse_and_enrich(dialect, &told, ask);
+    let mut heard = state.local_facts.parse_and_enrich(dialect, &told, ask);
     let Some(session) = heard.session.clone() else { return HookResponse::default() };
     let events = std::mem::take(&mut heard.events);
     let has_events = !events.is_empty();
-    let observed = if has_events { watch.observe(events) } else { Vec::new() };
+    let observed = if has_events { engine_queries::observe(engine, events) } else { Vec::new() };
     if let Some(run) = ask.run.as_deref().filter(|_| heard.moment == HookPoint::SessionStart) {
-        watch.bind_run_session(run, &session);
+        bind_run(run, &session);
     }
     let HookOutcome { verdict, context, delivered } =
-        rule(watch, &heard, &session, has_events.then_some(&*observed), ask.at);
-    let ended = (heard.moment == HookPoint::SessionEnd).then(|| watch.session(&session)).flatten();
+        rule(engine, &heard, &session, has_events.then_some(&*observed), ask.at);
+    let ended = (heard.moment == HookPoint::SessionEnd).then(|| engine_queries::session(engine, &session)).flatten();
     let summary = ended.as_ref().and_then(session_summary::summary_sentence);
     if let Some(row) = &ended {
-        tombstones::clear_if_overcome(watch, row, ask.at);
+        tombstones::clear_if_overcome(engine, row, ask.at);
     }
     if ask.ci && (ended.is_some() || holds(&verdict)) {
-        report(watch, &session, ended, heard.cwd.as_deref());
+        report(engine, &session, ended, heard.cwd.as_deref());
     }
     let reply = HookReply { verdict: &verdict, context: context.as_deref(), person: summary.as_deref() };
     let say = dialect.answer(&heard, &reply);
     if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
-        watch.observe(vec![proof(ask, &session, finding)]);
+        engine_queries::observe(engine, vec![proof(ask, &session, finding)]);
     }
     let interrupt = interrupted(dialect, &heard, &reply, ask);
     let reason = interrupt.and(reply.hold_reason()).unwrap_or_default().to_owned();
@@ -70,7 +76,7 @@ struct HookOutcome {
 }
 
 fn rule(
-    watch: &mut dyn Watch,
+    engine: &dyn EngineAccess,
     heard: &ParsedHook,
     session: &SessionKey,
     observed: Option<&[EventOutcome]>,
@@ -84,13 +90,13 @@ fn rule(
     let mut verdict = hardest(observed.iter().filter(|one| !one.decision.duplicate || !over));
     // Where nothing was asked about, or calls ran that could not be answered before, the session's standing counts.
     if verdict == Verdict::Go && (silent || over && fresh) {
-        verdict = watch.session_verdict(session);
+        verdict = engine_queries::session_verdict(engine, session);
     }
     // This is the first chance to speak of those calls.
     let late = if over && fresh { nudge_among(observed) } else { None };
     let (finding, mut context) = late.unzip();
     if heard.moment == HookPoint::SessionStart {
-        context = tombstones::reminder_text(watch, heard, at);
+        context = tombstones::reminder_text(engine, heard, at);
     }
     let delivered = match &verdict {
         Verdict::Nudge { finding, .. } => Some(finding.clone()),
@@ -104,8 +110,8 @@ fn holds(verdict: &Verdict) -> bool {
 }
 
 /// For programs that wait for a headless run: how it stands.
-fn report(watch: &mut dyn Watch, session: &SessionKey, row: Option<SessionRow>, cwd: Option<&str>) {
-    let (Some(row), Some(cwd)) = (row.or_else(|| watch.session(session)), cwd) else { return };
+fn report(engine: &dyn EngineAccess, session: &SessionKey, row: Option<SessionRow>, cwd: Option<&str>) {
+    let (Some(row), Some(cwd)) = (row.or_else(|| engine_queries::session(engine, session)), cwd) else { return };
     if let Err(error) = session_summary::write_result(Path::new(cwd), &row) {
         tracing::warn!(%error, cwd, "the result of a headless run could not be written");
     }

@@ -32,6 +32,7 @@
 
 pub mod bounded_child;
 pub mod daemon_autostart;
+mod engine_queries;
 pub mod handler;
 mod hook_log;
 pub mod install;
@@ -39,10 +40,8 @@ pub mod local_facts;
 pub mod process;
 pub mod session_summary;
 mod tombstones;
-pub mod watch;
 
 pub use handler::{HookState, handle_hook};
-pub use watch::Watch;
 
 /// The time of day.
 pub(crate) fn now() -> belay_core::Timestamp {

@@ -5,17 +5,17 @@
 
 mod payload;
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use belay_config::{DurationSetting, EnvSnapshot, Loader, Paths, RulesByFolder, Strictness};
+use belay_config::{DurationSetting, EnvSnapshot, Loader, Paths, Strictness};
 use belay_core::Timestamp;
-use belay_engine::{Engine, EngineOptions};
 use belay_ipc::{Client, ClientError, HookRequest, HookResponse};
-use belay_store::{Access, StoreUrl};
+use belay_store::Access;
 
 use crate::handler::{HookState, handle_hook};
 use crate::hook_log;
@@ -155,12 +155,9 @@ fn by_itself(
             Err(_) => start_resident(env, places, args, DEFAULT_IDLE_EXIT),
         }
     }
-    let store = belay_store::open(&StoreUrl::local(places.database()), Access::BriefWrite)
-        .map_err(|error| error.to_string())?;
-    let rulesets = RulesByFolder::new(places.clone(), env.clone(), Vec::new(), Box::new(|_| {}));
-    let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
-    let mut engine = Engine::new(store, EngineOptions { rules: Box::new(rules), ..EngineOptions::default() });
-    Ok(handle_hook(&HookState::default(), &mut engine, ask))
+    let engine = belay_engine::open(places, env, Vec::new(), Access::BriefWrite, Box::new(|_| {}));
+    let engine = RefCell::new(engine.map_err(|error| error.to_string())?);
+    Ok(handle_hook(&HookState::default(), &engine, ask, &|_, _| {}))
 }
 
 fn start_resident(env: &EnvSnapshot, places: &Paths, args: &HookArgs, idle: DurationSetting) {

@@ -100,7 +100,7 @@ impl BudgetCache {
     }
 
     /// A session has spent something, or may spend more.
-    pub(crate) fn refresh(&self, session: &SessionKey, touched: BudgetChange, engine: &mut Engine) {
+    fn refresh(&self, session: &SessionKey, touched: BudgetChange, engine: &mut Engine) {
         let (left, shared) = engine.remaining_budget(session);
         if shared && !self.is_sharing() {
             remember_sharing(engine);

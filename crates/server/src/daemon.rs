@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use belay_config::{Config, EnvSnapshot, PathError, Paths, RulesByFolder};
+use belay_config::{Config, Diagnostic, EnvSnapshot, PathError, Paths};
 use belay_core::Timestamp;
-use belay_engine::{Engine, EngineOptions, Health};
+use belay_engine::Health;
 use belay_ipc::{HealthView, PROTOCOL_VERSION, StatusResponse};
 use belay_proxy::Relay;
-use belay_store::{Store, StoreUrl};
+use belay_store::Store;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::alert_dispatcher;
@@ -180,7 +180,8 @@ impl Daemon {
         let url = doors.url();
         let socket = BoundSocket::bind(&socket_path)
             .map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
-        let engine = open_engine(&places, &env, flags);
+        let on_diagnostic = |note: &Diagnostic| tracing::warn!(%note, "a setting is ignored");
+        let engine = belay_engine::open_with_fallback(&places, &env, flags, Box::new(on_diagnostic));
         let (standings, purses) = (Arc::<HoldIndex>::default(), Arc::<BudgetCache>::default());
         let shared = Arc::new(DaemonState {
             writer: GroupCommitter::new(engine, Arc::clone(&standings), Arc::clone(&purses)),
@@ -326,17 +327,4 @@ fn claim(places: &Paths) -> Result<(InstanceLock, PathBuf), ServeError> {
         LockOutcome::Acquired(instance) => Ok((instance, socket)),
         LockOutcome::HeldByOther(holder) => Err(ServeError::AlreadyRunning(holder)),
     }
-}
-
-fn open_engine(places: &Paths, env: &EnvSnapshot, flags: Vec<(String, String, String)>) -> Engine {
-    let store = StoreUrl::local(places.database());
-    let opener = move |access| belay_store::open(&store, access);
-    let rulesets = RulesByFolder::new(
-        places.clone(),
-        env.clone(),
-        flags,
-        Box::new(|note| tracing::warn!(%note, "a setting does not count")),
-    );
-    let rules = move |project: Option<&str>| rulesets.for_folder(project.map(Path::new));
-    Engine::open(Box::new(opener), EngineOptions { rules: Box::new(rules), ..EngineOptions::default() })
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use belay_core::{Body, Event, EventOutcome, SessionKey};
-use belay_engine::{Engine, EngineError};
+use belay_engine::{Engine, EngineAccess, ObserveError};
 
 use crate::budget_cache::BudgetCache;
 use crate::hold_index::HoldIndex;
@@ -25,19 +25,8 @@ const MAX_QUEUED_EVENTS: usize = 4096;
 /// How long a caller waits for room in the queue.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum CommitError {
-    #[error("too many events wait to be written")]
-    Busy,
-    #[error("a fault in Belay; the log tells more")]
-    Panicked,
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-}
-
-/// The answer to one event.
-pub type Written = Result<EventOutcome, CommitError>;
+/// The result for one event.
+type ObserveResult = Result<EventOutcome, ObserveError>;
 
 /// The engine behind its queue.
 #[derive(Debug)]
@@ -85,7 +74,7 @@ struct WaiterSlot {
 #[derive(Debug)]
 enum WaiterSignal {
     /// Your answers.
-    Done(Vec<Written>),
+    Done(Vec<ObserveResult>),
     /// It is your turn to lead.
     Lead,
 }
@@ -129,7 +118,7 @@ impl GroupCommitter {
     }
 
     /// Takes events in; one answer each, after the commit.
-    pub fn observe(&self, events: Vec<Event>) -> Vec<Written> {
+    pub fn observe(&self, events: Vec<Event>) -> Vec<ObserveResult> {
         if events.is_empty() {
             return Vec::new();
         }
@@ -137,7 +126,7 @@ impl GroupCommitter {
         let seat = Arc::new(Waiter::default());
         let leads = match self.enqueue(events, &seat) {
             Some(leads) => leads,
-            None => return (0..count).map(|_| Err(CommitError::Busy)).collect(),
+            None => return (0..count).map(|_| Err(ObserveError::Busy)).collect(),
         };
         let mut call = if leads { WaiterSignal::Lead } else { seat.wait() };
         loop {
@@ -183,7 +172,7 @@ impl GroupCommitter {
             self.purses.apply(&touched, &mut engine);
             answers
         })) {
-            Ok(answers) => answers.into_iter().map(|answer| answer.map_err(CommitError::from)).collect(),
+            Ok(answers) => answers.into_iter().map(|answer| answer.map_err(ObserveError::from)).collect(),
             // The transaction rolled back as the panic passed it, and the engine trusts no session
             // that was not put back: it is whole. The agent goes on.
             Err(_) => {
@@ -191,7 +180,7 @@ impl GroupCommitter {
                 Vec::new()
             }
         };
-        let mut answers: VecDeque<Written> = answers.into();
+        let mut answers: VecDeque<ObserveResult> = answers.into();
         self.committed.tell();
         let mut queue = lock(&self.queue);
         match queue.jobs.front() {
@@ -200,7 +189,7 @@ impl GroupCommitter {
         }
         drop(queue);
         for (size, seat) in sizes.into_iter().zip(seats) {
-            let own = (0..size).map(|_| answers.pop_front().unwrap_or(Err(CommitError::Panicked))).collect();
+            let own = (0..size).map(|_| answers.pop_front().unwrap_or(Err(ObserveError::Panicked))).collect();
             seat.call(WaiterSignal::Done(own));
         }
     }
@@ -242,6 +231,16 @@ impl GroupCommitter {
     /// Rings after commits.
     pub fn commits(&self) -> &CommitNotifier {
         &self.committed
+    }
+}
+
+impl EngineAccess for GroupCommitter {
+    fn observe(&self, events: Vec<Event>) -> Vec<ObserveResult> {
+        Self::observe(self, events)
+    }
+
+    fn with_engine(&self, work: &mut dyn FnMut(&mut Engine)) {
+        Self::with_engine(self, work);
     }
 }
 

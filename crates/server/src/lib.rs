@@ -26,10 +26,10 @@ mod budget_cache;
 pub mod daemon;
 pub mod group_commit;
 mod hold_index;
-mod hooks;
 mod housekeeping;
 mod http;
 pub mod instance_lock;
+mod intake;
 mod ipc_connection;
 pub mod ipc_server;
 mod listeners;
@@ -45,7 +45,7 @@ pub mod views;
 
 pub use alert_dispatcher::build_webhook;
 pub use daemon::{Daemon, ServeError, ServeOptions};
-pub use ops::canonicalize_agent;
+pub use intake::{Authority, decide, observe_json};
 
 /// The version of this build, as every answer that names one says it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -4,22 +4,20 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use belay_core::{Body, Event, EventOutcome};
-use belay_engine::EngineError;
+use belay_core::SessionKey;
 use belay_ipc::protocol::parse_request;
 use belay_ipc::{
-    DecideRequest, ErrorBody, ErrorCode, EventResult, ObserveRequest, ObserveResponse, Operation, PROTOCOL_VERSION,
+    ErrorBody, ErrorCode, HookRequest, HookResponse, ObserveRequest, ObserveResponse, Operation, PROTOCOL_VERSION,
     PingResponse, Response, ResponseBody, SubscribeRequest, SubscribeResponse,
 };
-use belay_store::{EventQuery, Order, StoreError};
+use belay_store::{EventQuery, Order};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::budget_cache::BudgetChange;
 use crate::daemon::DaemonState;
-use crate::group_commit::CommitError;
+use crate::intake::{self, Authority, store_error_to_ipc};
+use crate::proxy_service;
 use crate::views::EventView;
-use crate::{hooks, proxy_service};
 
 /// What a connection does after a response.
 pub(crate) enum AfterReply {
@@ -49,8 +47,10 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         Operation::Ping {} | Operation::Stop {} => accept(out, id, &ping_response()),
         Operation::Status(request) => accept(out, id, &shared.status(request.token)),
         Operation::Observe(request) => accept(out, id, &observe(shared, &request)),
-        Operation::Decide(request) => decide(shared, &request).and_then(|outcome| accept(out, id, &outcome)),
-        Operation::Hook(request) => accept(out, id, &hooks::handle_hook(shared, &request)),
+        Operation::Decide(request) => {
+            intake::decide(&shared.writer, &request).and_then(|outcome| accept(out, id, &outcome))
+        }
+        Operation::Hook(request) => accept(out, id, &handle_hook(shared, &request)),
         Operation::Run(request) => {
             proxy_service::handle_run(shared, &request).and_then(|response| accept(out, id, &response))
         }
@@ -81,6 +81,11 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &Er
     out.push(b'\n');
 }
 
+fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
+    let bind_run = |run: &str, session: &SessionKey| proxy_service::bind_run_session(shared, run, session);
+    belay_hooks::handle_hook(&shared.hook_state, &shared.writer, request, &bind_run)
+}
+
 fn ping_response() -> PingResponse {
     PingResponse { pid: std::process::id(), version: crate::VERSION.to_owned(), protocol: PROTOCOL_VERSION }
 }
@@ -88,95 +93,7 @@ fn ping_response() -> PingResponse {
 fn observe(shared: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
     // Only the owner can open the socket.
     let events = request.events.iter().map(|event| event.get().as_bytes());
-    ObserveResponse { answers: observe_all(shared, events, Authority::Owner) }
-}
-
-/// On whose word events are taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Authority {
-    /// Proved to be the person this Belay works for: may also post decisions.
-    Owner,
-    /// Anything on this machine, maybe the agent itself: may tell what happened, not decide.
-    Anyone,
-}
-
-/// Takes events in; each is answered, whatever becomes of the others.
-pub(crate) fn observe_all<'e>(
-    shared: &DaemonState,
-    events: impl Iterator<Item = &'e [u8]>,
-    caller: Authority,
-) -> Vec<EventResult> {
-    let read = |json: &[u8]| match Event::from_json(json) {
-        Ok(event) if caller == Authority::Anyone && matches!(event.body, Body::Operator(_)) => {
-            let problem = "a decision needs the token: send authorization: Bearer TOKEN";
-            Err(ErrorBody::new(ErrorCode::Refused, problem).field("kind").hint("belay status --token shows the token"))
-        }
-        Ok(event) => Ok(event),
-        Err(error) => Err(ErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field)),
-    };
-    take_in(shared, events.map(read).collect())
-}
-
-fn take_in(shared: &DaemonState, read: Vec<Result<Event, ErrorBody>>) -> Vec<EventResult> {
-    let mut good = Vec::with_capacity(read.len());
-    let refused: Vec<Option<ErrorBody>> =
-        read.into_iter().map(|event| event.map(|event| good.push(canonicalize_agent(event))).err()).collect();
-    let mut written = shared.writer.observe(good).into_iter();
-    refused
-        .into_iter()
-        .map(|refused| match refused {
-            Some(error) => EventResult::Refused { error },
-            None => match written.next() {
-                Some(Ok(outcome)) => EventResult::Accepted(outcome),
-                Some(Err(error)) => EventResult::Refused { error: to_ipc_error(error) },
-                None => EventResult::Refused { error: to_ipc_error(CommitError::Panicked) },
-            },
-        })
-        .collect()
-}
-
-/// People and tools call agents by many names; sessions are kept under one.
-pub fn canonicalize_agent(mut event: Event) -> Event {
-    for key in [Some(&mut event.session), event.parent.as_mut()].into_iter().flatten() {
-        if let Some(agent) = belay_agents::find(&key.agent).filter(|agent| agent.id != &*key.agent) {
-            key.agent = agent.id.into();
-        }
-    }
-    event
-}
-
-pub(crate) fn decide(shared: &DaemonState, ask: &DecideRequest) -> Result<EventOutcome, ErrorBody> {
-    let decided = shared.writer.with_engine(|engine| {
-        let decided = engine.decide(&ask.session, ask.decision.clone(), &ask.note, ask.by.as_deref())?;
-        // Noted before the next decision can be made: the last one stands.
-        shared.standings.apply_decision(&ask.session, false, &decided.decision);
-        shared.purses.refresh(&ask.session, BudgetChange::default(), engine);
-        Ok(decided)
-    });
-    decided.map_err(|error: EngineError| to_ipc_error(error.into()))
-}
-
-/// The one border where our errors become refusals.
-pub(crate) fn to_ipc_error(error: CommitError) -> ErrorBody {
-    match error {
-        CommitError::Busy => ErrorBody::new(ErrorCode::Busy, error.to_string()).hint("try again"),
-        CommitError::Panicked => {
-            ErrorBody::new(ErrorCode::Internal, error.to_string()).hint("see the log: belay doctor")
-        }
-        CommitError::Engine(EngineError::Refused { field, problem }) => {
-            ErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field)
-        }
-        CommitError::Engine(EngineError::Store(error)) => store_error_to_ipc(&error),
-    }
-}
-
-pub(crate) fn store_error_to_ipc(error: &StoreError) -> ErrorBody {
-    let code = match error {
-        StoreError::NotFound(_) => ErrorCode::NotFound,
-        StoreError::Ambiguous { .. } => ErrorCode::Ambiguous,
-        _ => ErrorCode::Store,
-    };
-    ErrorBody::new(code, error.to_string()).hint(error.hint())
+    ObserveResponse { answers: intake::observe_json(&shared.writer, events, Authority::Owner) }
 }
 
 /// Other processes write to the store too, and do not ring our bell.

@@ -10,7 +10,7 @@ use crate::scene::{Scene, key};
 fn changes(scene: &Scene, agent: &str) -> Vec<FileChanged> {
     let query =
         EventQuery { session: Some(key(agent, "s1")), kinds: vec!["file_changed".into()], ..EventQuery::default() };
-    let rows = scene.engine.store().unwrap().events(&query).unwrap();
+    let rows = scene.engine.borrow().store().unwrap().events(&query).unwrap();
     let change = |body: Body| match body {
         Body::FileChanged(change) => change,
         other => panic!("{other:?}"),

@@ -45,12 +45,12 @@ fn exit_codes_and_usage_come_from_the_rollout() {
         codex(&mut scene, "PostToolUse", call, &rollout);
     }
     assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny", "a failing command is a loop, too");
-    let row = scene.engine.store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
+    let row = scene.engine.borrow().store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
     assert_eq!((row.details.counters.calls, row.details.counters.errors), (4, 3), "the fourth was refused");
     assert_eq!(row.details.spent.usage.total(), 3 * 1050);
     // The resident process is gone and its memory with it: nothing counts twice.
     scene.restart();
     codex(&mut scene, "PostToolUse", 9, &rollout);
-    let row = scene.engine.store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
+    let row = scene.engine.borrow().store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
     assert_eq!(row.details.spent.usage.total(), 3 * 1050);
 }

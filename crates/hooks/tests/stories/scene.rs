@@ -1,5 +1,6 @@
 //! A store of its own, an agent that speaks, and what it hears back.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use belay_core::event::OperatorDecision;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 pub(crate) struct Scene {
     folder: tempfile::TempDir,
-    pub(crate) engine: Engine,
+    pub(crate) engine: RefCell<Engine>,
     desk: HookState,
     told: u64,
 }
@@ -64,7 +65,7 @@ impl Scene {
     }
 
     pub(crate) fn give(&mut self, ask: &HookRequest) -> HookResponse {
-        handle_hook(&self.desk, &mut self.engine, ask)
+        handle_hook(&self.desk, &self.engine, ask, &|_, _| {})
     }
 
     /// Claude Code speaks.
@@ -92,17 +93,17 @@ impl Scene {
     }
 
     pub(crate) fn decide(&mut self, session: &SessionKey, decision: OperatorDecision) {
-        self.engine.decide(session, decision, "", None).unwrap();
+        self.engine.get_mut().decide(session, decision, "", None).unwrap();
     }
 
     pub(crate) fn events(&self, session: &SessionKey) -> u64 {
-        self.engine.store().unwrap().session(session).unwrap().map_or(0, |row| row.version)
+        self.engine.borrow().store().unwrap().session(session).unwrap().map_or(0, |row| row.version)
     }
 }
 
-fn open(folder: &Path) -> Engine {
+fn open(folder: &Path) -> RefCell<Engine> {
     let store = belay_store::open(&StoreUrl::local(folder.join("belay.db")), Access::Write).unwrap();
-    Engine::new(store, EngineOptions::default())
+    RefCell::new(Engine::new(store, EngineOptions::default()))
 }
 
 /// What an answer says; null when it says nothing.

@@ -7,7 +7,7 @@ use crate::scene::{Scene, key};
 
 /// A child makes one call and is told one thing; the parent started it.
 fn told_apart(scene: &Scene, child: &SessionKey, parent: &SessionKey) {
-    let row = |key: &SessionKey| scene.engine.store().unwrap().session(key).unwrap().unwrap();
+    let row = |key: &SessionKey| scene.engine.borrow().store().unwrap().session(key).unwrap().unwrap();
     let (child, parent) = (row(child), row(parent));
     assert_eq!(child.parent.as_ref(), Some(&parent.key));
     assert_eq!((child.details.counters.calls, child.details.counters.human_turns), (1, 0), "no person spoke to it");
@@ -53,6 +53,6 @@ fn what_a_sub_agent_costs_is_read_from_its_own_file() {
     scene.claude("PostToolUse", call);
     let child = key("claude-code", "s1/a1");
     told_apart(&scene, &child, &key("claude-code", "s1"));
-    let row = scene.engine.store().unwrap().session(&child).unwrap().unwrap();
+    let row = scene.engine.borrow().store().unwrap().session(&child).unwrap().unwrap();
     assert_eq!(row.details.spent.usage.total(), 70, "its parent's answers are not its own");
 }

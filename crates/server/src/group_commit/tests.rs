@@ -3,7 +3,7 @@ use std::sync::Barrier;
 
 use belay_core::event::{ModelAnswered, Note, Usage};
 use belay_core::{Body, Excerpt, Rules, SessionKey, Source, Timestamp};
-use belay_engine::EngineOptions;
+use belay_engine::{EngineError, EngineOptions};
 use belay_store::{Access, StoreUrl};
 
 use super::*;
@@ -55,7 +55,7 @@ fn answers_come_in_the_order_of_the_events_with_refusals_in_place() {
     let writer = writer(&folder);
     let answers = writer.observe(vec![event("a", "1".into()), event("a", String::new()), event("a", "1".into())]);
     assert_eq!(answers[0].as_ref().unwrap().seq, Some(1));
-    assert!(matches!(answers[1], Err(CommitError::Engine(EngineError::Refused { field: "id", .. }))));
+    assert!(matches!(answers[1], Err(ObserveError::Engine(EngineError::Refused { field: "id", .. }))));
     assert!(answers[2].as_ref().unwrap().decision.duplicate);
     assert!(writer.observe(Vec::new()).is_empty());
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::error::ApiError;
 use super::{blocking, request_guard};
 use crate::daemon::DaemonState;
-use crate::ops::{self, Authority};
+use crate::intake::{self, Authority};
 use crate::views::{EventView, IncidentView, SessionView};
 
 type ApiResult = Result<Response, ApiError>;
@@ -70,7 +70,7 @@ pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQ
     };
     let query = SessionQuery {
         states: asked.state.iter().flat_map(|states| states.split(',')).map(str::to_owned).collect(),
-        agent: asked.agent.map(|name| belay_agents::find(&name).map_or(name, |agent| agent.id.to_owned())),
+        agent: asked.agent.map(|name| belay_agents::canonical_id(&name).to_owned()),
         project: asked.project,
         archived: asked.all,
         limit: asked.limit.unwrap_or(50).clamp(1, MAX_ROWS),
@@ -175,7 +175,7 @@ pub(super) async fn post_events(
         } else {
             vec![&body]
         };
-        Ok(ops::observe_all(shared, events.into_iter(), caller))
+        Ok(intake::observe_json(&shared.writer, events.into_iter(), caller))
     })
     .await?;
     Ok(Json(json!({ "answers": answers })).into_response())
@@ -216,7 +216,7 @@ pub(super) async fn decide(
     let (taken, view) = blocking(&shared, move |shared| {
         let session = shared.readers.get()?.resolve(&id)?;
         let ask = DecideRequest { session: session.clone(), decision: asked.decision, note: asked.note, by: asked.by };
-        let taken = ops::decide(shared, &ask)?;
+        let taken = intake::decide(&shared.writer, &ask)?;
         Ok((taken, SessionView::load_one(&*shared.readers.get()?, &session)?))
     })
     .await?;

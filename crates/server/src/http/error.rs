@@ -8,7 +8,7 @@ use belay_ipc::{ErrorBody, ErrorCode};
 use belay_store::StoreError;
 use serde_json::json;
 
-use crate::ops;
+use crate::intake;
 
 /// An error with its status.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl From<StoreError> for ApiError {
         if error.is_fault() {
             tracing::error!(%error, "a request failed on the store");
         }
-        ops::store_error_to_ipc(&error).into()
+        intake::store_error_to_ipc(&error).into()
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{AGENT_ID, told};
 use crate::daemon::DaemonState;
 use crate::http::error::ApiError;
-use crate::ops;
+use crate::intake;
 
 /// More than enough for any setting.
 const MAX_ROUNDS: usize = 8;
@@ -22,7 +22,7 @@ pub(super) fn simulate(shared: &DaemonState) -> Result<SessionKey, ApiError> {
         let returned = ToolReturned::new(None, Some(CallStatus::Error), Some(1), failed);
         let round = [Body::ToolCalled(called), Body::ToolReturned(returned)].map(|body| told(&key, body));
         for answer in shared.writer.observe(round.to_vec()) {
-            answer.map_err(ops::to_ipc_error)?;
+            answer.map_err(intake::to_ipc_error)?;
         }
     }
     // Whatever a user has set, this one is to be decided about.
@@ -32,6 +32,6 @@ pub(super) fn simulate(shared: &DaemonState) -> Result<SessionKey, ApiError> {
         note: "the guided trial".to_owned(),
         by: None,
     };
-    ops::decide(shared, &decide)?;
+    intake::decide(&shared.writer, &decide)?;
     Ok(key)
 }
