@@ -56,7 +56,7 @@ pub(crate) fn run(cli: Cli) -> CommandResult {
         Command::Wait(args) => wait::run(&context, &args),
         Command::Result(args) => result::run(&context, &args),
         Command::Statusline(args) => statusline::run(&args),
-        Command::Hook(args) => hook::run(&args),
+        Command::Hook(args) => hook::run(&context, &args),
         Command::Pause(args) => decide::pause(&context, &args),
         Command::Resume(args) => decide::resume(&context, &args),
         Command::Ack(args) => decide::ack(&context, &args),

@@ -26,11 +26,14 @@ mod progress_bar;
 use std::process::ExitCode;
 
 #[cfg(unix)]
+use belay_hooks::process::HookArgs;
+
+#[cfg(unix)]
 fn main() -> ExitCode {
     // An agent reads a usage error as "deny", and waits for us at every tool call: hooks come before
     // anything that could fail or take its time.
     if let Some(args) = commands::hook::arguments("hook", std::env::args_os().skip(1)) {
-        belay_hooks::process::main(args);
+        belay_hooks::process::run(&HookArgs::parse(args));
         return ExitCode::SUCCESS;
     }
     // A status bar shows whatever goes wrong, so nothing does.

@@ -7,8 +7,8 @@ use belay_alerts::{Channels, Dispatcher, Outbox, Webhook};
 use belay_config::{Config, EnvSnapshot, WebhookFormat};
 use belay_store::{MessageState, Store, StoreError};
 
-use crate::daemon::DaemonState;
 use crate::housekeeping::now;
+use crate::state::DaemonState;
 
 /// How often the outbox is looked at: news may wait this long.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -23,7 +23,7 @@ const FORCED_ROUND_INTERVAL: Duration = Duration::from_secs(30);
 pub(crate) fn run(shared: &DaemonState, channels: Channels) {
     let courier = Dispatcher::new(channels);
     let mut last = Instant::now();
-    while !shared.stop.wait_for(POLL_INTERVAL) {
+    while !shared.lifecycle.shutdown.wait_for(POLL_INTERVAL) {
         if !is_due(shared) && last.elapsed() < FORCED_ROUND_INTERVAL {
             continue;
         }
@@ -56,7 +56,7 @@ impl Outbox for Shelf<'_> {
         &mut self,
         work: &mut dyn FnMut(&mut dyn Store) -> belay_store::Result<()>,
     ) -> belay_store::Result<()> {
-        self.0.writer.with_engine(|engine| match engine.store_mut() {
+        self.0.decisions.committer.with_engine(|engine| match engine.store_mut() {
             Some(store) => work(store),
             None => Err(StoreError::Database("it is not open".to_owned())),
         })

@@ -37,8 +37,8 @@ pub struct GroupCommitter {
     committed: CommitNotifier,
     /// Kept right by every answer, before anybody else is let to the engine: whoever asks it after a pause finds the
     /// session held, and after an answer what it has left to spend.
-    standings: Arc<HoldIndex>,
-    purses: Arc<BudgetCache>,
+    holds: Arc<HoldIndex>,
+    budgets: Arc<BudgetCache>,
 }
 
 #[derive(Debug, Default)]
@@ -106,10 +106,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl GroupCommitter {
-    pub(crate) fn new(engine: Engine, standings: Arc<HoldIndex>, purses: Arc<BudgetCache>) -> Self {
+    pub(crate) fn new(engine: Engine, holds: Arc<HoldIndex>, budgets: Arc<BudgetCache>) -> Self {
         Self {
-            standings,
-            purses,
+            holds,
+            budgets,
             engine: Mutex::new(engine),
             queue: Mutex::default(),
             room: Condvar::new(),
@@ -162,14 +162,14 @@ impl GroupCommitter {
         let (sessions, about) = whom(&events);
         let answers = match catch_unwind(AssertUnwindSafe(|| {
             let mut engine = lock(&self.engine);
-            let touched = self.purses.changes_for(&events);
+            let touched = self.budgets.changes_for(&events);
             let answers = engine.observe_batch(events);
             for ((session, asked), answer) in about.iter().zip(&answers) {
                 if let Ok(observed) = answer {
-                    self.standings.apply_decision(&sessions[*session], *asked, &observed.decision);
+                    self.holds.apply_decision(&sessions[*session], *asked, &observed.decision);
                 }
             }
-            self.purses.apply(&touched, &mut engine);
+            self.budgets.apply(&touched, &mut engine);
             answers
         })) {
             Ok(answers) => answers.into_iter().map(|answer| answer.map_err(ObserveError::from)).collect(),

@@ -1,11 +1,10 @@
-//! How sessions stand, in memory, for those who cannot wait for the store.
+//! Which sessions are held, in memory, for callers that cannot wait for the store.
 //!
-//! Only sessions that may not simply go on are kept here, and that is few of many. The engine's
-//! answers keep it right: a change of state comes with an effect, and the answer to every question of
-//! an agent says how the session stands, even if another process changed it.
+//! The index has only the sessions that may not simply continue: few of many. The outcomes of events keep it current: a
+//! change of state comes with an effect, and the verdict on every request of an agent tells the session's state, even
+//! if another process changed it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use belay_core::{Decision, Effect, InterventionLevel, SessionKey, SessionState, Verdict};
@@ -13,17 +12,15 @@ use belay_proxy::{BoxFuture, HoldState};
 use belay_store::{SessionQuery, Store};
 use tokio::sync::Notify;
 
-/// Sessions that may not simply go on.
+/// Sessions that may not simply continue.
 #[derive(Debug, Default)]
 pub(crate) struct HoldIndex {
-    /// How many there are, to be asked without a lock.
-    count: AtomicUsize,
     sessions: RwLock<HashMap<SessionKey, HoldState>>,
-    bell: Arc<Notify>,
+    changed: Arc<Notify>,
 }
 
 impl HoldIndex {
-    /// As the store has them.
+    /// Loads the held sessions from the store.
     pub(crate) fn load(&self, store: &dyn Store) -> belay_store::Result<()> {
         let mut query = SessionQuery {
             states: vec!["paused".to_owned(), "killed".to_owned(), "archived".to_owned()],
@@ -44,14 +41,11 @@ impl HoldIndex {
     }
 
     pub(crate) fn get(&self, session: &SessionKey) -> HoldState {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return HoldState::Free;
-        }
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
         sessions.get(session).copied().unwrap_or_default()
     }
 
-    /// What an answer of the engine says about the session.
+    /// Applies the outcome of an event; `asked` if the event was a request for a verdict.
     pub(crate) fn apply_decision(&self, session: &SessionKey, asked: bool, decision: &Decision) {
         for effect in &decision.effects {
             match effect {
@@ -66,7 +60,7 @@ impl HoldIndex {
             self.set(
                 session,
                 match decision.verdict {
-                    // A nudge is told once.
+                    // A nudge is delivered once.
                     Verdict::Go | Verdict::Nudge { .. } => HoldState::Free,
                     Verdict::Hold { .. } => HoldState::Held,
                     Verdict::Stop { .. } => HoldState::Killed,
@@ -75,24 +69,23 @@ impl HoldIndex {
         }
     }
 
-    fn set(&self, session: &SessionKey, standing: HoldState) {
-        if standing == self.get(session) {
+    fn set(&self, session: &SessionKey, state: HoldState) {
+        if state == self.get(session) {
             return;
         }
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
-        match standing {
+        match state {
             HoldState::Free => sessions.remove(session),
             other => sessions.insert(session.clone(), other),
         };
-        self.count.store(sessions.len(), Ordering::Release);
         drop(sessions);
-        self.bell.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// Resolves at the next change.
     pub(crate) fn changed(&self) -> BoxFuture<()> {
-        let mut notified = Box::pin(Arc::clone(&self.bell).notified_owned());
-        // From now on, not from when it is first waited for.
+        let mut notified = Box::pin(Arc::clone(&self.changed).notified_owned());
+        // Registers now, not at the first poll.
         notified.as_mut().enable();
         notified
     }

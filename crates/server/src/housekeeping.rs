@@ -11,7 +11,7 @@ use belay_core::{Body, Event, SessionKey, SessionState, Source, Timestamp};
 use belay_store::{Retention, SessionQuery};
 
 use crate::alert_dispatcher;
-use crate::daemon::DaemonState;
+use crate::state::DaemonState;
 
 /// A session without an event for this long is told that time passes.
 const TICK_AFTER_IDLE: Duration = Duration::from_secs(60);
@@ -51,14 +51,15 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
     let mut ticks = TickScheduler::default();
     let pace = [plan.tick, plan.idle_exit.map(|idle| idle / 4)].into_iter().flatten().min();
     let pace = pace.unwrap_or(Duration::from_secs(60)).clamp(Duration::from_millis(10), Duration::from_secs(60));
-    while !shared.stop.wait_for(pace) {
+    while !shared.lifecycle.shutdown.wait_for(pace) {
         // Who has news to tell that nobody would take yet is not idle.
-        if plan.idle_exit.is_some_and(|idle| shared.idle_for() >= idle) && !alert_dispatcher::has_pending_alerts(shared)
+        if plan.idle_exit.is_some_and(|idle| shared.lifecycle.idle_for() >= idle)
+            && !alert_dispatcher::has_pending_alerts(shared)
         {
-            shared.stop.set("nothing to do");
+            shared.lifecycle.shutdown.set("nothing to do");
             return;
         }
-        shared.writer.with_engine(belay_engine::Engine::recover);
+        shared.decisions.committer.with_engine(belay_engine::Engine::recover);
         if plan.tick.is_some() {
             ticks.round(shared);
         }
@@ -69,11 +70,11 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
 fn prune(shared: &DaemonState, retention: &Retention) {
     let (mut sessions, mut events) = (0, 0);
     for _ in 0..MAX_PRUNE_SLICES {
-        match shared.writer.with_engine(|engine| engine.prune(retention)) {
+        match shared.decisions.committer.with_engine(|engine| engine.prune(retention)) {
             Ok(pruned) => {
                 sessions += pruned.sessions;
                 events += pruned.events;
-                if !pruned.more || shared.stop.is_set() {
+                if !pruned.more || shared.lifecycle.shutdown.is_set() {
                     break;
                 }
             }
@@ -132,7 +133,7 @@ impl TickScheduler {
         }
         self.told = told;
         drop(store);
-        for answer in shared.writer.observe(due) {
+        for answer in shared.decisions.committer.observe(due) {
             if let Err(error) = answer {
                 tracing::warn!(%error, "a session could not be told that time passes");
             }

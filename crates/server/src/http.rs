@@ -24,7 +24,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use crate::daemon::DaemonState;
+use crate::state::DaemonState;
 use error::ApiError;
 pub(crate) use loop_watchdog::loop_watchdog_status;
 
@@ -94,7 +94,7 @@ pub(crate) async fn serve(
                 doors.spawn(Arc::clone(relay).accept_loop(listener));
             }
             Some(Ok(error)) = doors.join_next() => return Err(error),
-            () = shared.stop.wait() => break,
+            () = shared.lifecycle.shutdown.wait() => break,
         }
     }
     doors.abort_all();

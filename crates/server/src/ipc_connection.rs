@@ -7,8 +7,8 @@ use std::time::Duration;
 use belay_ipc::lines::SHRINK_ABOVE_BYTES;
 use belay_ipc::{ErrorBody, ErrorCode, Line, LineReader, MAX_LINE_BYTES};
 
-use crate::daemon::DaemonState;
 use crate::ops::{self, AfterReply};
+use crate::state::DaemonState;
 
 /// A caller that does not read its answers is left alone after this.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ pub(crate) fn serve_connection(mut stream: UnixStream, shared: &DaemonState) {
     loop {
         let next = match lines.next(&mut stream) {
             Ok(Some(Line::Complete(line))) => {
-                shared.mark_active();
+                shared.lifecycle.mark_active();
                 ops::handle_line(shared, line, &mut out)
             }
             Ok(Some(Line::TooLong)) => {
@@ -50,7 +50,7 @@ pub(crate) fn serve_connection(mut stream: UnixStream, shared: &DaemonState) {
         out.shrink_to(SHRINK_ABOVE_BYTES);
         match next {
             AfterReply::Line => {}
-            AfterReply::Stop => shared.stop.set("asked to"),
+            AfterReply::Stop => shared.lifecycle.shutdown.set("asked to"),
             AfterReply::Follow(what) => {
                 ops::stream_events(shared, &mut stream, &what);
                 return;

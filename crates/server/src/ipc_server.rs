@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::daemon::DaemonState;
 use crate::ipc_connection;
+use crate::state::DaemonState;
 
 /// Connections served at once.
 pub const MAX_CONNECTIONS: usize = 256;
@@ -137,7 +137,7 @@ impl WorkerPool {
     fn next_connection(&self) -> Option<UnixStream> {
         let socket = lock(&self.socket);
         loop {
-            if self.shared.stop.is_set() {
+            if self.shared.lifecycle.shutdown.is_set() {
                 return None;
             }
             let mut waits = [PollFd::new(&socket.listener, PollFlags::IN), PollFd::new(&self.alarm.0, PollFlags::IN)];
@@ -145,7 +145,7 @@ impl WorkerPool {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => {
                     tracing::error!(%error, "the socket cannot be waited on");
-                    self.shared.stop.set("the socket failed");
+                    self.shared.lifecycle.shutdown.set("the socket failed");
                     return None;
                 }
             }
@@ -156,7 +156,7 @@ impl WorkerPool {
                 Err(error) => {
                     // Out of descriptors: wait for somebody to hang up rather than spin.
                     tracing::warn!(%error, "a connection could not be taken");
-                    self.shared.stop.wait_for(Duration::from_millis(50));
+                    self.shared.lifecycle.shutdown.wait_for(Duration::from_millis(50));
                 }
             }
         }
@@ -185,12 +185,12 @@ impl WorkerPool {
             };
             number
         };
-        self.shared.connections.fetch_add(1, Ordering::Relaxed);
+        self.shared.lifecycle.connections.fetch_add(1, Ordering::Relaxed);
         // Registered before this look: either the drain sees the stream or we see the drain.
-        if !self.shared.stop.is_set() {
+        if !self.shared.lifecycle.shutdown.is_set() {
             ipc_connection::serve_connection(stream, &self.shared);
         }
-        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        self.shared.lifecycle.connections.fetch_sub(1, Ordering::Relaxed);
         lock(&self.streams).open.remove(&number);
     }
 

@@ -40,6 +40,7 @@ pub mod proxy_service;
 mod read_pool;
 mod run_store;
 pub mod shutdown;
+mod state;
 pub mod token;
 pub mod views;
 

@@ -14,9 +14,9 @@ use belay_store::{EventQuery, Order};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::daemon::DaemonState;
 use crate::intake::{self, Authority, store_error_to_ipc};
 use crate::proxy_service;
+use crate::state::DaemonState;
 use crate::views::EventView;
 
 /// What a connection does after a response.
@@ -48,7 +48,7 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         Operation::Status(request) => accept(out, id, &shared.status(request.token)),
         Operation::Observe(request) => accept(out, id, &observe(shared, &request)),
         Operation::Decide(request) => {
-            intake::decide(&shared.writer, &request).and_then(|outcome| accept(out, id, &outcome))
+            intake::decide(&shared.decisions.committer, &request).and_then(|outcome| accept(out, id, &outcome))
         }
         Operation::Hook(request) => accept(out, id, &handle_hook(shared, &request)),
         Operation::Run(request) => {
@@ -83,7 +83,7 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &Er
 
 fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
     let bind_run = |run: &str, session: &SessionKey| proxy_service::bind_run_session(shared, run, session);
-    belay_hooks::handle_hook(&shared.hook_state, &shared.writer, request, &bind_run)
+    belay_hooks::handle_hook(&shared.hook_state, &shared.decisions.committer, request, &bind_run)
 }
 
 fn ping_response() -> PingResponse {
@@ -93,7 +93,7 @@ fn ping_response() -> PingResponse {
 fn observe(shared: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
     // Only the owner can open the socket.
     let events = request.events.iter().map(|event| event.get().as_bytes());
-    ObserveResponse { answers: intake::observe_json(&shared.writer, events, Authority::Owner) }
+    ObserveResponse { answers: intake::observe_json(&shared.decisions.committer, events, Authority::Owner) }
 }
 
 /// Other processes write to the store too, and do not ring our bell.
@@ -120,7 +120,7 @@ fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeReq
     }
     let mut seen = 0;
     let mut out = Vec::new();
-    while !shared.stop.is_set() {
+    while !shared.lifecycle.shutdown.is_set() {
         let rows = store.events(&query).map_err(|error| store_error_to_ipc(&error))?;
         for row in &rows {
             query.after = Some(number(what, row));
@@ -133,11 +133,11 @@ fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeReq
             }
         }
         if rows.is_empty() {
-            shared.mark_active();
+            shared.lifecycle.mark_active();
             if hung_up(stream) {
                 return Ok(());
             }
-            seen = shared.writer.commits().wait(seen, POLL_INTERVAL);
+            seen = shared.decisions.committer.commits().wait(seen, POLL_INTERVAL);
         }
     }
     Ok(())

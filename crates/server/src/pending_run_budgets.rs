@@ -10,8 +10,8 @@ use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
 use belay_ipc::{DecideRequest, RunRequest};
 
-use crate::daemon::DaemonState;
 use crate::intake;
+use crate::state::DaemonState;
 
 /// Runs whose agent never came are forgotten, oldest first.
 const MAX_PENDING: usize = 256;
@@ -62,7 +62,7 @@ impl PendingBudget {
             let (note, by) = ("set by belay run".to_owned(), self.by.clone());
             let decide = DecideRequest { session: session.clone(), decision: decision.clone(), note, by };
             // Not yet in the store: there will be another chance with its next event.
-            intake::decide(&shared.writer, &decide).is_ok()
+            intake::decide(&shared.decisions.committer, &decide).is_ok()
         })
     }
 }

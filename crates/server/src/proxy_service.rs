@@ -1,7 +1,7 @@
 //! The relay inside the resident process: what it is told by the configuration, and who judges.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use belay_config::{AuthMode, EnvSnapshot};
@@ -10,7 +10,7 @@ use belay_ipc::{ErrorBody, ErrorCode, RunRequest, RunResponse};
 use belay_net::EgressProxy;
 use belay_proxy::{BoxFuture, HoldState, Supervisor, UpstreamConfig};
 
-use crate::daemon::DaemonState;
+use crate::state::DaemonState;
 
 /// How long the end of a run waits for what its requests had to tell.
 const RUN_END_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -79,17 +79,17 @@ pub(crate) struct EngineSupervisor(pub(crate) Arc<DaemonState>);
 
 impl Supervisor for EngineSupervisor {
     fn hold_state(&self, session: &SessionKey) -> HoldState {
-        self.0.mark_active();
-        self.0.standings.get(session)
+        self.0.lifecycle.mark_active();
+        self.0.decisions.holds.get(session)
     }
 
     fn remaining_budget(&self, session: &SessionKey, model: Option<&str>) -> belay_proxy::RemainingBudget {
-        self.0.purses.remaining(session, model)
+        self.0.decisions.budgets.remaining(session, model)
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         let asked: Vec<bool> = events.iter().map(|event| matches!(&event.body, Body::ModelAsked(_))).collect();
-        let answers = self.0.writer.observe(events);
+        let answers = self.0.decisions.committer.observe(events);
         settle(&self.0);
         let answers = answers.into_iter().zip(asked);
         answers
@@ -106,7 +106,7 @@ impl Supervisor for EngineSupervisor {
     }
 
     fn hold_state_changed(&self) -> BoxFuture<()> {
-        self.0.standings.changed()
+        self.0.decisions.holds.changed()
     }
 
     fn loop_watchdog_status(&self, session: &SessionKey) -> BoxFuture<serde_json::Value> {
@@ -120,33 +120,33 @@ impl Supervisor for EngineSupervisor {
 
 /// A run named its session: by a hook, maybe before its first request.
 pub(crate) fn bind_run_session(shared: &DaemonState, run: &str, session: &SessionKey) {
-    if let Some(relay) = shared.relay.get().and_then(Weak::upgrade) {
+    if let Some(relay) = shared.runs.relay() {
         relay.bind_run_session(run, session);
     }
     settle(shared);
 }
 
 fn settle(shared: &DaemonState) {
-    let relay = || shared.relay.get().and_then(Weak::upgrade);
-    shared.pending_run_budgets.apply_known(shared, |run| relay()?.run_session(run));
+    let relay = || shared.runs.relay();
+    shared.runs.pending_budgets.apply_known(shared, |run| relay()?.run_session(run));
 }
 
 /// Begins a run, or tells how it is doing.
 pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunResponse, ErrorBody> {
-    let relay = shared.relay.get().and_then(Weak::upgrade);
+    let relay = shared.runs.relay();
     let relay = relay.ok_or_else(|| ErrorBody::new(ErrorCode::Busy, "the resident process is about to leave"))?;
     if ask.begins {
-        let begun = shared.runs.register(&relay, &ask.run, &ask.upstreams);
+        let begun = shared.runs.store.register(&relay, &ask.run, &ask.upstreams);
         begun.map_err(|bad| ErrorBody::new(ErrorCode::Refused, bad.to_string()))?;
         if let Some(session) = &ask.session {
             relay.bind_run_session(&ask.run, session);
         }
-        shared.pending_run_budgets.register(ask);
+        shared.runs.pending_budgets.register(ask);
         settle(shared);
         if ask.proxied {
             let opened = match ask.at {
-                Some(address) => shared.listeners.ensure_at(address),
-                None => shared.listeners.ensure_any(),
+                Some(address) => shared.runs.listeners.ensure_at(address),
+                None => shared.runs.listeners.ensure_any(),
             };
             opened.map_err(|error| ErrorBody::new(ErrorCode::Internal, format!("the proxy cannot listen: {error}")))?;
         }
@@ -154,5 +154,5 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
     if ask.ends {
         relay.flush_recorder(RUN_END_FLUSH_TIMEOUT);
     }
-    Ok(RunResponse { url: shared.listeners.url(), session: relay.run_session(&ask.run) })
+    Ok(RunResponse { url: shared.runs.listeners.url(), session: relay.run_session(&ask.run) })
 }

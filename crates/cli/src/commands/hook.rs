@@ -1,11 +1,12 @@
-//! `belay hook`: what agents call. It is recognised before clap sees the arguments (see `main`);
-//! what stands here is for `--help`, completions and the manual.
+//! `belay hook`: what agents call. `main` recognises it before clap parses the arguments; this is for `--help`,
+//! completions and the manual.
 
 use std::ffi::OsString;
 
 use clap::Args;
 
 use super::CommandResult;
+use crate::context::Context;
 use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
@@ -17,14 +18,14 @@ pub(crate) struct HookArgs {
     event: Option<String>,
 }
 
-/// The arguments of a command that is recognised before clap; `None` when it is another one.
+/// The arguments of a command that is recognised before clap; `None` for another command.
 pub(crate) fn arguments(command: &str, args: impl Iterator<Item = OsString>) -> Option<std::vec::IntoIter<OsString>> {
     let mut before = Vec::new();
     let mut args = args;
     loop {
         let arg = args.next()?;
         match arg.to_str() {
-            Some(word) if word == command => break,
+            Some(name) if name == command => break,
             Some("--home") => {
                 before.push(arg);
                 before.push(args.next()?);
@@ -37,9 +38,9 @@ pub(crate) fn arguments(command: &str, args: impl Iterator<Item = OsString>) -> 
     Some(before.into_iter())
 }
 
-/// Reached only by way of clap, which `main` does not take for hooks.
-pub(crate) fn run(args: &HookArgs) -> CommandResult {
-    let words = std::iter::once(&args.agent).chain(args.event.as_ref());
-    belay_hooks::process::main(words.map(OsString::from));
+/// Reached only if clap finds the command, such as after `--set KEY=VALUE`.
+pub(crate) fn run(context: &Context, args: &HookArgs) -> CommandResult {
+    let (agent, event, home) = (args.agent.clone(), args.event.clone(), context.global.home.clone());
+    belay_hooks::process::run(&belay_hooks::process::HookArgs { agent, event, home, help: false });
     Ok(ExitStatus::Done)
 }

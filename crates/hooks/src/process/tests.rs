@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::{HookArgs, payload};
 
 fn read(args: &[&str]) -> HookArgs {
-    HookArgs::read(args.iter().map(|arg| (*arg).into()))
+    HookArgs::parse(args.iter().map(|arg| (*arg).into()))
 }
 
 #[test]

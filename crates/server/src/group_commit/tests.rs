@@ -69,19 +69,20 @@ fn more_events_than_the_queue_holds_are_taken_when_nobody_else_waits() {
 }
 
 #[test]
-fn whoever_is_let_to_the_engine_finds_the_purses_right() {
+fn the_budget_cache_is_current_whenever_the_engine_is_free() {
     const ANSWERS: u64 = 200;
     let folder = tempfile::tempdir().unwrap();
     let store = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Write).unwrap();
     let mut rules = Rules::default();
     rules.budget.session_tokens = 1_000_000;
     let options = EngineOptions { rules: Box::new(Arc::new(rules)), ..EngineOptions::default() };
-    let purses = Arc::<BudgetCache>::default();
-    let writer = GroupCommitter::new(Engine::new(store, options), Arc::default(), Arc::clone(&purses));
+    let budgets = Arc::<BudgetCache>::default();
+    let writer = GroupCommitter::new(Engine::new(store, options), Arc::default(), Arc::clone(&budgets));
     let session = SessionKey::new("codex", "s");
     let left = || {
-        writer
-            .with_engine(|engine| (engine.remaining_budget(&session).0.tokens, purses.remaining(&session, None).tokens))
+        writer.with_engine(|engine| {
+            (engine.remaining_budget(&session).0.tokens, budgets.remaining(&session, None).tokens)
+        })
     };
     std::thread::scope(|scope| {
         let spender = scope.spawn(|| {

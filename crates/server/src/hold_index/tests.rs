@@ -22,40 +22,40 @@ fn change(to: SessionState) -> Decision {
 
 #[test]
 fn a_pause_holds_until_the_state_changes_back() {
-    let standings = HoldIndex::default();
-    assert_eq!(standings.get(&key()), HoldState::Free);
-    standings.apply_decision(&key(), false, &change(paused()));
-    assert_eq!(standings.get(&key()), HoldState::Held);
-    assert_eq!(standings.get(&SessionKey::new("codex", "other")), HoldState::Free);
-    standings.apply_decision(&key(), false, &change(SessionState::Active));
-    assert_eq!(standings.get(&key()), HoldState::Free);
+    let holds = HoldIndex::default();
+    assert_eq!(holds.get(&key()), HoldState::Free);
+    holds.apply_decision(&key(), false, &change(paused()));
+    assert_eq!(holds.get(&key()), HoldState::Held);
+    assert_eq!(holds.get(&SessionKey::new("codex", "other")), HoldState::Free);
+    holds.apply_decision(&key(), false, &change(SessionState::Active));
+    assert_eq!(holds.get(&key()), HoldState::Free);
 }
 
 #[test]
 fn an_archived_session_is_held_by_what_held_it_before() {
-    let standings = HoldIndex::default();
-    standings.apply_decision(
+    let holds = HoldIndex::default();
+    holds.apply_decision(
         &key(),
         false,
         &change(SessionState::Archived { at: Timestamp::UNKNOWN, was: Box::new(paused()) }),
     );
-    assert_eq!(standings.get(&key()), HoldState::Held);
+    assert_eq!(holds.get(&key()), HoldState::Held);
 }
 
 #[test]
-fn the_answer_to_a_question_is_the_last_word() {
-    let standings = HoldIndex::default();
+fn the_verdict_on_a_request_sets_the_state() {
+    let holds = HoldIndex::default();
     let stop = Verdict::Stop { incident: "inc-1".to_owned(), reason: String::new() };
-    standings.apply_decision(&key(), true, &Decision { verdict: stop, ..Decision::default() });
-    assert_eq!(standings.get(&key()), HoldState::Killed);
-    standings.apply_decision(&key(), true, &Decision::default());
-    assert_eq!(standings.get(&key()), HoldState::Free);
+    holds.apply_decision(&key(), true, &Decision { verdict: stop, ..Decision::default() });
+    assert_eq!(holds.get(&key()), HoldState::Killed);
+    holds.apply_decision(&key(), true, &Decision::default());
+    assert_eq!(holds.get(&key()), HoldState::Free);
 }
 
 #[tokio::test]
-async fn whoever_waits_hears_of_every_change() {
-    let standings = HoldIndex::default();
-    let changed = standings.changed();
-    standings.apply_decision(&key(), false, &change(paused()));
+async fn a_waiter_is_woken_by_a_change() {
+    let holds = HoldIndex::default();
+    let changed = holds.changed();
+    holds.apply_decision(&key(), false, &change(paused()));
     changed.await;
 }

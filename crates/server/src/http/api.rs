@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::{blocking, request_guard};
-use crate::daemon::DaemonState;
 use crate::intake::{self, Authority};
+use crate::state::DaemonState;
 use crate::views::{EventView, IncidentView, SessionView};
 
 type ApiResult = Result<Response, ApiError>;
@@ -175,7 +175,7 @@ pub(super) async fn post_events(
         } else {
             vec![&body]
         };
-        Ok(intake::observe_json(&shared.writer, events.into_iter(), caller))
+        Ok(intake::observe_json(&shared.decisions.committer, events.into_iter(), caller))
     })
     .await?;
     Ok(Json(json!({ "answers": answers })).into_response())
@@ -216,7 +216,7 @@ pub(super) async fn decide(
     let (taken, view) = blocking(&shared, move |shared| {
         let session = shared.readers.get()?.resolve(&id)?;
         let ask = DecideRequest { session: session.clone(), decision: asked.decision, note: asked.note, by: asked.by };
-        let taken = intake::decide(&shared.writer, &ask)?;
+        let taken = intake::decide(&shared.decisions.committer, &ask)?;
         Ok((taken, SessionView::load_one(&*shared.readers.get()?, &session)?))
     })
     .await?;

@@ -11,8 +11,8 @@ use belay_ipc::HealthView;
 use belay_store::{SessionQuery, StoreTotals};
 
 use super::blocking;
-use crate::daemon::DaemonState;
 use crate::housekeeping::now;
+use crate::state::DaemonState;
 use crate::views::SessionView;
 
 /// Sessions shown.

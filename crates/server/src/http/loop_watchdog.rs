@@ -30,9 +30,9 @@ use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::{blocking, request_guard};
-use crate::daemon::DaemonState;
 use crate::housekeeping::now;
 use crate::intake;
+use crate::state::DaemonState;
 
 /// The agent under which sessions known by Loop Watchdog's ids only are kept, as the proxy does.
 const AGENT_ID: &str = "legacy";
@@ -162,7 +162,7 @@ async fn post_event(
         for event in &mut events {
             event.session.clone_from(&key);
         }
-        for answer in shared.writer.observe(events) {
+        for answer in shared.decisions.committer.observe(events) {
             answer.map_err(intake::to_ipc_error)?;
         }
         Ok(views::status(&*shared.readers.get()?, &key)?)
@@ -235,9 +235,9 @@ async fn decide(
         let key = key(&*shared.readers.get()?, &id)?;
         if shared.readers.get()?.session(&key)?.is_none() {
             let started = told(&key, Body::SessionStarted(Default::default()));
-            shared.writer.observe(vec![started]).pop().transpose().map_err(intake::to_ipc_error)?;
+            shared.decisions.committer.observe(vec![started]).pop().transpose().map_err(intake::to_ipc_error)?;
         }
-        intake::decide(&shared.writer, &DecideRequest { session: key.clone(), decision, note, by: None })?;
+        intake::decide(&shared.decisions.committer, &DecideRequest { session: key.clone(), decision, note, by: None })?;
         Ok(views::status(&*shared.readers.get()?, &key)?)
     });
     Ok(Json(status.await.map_err(trouble)?).into_response())
@@ -253,7 +253,10 @@ async fn clear(
     let cleared = blocking(&shared, move |shared| {
         for session in views::session_list(&*shared.readers.get()?, false)? {
             let (decision, note) = (OperatorDecision::Archive, note.clone());
-            intake::decide(&shared.writer, &DecideRequest { session: session.key, decision, note, by: None })?;
+            intake::decide(
+                &shared.decisions.committer,
+                &DecideRequest { session: session.key, decision, note, by: None },
+            )?;
         }
         Ok(())
     });

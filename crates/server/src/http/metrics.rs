@@ -1,7 +1,7 @@
 //! `/metrics`, in the text format that Prometheus and everything like it reads.
 
 use std::fmt::{Display, Write as _};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -12,7 +12,7 @@ use belay_store::StoreTotals;
 
 use super::blocking;
 use super::error::ApiError;
-use crate::daemon::DaemonState;
+use crate::state::DaemonState;
 
 const METRICS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -39,14 +39,14 @@ fn read(shared: &DaemonState) -> belay_store::Result<MetricsSnapshot> {
     let status = shared.status(false);
     Ok(MetricsSnapshot {
         totals: shared.readers.get()?.totals(None)?,
-        engine: shared.writer.with_engine(|engine| engine.metrics()),
+        engine: shared.decisions.committer.with_engine(|engine| engine.metrics()),
         started: status.started_at.millis() / 1000,
         healthy: status.health.ok,
         spooled: status.health.spooled,
         dropped: status.health.dropped,
         connections: status.connections,
         queued: status.queued,
-        buffered: shared.relay.get().and_then(Weak::upgrade).map_or(0, |relay: Arc<Relay>| relay.bytes_buffered()),
+        buffered: shared.runs.relay().map_or(0, |relay| relay.bytes_buffered()),
     })
 }
 

@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::MAX_BODY_BYTES;
 use super::error::ApiError;
-use crate::daemon::DaemonState;
+use crate::state::DaemonState;
 use crate::token::ApiToken;
 
 /// Nothing but our own style sheet, no scripts, no frames, no forms.
@@ -26,7 +26,7 @@ const PAGE_CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub(super) async fn check_origin(State(shared): State<Arc<DaemonState>>, request: Request, next: Next) -> Response {
-    shared.mark_active();
+    shared.lifecycle.mark_active();
     let mut response = match examine(request.headers()) {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),

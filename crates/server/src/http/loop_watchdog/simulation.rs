@@ -6,9 +6,9 @@ use belay_ipc::DecideRequest;
 use serde_json::json;
 
 use super::{AGENT_ID, told};
-use crate::daemon::DaemonState;
 use crate::http::error::ApiError;
 use crate::intake;
+use crate::state::DaemonState;
 
 /// More than enough for any setting.
 const MAX_ROUNDS: usize = 8;
@@ -21,7 +21,7 @@ pub(super) fn simulate(shared: &DaemonState) -> Result<SessionKey, ApiError> {
         let failed = "FAIL payments/refund.test.js\n  Expected 200, received 500\n1 failing";
         let returned = ToolReturned::new(None, Some(CallStatus::Error), Some(1), failed);
         let round = [Body::ToolCalled(called), Body::ToolReturned(returned)].map(|body| told(&key, body));
-        for answer in shared.writer.observe(round.to_vec()) {
+        for answer in shared.decisions.committer.observe(round.to_vec()) {
             answer.map_err(intake::to_ipc_error)?;
         }
     }
@@ -32,6 +32,6 @@ pub(super) fn simulate(shared: &DaemonState) -> Result<SessionKey, ApiError> {
         note: "the guided trial".to_owned(),
         by: None,
     };
-    intake::decide(&shared.writer, &decide)?;
+    intake::decide(&shared.decisions.committer, &decide)?;
     Ok(key)
 }

@@ -1,0 +1,153 @@
+//! What the parts of the resident process share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use belay_core::Timestamp;
+use belay_engine::{Engine, Health};
+use belay_ipc::{HealthView, PROTOCOL_VERSION, StatusResponse};
+use belay_proxy::Relay;
+use belay_store::Store;
+
+use crate::budget_cache::BudgetCache;
+use crate::group_commit::GroupCommitter;
+use crate::hold_index::HoldIndex;
+use crate::housekeeping::now;
+use crate::listeners::Listeners;
+use crate::pending_run_budgets::PendingRunBudgets;
+use crate::read_pool::ReadPool;
+use crate::run_store::RunStore;
+use crate::shutdown::ShutdownFlag;
+use crate::token::ApiToken;
+
+#[derive(Debug)]
+pub(crate) struct DaemonState {
+    pub(crate) decisions: Decisions,
+    pub(crate) runs: Runs,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) readers: ReadPool,
+    pub(crate) token: ApiToken,
+    /// Loop Watchdog's clients may decide without the token.
+    pub(crate) loop_watchdog_without_token: bool,
+    pub(crate) hook_state: belay_hooks::HookState,
+}
+
+/// The engine, and what callers that cannot wait for it ask instead.
+#[derive(Debug)]
+pub(crate) struct Decisions {
+    pub(crate) committer: GroupCommitter,
+    pub(crate) holds: Arc<HoldIndex>,
+    pub(crate) budgets: Arc<BudgetCache>,
+}
+
+impl Decisions {
+    pub(crate) fn new(engine: Engine) -> Self {
+        let (holds, budgets) = (Arc::<HoldIndex>::default(), Arc::<BudgetCache>::default());
+        Self { committer: GroupCommitter::new(engine, Arc::clone(&holds), Arc::clone(&budgets)), holds, budgets }
+    }
+
+    /// Loads what must be known before the first request.
+    pub(crate) fn load(&self, store: &dyn Store) -> belay_store::Result<()> {
+        self.budgets.load(store)?;
+        self.holds.load(store)
+    }
+}
+
+/// Runs of agents through the proxy.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    pub(crate) pending_budgets: PendingRunBudgets,
+    /// The model APIs of runs.
+    pub(crate) store: RunStore,
+    /// Weak, because the relay refers to this state.
+    relay: OnceLock<Weak<Relay>>,
+    pub(crate) listeners: Listeners,
+}
+
+impl Runs {
+    pub(crate) fn new(store: RunStore, listeners: Listeners) -> Self {
+        Self { pending_budgets: PendingRunBudgets::default(), store, relay: OnceLock::new(), listeners }
+    }
+
+    /// Sets the relay; the first call wins.
+    pub(crate) fn set_relay(&self, relay: &Arc<Relay>) {
+        let _ = self.relay.set(Arc::downgrade(relay));
+    }
+
+    /// The relay; `None` during startup and shutdown.
+    pub(crate) fn relay(&self) -> Option<Arc<Relay>> {
+        self.relay.get().and_then(Weak::upgrade)
+    }
+}
+
+/// Since when the process runs, when it was last active, and when it stops.
+#[derive(Debug)]
+pub(crate) struct Lifecycle {
+    pub(crate) shutdown: ShutdownFlag,
+    pub(crate) socket: PathBuf,
+    /// Open socket connections.
+    pub(crate) connections: AtomicUsize,
+    started: Instant,
+    started_at: Timestamp,
+    /// Time of the last request, in milliseconds after `started`.
+    last_active: AtomicI64,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(socket: PathBuf) -> Self {
+        Self {
+            shutdown: ShutdownFlag::default(),
+            socket,
+            connections: AtomicUsize::new(0),
+            started: Instant::now(),
+            started_at: now(),
+            last_active: AtomicI64::new(0),
+        }
+    }
+
+    /// Call it for every request.
+    pub(crate) fn mark_active(&self) {
+        let millis = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.last_active.store(millis, Ordering::Relaxed);
+    }
+
+    pub(crate) fn idle_for(&self) -> Duration {
+        let active = u64::try_from(self.last_active.load(Ordering::Relaxed)).unwrap_or(0);
+        self.started.elapsed().saturating_sub(Duration::from_millis(active))
+    }
+}
+
+impl DaemonState {
+    pub(crate) fn health(&self) -> HealthView {
+        health_view(self.decisions.committer.with_engine(|engine| engine.health()))
+    }
+
+    pub(crate) fn status(&self, token: bool) -> StatusResponse {
+        let committer = &self.decisions.committer;
+        let (health, metrics) = committer.with_engine(|engine| (engine.health(), engine.metrics()));
+        StatusResponse {
+            pid: std::process::id(),
+            version: crate::VERSION.to_owned(),
+            protocol: PROTOCOL_VERSION,
+            started_at: self.lifecycle.started_at,
+            url: self.runs.listeners.url(),
+            socket: self.lifecycle.socket.display().to_string(),
+            token: token.then(|| self.token.expose_secret().to_owned()),
+            health: health_view(health),
+            queued: committer.queued(),
+            connections: self.lifecycle.connections.load(Ordering::Relaxed),
+            counters: serde_json::to_value(metrics).unwrap_or_default(),
+        }
+    }
+}
+
+fn health_view(health: Health) -> HealthView {
+    let ok = health.is_healthy();
+    let (problem, hint, since) = match health.fault {
+        Some(fault) => (Some(fault.problem), Some(fault.hint), Some(fault.since)),
+        None => (None, None, None),
+    };
+    HealthView { ok, problem, hint, since, spooled: health.spooled, dropped: health.dropped }
+}
