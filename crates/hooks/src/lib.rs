@@ -2,32 +2,30 @@
 //!
 //! # Theory of operation
 //!
-//! `belay hook <agent> [event]` is started by the agent, gets a payload on standard input and has a
-//! few milliseconds. It makes an [`Ask`] of what it got, mints the id of the event, and hands it to
-//! the resident process over its socket. Does that not answer in time, it decides by itself on the
-//! same store: the same function, [`handle`], with the same id, so that nothing counts twice however
-//! the race ends. Does that fail as well, the agent goes on and the fault is logged. Whatever
-//! happens, the exit status is 0 and nothing but the answer is on standard output: agents read other
-//! statuses and stray bytes as "deny".
+//! The agent starts `belay hook <agent> [event]` with a payload on standard input and waits a few milliseconds. The hook
+//! process makes the id of the event and sends a request to the resident process. If that does not respond in time, the
+//! hook process decides in-process on the same store: the same function, [`handle_hook`], with the same id, so the call
+//! counts once whatever the resident process does. If that fails too, the agent continues and the fault is logged. The
+//! exit status is always 0 and standard output has only the response, because agents read other statuses and stray
+//! bytes as "deny".
 //!
-//! [`handle`] has the payload understood by the agent's dialect, adds what only this machine knows
-//! ([`ground`]: what a file holds after an edit, what the agent's own session file has to say), lets
-//! the engine decide, and has the dialect put the decision into the agent's words.
+//! [`handle_hook`] parses the payload with the agent's hook protocol, adds facts that only this machine knows
+//! ([`local_facts`]), records the events, and puts the decision into the agent's format.
 //!
 //! # Map
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`mod@handle`] | one hook call from payload to answer |
-//! | [`watch`] | what a hook needs of the engine, in whichever process it runs |
-//! | [`ground`] | facts only this machine knows |
-//! | [`thin`] | the hook process: arguments, standard input, the two ways, the answer |
-//! | [`autostart`] | starting the resident process, once and detached |
-//! | [`children`] | programs we start that get their time and no more |
-//! | [`summary`] | what a session came to, told once at its end |
-//! | [`install`] | putting hooks into agents' settings, and taking them out again |
+//! | [`process`] | the hook process: arguments, standard input, the two ways to a decision, the response |
+//! | [`handler`] | one hook call from payload to response |
+//! | `engine_queries` | what a hook needs of the engine |
+//! | [`local_facts`] | file contents, session files, projects, processes |
+//! | [`daemon_autostart`] | starting the resident process once, detached |
+//! | [`bounded_child`] | child processes with a timeout |
+//! | [`session_summary`] | the summary of a session at its end |
+//! | [`install`] | adding hooks to agents' settings and removing them |
 
-// It lives on Unix sockets, signals and processes; elsewhere there is nothing of it, and `belay` says so.
+// Needs Unix sockets, signals and processes; on other systems `belay` reports that it does not run.
 #![cfg(unix)]
 
 pub mod bounded_child;
@@ -43,7 +41,7 @@ mod tombstones;
 
 pub use handler::{HookState, handle_hook};
 
-/// The time of day.
+/// The current time.
 pub(crate) fn now() -> belay_core::Timestamp {
     use belay_engine::Clock;
     belay_engine::SystemClock::default().now()

@@ -2,23 +2,21 @@
 //!
 //! # Theory of operation
 //!
-//! `belay serve` is one process per state folder ([`instance`] holds a lock to keep it so). It owns
-//! one engine behind a queue ([`writer`]); whoever brings an event either finds nobody at work and
-//! does the work itself, or rides along in the commit of somebody else.
+//! `belay serve` is one process per state folder; [`instance_lock`] ensures that. It owns one engine behind a queue
+//! ([`group_commit`]): a caller that finds the engine free commits its events itself, otherwise they are committed
+//! together with those of other callers.
 //!
-//! There are two ways in. Hooks, the CLI and other local programs use a Unix socket that only its
-//! owner may open; a small pool of plain threads serves it ([`socket`]), because a thread that waits
-//! in `accept` answers sooner than a runtime that has to be woken. Browsers and scripts use HTTP on
-//! a loopback address (`http`), which is asynchronous and comes with its own guards: a page from
-//! elsewhere must not be able to talk to us through the user's browser.
+//! There are two ways in. Hooks, the CLI and other local programs use a Unix socket that only its owner may open. A small
+//! pool of threads serves it ([`ipc_server`]), because a thread that blocks in `accept` responds sooner than a runtime
+//! that has to be woken. The protocol and its client are in `belay-ipc`. Browsers and scripts use HTTP on a loopback
+//! address (`http`), which is asynchronous and has its own guards: a page from another site must not reach Belay through
+//! the user's browser.
 //!
-//! Leaving is a message like any other ([`stop`]): a signal, `belay stop` or idleness sets it off.
-//! The socket disappears first, so that new callers decide by themselves; what is under way is
-//! answered; what is queued is written; then the lock goes.
-//!
-//! The protocol of the socket and its client are in `belay-ipc`.
+//! A signal, `belay stop` or the idle timeout starts an orderly shutdown ([`shutdown`]). The socket disappears first, so
+//! that new callers decide in-process; requests in flight are answered; queued events are written; then the lock is
+//! released.
 
-// It lives on Unix sockets, signals and processes; elsewhere there is nothing of it, and `belay` says so.
+// Needs Unix sockets, signals and processes; on other systems `belay` reports that it does not run.
 #![cfg(unix)]
 
 mod alert_dispatcher;

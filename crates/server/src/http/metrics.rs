@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use belay_engine::Metrics;
-use belay_proxy::Relay;
 use belay_store::StoreTotals;
 
 use super::blocking;
