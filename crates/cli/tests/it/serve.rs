@@ -102,7 +102,7 @@ fn a_port_of_another_program_is_named_with_a_way_out() {
     let port = other.local_addr().unwrap().port();
     let said = world.run(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
     assert_eq!(said.code, Some(1));
-    assert_eq!(said.err.lines().next(), Some(format!("Error: port {port} is taken by another program").as_str()));
+    assert_eq!(said.err.lines().next(), Some(format!("Error: port {port} is in use by another program").as_str()));
     assert!(said.err.contains("--listen 127.0.0.1:") && said.err.contains("--no-http"), "{}", said.err);
     assert!(!world.state().join("belay.sock").exists());
     // Without HTTP it does not need the port.
