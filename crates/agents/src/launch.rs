@@ -1,9 +1,9 @@
-//! Starting an agent on the rope: for one run, and without touching its configuration.
+//! Starting an agent under supervision for one run, without changing its configuration.
 //!
-//! A [`Recipe`] turns what the user typed into what is started: arguments and environment that point
-//! the agent's model requests at the proxy and its hooks at `belay hook`, and nothing that outlives
-//! the run. Where the user has pointed the agent at a model API of their own, the recipe says so, and
-//! the proxy relays to that one: a key never goes anywhere but where it would have gone.
+//! A [`Launcher`] turns the user's command line into a [`LaunchCommand`]: arguments and environment that point the
+//! agent's model requests at the proxy and its hooks at `belay hook`. Nothing outlives the run. If the user has
+//! configured another model API, the launcher reports it and the proxy relays to it, so a key is never sent to a
+//! host that would not have received it without Belay.
 
 mod dotenv;
 mod proxy_nesting;
@@ -13,69 +13,71 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::install::jsonc_edit::JsoncDocument;
+use crate::install::quote;
 use crate::registry::UserDirs;
 
-/// What a run is given.
+/// The inputs of a launch.
 #[derive(Debug)]
 pub struct LaunchContext<'a> {
-    /// Where the proxy is (`http://127.0.0.1:8787`); `None` when it stays out of this run.
+    /// URL of the proxy (`http://127.0.0.1:8787`); `None` if this run does not use it.
     pub proxy: Option<&'a str>,
-    /// Canonical id of the agent; the command's own name where it is none we know.
+    /// Canonical id of the agent; for an unknown agent the name of its command.
     pub agent: &'a str,
-    /// Minted for this run, a UUID.
+    /// Id of this run, a UUID.
     pub run: &'a str,
-    /// The program hooks call; `None` when hooks stay out of this run.
+    /// The program that hooks call; `None` if this run has no hooks of its own.
     pub belay: Option<&'a Path>,
     /// The user's home and environment.
     pub user: &'a UserDirs,
-    /// What the user typed after the agent's name.
+    /// The user's arguments after the agent's name.
     pub args: &'a [OsString],
-    /// Where the agent works.
+    /// The working directory of the agent.
     pub folder: &'a Path,
-    /// A folder of this run's own, readable by the user only.
+    /// A folder for this run, readable only by the user.
     pub scratch: &'a Path,
 }
 
-/// What is started.
+/// The command to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchCommand {
-    /// All arguments, the user's among them.
+    /// All arguments, including the user's.
     pub args: Vec<OsString>,
-    /// Variables that are set.
+    /// Environment variables to set.
     pub env: Vec<(String, String)>,
-    /// Files to be written first.
+    /// Files to write before the start.
     pub files: Vec<(PathBuf, String)>,
-    /// The session, where its id is known before it starts.
+    /// The session, if its id is known before the start.
     pub session: Option<SessionKey>,
-    /// Model APIs the user had chosen for this agent: name and base URL.
+    /// Model APIs that the user has configured for this agent: name and base URL.
     pub upstreams: Vec<(String, String)>,
-    /// What the person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 /// How one agent is started.
 pub trait Launcher: Sync + fmt::Debug {
-    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand;
+    fn build_launch(&self, context: &LaunchContext<'_>) -> LaunchCommand;
 }
 
-/// What is started, by the agent's recipe or as any other command.
-pub fn launch(setting: &LaunchContext<'_>) -> LaunchCommand {
-    let mut launch = match crate::registry::find(setting.agent).and_then(|agent| agent.launch) {
-        Some(launcher) => launcher.build_launch(setting),
-        None => any_command(setting),
+/// Builds the command with the agent's launcher, or like any other command.
+pub fn launch(context: &LaunchContext<'_>) -> LaunchCommand {
+    let mut launch = match crate::registry::find(context.agent).and_then(|agent| agent.launch) {
+        Some(launcher) => launcher.build_launch(context),
+        None => any_command(context),
     };
-    launch.export_upstreams(setting);
-    launch.exempt_from_forward_proxy(setting);
+    launch.export_upstreams(context);
+    launch.exempt_from_forward_proxy(context);
     launch
 }
 
-/// A command we know nothing about: the variables that most programs take a base URL from.
-fn any_command(setting: &LaunchContext<'_>) -> LaunchCommand {
+/// An unknown command: sets the usual variables for base URLs.
+fn any_command(context: &LaunchContext<'_>) -> LaunchCommand {
     let mut launch =
-        LaunchCommand { args: setting.args.to_vec(), session: Some(setting.run_key()), ..LaunchCommand::default() };
+        LaunchCommand { args: context.args.to_vec(), session: Some(context.run_key()), ..LaunchCommand::default() };
     for (variable, upstream, below) in [
         ("OPENAI_BASE_URL", "openai", "/v1"),
         ("OPENAI_API_BASE", "openai", "/v1"),
@@ -84,18 +86,18 @@ fn any_command(setting: &LaunchContext<'_>) -> LaunchCommand {
         ("GOOGLE_GEMINI_BASE_URL", "gemini", ""),
         ("OPENROUTER_API_BASE", "openrouter", "/v1"),
     ] {
-        launch.set_base_url(setting, variable, upstream, below);
+        launch.set_base_url(context, variable, upstream, below);
     }
     launch
 }
 
 impl LaunchContext<'_> {
-    /// The user's own value of a variable.
+    /// The value of a variable in the user's environment.
     pub(crate) fn env_var(&self, name: &str) -> Option<String> {
         (self.user.lookup)(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
     }
 
-    /// Whether the user passes one of these flags, alone or with a value.
+    /// Whether the user passes one of these flags, with or without a value.
     pub(crate) fn has_flag(&self, flags: &[&str]) -> bool {
         self.args.iter().filter_map(|arg| arg.to_str()).any(|arg| {
             flags.iter().any(|flag| arg == *flag || arg.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')))
@@ -116,40 +118,61 @@ impl LaunchContext<'_> {
         None
     }
 
-    /// The session the user names, new or taken up again: a flag's value that is an id, not a number in
-    /// a list or a word such as `latest`.
+    /// The session that the user names: the value of a flag if it is an id, not an index or a keyword such as
+    /// `latest`.
     pub(crate) fn named_session(&self, flags: &[&str]) -> Option<&str> {
         let is_id = |id: &&str| id.len() == 36 && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
         flags.iter().find_map(|flag| self.flag_value(flag).filter(is_id))
     }
 
-    /// The work tree the agent works in, or the folder itself.
+    /// The id of the session: the one that the user names by one of `id_flags`, or else `new_id`, which is passed with
+    /// `--session-id`. `None` if one of `resume_flags` continues a session whose id is not known.
+    pub(crate) fn session_flag(
+        &self,
+        launch: &mut LaunchCommand,
+        id_flags: &[&str],
+        resume_flags: &[&str],
+        new_id: &str,
+    ) -> Option<String> {
+        if let Some(id) = self.named_session(id_flags) {
+            return Some(id.to_owned());
+        }
+        if self.has_flag(resume_flags) {
+            return None;
+        }
+        launch.arg("--session-id");
+        launch.arg(new_id);
+        Some(new_id.to_owned())
+    }
+
+    /// The work tree that holds the agent's folder, or the folder itself.
     pub(crate) fn project(&self) -> &Path {
         self.folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(self.folder)
     }
 
-    /// What the run goes by: in base URLs, and in the environment its hooks inherit.
+    /// The key of the run in base URLs and in the environment of its hooks.
     pub fn run_key(&self) -> SessionKey {
         SessionKey::new(self.agent, self.run)
     }
 
-    /// The base URL under which this run reaches an upstream.
+    /// The base URL of an upstream for this run.
     pub(crate) fn proxy_url(&self, upstream: &str) -> Option<String> {
-        let key = segment(&self.run_key().to_string());
+        let key = self.run_key().to_string();
+        let key = utf8_percent_encode(&key, SEGMENT);
         self.proxy.map(|proxy| format!("{}/s/{key}/{upstream}", proxy.trim_end_matches('/')))
     }
 
-    /// The command line of a hook, for agents that run it by a shell.
+    /// The command line of a hook, for agents that run it in a shell.
     pub(crate) fn hook_command(&self, agent: &str) -> Option<String> {
-        self.belay.map(|belay| format!("{} hook {agent}", quoted(&belay.display().to_string())))
+        self.belay.map(|belay| format!("{} hook {agent}", quote(&belay.display().to_string())))
     }
 }
 
 impl LaunchCommand {
-    /// Points a variable at an upstream. One that the user has set already names the upstream.
-    pub(crate) fn set_base_url(&mut self, setting: &LaunchContext<'_>, variable: &str, upstream: &str, below: &str) {
-        let own = setting.user_base_url(variable);
-        let Some(base) = setting.proxy_url(upstream) else { return };
+    /// Sets a variable to the proxy's URL of an upstream. The user's own value becomes the upstream.
+    pub(crate) fn set_base_url(&mut self, context: &LaunchContext<'_>, variable: &str, upstream: &str, below: &str) {
+        let own = context.user_base_url(variable);
+        let Some(base) = context.proxy_url(upstream) else { return };
         match own {
             Some(own) => {
                 self.add_upstream(upstream, &own);
@@ -159,22 +182,27 @@ impl LaunchCommand {
         }
     }
 
-    /// A model API of the user's own choice.
+    /// Notes that requests bypass the proxy, and why.
+    pub(crate) fn note_bypass(&mut self, reason: impl fmt::Display) {
+        self.notes.push(format!("{reason}: requests do not pass the proxy; only hooks observe this run"));
+    }
+
+    /// A model API that the user has chosen.
     pub(crate) fn add_upstream(&mut self, name: &str, url: &str) {
         if !self.upstreams.iter().any(|(known, _)| known == name) {
             self.upstreams.push((name.to_owned(), url.to_owned()));
         }
     }
 
-    /// Settings for all users in a file of this run, with hooks added to whatever they hold already: the
-    /// one layer that stands beside the user's own and leaves it untouched.
-    pub(crate) fn with_system_settings(&mut self, setting: &LaunchContext<'_>, place: &SystemSettings, hooks: Value) {
-        let own = setting.env_var(place.variable).unwrap_or_else(|| place.file.to_owned());
+    /// Copies the system-wide settings into a file of this run and adds hooks. This layer leaves the user's own
+    /// settings untouched.
+    pub(crate) fn with_system_settings(&mut self, context: &LaunchContext<'_>, place: &SystemSettings, hooks: Value) {
+        let own = context.env_var(place.variable).unwrap_or_else(|| place.file.to_owned());
         let text = std::fs::read_to_string(own).unwrap_or_default();
         let settings = serde_json::from_str(&text).ok().filter(Value::is_object);
         let mut settings = settings.unwrap_or_else(|| json!({}));
         add_hooks(&mut settings, &hooks);
-        let path = setting.scratch.join("settings.json");
+        let path = context.scratch.join("settings.json");
         self.set_env(place.variable, path.display().to_string());
         self.files.push((path, settings.to_string()));
     }
@@ -188,11 +216,11 @@ impl LaunchCommand {
     }
 }
 
-/// Where an agent reads settings for all users.
+/// Where an agent reads system-wide settings.
 pub(crate) struct SystemSettings {
-    /// Names the file.
+    /// Variable with the path of the file.
     pub(crate) variable: &'static str,
-    /// The file without it.
+    /// The default path.
     pub(crate) file: &'static str,
 }
 
@@ -202,12 +230,12 @@ pub(crate) fn claude_hooks(events: impl Iterator<Item = (&'static str, u64)>, co
     Value::Object(events.map(|(event, timeout)| (event.to_owned(), hook(timeout))).collect())
 }
 
-/// A file of settings, with comments and all.
+/// A settings file, which may contain comments.
 pub(crate) fn read_json(file: &Path) -> Option<Value> {
     JsoncDocument::new(&std::fs::read_to_string(file).ok()?).ok()?.get(&[])
 }
 
-/// Adds hooks in Claude's shape to those that settings hold already.
+/// Adds hooks in Claude's shape to existing settings.
 pub(crate) fn add_hooks(settings: &mut Value, hooks: &Value) {
     for (event, added) in hooks.as_object().into_iter().flatten() {
         match (settings["hooks"][event].as_array_mut(), added.as_array()) {
@@ -217,27 +245,8 @@ pub(crate) fn add_hooks(settings: &mut Value, hooks: &Value) {
     }
 }
 
-/// A text as one segment of a path.
-fn segment(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => out.push(byte as char),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
-/// A text as one word of a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
+/// Everything but the unreserved characters of a URL and the colon of a session key.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
 #[cfg(test)]
 mod tests;

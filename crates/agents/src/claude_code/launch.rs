@@ -28,16 +28,8 @@ const MANAGED_SETTINGS_FILE: &str = if cfg!(target_os = "macos") {
 impl Launcher for ClaudeCodeLauncher {
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
-        let taken_up = setting.has_flag(&["--resume", "-r", "--continue", "-c", "--from-pr", "--fork-session"]);
-        let session = match setting.named_session(&["--session-id", "--resume", "-r"]) {
-            Some(id) => Some(id.to_owned()),
-            None if taken_up => None,
-            None => {
-                launch.arg("--session-id");
-                launch.arg(setting.run);
-                Some(setting.run.to_owned())
-            }
-        };
+        let resume = ["--resume", "-r", "--continue", "-c", "--from-pr", "--fork-session"];
+        let session = setting.session_flag(&mut launch, &["--session-id", "--resume", "-r"], &resume, setting.run);
         launch.session = session.map(|id| SessionKey::new(ID, id));
         let mut args = setting.args.to_vec();
         let mut settings = typed_settings(setting, &mut args);
@@ -56,7 +48,7 @@ impl Launcher for ClaudeCodeLauncher {
             variable(BASE_URL_VAR).and_then(projects)
         };
         if let Some(why) = instead {
-            launch.notes.push(format!("{why}: requests do not pass the proxy, hooks do the watching"));
+            launch.note_bypass(why);
         } else if let Some(base) = setting.proxy_url("anthropic") {
             if let Some(own) = variable(BASE_URL_VAR).and_then(|(own, _)| setting.resolve_nested(own)) {
                 launch.add_upstream("anthropic", &own);

@@ -78,9 +78,7 @@ fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand, args: &mut Vec
             set(&name, base);
             launch.add_upstream(&provider, &own);
         }
-        _ => launch.notes.push(format!(
-            "where the provider `{provider}` is cannot be told from Codex's configuration: requests do not pass the proxy"
-        )),
+        _ => launch.note_bypass(format!("Codex's configuration has no base URL for the provider `{provider}`")),
     }
 }
 

@@ -15,19 +15,13 @@ pub(crate) struct CopilotLauncher;
 impl Launcher for CopilotLauncher {
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
-        let named = setting.named_session(&["--session-id", "--resume"]);
-        let id = named.unwrap_or(setting.run);
-        if named.is_none() && !setting.has_flag(&["--resume", "--continue"]) {
-            launch.arg("--session-id");
-            launch.arg(id);
-        }
-        launch.session = Some(SessionKey::new(ID, id));
+        let (ids, resume) = (["--session-id", "--resume"], ["--resume", "--continue"]);
+        let id = setting.session_flag(&mut launch, &ids, &resume, setting.run);
+        launch.session = Some(SessionKey::new(ID, id.as_deref().unwrap_or(setting.run)));
         if setting.proxy.is_some() {
             match setting.env_var("COPILOT_PROVIDER_BASE_URL") {
                 Some(_) => launch.set_base_url(setting, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
-                None => launch.notes.push(
-                    "Copilot uses GitHub's models: requests do not pass the proxy, hooks do the watching".to_owned(),
-                ),
+                None => launch.note_bypass("Copilot uses GitHub's models"),
             }
         }
         if let Some(command) = setting.hook_command(ID) {

@@ -19,18 +19,13 @@ const SYSTEM_SETTINGS: SystemSettings =
 impl Launcher for GeminiLauncher {
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
-        let named = setting.named_session(&["--session-id", "--resume", "-r"]);
-        let id = named.unwrap_or(setting.run);
-        if named.is_none() && !setting.has_flag(&["--resume", "-r", "--list-sessions", "--delete-session"]) {
-            launch.arg("--session-id");
-            launch.arg(id);
-        }
-        launch.session = Some(SessionKey::new(ID, id));
+        let ids = ["--session-id", "--resume", "-r"];
+        let resume = ["--resume", "-r", "--list-sessions", "--delete-session"];
+        let id = setting.session_flag(&mut launch, &ids, &resume, setting.run);
+        launch.session = Some(SessionKey::new(ID, id.as_deref().unwrap_or(setting.run)));
         launch.point_with_file(setting, ".gemini", ("GOOGLE_GEMINI_BASE_URL", "gemini", ""));
         if setting.proxy.is_some() && setting.env_var("GEMINI_API_KEY").is_none() && signs_in(setting) {
-            launch.notes.push(
-                "you are signed in with Google: requests do not pass the proxy, hooks do the watching".to_owned(),
-            );
+            launch.note_bypass("you are signed in with Google");
         }
         if let Some(command) = setting.hook_command(ID) {
             launch.with_system_settings(

@@ -2,8 +2,8 @@
 
 use super::{InstallContext, Scope};
 
-/// How the installed hook calls us. In a project that others share it must not fail where Belay is
-/// not installed; `guarded` says the same of agents that take a hook that cannot start for a "no".
+/// The command of an installed hook. In a shared project it must not fail on machines without Belay; `guarded`
+/// gives the same protection for agents that treat a hook that cannot start as a denial.
 pub(crate) fn hook_command(setting: &InstallContext<'_>, agent: &str, event: Option<&str>, guarded: bool) -> String {
     let belay = quote(setting.belay);
     let event = event.map_or_else(String::new, |event| format!(" {event}"));
@@ -15,16 +15,16 @@ pub(crate) fn hook_command(setting: &InstallContext<'_>, agent: &str, event: Opt
     }
 }
 
-/// A word for a POSIX shell.
-pub(crate) fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
+/// Quotes a text as one word of a POSIX shell.
+pub(crate) fn quote(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Whether a command line is one of ours, of whichever version and place.
+/// Whether a command line calls Belay, in any version and from any folder.
 pub(crate) fn is_belay_command(command: &str, agent: &str) -> bool {
     let call = format!(" hook {agent}");
     command.match_indices(&call).any(|(at, _)| {

@@ -1,22 +1,22 @@
 //! Variables that an agent reads from a `.env` file, as Gemini CLI and Qwen Code do.
 //!
-//! The environment wins over such a file. So whoever has named a model API there would have it overridden by ours, and
-//! the key that belongs to it sent somewhere else, if nobody looked.
+//! The environment takes precedence over such a file. If the file names a model API, setting the variable would override
+//! it and send its key to another host, so the file is read first.
 
 use std::path::{Path, PathBuf};
 
 use super::{LaunchCommand, LaunchContext};
 
-/// The one file that is read, and whose it is.
+/// The one file that the agent reads.
 struct EnvFile {
     path: PathBuf,
-    /// The user's own; else the project's, which the agent may or may not trust.
+    /// Whether it is the user's own. A project's file may not be trusted by the agent.
     is_users: bool,
 }
 
 impl LaunchCommand {
-    /// Points a variable at an upstream; one that the user has set names the upstream, in the environment or in a file.
-    /// `folder` is the agent's own, such as `.gemini`.
+    /// Sets a variable to the proxy's URL of an upstream. The user's own value, from the environment or a file, becomes
+    /// the upstream. `folder` is the agent's own, such as `.gemini`.
     pub(crate) fn point_with_file(
         &mut self,
         setting: &LaunchContext<'_>,
@@ -31,15 +31,12 @@ impl LaunchCommand {
             self.add_upstream(upstream, &url);
             return self.set_env(variable, base);
         }
-        self.notes.push(format!(
-            "{} sets {variable}: requests do not pass the proxy, hooks do the watching",
-            file.path.display()
-        ));
+        self.note_bypass(format!("{} sets {variable}", file.path.display()));
     }
 }
 
 impl EnvFile {
-    /// The first there is, from the project upwards.
+    /// The first that exists, from the project upwards.
     fn find(setting: &LaunchContext<'_>, folder: &str) -> Option<Self> {
         let home = setting.user.home.as_path();
         let places = setting.folder.ancestors().chain([home]);
@@ -50,7 +47,7 @@ impl EnvFile {
     }
 }
 
-/// What a file sets a variable to.
+/// The value of a variable in a file.
 fn value(file: &Path, variable: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let mut pairs = text.lines().filter_map(|line| line.trim().trim_start_matches("export ").split_once('='));

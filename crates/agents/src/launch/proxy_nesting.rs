@@ -1,4 +1,4 @@
-//! The way of a request: straight to the proxy, and from there to where the user wanted it to go.
+//! Runs inside runs, and forward proxies: every request reaches this proxy directly and then the upstream the user chose.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use serde_json::json;
 
 use super::{LaunchCommand, LaunchContext};
 
-/// Names the model APIs that lie behind the proxy, for a run within the run.
+/// The upstreams behind the proxy, for a run inside this run.
 const NESTED_UPSTREAMS_VAR: &str = "BELAY_UPSTREAMS";
-/// Who sends requests elsewhere.
+/// Variables that configure a forward proxy.
 const FORWARD_PROXY_VARS: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 impl LaunchContext<'_> {
-    /// The model API the user has chosen by a variable.
+    /// The model API that the user has set in a variable.
     pub(crate) fn user_base_url(&self, variable: &str) -> Option<String> {
         self.env_var(variable).and_then(|url| self.resolve_nested(url))
     }
 
-    /// Where a base URL leads in the end. A run within a run finds the proxy there; what lies behind it was noted by the
-    /// run around it, and is one of the APIs the proxy knows if nothing was.
+    /// The upstream behind a base URL. A run inside a run finds the proxy's URL; the outer run has exported the upstream
+    /// behind it. `None` means the proxy's default upstream.
     pub(crate) fn resolve_nested(&self, url: String) -> Option<String> {
         let ours = self.proxy.map(|proxy| proxy.trim_end_matches('/'));
         let Some(path) = ours.and_then(|proxy| url.strip_prefix(proxy)?.strip_prefix('/')) else { return Some(url) };
@@ -34,7 +34,7 @@ impl LaunchContext<'_> {
 }
 
 impl LaunchCommand {
-    /// Notes what lies behind the proxy.
+    /// Exports the upstreams behind the proxy.
     pub(super) fn export_upstreams(&mut self, setting: &LaunchContext<'_>) {
         let mut behind = setting.behind();
         behind.extend(self.upstreams.iter().cloned());
@@ -43,13 +43,13 @@ impl LaunchCommand {
         }
     }
 
-    /// Keeps requests to the proxy off the way that others take, through a company's gateway for instance.
+    /// Exempts requests to the proxy from a forward proxy.
     pub(super) fn exempt_from_forward_proxy(&mut self, setting: &LaunchContext<'_>) {
         let Some(host) = setting.proxy.and_then(host) else { return };
         if !FORWARD_PROXY_VARS.iter().any(|variable| setting.env_var(variable).is_some()) {
             return;
         }
-        // Some programs read the one, some the other, and some take the first that is set.
+        // Programs read one variable, the other, or the first that is set.
         let (upper, lower) = (setting.env_var("NO_PROXY"), setting.env_var("no_proxy"));
         for (variable, own) in [("NO_PROXY", upper.clone().or(lower.clone())), ("no_proxy", lower.or(upper))] {
             let own = own.unwrap_or_default();

@@ -292,7 +292,7 @@ fn any_other_command_gets_the_usual_variables() {
 }
 
 #[test]
-fn a_word_of_a_shell_stays_one_word() {
-    assert_eq!(quoted("/usr/bin/belay"), "/usr/bin/belay");
-    assert_eq!(quoted("/my tools/be'lay"), r"'/my tools/be'\''lay'");
+fn shell_words_are_quoted_when_needed() {
+    assert_eq!(quote("/usr/bin/belay"), "/usr/bin/belay");
+    assert_eq!(quote("/my tools/be'lay"), r"'/my tools/be'\''lay'");
 }

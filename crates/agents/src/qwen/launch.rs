@@ -20,13 +20,10 @@ const SYSTEM_SETTINGS: SystemSettings =
 impl Launcher for QwenLauncher {
     fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
-        let named = setting.named_session(&["--session-id", "--resume", "-r"]);
-        let id = named.map_or_else(|| acceptable(setting.run), str::to_owned);
-        if named.is_none() && !setting.has_flag(&["--resume", "-r", "--continue", "-c"]) {
-            launch.arg("--session-id");
-            launch.arg(&id);
-        }
-        launch.session = Some(SessionKey::new(ID, id));
+        let new_id = acceptable(setting.run);
+        let (ids, resume) = (["--session-id", "--resume", "-r"], ["--resume", "-r", "--continue", "-c"]);
+        let id = setting.session_flag(&mut launch, &ids, &resume, &new_id);
+        launch.session = Some(SessionKey::new(ID, id.unwrap_or(new_id)));
         if setting.proxy.is_some() {
             point(setting, &mut launch);
         }
@@ -64,7 +61,7 @@ fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand) {
         None
     };
     match (instead, own, setting.proxy_url("openai")) {
-        (Some(why), ..) => launch.notes.push(format!("{why}: requests do not pass the proxy, hooks do the watching")),
+        (Some(why), ..) => launch.note_bypass(why),
         (None, Some(own), Some(base)) => {
             launch.add_upstream("openai", &own);
             launch.set_env(BASE_URL, base);
@@ -72,8 +69,7 @@ fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand) {
         _ => launch.point_with_file(setting, ".qwen", (BASE_URL, "openai", "/v1")),
     }
     if [&user, &project].iter().any(|settings| settings.get("modelProviders").is_some()) {
-        let note = "requests to models of `modelProviders` do not pass the proxy, hooks do the watching";
-        launch.notes.push(note.to_owned());
+        launch.note_bypass("the model may be one of `modelProviders`");
     }
 }
 
