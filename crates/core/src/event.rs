@@ -23,7 +23,6 @@ mod workspace;
 
 pub use body::Body;
 pub use conversation::*;
-pub use fast_reader::FastEvent;
 pub use model::*;
 pub use operator::*;
 pub use tool::*;

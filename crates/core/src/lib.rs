@@ -39,7 +39,6 @@ pub mod effect;
 pub mod event;
 pub mod excerpt;
 pub mod glob;
-pub mod json;
 pub mod key;
 mod literal_set;
 pub mod outcome;

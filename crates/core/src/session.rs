@@ -11,7 +11,6 @@ mod apply;
 mod call;
 mod call_window;
 mod dialogue;
-mod digest_ring;
 mod evidence;
 mod external_facts;
 mod file_history;

@@ -28,19 +28,8 @@ const BANNED: &[(&str, &str)] = &[
 ];
 
 /// All core may depend on: pure libraries.
-const DEPENDENCIES: &[&str] = &[
-    "aho-corasick",
-    "itoa",
-    "jiff",
-    "memchr",
-    "regex",
-    "schemars",
-    "serde",
-    "serde_json",
-    "thiserror",
-    "toml",
-    "xxhash-rust",
-];
+const DEPENDENCIES: &[&str] =
+    &["aho-corasick", "jiff", "memchr", "regex", "schemars", "serde", "serde_json", "thiserror", "toml", "xxhash-rust"];
 
 #[test]
 fn no_source_of_core_reaches_outside() {

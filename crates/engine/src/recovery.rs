@@ -70,7 +70,6 @@ impl Engine {
                 rulebook: &mut self.rulebook,
                 cache: &mut self.cache,
                 metrics: &mut self.metrics,
-                json: String::new(),
             };
             match desk.try_commit(store, events, durability) {
                 Ok(AttemptOutcome::Committed(answers)) => {

@@ -7,7 +7,7 @@ use belay_core::effect::Spend;
 use belay_core::session::SESSION_FORMAT;
 use belay_core::{
     Body, Decision, Digest, Effect, Event, EventOutcome, Incident, Rules, Session, SessionKey, SessionState, Timestamp,
-    Verdict, json,
+    Verdict,
 };
 use belay_store::session::{SessionDetails, SessionUpdate};
 use belay_store::{Durability, NewEvent, Result, SessionHead, Snapshot, Store, StoreError, StoredSession, Transaction};
@@ -28,9 +28,6 @@ const MAX_EVENTS_BETWEEN_SNAPSHOTS: u64 = 2048;
 /// The index that lists sessions by time is written once in so long at most: it is for sorting.
 const LIST_INDEX_INTERVAL: Duration = Duration::from_secs(1);
 
-// What the store may not have filed yet, the session remembers.
-const _: () = assert!(belay_store::UNFILED as usize <= belay_core::session::MAX_RECENT);
-
 /// How a transaction ended.
 pub(crate) enum AttemptOutcome {
     /// Committed; one answer per event.
@@ -45,8 +42,6 @@ pub(crate) struct BatchContext<'a> {
     pub(crate) rulebook: &'a mut RulesCache,
     pub(crate) cache: &'a mut SessionCache,
     pub(crate) metrics: &'a mut Metrics,
-    /// Where events become JSON.
-    pub(crate) json: String,
 }
 
 /// A session in the middle of a transaction.
@@ -243,9 +238,9 @@ impl BatchContext<'_> {
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(EventOutcome { decision: Decision::default(), seq: None, committed: true });
         }
-        json::write(event, &mut self.json).map_err(|e| StoreError::Database(e.to_string()))?;
+        let json = serde_json::to_string(event).map_err(|e| StoreError::Database(e.to_string()))?;
         let seq = w.held.version + 1;
-        let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &self.json };
+        let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &json };
         if !transaction.append(w.held.id, &new)? {
             return Ok(EventOutcome {
                 decision: duplicate_decision(&w.held.session, event),
@@ -274,8 +269,9 @@ impl BatchContext<'_> {
         let state = (session.state != w.state).then_some(&session.state);
         let heard_of = session.facts.last_at;
         let listed = (heard_of >= held.listed + LIST_INDEX_INTERVAL).then_some(heard_of);
-        let card = SessionDetails::of(session);
-        transaction.save(held.id, &SessionUpdate { from: w.from, to: held.version, state, listed, card: &card })?;
+        let details = SessionDetails::of(session);
+        transaction
+            .save(held.id, &SessionUpdate { from: w.from, to: held.version, state, listed, details: &details })?;
         held.listed = listed.unwrap_or(held.listed);
         let enough = if listed.is_some() { MIN_EVENTS_BETWEEN_SNAPSHOTS } else { MAX_EVENTS_BETWEEN_SNAPSHOTS };
         if state.is_some() || held.version - held.snapshot >= enough {

@@ -35,10 +35,10 @@ macro_rules! conformance {
             sessions: a_row_comes_back_as_it_was_written, newest_come_first_page_by_page, filters_narrow_the_list,
                 archived_sessions_are_out_of_sight, costs_add_up_to_the_root, nobody_is_their_own_ancestor,
                 time_never_goes_back, what_did_not_change_stays;
-            log: events_are_numbered_and_kept_as_written, an_identity_counts_once_per_session,
-                both_ends_of_a_log_can_be_read, what_is_written_together_is_told_apart,
-                facts_of_long_ago_are_known_however_they_were_written, the_whole_store_can_be_followed,
-                a_mark_changes_with_every_commit;
+            log: events_are_numbered_and_stored_as_written, an_identity_counts_once_per_session,
+                both_ends_of_a_log_can_be_read, interleaved_sessions_keep_their_order,
+                duplicates_are_detected_at_any_age, the_log_of_all_sessions_can_be_followed,
+                a_change_token_changes_with_every_commit;
             transactions: a_dropped_transaction_leaves_no_trace, nobody_overwrites_what_they_have_not_seen,
                 readers_see_the_last_commit, a_load_is_snapshot_and_tail, snapshots_of_another_format_are_ignored,
                 rules_are_kept_once;
@@ -82,8 +82,8 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// A card whose session was last heard of then.
-fn card(last_at: i64) -> SessionDetails {
+/// Details of a session whose last event was at that time.
+fn details(last_at: i64) -> SessionDetails {
     SessionDetails {
         facts: SessionFacts { started_at: at(1), last_at: at(last_at), ..SessionFacts::default() },
         ..SessionDetails::default()
@@ -91,8 +91,8 @@ fn card(last_at: i64) -> SessionDetails {
 }
 
 /// A change of everything there is.
-fn change<'a>(from: u64, to: u64, state: &'a SessionState, card: &'a SessionDetails) -> SessionUpdate<'a> {
-    SessionUpdate { from, to, state: Some(state), listed: Some(card.facts.last_at), card }
+fn change<'a>(from: u64, to: u64, state: &'a SessionState, details: &'a SessionDetails) -> SessionUpdate<'a> {
+    SessionUpdate { from, to, state: Some(state), listed: Some(details.facts.last_at), details }
 }
 
 /// Does something under the write lock and commits.
@@ -108,7 +108,7 @@ fn seed(store: &mut dyn Store, key: &SessionKey, state: &SessionState, last_at: 
     write(store, |transaction| {
         let head = transaction.create(key, at(last_at)).unwrap();
         append(transaction, &head, 1, &format!("{key}-1"));
-        transaction.save(head.id, &change(0, 1, state, &card(last_at))).unwrap();
+        transaction.save(head.id, &change(0, 1, state, &details(last_at))).unwrap();
         head.id
     })
 }

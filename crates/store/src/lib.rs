@@ -45,4 +45,4 @@ pub use rows::{
 };
 pub use session::{Cursor, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession};
 pub use sqlite::{OpenOptions, SqliteStore};
-pub use traits::{ChangeToken, Durability, Store, Transaction, UNFILED};
+pub use traits::{ChangeToken, Durability, Store, Transaction};

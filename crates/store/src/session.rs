@@ -123,7 +123,7 @@ pub struct SessionUpdate<'a> {
     pub state: Option<&'a SessionState>,
     /// The time to list it by, where that should move. It never goes back.
     pub listed: Option<Timestamp>,
-    pub card: &'a SessionDetails,
+    pub details: &'a SessionDetails,
 }
 
 /// A whole session at some event, serialised.

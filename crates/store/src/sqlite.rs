@@ -1,27 +1,22 @@
 //! The embedded backend: one SQLite file in WAL mode.
 //!
-//! One connection per [`SqliteStore`]; open another for another thread. Connections are made in [`open`] only, so
-//! that every one has the same settings.
+//! One connection per [`SqliteStore`]; open another for another thread. Only [`open`] creates connections, so that all
+//! of them have the same settings.
 
-mod append;
-mod card;
 mod error;
 mod events;
-mod identities;
 mod migrate;
 mod name_lookup;
 mod open;
 mod outbox;
-mod pack;
 mod prune;
 mod records;
 mod sessions;
 #[cfg(test)]
 mod tests;
-mod tips;
 mod transaction;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use belay_core::{Digest, Incident, SessionKey, Timestamp};
@@ -35,8 +30,6 @@ use crate::retention::{Pruned, Retention};
 use crate::rows::{EventQuery, EventRow, FindingRow, IncidentQuery, NoteRow, Settings, StoreTotals, Tombstone};
 use crate::session::{Page, SessionQuery, SessionRow, StoredSession};
 use crate::traits::{ChangeToken, Durability, Store, Transaction};
-use pack::Pack;
-use tips::Tips;
 
 /// A store in one SQLite file.
 #[derive(Debug)]
@@ -44,15 +37,12 @@ pub struct SqliteStore {
     conn: Connection,
     path: PathBuf,
     read_only: bool,
-    /// How the connection syncs at present; changing it costs a statement.
+    /// The current sync mode of the connection; changing it costs a statement.
     durability: Cell<Durability>,
-    tips: RefCell<Tips>,
-    /// Room for the events of the next transaction.
-    spare: RefCell<Pack>,
 }
 
 impl SqliteStore {
-    /// Opens the file, making or migrating it as needed.
+    /// Opens the file; creates or migrates it as needed.
     pub fn open(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self> {
         open::open(path.as_ref(), options)
     }
@@ -88,7 +78,7 @@ impl Store for SqliteStore {
     }
 
     fn load(&self, key: &SessionKey, format: u16) -> Result<Option<StoredSession>> {
-        // One read transaction: row, snapshot and tail belong together.
+        // One read transaction, so that row, snapshot and tail are consistent.
         let read = self.explain(self.conn.unchecked_transaction())?;
         let Some(head) = self.explain(sessions::head(&read, key))? else { return Ok(None) };
         self.explain(sessions::load(&read, head, format)).map(Some)

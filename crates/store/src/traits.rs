@@ -24,9 +24,9 @@ pub enum Durability {
     PowerCut,
 }
 
-/// Equal marks: nothing was committed in between. Cheap to ask for.
+/// Equal tokens: nothing was committed in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ChangeToken(pub(crate) [i64; 3]);
+pub struct ChangeToken(pub(crate) u64);
 
 /// A store. Reading never blocks writers; all writing goes through [`Store::begin`].
 pub trait Store: Send {
@@ -71,9 +71,6 @@ pub trait Store: Send {
     fn check(&self) -> Result<Vec<String>>;
 }
 
-/// So many of a session's last events a store may not have filed by their identities.
-pub const UNFILED: u64 = 256;
-
 /// The write lock, and all that can be done under it. Dropped without [`Transaction::commit`], nothing happened.
 pub trait Transaction {
     /// The session of that key.
@@ -87,9 +84,8 @@ pub trait Transaction {
     /// Names the session that started this one. Returns `false` when it would become its own ancestor.
     fn set_parent(&mut self, child: SessionId, parent: SessionId) -> Result<bool>;
 
-    /// Appends to the log; `false` when the session has an event of that identity. Of the last [`UNFILED`] events that
-    /// may stay unnoticed: those the session itself remembers. The event is the session's once [`Transaction::save`]
-    /// has followed.
+    /// Appends to the log; `false` if the session has an event of that identity. Call [`Transaction::save`] with the
+    /// new version afterwards.
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool>;
     /// Writes the row of a session, if its version is still what it was: a conflict otherwise.
     fn save(&mut self, session: SessionId, change: &SessionUpdate<'_>) -> Result<()>;

@@ -47,7 +47,7 @@ fn fill(store: &mut SqliteStore, sessions: u64) {
             json: &json,
         };
         assert!(transaction.append(head.id, &event).unwrap());
-        let change = SessionUpdate { from: 0, to: 1, state: None, listed: None, card: &SessionDetails::default() };
+        let change = SessionUpdate { from: 0, to: 1, state: None, listed: None, details: &SessionDetails::default() };
         transaction.save(head.id, &change).unwrap();
     }
     transaction.commit().unwrap();
@@ -86,7 +86,7 @@ fn a_newer_store_is_refused_with_what_to_do() {
     folder.sqlite().pragma_update(None, "user_version", 99).unwrap();
     let error = refusal(&folder);
     assert!(
-        error.to_string().ends_with("belay.db was written by a newer Belay (store version 99; this one knows up to 4)")
+        error.to_string().ends_with("belay.db was written by a newer Belay (store version 99; this one knows up to 1)")
     );
     assert_eq!(error.hint(), "Update Belay, or point --home at another folder. The file was not touched.");
 }

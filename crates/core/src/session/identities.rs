@@ -1,11 +1,12 @@
-//! The identities of the last events, so that the same fact told twice counts once.
+//! The identities of the last events: a duplicate that arrives soon after the original needs no lookup in the store.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest_ring::DigestRing;
 use crate::digest::Digest;
 
-/// How many identities are remembered; the store's table of them guards the rest.
+/// How many identities a session remembers. The log detects older duplicates.
 pub const MAX_RECENT: usize = 256;
 
 /// The digests of identities.
@@ -18,8 +19,39 @@ impl RecentIdentities {
         self.0.contains(identity)
     }
 
-    /// Remembers an identity that is not known.
+    /// Adds an identity that is not contained yet.
     pub fn insert(&mut self, identity: Digest) {
         self.0.push(identity, MAX_RECENT);
+    }
+}
+
+/// The last digests, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct DigestRing(VecDeque<Digest>);
+
+impl DigestRing {
+    pub(super) fn contains(&self, digest: Digest) -> bool {
+        self.0.contains(&digest)
+    }
+
+    /// Adds a digest. Returns the oldest one if the ring was full.
+    pub(super) fn push(&mut self, digest: Digest, capacity: usize) -> Option<Digest> {
+        let evicted = if self.0.len() < capacity { None } else { self.0.pop_front() };
+        self.0.push_back(digest);
+        evicted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_ring_drops_the_oldest() {
+        let mut ring = DigestRing::default();
+        let evicted: Vec<_> = (1..=4).map(|n| ring.push(Digest(n), 2)).collect();
+        assert_eq!(evicted, [None, None, Some(Digest(1)), Some(Digest(2))]);
+        assert_eq!([1, 2, 3, 4].map(|n| ring.contains(Digest(n))), [false, false, true, true]);
     }
 }

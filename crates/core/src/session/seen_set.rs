@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::digest_ring::DigestRing;
+use super::identities::DigestRing;
 use crate::digest::Digest;
 
 /// How many marks are kept exactly.

@@ -132,24 +132,6 @@ fn an_event_that_cannot_be_read_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_damaged_row_does_not_stop_its_session() {
-    let folder = Folder::new();
-    filled(&folder);
-    let sqlite = folder.sqlite();
-    sqlite.execute("DELETE FROM snapshots", []).unwrap();
-    let damaged = "UPDATE events SET earlier = substr(earlier, 1, 100) WHERE seq = 128";
-    assert_eq!(sqlite.execute(damaged, []).unwrap(), 1, "what is written together shares a row");
-    let mut engine = folder.engine();
-    let session = engine.session(&key("s")).unwrap().unwrap();
-    assert_eq!(session.counters.events, 73, "the last event of the row, and those of the other row");
-    // Up to where these are filed, and on.
-    for n in 0..130 {
-        assert_eq!(engine.observe(prompt("s", &format!("p{n}"))).unwrap().seq, Some(201 + n));
-    }
-    assert_eq!(engine.health().fault, None);
-}
-
-#[test]
 fn the_row_is_the_authority_on_the_state() {
     let folder = Folder::new();
     let mut engine = folder.engine();

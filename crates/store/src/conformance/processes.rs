@@ -1,12 +1,12 @@
-//! Several processes on one store. Each case starts this very test binary again, as `child`, with a job in its
-//! environment; children wait at a common start line.
+//! Several processes on one store. Each case starts this test binary again, as `child`, with a job in its environment;
+//! children wait at a common start line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use super::{Fixture, append, at, card, change, key, outbox, write};
-use crate::{EventQuery, Store, UNFILED};
+use super::{Fixture, append, at, change, details, key, outbox, write};
+use crate::{EventQuery, Store};
 use belay_core::SessionState;
 
 const JOB: &str = "BELAY_CONFORMANCE_JOB";
@@ -15,8 +15,11 @@ const NAME: &str = "BELAY_CONFORMANCE_NAME";
 
 const WRITERS: usize = 6;
 const WRITES: u64 = 60;
+/// Events of the shared session before the writers start, and the identity of the first one.
+const SEEDED_EVENTS: u64 = 20;
+const FIRST: &str = "first";
 
-/// Other processes at work.
+/// Running child processes.
 struct Children(Vec<(Child, ChildStdin, BufReader<ChildStdout>)>);
 
 impl Children {
@@ -40,47 +43,47 @@ impl Children {
         children
     }
 
-    /// Lets them go, and collects what they say.
+    /// Starts the jobs and collects the printed lines.
     fn run(self) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         let mut children = self.0;
         for (_, stdin, _) in &mut children {
             stdin.write_all(b"go\n").unwrap();
         }
         for (mut child, stdin, mut stdout) in children {
-            until(&mut stdout, "done", &mut said);
+            until(&mut stdout, "done", &mut printed);
             drop(stdin);
             assert!(child.wait().unwrap().success());
         }
-        said
+        printed
     }
 }
 
-/// Reads lines that begin with `: ` up to the given word.
-fn until(stdout: &mut impl BufRead, word: &str, said: &mut Vec<String>) {
+/// Reads lines that begin with `: ` up to the given marker.
+fn until(stdout: &mut impl BufRead, marker: &str, printed: &mut Vec<String>) {
     for line in stdout.lines() {
         match line.unwrap().strip_prefix(": ") {
-            Some(line) if line == word => return,
-            Some(line) => said.push(line.to_owned()),
+            Some(line) if line == marker => return,
+            Some(line) => printed.push(line.to_owned()),
             None => {}
         }
     }
-    panic!("a child ended before it said {word:?}");
+    panic!("a child exited before it printed {marker:?}");
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n: {line}").unwrap();
     out.flush().unwrap();
 }
 
-/// What a child does; nothing when this is an ordinary test run.
+/// The work of a child process; does nothing in an ordinary test run.
 pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
     let Ok(job) = std::env::var(JOB) else { return };
     let address = std::env::var(ADDRESS).unwrap();
     let name = std::env::var(NAME).unwrap();
     let start_line = || {
-        say("ready");
+        print_line("ready");
         std::io::stdin().read_line(&mut String::new()).unwrap();
     };
     match job.as_str() {
@@ -97,7 +100,7 @@ pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
                 if claimed.is_empty() {
                     break;
                 }
-                claimed.iter().for_each(|message| say(&message.key));
+                claimed.iter().for_each(|message| print_line(&message.key));
             }
         }
         "open" => {
@@ -106,10 +109,10 @@ pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
         }
         other => panic!("no job is called {other}"),
     }
-    say("done");
+    print_line("done");
 }
 
-/// Adds an event to the one session they all work on, and tells once more what is long known.
+/// Appends an event to the session that all processes share, and repeats its first event.
 fn write_one(store: &mut dyn Store, identity: &str) {
     write(store, |transaction| {
         let head = match transaction.session_head(&key("shared")).unwrap() {
@@ -117,10 +120,10 @@ fn write_one(store: &mut dyn Store, identity: &str) {
             None => transaction.create(&key("shared"), at(1)).unwrap(),
         };
         assert!(append(transaction, &head, head.version + 1, identity));
-        if head.version >= UNFILED {
-            assert!(!append(transaction, &head, head.version + 2, "everybody saw this"), "an old fact counts once");
+        if head.version >= SEEDED_EVENTS {
+            assert!(!append(transaction, &head, head.version + 2, FIRST), "an old event counts once");
         }
-        transaction.save(head.id, &change(head.version, head.version + 1, &SessionState::Active, &card(1))).unwrap();
+        transaction.save(head.id, &change(head.version, head.version + 1, &SessionState::Active, &details(1))).unwrap();
     });
 }
 
@@ -129,19 +132,19 @@ fn assert_complete(store: &dyn Store, expected: u64) {
     let rows = store.events(&query).unwrap();
     let numbers: Vec<u64> = rows.iter().map(|row| row.seq).collect();
     assert_eq!(numbers, (1..=expected).collect::<Vec<_>>(), "every number once");
-    let mut facts: Vec<&str> = rows.iter().map(|row| row.json.as_str()).collect();
-    facts.sort_unstable();
-    facts.dedup();
-    assert_eq!(facts.len() as u64, expected, "every fact once");
+    let mut events: Vec<&str> = rows.iter().map(|row| row.json.as_str()).collect();
+    events.sort_unstable();
+    events.dedup();
+    assert_eq!(events.len() as u64, expected, "every event once");
     assert_eq!(store.session(&key("shared")).unwrap().unwrap().version, expected);
 }
 
 pub fn writers_lose_no_update(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    write_one(&mut *store, "everybody saw this");
-    (1..UNFILED).for_each(|n| write_one(&mut *store, &format!("before-{n}")));
+    write_one(&mut *store, FIRST);
+    (1..SEEDED_EVENTS).for_each(|n| write_one(&mut *store, &format!("before-{n}")));
     Children::start(fixture, "write", WRITERS).run();
-    assert_complete(&*store, UNFILED + WRITERS as u64 * WRITES);
+    assert_complete(&*store, SEEDED_EVENTS + WRITERS as u64 * WRITES);
 }
 
 pub fn senders_share_no_message(fixture: &impl Fixture) {

@@ -4,7 +4,7 @@ use belay_core::effect::{Finding, Spend};
 use belay_core::event::{OperatorDecision, TokenCost};
 use belay_core::{Digest, Incident, Intervention, InterventionLevel, SessionState};
 
-use super::{Fixture, at, card, change, key, paused, seed, write};
+use super::{Fixture, at, change, details, key, paused, seed, write};
 use crate::{IncidentQuery, NewMessage, NoteRow, Tombstone};
 
 fn incident(id: &str, session: &str, opened_at: i64) -> Incident {
@@ -156,7 +156,7 @@ pub fn totals_add_up(fixture: &impl Fixture) {
     let a = seed(&mut *store, &key("a"), &SessionState::Active, 10);
     seed(&mut *store, &key("b"), &paused(), 20);
     write(&mut *store, |transaction| {
-        let mut spent = card(10);
+        let mut spent = details(10);
         spent.counters.calls = 3;
         spent.spent.usage.input = 1000;
         spent.spent.cost_micros = 5;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use belay_core::{Incident, InterventionLevel, SessionState};
 
-use super::{Fixture, append, at, card, change, key, paused, seed, write};
+use super::{Fixture, append, at, change, details, key, paused, seed, write};
 use crate::{EventQuery, Pruned, Retention, SessionQuery, Store};
 
 const DAY: i64 = 86_400_000;
@@ -82,7 +82,7 @@ fn long(store: &mut dyn Store, id: &str, last_at: i64, events: u64) {
         for seq in 1..=events {
             append(transaction, &head, seq, &format!("{id}-{seq}-{}", "x".repeat(400)));
         }
-        transaction.save(head.id, &change(0, events, &SessionState::Active, &card(last_at))).unwrap();
+        transaction.save(head.id, &change(0, events, &SessionState::Active, &details(last_at))).unwrap();
     });
 }
 

@@ -5,7 +5,7 @@ use belay_core::effect::Spend;
 use belay_core::event::Usage;
 use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
 
-use super::{Fixture, at, card, change, key, paused, seed, write};
+use super::{Fixture, at, change, details, key, paused, seed, write};
 use crate::session::{SessionDetails, SessionUpdate};
 use crate::{Cursor, SessionQuery, Store};
 
@@ -97,7 +97,7 @@ pub fn filters_narrow_the_list(fixture: &impl Fixture) {
     let other = belay_core::SessionKey::new("gemini", "other");
     let child = seed(&mut *store, &other, &SessionState::Active, 40);
     write(&mut *store, |transaction| {
-        let mut placed = card(40);
+        let mut placed = details(40);
         placed.facts.project = Some("/p".to_owned());
         transaction.save(child, &change(1, 2, &SessionState::Active, &placed)).unwrap();
         let parent = transaction.session_head(&key("active")).unwrap().unwrap();
@@ -173,7 +173,7 @@ pub fn time_never_goes_back(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &SessionState::Active, 50);
     seed(&mut *store, &key("b"), &SessionState::Active, 40);
-    write(&mut *store, |transaction| transaction.save(id, &change(1, 2, &SessionState::Active, &card(10))).unwrap());
+    write(&mut *store, |transaction| transaction.save(id, &change(1, 2, &SessionState::Active, &details(10))).unwrap());
     assert_eq!(listed(&*store, &SessionQuery::default()), ["a", "b"]);
 }
 
@@ -181,8 +181,8 @@ pub fn what_did_not_change_stays(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &paused(), 50);
     seed(&mut *store, &key("b"), &SessionState::Active, 60);
-    let silent = card(70);
-    let change = SessionUpdate { from: 1, to: 2, state: None, listed: None, card: &silent };
+    let silent = details(70);
+    let change = SessionUpdate { from: 1, to: 2, state: None, listed: None, details: &silent };
     write(&mut *store, |transaction| transaction.save(id, &change).unwrap());
     let row = store.session(&key("a")).unwrap().unwrap();
     assert_eq!((row.version, row.state, row.details), (2, paused(), silent));

@@ -3,7 +3,7 @@
 use belay_core::session::SESSION_FORMAT;
 use belay_core::{Digest, SessionState};
 
-use super::{Fixture, append, at, card, change, key, paused, seed, write};
+use super::{Fixture, append, at, change, details, key, paused, seed, write};
 use crate::{Durability, EventQuery, Snapshot, Store, StoreError};
 
 pub fn a_dropped_transaction_leaves_no_trace(fixture: &impl Fixture) {
@@ -12,7 +12,7 @@ pub fn a_dropped_transaction_leaves_no_trace(fixture: &impl Fixture) {
         let mut transaction = store.begin(Durability::PowerCut).unwrap();
         let head = transaction.create(&key("a"), at(1)).unwrap();
         append(&mut *transaction, &head, 1, "x");
-        transaction.save(head.id, &change(0, 1, &paused(), &card(1))).unwrap();
+        transaction.save(head.id, &change(0, 1, &paused(), &details(1))).unwrap();
         transaction.put_setting("a", Some("b")).unwrap();
     }
     assert_eq!(store.session(&key("a")).unwrap(), None);
@@ -26,9 +26,9 @@ pub fn nobody_overwrites_what_they_have_not_seen(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &SessionState::Active, 1);
     let mut other = fixture.open();
-    write(&mut *other, |transaction| transaction.save(id, &change(1, 2, &paused(), &card(2))).unwrap());
+    write(&mut *other, |transaction| transaction.save(id, &change(1, 2, &paused(), &details(2))).unwrap());
     let mut transaction = store.begin(Durability::ProcessCrash).unwrap();
-    let stale = transaction.save(id, &change(1, 2, &SessionState::Active, &card(3)));
+    let stale = transaction.save(id, &change(1, 2, &SessionState::Active, &details(3)));
     assert!(matches!(stale, Err(StoreError::Conflict(_))), "{stale:?}");
     assert_eq!(transaction.version(id).unwrap(), Some(2));
     drop(transaction);
@@ -40,7 +40,7 @@ pub fn readers_see_the_last_commit(fixture: &impl Fixture) {
     seed(&mut *writer, &key("a"), &SessionState::Active, 1);
     let mut transaction = writer.begin(Durability::ProcessCrash).unwrap();
     let head = transaction.session_head(&key("a")).unwrap().unwrap();
-    transaction.save(head.id, &change(1, 2, &paused(), &card(2))).unwrap();
+    transaction.save(head.id, &change(1, 2, &paused(), &details(2))).unwrap();
     assert_eq!(
         reader.session(&key("a")).unwrap().unwrap().state,
         SessionState::Active,
@@ -61,7 +61,7 @@ fn with_snapshots(store: &mut dyn Store, snapshots: &[Snapshot]) {
         let mut written = 0;
         for seq in 1..=10 {
             append(transaction, &head, seq, &seq.to_string());
-            transaction.save(head.id, &change(seq - 1, seq, &SessionState::Active, &card(1))).unwrap();
+            transaction.save(head.id, &change(seq - 1, seq, &SessionState::Active, &details(1))).unwrap();
             for snapshot in snapshots.iter().filter(|snapshot| snapshot.seq == seq) {
                 transaction.snapshot(head.id, snapshot).unwrap();
                 written = seq;

@@ -1,4 +1,4 @@
-//! From any earlier version of the file to this one; never back, and never over a file that is not ours.
+//! Migrates a file from any earlier version to this one. Never downgrades, and never writes to a foreign file.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,20 +8,15 @@ use rusqlite::Connection;
 use super::error;
 use crate::error::{Result, StoreError};
 
-/// "Blay": tells our files from others.
+/// "Blay": marks a file as a Belay store.
 const APPLICATION_ID: i64 = 0x426c_6179;
 
-/// One step per version, in order. Steps that were released are never edited.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_first.sql"),
-    include_str!("migrations/0002_ledger.sql"),
-    include_str!("migrations/0003_identities.sql"),
-    include_str!("migrations/0004_packs.sql"),
-];
+/// One step per version, in order. Released steps are never edited.
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 pub(super) const LATEST_VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// The file's version, 0 for an empty one. Refuses files that are damaged, newer, or somebody else's. Reads only.
+/// The version of the file, 0 for an empty one. Refuses damaged, newer and foreign files. Reads only.
 pub(super) fn read_version(conn: &Connection, path: &Path) -> Result<i64> {
     let explain = |e| error::to_store_error(path, e);
     let (application, version, tables) = header(conn).map_err(explain)?;
@@ -44,13 +39,13 @@ fn header(conn: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
     )
 }
 
-/// Brings the file to the newest version. Any number of processes may do so at the same instant.
-pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Result<()> {
+/// Migrates the file to the latest version. Safe if several processes do so at once.
+pub(super) fn migrate(conn: &Connection, path: &Path, busy_timeout: Duration) -> Result<()> {
     let explain = |e| error::to_store_error(path, e);
     if header(conn).map_err(explain)? == (0, 0, 0) {
-        patiently(patience, || {
+        retry_while_busy(busy_timeout, || {
             conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-            // Takes effect once per file, and does not wait for a lock by itself.
+            // Takes effect once per file, and ignores the busy timeout.
             conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
         })
         .map_err(explain)?;
@@ -60,7 +55,7 @@ pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Res
     }
     conn.execute_batch("BEGIN IMMEDIATE").map_err(explain)?;
     let steps = || -> Result<()> {
-        // Another process may have been quicker, and may be newer than we are.
+        // Another process may have migrated the file meanwhile, and may be newer than this one.
         let version = read_version(conn, path)?;
         apply_migrations(conn, version, LATEST_VERSION).map_err(explain)?;
         conn.execute_batch("COMMIT").map_err(explain)
@@ -70,8 +65,8 @@ pub(super) fn migrate(conn: &Connection, path: &Path, patience: Duration) -> Res
     })
 }
 
-/// Takes the steps after version `from`, up to `to`.
-pub(super) fn apply_migrations(conn: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+/// Runs the steps after version `from`, up to `to`.
+fn apply_migrations(conn: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
     for (step, sql) in (1..=to).zip(MIGRATIONS).skip_while(|(step, _)| *step <= from) {
         conn.execute_batch(sql)?;
         conn.pragma_update(None, "user_version", step)?;
@@ -79,12 +74,12 @@ pub(super) fn apply_migrations(conn: &Connection, from: i64, to: i64) -> rusqlit
     conn.pragma_update(None, "application_id", APPLICATION_ID)
 }
 
-fn patiently(patience: Duration, mut attempt: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-    let began = Instant::now();
+fn retry_while_busy(busy_timeout: Duration, mut attempt: impl FnMut() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    let started = Instant::now();
     loop {
         match attempt() {
             Err(rusqlite::Error::SqliteFailure(e, _))
-                if e.code == rusqlite::ErrorCode::DatabaseBusy && began.elapsed() < patience =>
+                if e.code == rusqlite::ErrorCode::DatabaseBusy && started.elapsed() < busy_timeout =>
             {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -93,14 +88,14 @@ fn patiently(patience: Duration, mut attempt: impl FnMut() -> rusqlite::Result<(
     }
 }
 
-/// What the database itself finds wrong, at most a dozen lines.
+/// The problems SQLite's own check finds, at most a dozen lines.
 pub(super) fn check(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = conn.prepare("PRAGMA quick_check(12)")?;
     let mut lines: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     lines.retain(|line| line != "ok");
     let orphans: i64 = conn.query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))?;
     if orphans > 0 {
-        lines.push(format!("{orphans} rows belong to sessions that are gone"));
+        lines.push(format!("{orphans} rows belong to sessions that do not exist"));
     }
     Ok(lines)
 }

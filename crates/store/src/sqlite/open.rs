@@ -1,6 +1,6 @@
 //! The only place where connections are made.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -43,8 +43,6 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
         path: path.to_owned(),
         read_only: options.read_only,
         durability: Cell::new(Durability::ProcessCrash),
-        tips: RefCell::default(),
-        spare: RefCell::default(),
     })
 }
 

@@ -1,89 +1,69 @@
-//! Cleaning up, a slice at a time, so that no writer waits long.
+//! Retention. Works in slices of a few milliseconds, so that no writer waits long.
 
 use belay_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::pack::unpack;
 use super::{SqliteStore, records};
 use crate::error::Result;
 use crate::retention::{Pruned, Retention};
 
 /// Events deleted under one lock: a few milliseconds.
 const MAX_DELETED_EVENTS: u64 = 500;
-/// Pages given back to the disk under one lock.
+/// Pages returned to the file system under one lock.
 const MAX_VACUUMED_PAGES: u64 = 256;
 
 pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Timestamp) -> Result<Pruned> {
     let mut pruned = Pruned::default();
     let conn = &store.conn;
-    match store.explain(clear(conn))? {
+    match store.explain(delete_events(conn))? {
         Some(events) => {
             pruned.events = events;
             pruned.more = true;
         }
-        // Only when all graves are empty is it known how much room there is.
+        // The size of the store is known only after the events of deleted sessions are gone.
         None => {
             if let Some(session) = store.explain(candidate(conn, retention, now))? {
-                store.explain(bury(conn, session))?;
+                store.explain(delete_session(conn, session))?;
                 pruned.sessions = 1;
                 pruned.more = true;
             }
         }
     }
-    pruned.more |= store.explain(leftovers(conn, now - retention.max_age, now))? == MAX_DELETED_EVENTS;
+    pruned.more |= store.explain(delete_expired(conn, now - retention.max_age, now))? == MAX_DELETED_EVENTS;
     let (freed, left) = store.explain(vacuum(conn))?;
     pruned.freed = freed;
     pruned.more |= left;
     Ok(pruned)
 }
 
-/// The session is gone at once, with all that belongs to it; its events, which may be many, go bit by bit.
-fn bury(conn: &Connection, session: i64) -> rusqlite::Result<()> {
+/// Deletes the session and its records at once; its events, which may be many, are deleted in slices.
+fn delete_session(conn: &Connection, session: i64) -> rusqlite::Result<()> {
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    transaction
-        .prepare_cached("INSERT INTO graves (session, tip) SELECT id, tip FROM sessions WHERE id = ?1")?
-        .execute([session])?;
+    transaction.prepare_cached("INSERT INTO deleted_sessions (session) VALUES (?1)")?.execute([session])?;
     transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session])?;
     transaction.commit()
 }
 
-/// Takes a slice of what lies in the graves; `None` when there are none.
-fn clear(conn: &Connection) -> rusqlite::Result<Option<u64>> {
+/// Deletes a slice of the events of deleted sessions; `None` if there are no deleted sessions.
+fn delete_events(conn: &Connection) -> rusqlite::Result<Option<u64>> {
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    let grave = transaction
-        .prepare_cached("SELECT session, tip FROM graves ORDER BY session LIMIT 1")?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+    let session: Option<i64> = transaction
+        .prepare_cached("SELECT session FROM deleted_sessions ORDER BY session LIMIT 1")?
+        .query_row([], |row| row.get(0))
         .optional()?;
-    let Some((session, mut tip)): Option<(i64, Option<i64>)> = grave else { return Ok(None) };
-    let mut events = 0;
-    while let Some(ord) = tip.filter(|_| events < MAX_DELETED_EVENTS) {
-        let row = transaction
-            .prepare_cached("DELETE FROM events WHERE ord = ?1 RETURNING prev, earlier")?
-            .query_row([ord], |row| Ok((row.get(0)?, 1 + earlier(row.get_ref(1)?.as_blob_or_null()?))))
-            .optional()?;
-        let (prev, count) = row.unwrap_or_default();
-        tip = prev;
-        events += count;
-    }
-    let filed = transaction
-        .prepare_cached("DELETE FROM filed WHERE id IN (SELECT id FROM filed WHERE session = ?1 LIMIT ?2)")?
+    let Some(session) = session else { return Ok(None) };
+    let events = transaction
+        .prepare_cached("DELETE FROM events WHERE id IN (SELECT id FROM events WHERE session = ?1 LIMIT ?2)")?
         .execute(params![session, MAX_DELETED_EVENTS])? as u64;
-    if tip.is_none() && filed < MAX_DELETED_EVENTS {
-        transaction.prepare_cached("DELETE FROM graves WHERE session = ?1")?.execute([session])?;
-    } else {
-        transaction.prepare_cached("UPDATE graves SET tip = ?2 WHERE session = ?1")?.execute(params![session, tip])?;
+    if events < MAX_DELETED_EVENTS {
+        transaction.prepare_cached("DELETE FROM deleted_sessions WHERE session = ?1")?.execute([session])?;
     }
     transaction.commit()?;
     Ok(Some(events))
 }
 
-/// How many events a row has before its last.
-fn earlier(packed: Option<&[u8]>) -> u64 {
-    unpack(packed.unwrap_or_default()).map_or(0, |events| events.len() as u64)
-}
-
-/// Messages that were sent or given up long ago, and tombstones that have expired.
-fn leftovers(conn: &Connection, before: Timestamp, now: Timestamp) -> rusqlite::Result<u64> {
+/// Deletes old messages that were sent or abandoned, expired tombstones, and old days of the ledger.
+fn delete_expired(conn: &Connection, before: Timestamp, now: Timestamp) -> rusqlite::Result<u64> {
     let messages = conn
         .prepare_cached(
             "DELETE FROM outbox WHERE id IN
@@ -95,15 +75,15 @@ fn leftovers(conn: &Connection, before: Timestamp, now: Timestamp) -> rusqlite::
     Ok(messages as u64)
 }
 
-/// The session that has been idle longest, if it has to go.
+/// The session that has been idle longest, if it has to be deleted.
 fn candidate(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<Option<i64>> {
     let too_big = records::bytes(conn)? > retention.max_bytes;
     let before = if too_big { i64::MAX } else { (now - retention.max_age).millis() };
     conn.prepare_cached(
         "SELECT id FROM sessions s WHERE last_at < ?1 AND held = 0
              AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.session = s.id AND i.closed_at IS NULL)
-             -- Numbers of the log are never given twice, so its newest event stays.
-             AND id <> coalesce((SELECT session FROM events ORDER BY ord DESC LIMIT 1), 0)
+             -- The newest event stays, so that ids of events are never reused.
+             AND id <> coalesce((SELECT session FROM events ORDER BY id DESC LIMIT 1), 0)
          ORDER BY last_at, id LIMIT 1",
     )?
     .query_row([before], |row| row.get(0))

@@ -6,21 +6,17 @@ use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde::de::DeserializeOwned;
 
-use super::{card, events};
+use super::events;
 use crate::session::{Cursor, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession};
 
-const COLUMNS: &str = "s.id, s.agent, s.native_id, p.agent, p.native_id, s.version, s.state_json, s.beneath_json, \
-                       s.card_json, s.last_at";
+const COLUMNS: &str = "s.id, s.agent, s.native_id, p.agent, p.native_id, s.version, s.state_json, s.descendants_json, \
+                       s.details_json, s.last_at";
 const FROM: &str = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent";
 
 /// A JSON column as its type.
 pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_str(text).map_err(|e| unreadable(column, e))
-}
-
-fn unreadable(column: usize, error: serde_json::Error) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+    serde_json::from_str(text).map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(e)))
 }
 
 /// A value as a JSON column.
@@ -51,7 +47,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(SessionRow, Timestamp)> {
         version: row.get(5)?,
         state: json(row, 6)?,
         descendants: read_descendant_spend(row, 7)?,
-        details: card::unpack(row.get_ref(8)?.as_str()?).map_err(|e| unreadable(8, e))?,
+        details: json(row, 8)?,
     };
     Ok((session, Timestamp::from_millis(row.get(9)?)))
 }
@@ -71,7 +67,7 @@ pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<
     let more = rows.len() > limit(query);
     rows.truncate(limit(query));
     let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
-    // The indexed time moves in steps of a second, to spare the index; the card knows it exactly.
+    // The indexed time advances in steps of a second, to save index writes; the details have the exact time.
     rows.sort_by_key(|(row, last_at)| std::cmp::Reverse(row.details.facts.last_at.max(*last_at)));
     Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
 }
@@ -80,7 +76,7 @@ fn limit(query: &SessionQuery) -> usize {
     if query.limit == 0 { 50 } else { query.limit }
 }
 
-/// Walks the newest-first index; what it cannot decide there it looks up row by row.
+/// Walks the newest-first index and looks up in the table only what the index does not contain.
 pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<Value>)> {
     let mut sql = format!("SELECT {COLUMNS} {FROM} WHERE 1");
     let mut values: Vec<Value> = Vec::new();
@@ -100,7 +96,7 @@ pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<V
         }
     }
     if let Some(agent) = &query.agent {
-        // The plus keeps SQLite from taking the index of names, which would sort all sessions of the agent.
+        // The plus keeps SQLite from using the index on names, which would have to sort all sessions of the agent.
         also("+s.agent = ?", &[agent.clone().into()]);
     }
     if let Some(project) = &query.project {
@@ -119,15 +115,9 @@ pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<V
         also("(s.last_at, s.id) < (?, ?)", &[after.last_at.millis().into(), after.id.0.into()]);
     }
     sql.push_str(" ORDER BY s.last_at DESC, s.id DESC LIMIT ?");
-    // One more than asked for tells whether there is another page.
+    // One more than the limit shows whether there is another page.
     values.push(i64::try_from(limit(query).saturating_add(1)).unwrap_or(i64::MAX).into());
     Ok((sql, values))
-}
-
-pub(super) fn id(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionId>> {
-    conn.prepare_cached("SELECT id FROM sessions WHERE agent = ?1 AND native_id = ?2")?
-        .query_row([&key.agent, &key.id], |row| row.get(0).map(SessionId))
-        .optional()
 }
 
 pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionHead>> {

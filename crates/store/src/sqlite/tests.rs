@@ -1,4 +1,4 @@
-//! What only a look at the connection itself can tell.
+//! Tests that need the connection itself.
 
 use rusqlite::types::Value;
 
@@ -13,7 +13,7 @@ fn pragma(store: &SqliteStore, name: &str) -> String {
 }
 
 #[test]
-fn a_power_cut_is_outlived_by_full_sync_and_the_rest_by_the_wal() {
+fn durability_selects_the_sync_mode() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
     assert_eq!(pragma(&store, "journal_mode"), "wal");
@@ -27,16 +27,16 @@ fn a_power_cut_is_outlived_by_full_sync_and_the_rest_by_the_wal() {
 }
 
 #[test]
-fn room_can_be_given_back_and_rows_belong_to_sessions() {
+fn vacuum_is_incremental_and_foreign_keys_are_enforced() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
     assert_eq!(pragma(&store, "auto_vacuum"), "2", "incremental");
     assert_eq!(pragma(&store, "foreign_keys"), "1");
 }
 
-/// The questions that are asked all the time must not read the whole store.
+/// Frequent queries must not scan the store.
 #[test]
-fn lists_and_names_go_by_an_index() {
+fn lists_names_and_events_use_an_index() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("belay.db"), OpenOptions::default()).unwrap();
     let plan = |sql: &str| -> String {
@@ -61,42 +61,18 @@ fn lists_and_names_go_by_an_index() {
         assert!(!plan.contains("TEMP B-TREE"), "{query:?} sorts:\n{plan}");
         assert!(plan.contains("sessions_newest") || plan.contains("sessions_held"), "{query:?}:\n{plan}");
     }
+    let event_queries = [
+        EventQuery::default(),
+        EventQuery { order: crate::Order::Last, kinds: vec!["note".into()], ..EventQuery::default() },
+        EventQuery { session: Some(SessionKey::new("codex", "a")), after: Some(9), ..EventQuery::default() },
+        EventQuery { session: Some(SessionKey::new("codex", "a")), order: crate::Order::Last, ..EventQuery::default() },
+    ];
+    for query in event_queries {
+        let plan = plan(&events::statement(&query).unwrap().0);
+        assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN e"), "{query:?}:\n{plan}");
+    }
     for condition in name_lookup::CONDITIONS {
         let plan = plan(&format!("SELECT agent, native_id FROM sessions WHERE {condition} LIMIT 9"));
         assert!(plan.contains("SEARCH") && !plan.contains("TEMP B-TREE"), "{condition}:\n{plan}");
     }
-}
-
-/// Whoever comes from a version whose log had an index of identities loses nothing.
-#[test]
-fn an_earlier_version_s_identities_are_taken_along_and_its_graves_emptied() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("belay.db");
-    let old = Connection::open(&path).unwrap();
-    migrate::apply_migrations(&old, 0, 2).unwrap();
-    old.execute_batch(
-        "INSERT INTO sessions (id, agent, native_id, version, tip) VALUES (1, 'claude-code', 'lives', 2, 3);
-         INSERT INTO graves (session) VALUES (2);
-         INSERT INTO events (ord, session, seq, prev, identity, at, kind, rules, json) VALUES
-             (1, 1, 1, NULL, -11, 1, 'tick', 0, '{}'), (2, 2, 1, NULL, 21, 1, 'tick', 0, '{}'),
-             (3, 1, 2, 1, 12, 1, 'tick', 0, '{}'), (4, 2, 9, 7, 22, 1, 'tick', 0, '{}');",
-    )
-    .unwrap();
-    drop(old);
-
-    let mut store = SqliteStore::open(&path, OpenOptions::default()).unwrap();
-    let mut transaction = store.begin(Durability::ProcessCrash).unwrap();
-    let mut append = |identity| {
-        let (at, kind, rules, json) = (Timestamp::from_millis(2), "tick", belay_core::Digest(0), "{}");
-        let event = crate::NewEvent { seq: 3, identity: belay_core::Digest(identity), at, kind, rules, json };
-        transaction.append(crate::SessionId(1), &event).unwrap()
-    };
-    assert_eq!([append((-11_i64).cast_unsigned()), append(12), append(13)], [false, false, true]);
-    drop(transaction);
-    let retention = crate::Retention { max_age: std::time::Duration::MAX, max_bytes: u64::MAX };
-    while store.prune(&retention, Timestamp::from_millis(3)).unwrap().more {}
-    let count = |table: &str| -> i64 {
-        store.conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
-    };
-    assert_eq!([count("events"), count("filed"), count("graves")], [2, 1, 0], "the dead have left nothing");
 }

@@ -1,29 +1,26 @@
-//! The write lock and what is done under it.
+//! Transactions: everything that happens under the write lock.
 
 use std::time::Duration;
 
 use belay_core::effect::Spend;
 use belay_core::event::TokenCost;
 use belay_core::{Digest, Incident, Intervention, SessionKey, SessionState, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
-use super::append::Growth;
 use super::sessions::{self, to_json};
-use super::{SqliteStore, card, outbox, records};
+use super::{SqliteStore, error, events, outbox, records};
 use crate::error::{Result, StoreError};
 use crate::outbox::{Message, NewMessage};
 use crate::rows::{NewEvent, NoteRow, Tombstone};
 use crate::session::{SessionHead, SessionId, SessionUpdate, Snapshot, StoredSession};
 use crate::traits::{Durability, Transaction};
 
-/// How far up the family tree costs are carried.
+/// How many ancestors a session's cost is added to.
 const MAX_DEPTH: usize = 32;
 
 pub(super) struct SqliteTransaction<'a> {
-    pub(super) store: &'a SqliteStore,
+    store: &'a SqliteStore,
     open: bool,
-    /// The logs that grow here.
-    pub(super) growth: Vec<Growth>,
 }
 
 impl<'a> SqliteTransaction<'a> {
@@ -39,16 +36,16 @@ impl<'a> SqliteTransaction<'a> {
             store.explain(store.conn.pragma_update(None, "synchronous", sync))?;
             store.durability.set(durability);
         }
-        // The lock comes first: what is read afterwards cannot be overtaken.
+        // Take the lock first: nothing read afterwards can become stale.
         store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
-        Ok(Self { store, open: true, growth: Vec::new() })
+        Ok(Self { store, open: true })
     }
 
-    pub(super) fn conn(&self) -> &'a Connection {
+    fn conn(&self) -> &'a Connection {
         &self.store.conn
     }
 
-    pub(super) fn run<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
+    fn run<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
         self.store.explain(result)
     }
 
@@ -77,7 +74,7 @@ fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
 
 impl Drop for SqliteTransaction<'_> {
     fn drop(&mut self) {
-        // Some faults (disk full) have rolled back already; then there is nothing to do.
+        // Some faults (disk full) roll back by themselves; then there is nothing to do.
         if self.open && !self.conn().is_autocommit() {
             let _ = execute(self.conn(), "ROLLBACK");
         }
@@ -124,14 +121,19 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
-        self.put_event(session, event)
+        events::append(self.conn(), session, event).map_err(|error| match error {
+            // The sequence number is taken: the session has grown since it was read.
+            rusqlite::Error::SqliteFailure(code, _) if code.code == ErrorCode::ConstraintViolation => {
+                StoreError::Conflict(session.0)
+            }
+            error => error::to_store_error(&self.store.path, error),
+        })
     }
 
     fn save(&mut self, session: SessionId, change: &SessionUpdate<'_>) -> Result<()> {
-        self.flush_session(session)?;
-        let card = change.card;
+        let details = change.details;
         let saved = self.run((|| {
-            // State and time are in indexes, and those would be written with every event.
+            // State and time are indexed; each update of them writes an index page, so only changes are written.
             if let Some(state) = change.state {
                 let held = state.is_paused() || state.is_killed();
                 self.conn()
@@ -145,20 +147,19 @@ impl Transaction for SqliteTransaction<'_> {
             }
             self.conn()
                 .prepare_cached(
-                    "UPDATE sessions SET version = ?3, tip = coalesce(?4, tip), project = ?5, calls = ?6, tokens = ?7,
-                            cost_micros = ?8, card_json = ?9
+                    "UPDATE sessions SET version = ?3, project = ?4, calls = ?5, tokens = ?6, cost_micros = ?7,
+                            details_json = ?8
                      WHERE id = ?1 AND version = ?2",
                 )?
                 .execute(params![
                     session.0,
                     change.from,
                     change.to,
-                    self.tip(session),
-                    card.facts.project,
-                    clamp(card.counters.calls),
-                    clamp(card.spent.usage.total()),
-                    clamp(card.spent.cost_micros),
-                    card::pack(card)?
+                    details.facts.project,
+                    clamp(details.counters.calls),
+                    clamp(details.spent.usage.total()),
+                    clamp(details.spent.cost_micros),
+                    to_json(details)?
                 ])
         })())?;
         if saved == 1 { Ok(()) } else { Err(StoreError::Conflict(session.0)) }
@@ -167,7 +168,7 @@ impl Transaction for SqliteTransaction<'_> {
     fn snapshot(&mut self, session: SessionId, snapshot: &Snapshot) -> Result<()> {
         self.run((|| {
             let conn = self.conn();
-            // `sessions.snapshot` still names the one before: that one stays, older ones go.
+            // `sessions.snapshot` still names the previous snapshot, which stays. Older ones are deleted.
             conn.prepare_cached(
                 "DELETE FROM snapshots WHERE session = ?1 AND seq < (SELECT snapshot FROM sessions WHERE id = ?1)",
             )?
@@ -196,7 +197,7 @@ impl Transaction for SqliteTransaction<'_> {
             total.cost_micros = total.cost_micros.saturating_add(spent.cost_micros);
             self.run((|| {
                 self.conn()
-                    .prepare_cached("UPDATE sessions SET beneath_json = ?2 WHERE id = ?1")?
+                    .prepare_cached("UPDATE sessions SET descendants_json = ?2 WHERE id = ?1")?
                     .execute(params![ancestor.0, to_json(&total)?])
                     .map(drop)
             })())?;
@@ -207,7 +208,7 @@ impl Transaction for SqliteTransaction<'_> {
     fn descendant_spend(&mut self, session: SessionId) -> Result<Spend> {
         self.run(
             self.conn()
-                .prepare_cached("SELECT beneath_json FROM sessions WHERE id = ?1")
+                .prepare_cached("SELECT descendants_json FROM sessions WHERE id = ?1")
                 .and_then(|mut s| s.query_row([session.0], |row| sessions::read_descendant_spend(row, 0))),
         )
     }
@@ -346,15 +347,11 @@ impl Transaction for SqliteTransaction<'_> {
     fn commit(mut self: Box<Self>) -> Result<()> {
         self.run(execute(self.conn(), "COMMIT"))?;
         self.open = false;
-        let mut tips = self.store.tips.borrow_mut();
-        for growth in self.growth.drain(..) {
-            self.store.spare.replace(growth.remember(&mut tips));
-        }
         Ok(())
     }
 }
 
-/// SQLite's numbers end at 2^63.
+/// SQLite's integers are signed.
 fn clamp(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

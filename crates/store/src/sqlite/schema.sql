@@ -1,49 +1,47 @@
--- Times are milliseconds since 1970, digests are 64 bits read as a signed number.
+-- Times are milliseconds since 1970. Digests are 64 bits, stored as signed integers.
 
 CREATE TABLE sessions (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again: caches go by it
-    agent        TEXT    NOT NULL,
-    native_id    TEXT    NOT NULL,
-    parent       INTEGER REFERENCES sessions (id) ON DELETE SET NULL,
-    version      INTEGER NOT NULL DEFAULT 0,        -- number of the last event
-    snapshot     INTEGER NOT NULL DEFAULT 0,        -- event number of the newest snapshot
-    tip          INTEGER,                           -- the last event's place in the log
-    state        TEXT    NOT NULL DEFAULT 'active', -- the word, for searching
-    held         INTEGER NOT NULL DEFAULT 0,        -- paused or killed, archived or not
-    state_json   TEXT    NOT NULL DEFAULT '{"state":"active"}', -- the authority
-    project      TEXT,
-    last_at      INTEGER NOT NULL DEFAULT 0,        -- for sorting; may be a second behind
-    calls        INTEGER NOT NULL DEFAULT 0,
-    tokens       INTEGER NOT NULL DEFAULT 0,
-    cost_micros  INTEGER NOT NULL DEFAULT 0,
-    beneath_json TEXT,                              -- what sub-agents have cost
-    card_json    TEXT    NOT NULL DEFAULT '{}',    -- the rest, packed
+    id               INTEGER PRIMARY KEY AUTOINCREMENT, -- never reused: caches are keyed by it
+    agent            TEXT    NOT NULL,
+    native_id        TEXT    NOT NULL,
+    parent           INTEGER REFERENCES sessions (id) ON DELETE SET NULL,
+    version          INTEGER NOT NULL DEFAULT 0,        -- seq of the last event
+    snapshot         INTEGER NOT NULL DEFAULT 0,        -- seq of the newest snapshot
+    state            TEXT    NOT NULL DEFAULT 'active', -- the name alone, for filters
+    held             INTEGER NOT NULL DEFAULT 0,        -- paused or killed, archived or not
+    state_json       TEXT    NOT NULL DEFAULT '{"state":"active"}', -- the authority
+    project          TEXT,
+    last_at          INTEGER NOT NULL DEFAULT 0,        -- for sorting; up to a second stale
+    calls            INTEGER NOT NULL DEFAULT 0,
+    tokens           INTEGER NOT NULL DEFAULT 0,
+    cost_micros      INTEGER NOT NULL DEFAULT 0,
+    descendants_json TEXT,                              -- spend of sub-agents
+    details_json     TEXT    NOT NULL DEFAULT '{}',     -- SessionDetails
     UNIQUE (agent, native_id)
 ) STRICT;
--- Newest first; state and agent ride along so that filtering needs no second look.
+-- Newest first. State and agent are included so that filters need no lookup in the table.
 CREATE INDEX sessions_newest ON sessions (last_at, id, state, agent);
 CREATE INDEX sessions_native ON sessions (native_id, agent);
 CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_held ON sessions (last_at, id) WHERE held = 1;
 
--- The log of all sessions in the order of arrival. The events of one session are chained by `prev`, newest first:
--- a session is read from its end, and an index for that would cost a page more with every event. Events outlive
--- their session until they are cleaned up, see `graves`.
+-- The log of all sessions, in order of arrival. The events of a deleted session stay until `deleted_sessions` is
+-- worked off.
 CREATE TABLE events (
-    ord      INTEGER PRIMARY KEY,
+    id       INTEGER PRIMARY KEY,
     session  INTEGER NOT NULL,
-    seq      INTEGER NOT NULL,
-    prev     INTEGER,
-    identity INTEGER NOT NULL,
+    seq      INTEGER NOT NULL, -- position in the session, from 1
+    identity INTEGER NOT NULL, -- the same fact is recorded once per session
     at       INTEGER NOT NULL,
     kind     TEXT    NOT NULL,
     rules    INTEGER NOT NULL,
-    json     TEXT    NOT NULL
+    json     TEXT    NOT NULL,
+    UNIQUE (session, seq),
+    UNIQUE (session, identity)
 ) STRICT;
-CREATE UNIQUE INDEX events_identity ON events (session, identity);
 
--- Sessions that are gone, and whose events have still to go.
-CREATE TABLE graves (
+-- Sessions whose events are still to be deleted.
+CREATE TABLE deleted_sessions (
     session INTEGER PRIMARY KEY
 ) STRICT;
 
@@ -57,7 +55,7 @@ CREATE TABLE snapshots (
     UNIQUE (session, seq)
 ) STRICT;
 
--- The rules each event was applied under, so that a log replays as it happened.
+-- The rules each event was applied under, so that replaying a log gives the same decisions.
 CREATE TABLE rules (
     digest INTEGER PRIMARY KEY,
     json   TEXT NOT NULL
@@ -123,4 +121,13 @@ CREATE INDEX outbox_state ON outbox (state, created_at);
 CREATE TABLE settings (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Spend of projects and accounts, by day.
+CREATE TABLE ledger (
+    day         INTEGER NOT NULL,
+    name        TEXT    NOT NULL,
+    tokens      INTEGER NOT NULL,
+    cost_micros INTEGER NOT NULL,
+    PRIMARY KEY (day, name)
 ) STRICT, WITHOUT ROWID;
