@@ -4,6 +4,7 @@ use std::io;
 
 use anstyle::{AnsiColor, Style};
 use belay_config::{ConfigError, EditError, PathError};
+use belay_drive::launch::LaunchError;
 use belay_engine::EngineError;
 use belay_ipc::{ClientError, ErrorBody};
 use belay_server::ServeError;
@@ -40,6 +41,11 @@ impl CommandError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    #[must_use]
+    fn hint_from(self, error: &LaunchError) -> Self {
+        error.hint().into_iter().fold(self, Self::hint)
     }
 
     /// What happened, without causes and hints.
@@ -152,6 +158,23 @@ impl From<EditError> for CommandError {
     fn from(error: EditError) -> Self {
         let hint = error.hint().map(str::to_owned);
         hint.into_iter().fold(Self::new(error.to_string()), Self::hint)
+    }
+}
+
+impl From<LaunchError> for CommandError {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::NoCommand => Self::usage(error.to_string()).hint_from(&error),
+            LaunchError::Paths(error) => error.into(),
+            LaunchError::Config(error) => error.into(),
+            LaunchError::Ipc(error) => error.into(),
+            LaunchError::Io(error) => error.into(),
+            LaunchError::NotAnswering(_) | LaunchError::Autostart(_) => Self::new(error.to_string()).hint_from(&error),
+            _ => {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                cause.into_iter().fold(Self::new(error.to_string()), Self::cause).hint_from(&error)
+            }
+        }
     }
 }
 

@@ -86,6 +86,17 @@ pub fn clear_start_marker(places: &Paths) {
     let _ = open(&lock_file(places)).and_then(|lock| lock.set_len(0));
 }
 
+/// Clears the marker of a resident process that was killed: its instance lock is free, but it could not clean up.
+pub fn clear_stale_start_marker(places: &Paths) {
+    let is_running = match File::open(places.lock()) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    if !is_running {
+        clear_start_marker(places);
+    }
+}
+
 fn lock_file(places: &Paths) -> PathBuf {
     places.state().join("autostart.lock")
 }

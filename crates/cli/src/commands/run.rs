@@ -1,28 +1,14 @@
-//! `belay run`: an agent on the rope, for one run.
-//!
-//! The resident process is started if it does not run, the agent's model requests are pointed at the
-//! proxy and its hooks at us, and the agent gets the terminal, its arguments and its signals as if we
-//! were not there. Nothing of the user's configuration is touched, and nothing outlives the run but
-//! its record.
+//! `belay run`: runs an agent under supervision.
 
-mod child;
-mod daemon_keeper;
-mod file_watcher;
-mod run_plan;
-mod run_session;
-mod signals;
-
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
-use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use belay_config::PathError;
-use belay_ipc::RunRequest;
+use belay_config::Strictness;
+use belay_drive::launch::{
+    self, BelayEnv, LaunchError, LaunchPlan, LaunchPreview, LaunchRequest, Progress, Started, shell_word,
+};
 use clap::Args;
-use uuid::Uuid;
+use serde_json::json;
 
 use super::CommandResult;
 use super::budget::BudgetAmount;
@@ -30,22 +16,20 @@ use super::decide::user;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use daemon_keeper::DaemonKeeper;
-use run_plan::RunPlan;
-use run_session::RunSession;
+use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Show what would be started, and with which environment, and start nothing.
+    /// Print the command and its environment without starting anything.
     #[arg(long)]
     dry_run: bool,
-    /// What this run may cost: `2.50usd`, `500k` (tokens), or both.
+    /// Budget of this run: `2.50usd`, `500k` (tokens), or both.
     #[arg(long, value_name = "AMOUNT", value_delimiter = ',')]
     budget: Vec<BudgetAmount>,
-    /// Leave the agent's hooks alone.
+    /// Do not install hooks for this run.
     #[arg(long)]
     no_hooks: bool,
-    /// Leave the agent's model requests alone.
+    /// Do not relay model requests.
     #[arg(long)]
     no_proxy: bool,
     /// Do not watch the work tree for changes.
@@ -58,106 +42,88 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
     if !context.global.set.is_empty() {
-        return Err(CommandError::usage(
-            "--set does not reach a run: the resident process decides, by its own settings",
-        )
-        .hint("--budget limits this run; `belay config set KEY VALUE` sets a value for all"));
+        return Err(CommandError::usage("--set has no effect on a run: the resident process uses its own settings")
+            .hint("use --budget to limit this run, or `belay config set KEY VALUE` to change a setting"));
     }
-    let run = Uuid::now_v7().to_string();
-    let scratch = context.places.state().join("runs").join(&run);
-    let mut plan = RunPlan::new(context, args, &run, &scratch)?;
+    let belay = BelayEnv { paths: &context.places, env: &context.env, home: context.global.home.as_deref() };
+    let request = LaunchRequest {
+        command: args.command.clone(),
+        hooks: !args.no_hooks,
+        proxy: !args.no_proxy,
+        watch: !args.no_watch,
+        budget: args.budget.iter().map(|amount| (*amount).into()).collect(),
+        operator: user(context),
+    };
+    let mut plan = LaunchPlan::new(request, belay)?;
     if args.dry_run {
-        plan.find_proxy(context, args)?;
-        plan.show(context)?;
+        if !args.no_proxy {
+            plan.proxy = Some(match LaunchPlan::running_proxy(&context.places) {
+                Some(url) => url,
+                None => {
+                    let config = context.config(Strictness::Lenient, &[])?.config;
+                    format!("http://{}/", config.serve.listen.socket_addr())
+                }
+            });
+        }
+        show(context, &plan.preview())?;
         return Ok(ExitStatus::Done);
     }
-    let starter = DaemonKeeper::new(context)?;
-    let mut client = starter.connect(|| false)?;
-    let begin = RunRequest { run: plan.key(), begins: true, proxied: !args.no_proxy, ..RunRequest::default() };
-    plan.proxy = client.run(&begin)?.url.filter(|_| !args.no_proxy);
-    let launch = plan.launch();
-    let scratch = RunDir::write(scratch, &launch.files)?;
-    let session = launch.session.clone();
-    let story = RunSession::new(plan.key(), session.clone(), client);
-    // Before anything is promised about the session, it is told of.
-    story.begin(&plan)?;
-    // A key goes where it would have gone: to the model API the user had chosen.
-    let upstreams = launch.upstreams.iter().cloned().collect();
-    let budget = args.budget.iter().map(|amount| (*amount).into()).collect();
-    let begin = RunRequest { upstreams, session, budget, by: user(context), ..begin };
-    story.register_budget(&begin)?;
-    let story = Arc::new(story);
-    greet(context, &plan, &launch, &story);
-    let watch = match args.no_watch {
-        true => None,
-        false => {
-            let story = Arc::clone(&story);
-            file_watcher::FileWatcher::start(&plan.folder, scratch.fence(), move |changes| {
-                story.report_changes(changes)
-            })
+    let idle_exit = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
+    let finished = launch::run(plan, belay, idle_exit, &Printer(&context.out))?;
+    Ok(super::result::of_run(context, finished.session.as_ref(), &finished.folder, finished.status.into()))
+}
+
+/// Prints the progress of a run to stderr.
+struct Printer<'a>(&'a Output);
+
+impl Progress for Printer<'_> {
+    fn started(&self, started: &Started<'_>) {
+        self.0.info(format!("Belay supervises {}.", started.name));
+        if let Some(session) = &started.session {
+            self.0.info(format!("  session  {session}"));
         }
-    };
-    let again = RunRequest { at: plan.proxy.as_deref().and_then(address), ..begin };
-    let (on, over) = UnixStream::pair()?;
-    let ended = std::thread::scope(|scope| {
-        scope.spawn(|| starter.keep_alive(&story, &again, &over));
-        let ended = child::run(&plan.program, &launch);
-        drop(watch);
-        story.end(ended.as_ref().ok().copied());
-        drop(on);
-        ended
-    })?;
-    Ok(super::result::of_run(context, story.session().as_ref(), &plan.folder, ended.into()))
-}
-
-/// Says where to look, once and on stderr.
-fn greet(context: &Context, plan: &RunPlan, launch: &belay_agents::launch::LaunchCommand, story: &RunSession) {
-    context.out.info(format!("Belay holds the rope for {}.", plan.name));
-    if let Some(session) = story.session() {
-        context.out.info(format!("  session  {session}"));
-    }
-    if let Some(url) = &plan.proxy {
-        context.out.info(format!("  page     {url}"));
-    }
-    for note in &launch.notes {
-        context.out.info(format!("  note     {note}"));
-    }
-}
-
-/// Where the proxy listens.
-fn address(url: &str) -> Option<SocketAddr> {
-    url.trim_start_matches("http://").trim_end_matches('/').parse().ok()
-}
-
-/// A folder of this run's own; gone with it.
-struct RunDir(PathBuf);
-
-impl RunDir {
-    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, PathError> {
-        let scratch = Self(folder);
-        scratch.fill(files).map_err(|source| PathError::Io { path: scratch.0.clone(), source })?;
-        Ok(scratch)
-    }
-
-    fn fill(&self, files: &[(PathBuf, String)]) -> io::Result<()> {
-        use std::os::unix::fs::DirBuilderExt;
-        let create = |folder: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        create(&self.fence())?;
-        for (path, content) in files {
-            create(path.parent().unwrap_or(path))?;
-            std::fs::write(path, content)?;
+        if let Some(url) = started.proxy {
+            self.0.info(format!("  page     {url}"));
         }
-        Ok(())
+        for note in started.notes {
+            self.0.info(format!("  note     {note}"));
+        }
     }
 
-    /// Where the watch leaves its mark.
-    fn fence(&self) -> PathBuf {
-        self.0.join("fence")
+    fn supervision_lost(&self, error: &LaunchError) {
+        let text = format!(
+            "cannot restart the resident process: {error}. \
+             This run is no longer supervised, and its model requests fail"
+        );
+        self.0.warn(&text, Some("run `belay serve` to see the error, then start the agent again"));
     }
 }
 
-impl Drop for RunDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+/// Prints the command as a shell accepts it.
+fn show(context: &Context, preview: &LaunchPreview) -> Result<(), CommandError> {
+    let LaunchPreview { program, args, env, session, upstreams, notes, files } = preview;
+    if context.out.json {
+        let upstreams: Vec<_> = upstreams.iter().map(|(name, url)| json!({ "name": name, "url": url })).collect();
+        context.out.json(&json!({
+            "program": program, "args": args, "env": env.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "session": session, "upstreams": upstreams, "notes": notes, "files": files,
+        }))?;
+        return Ok(());
     }
+    for (name, value) in env {
+        context.out.line(format!("{name}={} \\", shell_word(value)))?;
+    }
+    let program = program.display().to_string();
+    let command: Vec<String> = std::iter::once(&program).chain(args).map(|arg| shell_word(arg)).collect();
+    context.out.line(command.join(" "))?;
+    for path in files {
+        context.out.info(format!("written for the duration of the run: {}", path.display()));
+    }
+    for (name, url) in upstreams {
+        context.out.info(format!("requests to {name} are relayed to {url}"));
+    }
+    for note in notes {
+        context.out.info(format!("note: {note}"));
+    }
+    Ok(())
 }

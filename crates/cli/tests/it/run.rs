@@ -103,7 +103,7 @@ fn it_is_one_session_with_its_files_and_its_end() {
     let _leaves = Leaves(&world);
     let ran = world.run(&["run", "thing"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.err.contains("Belay holds the rope for thing.") && ran.err.contains("http://127.0.0.1:"), "{ran:?}");
+    assert!(ran.err.contains("Belay supervises thing.") && ran.err.contains("http://127.0.0.1:"), "{ran:?}");
     let sessions = world.run(&["sessions", "--json"]).json();
     let session = &sessions["sessions"][0];
     assert_eq!((session["agent"].as_str(), session["state"].as_str()), (Some("thing"), Some("ended")), "{sessions}");
@@ -220,7 +220,10 @@ fn a_resident_process_that_cannot_be_started_again_is_told_of() {
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
     let mut warnings = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let (told, hint) = within("a warning", move || (warnings.next().unwrap(), warnings.next().unwrap()));
-    assert!(told.contains(&format!("could not be started again: {}: No such file", belay.display())), "{told}");
+    assert!(
+        told.contains(&format!("cannot restart the resident process: {}: No such file", belay.display())),
+        "{told}"
+    );
     assert!(hint.contains("belay serve"), "{hint}");
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(child.wait().unwrap().success(), "the program is left alone");

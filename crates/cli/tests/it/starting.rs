@@ -28,10 +28,7 @@ fn what_is_not_there_is_said_before_anything_is_started() {
     let (world, _) = with_program("thing", "true");
     let missing = world.run(&["run", "codex"]);
     assert_eq!(missing.code, Some(1));
-    assert!(
-        missing.err.contains("codex is not to be found") && missing.err.contains("install Codex first"),
-        "{missing:?}"
-    );
+    assert!(missing.err.contains("codex is not in PATH") && missing.err.contains("install Codex,"), "{missing:?}");
     assert_eq!(world.run(&["status", "--json"]).json()["running"], false);
     let bad = world.run(&["run", "--budget", "lots", "thing"]);
     assert_eq!(bad.code, Some(2), "{bad:?}");
@@ -75,10 +72,10 @@ fn what_cannot_be_run_is_told_for_what_it_is() {
     let world = World::new();
     let file = world.write("notes.txt", "text");
     for (command, why) in [
-        (file.to_str().unwrap(), "may not be executed"),
-        (world.path("home").to_str().unwrap(), "is a folder"),
-        ("./nothing", "./nothing is not to be found"),
-        ("nothing", "in any folder of PATH"),
+        (file.to_str().unwrap(), "is not executable"),
+        (world.path("home").to_str().unwrap(), "is a directory"),
+        ("./nothing", "./nothing does not exist"),
+        ("nothing", "nothing is not in PATH"),
     ] {
         let refused = world.run(&["run", command]);
         assert!(refused.code == Some(1) && refused.err.contains(why), "{refused:?}");
@@ -88,7 +85,7 @@ fn what_cannot_be_run_is_told_for_what_it_is() {
     let mut shell = world.program("sh");
     shell.args(["-c", "rmdir ../gone && exec \"$0\" run true", env!("CARGO_BIN_EXE_belay")]).current_dir(&gone);
     let refused = String::from_utf8(shell.output().unwrap().stderr).unwrap();
-    assert!(refused.contains("the folder you are in") && refused.contains("cd to another"), "{refused}");
+    assert!(refused.contains("the current directory") && refused.contains("change to another"), "{refused}");
     assert_eq!(world.run(&["status", "--json"]).json()["running"], false);
 }
 
@@ -98,13 +95,13 @@ fn a_program_that_could_not_be_started_leaves_no_session_behind() {
     let _leaves = Leaves(&world);
     let failed = world.run(&["run", "thing"]);
     assert_eq!(failed.code, Some(1));
-    let what = format!("{} could not be started", program.display());
+    let what = format!("cannot start {}", program.display());
     assert!(failed.err.contains(&what) && failed.err.contains("its first line"), "{failed:?}");
     let sessions = world.run(&["sessions", "--json"]).json();
     assert_eq!(sessions["sessions"][0]["state"], "ended", "{sessions}");
     std::fs::write(&program, "echo hello\n").unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(world.run(&["run", "thing"]).err.contains("#!/bin/sh"), "how to mend a script that says no interpreter");
+    assert!(world.run(&["run", "thing"]).err.contains("#!/bin/sh"), "how to fix a script without an interpreter");
 }
 
 #[test]

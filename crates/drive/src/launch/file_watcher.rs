@@ -1,8 +1,8 @@
-//! The work tree, watched for changes.
+//! Watches the work tree for changes.
 //!
-//! The system tells us of changes; nothing is scanned again and again. Folders that git ignores are
-//! not watched at all, so a tree with a hundred thousand files in `node_modules` costs nothing. Changes
-//! are collected for a moment, because a save is often several of them.
+//! The operating system reports changes; nothing is polled. Directories that git ignores are not watched, so a tree
+//! with a hundred thousand files in `node_modules` costs nothing. Changes are debounced, because a save is often
+//! several of them.
 
 mod file_index;
 mod work_tree;
@@ -19,11 +19,11 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use file_index::FileIndex;
 use work_tree::WorkTree;
 
-/// How long changes are collected.
+/// How long changes are collected before they are reported.
 const DEBOUNCE: Duration = Duration::from_millis(300);
-/// How long we wait for the last changes of a run.
+/// Timeout for the last changes of a run.
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most files told of at once: a checkout is one thing, not a thousand.
+/// Maximum number of files reported at once: a checkout is one change, not a thousand.
 const MAX_FILES_PER_EVENT: usize = 200;
 
 enum Message {
@@ -31,7 +31,7 @@ enum Message {
     Stop,
 }
 
-/// Watches until dropped; what changed before is told before.
+/// Watches until dropped; earlier changes are reported before the drop returns.
 #[derive(Debug)]
 pub(super) struct FileWatcher {
     stop: Sender<Message>,
@@ -39,8 +39,8 @@ pub(super) struct FileWatcher {
 }
 
 impl FileWatcher {
-    /// Watches the tree around `folder` in a thread of its own; the agent need not wait for it. `fence`
-    /// is a folder of ours, see [`Follower::catch_up`].
+    /// Watches the tree around `folder` in its own thread, so that the agent starts at once. `fence` is a directory of
+    /// the run, see [`WatcherThread::catch_up`].
     pub(super) fn start(
         folder: &Path,
         fence: PathBuf,
@@ -86,7 +86,7 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
         loop {
             let mut touched = std::mem::take(&mut early);
             let mut stopped = false;
-            // What came before we watched is told without waiting for more.
+            // Changes from before the watch are reported at once.
             if touched.is_empty() {
                 let Ok(first) = messages.recv() else { return };
                 stopped = note(first, &mut touched);

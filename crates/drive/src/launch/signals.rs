@@ -1,8 +1,8 @@
-//! Signals that are meant for the agent, and who sent them.
+//! Signals for the agent, and their senders.
 //!
-//! The terminal tells everybody in its foreground of Ctrl-C; a process that uses `kill` tells us alone. Linux says
-//! which it was. macOS does not (it names the terminal's own process as the sender, as it would any other), so there
-//! a signal in the foreground is taken for the terminal's.
+//! The terminal sends Ctrl-C to the foreground process group; a process that uses `kill` signals only us. Linux reports
+//! which one it was. macOS does not (it reports a sender in both cases), so a signal in the foreground is attributed to
+//! the terminal there.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -15,11 +15,11 @@ use rustix::process::{Pid, Signal, getpgrp};
 use rustix::termios::tcgetpgrp;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// Nobody has sent it.
+/// No process sent it.
 const NO_SENDER: i32 = -1;
 
-/// What we catch, in the order in which it is dealt with. First comes what lets the agent go on, so that a stop which
-/// is over already is not taken for a new one.
+/// The signals to catch, in the order of handling. `CONT` comes first, so that a stop that is already over is not taken
+/// for a new one.
 const FORWARDED_SIGNALS: [Signal; 9] = [
     Signal::CONT,
     Signal::CHILD,
@@ -47,19 +47,19 @@ struct SignalState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceivedSignal {
     pub(super) signal: Signal,
-    /// The process that sent it, 0 if it is none we could see; nobody if it came from the terminal or cannot be told.
+    /// The process that sent it, 0 if it is not visible; `None` if it came from the terminal or is unknown.
     sender: Option<i32>,
 }
 
 impl Signals {
-    /// Catches what is meant for the agent, from now on. What whoever started us ignores (`nohup`) stays ignored: by us
-    /// and by the agent, who inherits that.
+    /// Installs the handlers. Signals that were ignored at the start (`nohup`) stay ignored, also by the agent, which
+    /// inherits that.
     pub(super) fn install_handlers() -> io::Result<Self> {
         let wanted = FORWARDED_SIGNALS.into_iter().filter(|signal| *signal == Signal::CHILD || !is_ignored(*signal));
         wanted.map(SignalState::catch).collect::<io::Result<_>>().map(Self)
     }
 
-    /// The next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) -> ReceivedSignal {
         poll_fn(|task| {
             for caught in &mut self.0 {
@@ -80,26 +80,26 @@ impl Signals {
 impl SignalState {
     fn catch(wanted: Signal) -> io::Result<Self> {
         let sender = Arc::new(AtomicI32::new(NO_SENDER));
-        // Before the stream, which is told of it in turn.
+        // Registered before the stream: handlers run in order.
         note_sender(wanted, Arc::clone(&sender))?;
         Ok(Self { signal: wanted, stream: signal(SignalKind::from_raw(wanted.as_raw()))?, sender })
     }
 }
 
 impl ReceivedSignal {
-    /// Whether the agent, by this process id, has not heard it yet. Agents take a second Ctrl-C for impatience, so what
-    /// the terminal has told them must not come from us as well; nor what they have sent themselves.
+    /// Whether the agent has not received it yet. Agents treat a second Ctrl-C as a request to quit, so a signal from
+    /// the terminal must not be repeated, nor one that the agent sent itself.
     pub(super) fn should_forward(self, agent: Pid) -> bool {
-        let is_keyboards = [Signal::INT, Signal::QUIT, Signal::TSTP].contains(&self.signal);
+        let is_from_keyboard = [Signal::INT, Signal::QUIT, Signal::TSTP].contains(&self.signal);
         match self.sender {
             Some(sender) => sender != agent.as_raw_nonzero().get(),
-            None => !is_keyboards || !terminal_tells(),
+            None => !is_from_keyboard || !comes_from_terminal(),
         }
     }
 }
 
-/// Whether what no process has sent, as far as we know, comes from the terminal.
-fn terminal_tells() -> bool {
+/// Whether a signal without a known sender comes from the terminal.
+fn comes_from_terminal() -> bool {
     if cfg!(target_os = "linux") {
         return true;
     }
@@ -109,11 +109,11 @@ fn terminal_tells() -> bool {
 
 #[cfg(target_os = "linux")]
 fn note_sender(signal: Signal, sender: Arc<AtomicI32>) -> io::Result<()> {
-    let note = move |told: &libc::siginfo_t| {
+    let note = move |info: &libc::siginfo_t| {
         // Positive codes are the kernel's own.
-        if told.si_code <= 0 {
+        if info.si_code <= 0 {
             #[expect(unsafe_code, reason = "the field that a signal sent by a process has")]
-            let pid = unsafe { told.si_pid() };
+            let pid = unsafe { info.si_pid() };
             sender.store(pid, Ordering::Relaxed);
         }
     };

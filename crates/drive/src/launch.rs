@@ -1,0 +1,171 @@
+//! Starts an agent under supervision and waits until it exits.
+//!
+//! The resident process is started if necessary. The agent's model requests go to the proxy and its hooks to Belay.
+//! The agent keeps the terminal, its arguments, its signals and its exit status. The user's configuration does not
+//! change, and only the record of the run outlives it.
+
+mod child;
+mod daemon_keeper;
+mod error;
+mod file_watcher;
+mod plan;
+mod run_session;
+mod signals;
+
+use std::ffi::OsString;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use belay_config::{DurationSetting, EnvSnapshot, PathError, Paths};
+use belay_core::SessionKey;
+use belay_core::event::OperatorDecision;
+use belay_ipc::RunRequest;
+
+use daemon_keeper::DaemonKeeper;
+pub use error::LaunchError;
+use file_watcher::FileWatcher;
+pub use plan::{LaunchPlan, LaunchPreview, shell_word};
+use run_session::RunSession;
+
+/// Belay's own directories and environment.
+#[derive(Clone, Copy, Debug)]
+pub struct BelayEnv<'a> {
+    pub paths: &'a Paths,
+    pub env: &'a EnvSnapshot,
+    /// `--home`, if given.
+    pub home: Option<&'a Path>,
+}
+
+/// What to run, and which sensors to use.
+#[derive(Clone, Debug)]
+pub struct LaunchRequest {
+    /// The agent or program, and its arguments.
+    pub command: Vec<OsString>,
+    /// Install the agent's hooks for this run.
+    pub hooks: bool,
+    /// Relay the agent's model requests.
+    pub proxy: bool,
+    /// Report changes in the work tree.
+    pub watch: bool,
+    /// Budgets of the run.
+    pub budget: Vec<OperatorDecision>,
+    /// Who sets the budgets.
+    pub operator: Option<String>,
+}
+
+/// A run that is about to start its program.
+#[derive(Debug)]
+pub struct Started<'a> {
+    /// Display name of the agent or program.
+    pub name: &'a str,
+    /// The session, if its id is known before the first request.
+    pub session: Option<SessionKey>,
+    /// URL of the proxy and the status page.
+    pub proxy: Option<&'a str>,
+    /// What the user should know about this agent.
+    pub notes: &'a [String],
+}
+
+/// A run whose program has exited.
+#[derive(Debug)]
+pub struct Finished {
+    pub status: ExitStatus,
+    pub session: Option<SessionKey>,
+    /// Working directory of the agent.
+    pub folder: PathBuf,
+}
+
+/// Receives what happens during a run.
+pub trait Progress: Sync {
+    fn started(&self, started: &Started<'_>);
+    /// The resident process is gone and cannot be restarted. The run continues without supervision.
+    fn supervision_lost(&self, error: &LaunchError);
+}
+
+/// Runs the plan to its end. `idle_exit` applies to a resident process that has to be started.
+pub fn run(
+    mut plan: LaunchPlan,
+    belay: BelayEnv<'_>,
+    idle_exit: DurationSetting,
+    progress: &dyn Progress,
+) -> Result<Finished, LaunchError> {
+    let keeper = DaemonKeeper::new(belay, idle_exit, progress)?;
+    let mut client = keeper.connect(|| false)?;
+    let begin = RunRequest { run: plan.key(), begins: true, proxied: plan.request.proxy, ..RunRequest::default() };
+    plan.proxy = client.run(&begin)?.url.filter(|_| plan.request.proxy);
+    let launch = plan.launch();
+    let run_dir = RunDir::write(plan.run_dir.clone(), &launch.files)?;
+    let session = launch.session.clone();
+    let run_session = RunSession::new(plan.key(), session.clone(), client);
+    // The session must exist before a budget is set for it.
+    run_session.begin(&plan.folder)?;
+    // A credential goes to the model API that the user had configured.
+    let upstreams = launch.upstreams.iter().cloned().collect();
+    let (budget, by) = (plan.request.budget.clone(), plan.request.operator.clone());
+    let begin = RunRequest { upstreams, session, budget, by, ..begin };
+    run_session.register_budget(&begin)?;
+    let run_session = Arc::new(run_session);
+    progress.started(&Started {
+        name: &plan.name,
+        session: run_session.session(),
+        proxy: plan.proxy.as_deref(),
+        notes: &launch.notes,
+    });
+    let watcher = plan.request.watch.then(|| {
+        let run_session = Arc::clone(&run_session);
+        FileWatcher::start(&plan.folder, run_dir.fence(), move |changes| run_session.report_changes(changes))
+    });
+    let restart = RunRequest { at: plan.proxy.as_deref().and_then(address), ..begin };
+    let (run_end, over) = UnixStream::pair()?;
+    let status = std::thread::scope(|scope| {
+        scope.spawn(|| keeper.keep_alive(&run_session, &restart, &over));
+        let status = child::run(&plan.program, &launch);
+        drop(watcher);
+        run_session.end(status.as_ref().ok().copied());
+        drop(run_end);
+        status
+    })?;
+    Ok(Finished { status, session: run_session.session(), folder: plan.folder })
+}
+
+/// The address of the proxy.
+fn address(url: &str) -> Option<SocketAddr> {
+    url.trim_start_matches("http://").trim_end_matches('/').parse().ok()
+}
+
+/// A directory of the run, removed at its end.
+struct RunDir(PathBuf);
+
+impl RunDir {
+    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, PathError> {
+        let run_dir = Self(folder);
+        run_dir.fill(files).map_err(|source| PathError::Io { path: run_dir.0.clone(), source })?;
+        Ok(run_dir)
+    }
+
+    fn fill(&self, files: &[(PathBuf, String)]) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
+        let create = |folder: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        create(&self.fence())?;
+        for (path, content) in files {
+            create(path.parent().unwrap_or(path))?;
+            std::fs::write(path, content)?;
+        }
+        Ok(())
+    }
+
+    /// The directory in which the file watcher writes its marker.
+    fn fence(&self) -> PathBuf {
+        self.0.join("fence")
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

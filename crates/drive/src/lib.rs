@@ -1,0 +1,27 @@
+//! Driving agents: starting them, bounding them, and checking what they did.
+//!
+//! # Theory of operation
+//!
+//! Every run is a supervised session. The drivers (review loops, goals, fleets) do not supervise: they start agents
+//! through this crate, and detectors, budgets and pauses apply inside the run as they do outside. A pause is a waiting
+//! state of the driver, never an error.
+//!
+//! Deciding is pure, performing is an edge. A driver is a function `decide(state, now, evidence) -> actions`; this
+//! crate carries the actions out. Each action is journalled before and after, so that a crash resumes after the last
+//! finished step and nothing runs twice.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`launch`] | starts an agent or any other command under supervision and waits for it: `belay run` |
+//! | `headless` | planned: one bounded run with typed progress and one result |
+//! | `gate` | planned: a command that Belay runs, bound to HEAD and a hash of the dirty state; invalid after a change |
+//! | `limits` | planned: usage limits by account, and waits that survive a restart |
+//! | `workspace` | planned: a worktree or the directory itself, with set-up commands; removed only after its work landed |
+//! | `tmux` | planned: agents in panes |
+//!
+//! The crate prints nothing. Callers receive what happens through [`launch::Progress`].
+
+// Runs need Unix sockets, signals and process groups.
+#![cfg(unix)]
+
+pub mod launch;
