@@ -26,29 +26,29 @@ fn main() {
     let runs = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(300);
     let folder = tempfile::tempdir().unwrap();
     let bench = Bench::new(folder.path());
-    println!("{runs} runs of each, in turn; payloads as Claude Code writes them (an edit, about 0.5 and 2.4 kB)\n");
+    println!("{runs} runs of each, alternating; payloads of Claude Code (an edit, about 0.5 and 2.4 kB)\n");
     println!("{:<52} {:>8} {:>8} {:>8}", "", "p50 ms", "p90 ms", "p99 ms");
     let [bare, pre, post, alone] = bench.in_turn(runs);
     row("sh -c true", &bare);
     row("hook before a tool, resident process", &pre);
     row("hook after a tool, resident process", &post);
-    row("hook before a tool, nobody serves", &alone);
+    row("hook before a tool, no resident process", &alone);
     let shells = in_parallel(runs, |_| shell());
-    row("sh -c true, four at once", &shells);
+    row("sh -c true, four concurrent", &shells);
     let parallel = in_parallel(runs, |number| {
         let payload = bench.payload("PreToolUse", 1_000_000 + number);
         bench.hook("served", &payload)
     });
-    row("hook before a tool, four at once", &parallel);
+    row("hook before a tool, four concurrent", &parallel);
     let ratio = median(&pre) / median(&bare);
-    println!("\nhook / sh -c true              {ratio:>6.2}   (bar: 2)");
-    println!("before + after a tool         {:>6.2} ms (bar: 3; heartbeat 225)", median(&pre) + median(&post));
+    println!("\nhook / sh -c true, p50         {ratio:>6.2}   (target: 2)");
+    println!("before + after a tool         {:>6.2} ms (target: 3; heartbeat 225)", median(&pre) + median(&post));
     println!(
-        "four at once, p99             {:>6.2} ms (bar: 10; sh -c true {:.2})",
+        "four concurrent, p99          {:>6.2} ms (target: 10; sh -c true {:.2})",
         quantile(&parallel, 0.99),
         quantile(&shells, 0.99)
     );
-    println!("nobody serves, p50            {:>6.2} ms (bar: 15)", median(&alone));
+    println!("no resident process, p50      {:>6.2} ms (target: 15)", median(&alone));
 }
 
 fn row(name: &str, times: &[f64]) {

@@ -6,8 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::*;
 
-/// Belay holds the rope for AI coding agents: it sees what they do, tells progress from going in
-/// circles, and steps in.
+/// Belay supervises AI coding agents: it records what they do, detects loops, and intervenes.
 #[derive(Debug, Parser)]
 #[command(name = "belay", version, max_term_width = 100, arg_required_else_help = true, after_help = crate::exit_status::help())]
 pub(crate) struct Cli {
@@ -17,95 +16,120 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Global {
-    /// One folder for state and user configuration together (also BELAY_HOME).
+    /// Directory for both state and user configuration [env: BELAY_HOME].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) home: Option<PathBuf>,
-    /// Print JSON for programs instead of tables for people.
+    /// Print JSON instead of text.
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
     /// Set a configuration value for this command.
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", help_heading = "Global options")]
     pub(crate) set: Vec<String>,
-    /// Say less: only data and errors.
+    /// Print only data and errors.
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
 }
 
-/// What can be done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the resident process: the socket agents' hooks talk to, the page and the API.
+    /// Run the resident process: socket, proxy, status page and API.
+    #[command(after_long_help = "Examples:\n  belay serve\n  belay serve --listen 127.0.0.1:9000")]
     Serve(serve::ServeArgs),
-    /// Run an agent on the rope, with nothing of its settings changed.
+    /// Run an agent under supervision without changing its settings.
     #[command(visible_alias = "start")]
+    #[command(
+        after_long_help = "Examples:\n  belay run claude\n  belay run --budget 2.50usd codex exec \"fix the tests\"\n  belay run --dry-run gemini"
+    )]
     Run(run::RunArgs),
-    /// Show what sessions may cost and have cost, and change it.
+    /// Show and change the budgets of sessions.
+    #[command(after_long_help = "Examples:\n  belay budget")]
     Budget(budget::BudgetArgs),
-    /// See a looping agent nudged, paused and resumed; no keys, no agent, no network.
+    /// Show a looping agent being nudged, paused and resumed; needs no keys, agent or network.
+    #[command(after_long_help = "Examples:\n  belay demo")]
     Demo(demo::DemoArgs),
-    /// Ask the resident process to finish and leave.
+    /// Stop the resident process.
+    #[command(after_long_help = "Examples:\n  belay stop")]
     Stop(stop::StopArgs),
-    /// Tell whether the resident process runs and how it is doing.
+    /// Show the status of the resident process.
+    #[command(after_long_help = "Examples:\n  belay status\n  belay status --json")]
     Status(status::StatusArgs),
     /// List sessions, newest first.
+    #[command(after_long_help = "Examples:\n  belay sessions\n  belay sessions --json")]
     Sessions(sessions::SessionsArgs),
-    /// Show everything about one session.
+    /// Show one session in detail.
+    #[command(after_long_help = "Examples:\n  belay show claude:0190")]
     Show(show::ShowArgs),
-    /// Read or feed the event log.
+    /// Read the event log, or post events to it.
     #[command(subcommand)]
     Events(events::EventsCommand),
-    /// Put agents on the rope: hooks into their settings, shown before they are written.
+    /// Install hooks into agents' settings; every change is shown first.
+    #[command(after_long_help = "Examples:\n  belay init\n  belay init --agent codex --yes")]
     Init(init::InitArgs),
-    /// Take agents off the rope: their settings as they were before.
+    /// Remove the hooks and restore agents' settings.
+    #[command(after_long_help = "Examples:\n  belay uninit")]
     Uninit(init::UninitArgs),
-    /// Wait for something without spending a token; an agent that waits so is not stuck.
+    /// Wait for a condition without spending tokens; a declared wait does not count as a stall.
     Wait(wait::WaitArgs),
-    /// Send a test message through every channel news goes through, and tell how it went.
+    /// Send a test alert through every channel.
     Notify(notify::NotifyArgs),
-    /// What the next sessions of a project are told about those before them.
+    /// Show the tombstones: what the next sessions of a project learn about earlier ones.
+    #[command(after_long_help = "Examples:\n  belay tombstones")]
     Tombstones(tombstones::TombstonesArgs),
-    /// How headless runs in this folder ended (for CI).
+    /// Show how headless runs in a directory ended (for CI).
     Result(result::ResultArgs),
-    /// One line about a session, for Claude Code's status bar.
+    /// Print one line about a session, for Claude Code's status bar.
     Statusline(statusline::StatuslineArgs),
-    /// Take over the settings of another tool.
+    /// Import the settings of another tool.
     #[command(subcommand)]
     Import(import::ImportCommand),
     /// Answer an agent's hook (called by agents, installed by `belay init`).
+    #[command(hide = true)]
     Hook(hook::HookArgs),
-    /// Hold a session: its next call waits until a person resumes it.
+    /// Pause a session: its next call is held until you resume it.
+    #[command(after_long_help = "Examples:\n  belay pause claude:0190")]
     Pause(decide::PauseArgs),
-    /// Let a held session go on.
+    /// Resume a held session.
+    #[command(after_long_help = "Examples:\n  belay resume claude:0190")]
     Resume(decide::ResumeArgs),
-    /// Say that you have seen an incident; the session stays held.
+    /// Acknowledge an incident; the session stays held.
     Ack(decide::AckArgs),
-    /// Stop a session for good.
+    /// Kill a session permanently.
+    #[command(after_long_help = "Examples:\n  belay kill claude:0190")]
     Kill(decide::KillArgs),
-    /// Forget the evidence against a session; the log stays.
+    /// Discard the evidence against a session; the log is kept.
+    #[command(after_long_help = "Examples:\n  belay reset claude:0190")]
     Reset(decide::ResetArgs),
-    /// Take a session out of the lists.
+    /// Hide a session from the lists.
+    #[command(after_long_help = "Examples:\n  belay archive claude:0190")]
     Archive(decide::ArchiveArgs),
-    /// List what wants a person.
+    /// List incidents that need attention.
+    #[command(after_long_help = "Examples:\n  belay incidents")]
     Incidents(incidents::IncidentsArgs),
-    /// Tell why Belay stepped in, with the calls it rests on.
+    /// Explain an intervention, with the calls it is based on.
+    #[command(after_long_help = "Examples:\n  belay explain claude:0190")]
     Explain(explain::ExplainArgs),
-    /// Say that a finding is fine: it never counts again in that session.
+    /// Mark a finding as acceptable; it no longer counts in that session.
     Allow(allow::AllowArgs),
-    /// Replay the sessions you already had: what they cost, where they went in circles.
+    /// Replay your past sessions: what they cost, and where they looped.
+    #[command(after_long_help = "Examples:\n  belay audit\n  belay audit --json")]
     Audit(audit::AuditArgs),
     /// Show and change the configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Accept what a project's .belay.toml says.
+    /// Trust a project's .belay.toml.
     Trust(trust::TrustArgs),
-    /// Look for what is wrong and say how to mend it.
+    /// Check the setup and suggest fixes.
+    #[command(after_long_help = "Examples:\n  belay doctor")]
     Doctor(doctor::DoctorArgs),
     /// Print the JSON Schema of events, answers, configuration and output.
+    #[command(after_long_help = "Examples:\n  belay schema event")]
     Schema(schema::SchemaArgs),
     /// Print a completion script for a shell.
+    #[command(after_long_help = "Examples:\n  belay completions bash")]
     Completions(completions::CompletionsArgs),
     /// Print the manual page.
     Man(completions::ManArgs),

@@ -169,13 +169,13 @@ fn beside_bare_sqlite(folder: &Path, where_they_run: &str) {
     row("observe", &mut our_events, Some(&same_events));
     row("bare SQLite with full sync", &mut same_decisions, None);
     row("a person's pause or resume (full sync)", &mut our_decisions, Some(&same_decisions));
-    row("bare SQLite, both kinds", &mut same_mixed, None);
-    row("observe, durable pauses included", &mut ours_mixed, Some(&same_mixed));
-    row(&format!("bare SQLite, {CALLERS} callers at once"), &mut same_crowd, None);
-    row(&format!("observe, {CALLERS} callers at once"), &mut our_crowd, Some(&same_crowd));
-    row("bare SQLite, a text for a word instead of JSON", &mut own_events, None);
-    row("observe, beside that", &mut our_events, Some(&own_events));
-    row("connect, observe, hang up (as a hook does)", &mut hooks, None);
+    row("bare SQLite, normal and full sync", &mut same_mixed, None);
+    row("observe, including durable pauses", &mut ours_mixed, Some(&same_mixed));
+    row(&format!("bare SQLite, {CALLERS} concurrent callers"), &mut same_crowd, None);
+    row(&format!("observe, {CALLERS} concurrent callers"), &mut our_crowd, Some(&same_crowd));
+    row("bare SQLite, plain text instead of JSON", &mut own_events, None);
+    row("observe, compared with that", &mut our_events, Some(&own_events));
+    row("connect, observe, disconnect (as a hook does)", &mut hooks, None);
     println!();
 }
 
@@ -270,8 +270,8 @@ fn many_sessions(folder: &Path, sessions: usize) {
     }
     let mut served = timed_many(LISTS, |_| list());
     println!("{:<52} {:>10} {:>10}", "", "p50", "p99");
-    row("belay sessions (a whole process; newest 50)", &mut lists, None);
-    row("the same while the resident process serves", &mut served, None);
+    row("belay sessions, newest 50, complete process", &mut lists, None);
+    row("the same, with the resident process running", &mut served, None);
     if let (Some(fresh), Some(used)) = (fresh, server.memory()) {
         println!("resident memory: {fresh:.1} MB fresh, {used:.1} MB after an event in every session");
     }
