@@ -1,9 +1,7 @@
-//! Memory for bytes in flight: reused while work goes on, given back when it is over, and never
-//! more than the budget.
+//! Pooled buffers with a common budget.
 //!
-//! A fresh megabyte costs a proxy more in page faults than the copy through it, so buffers are
-//! kept for the next request; and an allocator that keeps the peak of a burst for ever would cost
-//! everybody else, so large buffers are their own mappings and only a few of them lie idle.
+//! The page faults of a new megabyte cost more than the copy through it, so buffers are reused. An allocator may never
+//! return the peak of a burst to the system, so large buffers are mappings of their own and the pool retains only a few.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,17 +11,17 @@ use memmap2::MmapMut;
 
 /// Size of the buffer a request head is read into.
 pub(crate) const HEAD_BUFFER_BYTES: usize = 16 * 1024;
-/// Size of the buffer an answer passes through.
+/// Size of the buffer for a response.
 pub(crate) const STREAM_BUFFER_BYTES: usize = 64 * 1024;
-/// From here on a buffer is a mapping of its own.
+/// Buffers of this size and above are mappings of their own.
 const MMAP_THRESHOLD_BYTES: usize = 64 * 1024;
-/// How much may lie idle, waiting for the next request.
+/// How many bytes of unused buffers are retained.
 const MAX_FREE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Powers of two up to 2 GiB; no body in memory is larger.
 const SIZE_CLASSES: usize = 32;
 
-/// Where buffers come from and go back to.
+/// Allocates and takes back buffers.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferPool(Arc<PoolInner>);
 
@@ -42,18 +40,18 @@ struct FreeLists {
 }
 
 impl BufferPool {
-    /// `budget` bounds what all bodies in flight may hold together.
+    /// `budget` bounds the bytes of all bodies in flight.
     pub(crate) fn new(budget: usize) -> Self {
         let idle = Mutex::new(FreeLists::default());
         Self(Arc::new(PoolInner { budget, in_use: AtomicUsize::new(0), idle }))
     }
 
-    /// A small buffer of fixed size; always granted, since their number is that of the connections.
+    /// A small buffer. Always granted: their number is bounded by the number of connections.
     pub(crate) fn alloc_unbudgeted(&self, size: usize) -> Buffer {
         self.grant(size)
     }
 
-    /// Room for a body of `size` bytes; `None` when the budget is spent.
+    /// A buffer for a body of `size` bytes. `None` if it exceeds the budget.
     pub(crate) fn try_alloc_body(&self, size: usize) -> Option<Buffer> {
         let size =
             size.max(MMAP_THRESHOLD_BYTES).checked_next_power_of_two().filter(|size| *size < 1 << SIZE_CLASSES)?;
@@ -61,12 +59,12 @@ impl BufferPool {
         (in_use.saturating_add(size) <= self.0.budget).then(|| self.grant(size))
     }
 
-    /// Bytes handed out and not yet back.
+    /// Bytes of all buffers and charges in use.
     pub(crate) fn bytes_in_use(&self) -> usize {
         self.0.in_use.load(Ordering::Relaxed)
     }
 
-    /// An account for memory that is not a buffer but counts as one.
+    /// Accounts for memory outside the pool.
     pub(crate) fn new_charge(&self) -> MemoryCharge {
         MemoryCharge { bytes: 0, home: self.clone() }
     }
@@ -136,7 +134,7 @@ impl DerefMut for Backing {
     }
 }
 
-/// Bytes read and not yet passed on, with room behind them for more.
+/// A byte queue with spare capacity at its end.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     memory: Backing,
@@ -146,7 +144,6 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// What is in it.
     pub(crate) fn data(&self) -> &[u8] {
         &self.memory[self.start..self.end]
     }
@@ -159,22 +156,22 @@ impl Buffer {
         self.start == self.end
     }
 
-    /// Whether the data could grow to so many bytes.
-    pub(crate) fn has_room_for(&self, len: usize) -> bool {
+    /// Whether the data could grow to `len` bytes in place.
+    pub(crate) fn has_capacity_for(&self, len: usize) -> bool {
         self.memory.len() - self.start >= len
     }
 
-    /// Room behind the data.
+    /// The unused part after the data.
     pub(crate) fn spare_capacity_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.end..]
     }
 
-    /// `n` bytes of the room were filled.
+    /// Adds the first `n` bytes of the spare capacity to the data.
     pub(crate) fn advance(&mut self, n: usize) {
         self.end = (self.end + n).min(self.memory.len());
     }
 
-    /// The first `n` bytes are done with.
+    /// Removes the first `n` bytes.
     pub(crate) fn consume(&mut self, n: usize) {
         self.start = (self.start + n).min(self.end);
         if self.is_empty() {
@@ -182,7 +179,7 @@ impl Buffer {
         }
     }
 
-    /// Appends as much of `bytes` as there is room for and tells how much that was.
+    /// Appends as much of `bytes` as fits and returns how much that was.
     pub(crate) fn extend_from_slice(&mut self, bytes: &[u8]) -> usize {
         let spare = self.spare_capacity_mut();
         let n = spare.len().min(bytes.len());
@@ -191,18 +188,18 @@ impl Buffer {
         n
     }
 
-    /// Everything but the first `n` bytes is done with.
+    /// Removes everything after the first `n` bytes.
     pub(crate) fn truncate(&mut self, n: usize) {
         self.end = self.end.min(self.start + n);
     }
 
-    /// Moves the data to the front, so that all room is behind it.
+    /// Moves the data to the front.
     pub(crate) fn compact(&mut self) {
         self.memory.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
     }
 
-    /// The same data in a buffer twice as large; `None` when the budget is spent.
+    /// The same data in a buffer twice as large. `None` if it exceeds the budget.
     pub(crate) fn grow(&self) -> Option<Self> {
         let mut larger = self.home.try_alloc_body(self.memory.len().checked_mul(2)?)?;
         larger.extend_from_slice(self.data());
@@ -216,7 +213,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Memory that somebody else holds, counted with all the rest.
+/// Memory outside the pool that counts towards its budget.
 #[derive(Debug)]
 pub(crate) struct MemoryCharge {
     bytes: usize,
@@ -224,7 +221,7 @@ pub(crate) struct MemoryCharge {
 }
 
 impl MemoryCharge {
-    /// It has grown or shrunk to this size; `false` when that is more than the budget allows.
+    /// Sets the size. `false` if it exceeds the budget; the size then stays as it was.
     pub(crate) fn set(&mut self, bytes: usize) -> bool {
         let in_use = &self.home.0.in_use;
         if bytes <= self.bytes {
@@ -249,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_beyond_the_budget_are_refused_until_others_are_done() {
+    fn bodies_beyond_the_budget_are_refused_until_others_are_released() {
         let buffers = BufferPool::new(256 * 1024);
         let first = buffers.try_alloc_body(128 * 1024).unwrap();
         let second = buffers.try_alloc_body(100 * 1024).unwrap();
@@ -261,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_held_elsewhere_counts() {
+    fn charges_count_towards_the_budget() {
         let buffers = BufferPool::new(256 * 1024);
         let mut charge = buffers.new_charge();
         assert!(charge.set(200 * 1024) && !charge.set(300 * 1024));

@@ -1,4 +1,4 @@
-//! The agent's side: one connection, and what was read from it ahead.
+//! The client's side of a connection, with a read-ahead buffer.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -14,20 +14,19 @@ use crate::buffer_pool::{Buffer, BufferPool, HEAD_BUFFER_BYTES};
 #[derive(Debug)]
 pub(crate) struct ClientConn {
     io: TcpStream,
-    /// Bytes read and not yet understood: a head, or the beginning of the next request. An idle
-    /// connection holds no buffer.
+    /// Bytes that were read but not consumed: a head, or the start of the next request. An idle connection has none.
     inbox: Option<Buffer>,
-    /// How large the next request will be, going by the last one.
+    /// The expected size of the next request, by the size of the last one.
     expected: usize,
     buffers: BufferPool,
 }
 
-/// Room for a head beside the body that comes along with it.
+/// Extra buffer size for the head of an expected request.
 const HEAD_RESERVE_BYTES: usize = 4 * 1024;
-/// More is not expected; it is read on into a buffer of its own.
+/// Larger requests are not preallocated.
 const MAX_PREALLOCATED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The client went away.
+/// The client closed or reset the connection.
 #[derive(Debug)]
 pub(crate) struct ClientDisconnected;
 
@@ -46,7 +45,7 @@ impl ClientConn {
         &self.buffers
     }
 
-    /// What was read ahead.
+    /// Bytes that were read but not consumed.
     pub(crate) fn buffered(&self) -> &[u8] {
         self.inbox.as_ref().map_or(&[], Buffer::data)
     }
@@ -60,16 +59,15 @@ impl ClientConn {
         }
     }
 
-    /// What was read ahead of a body of `length` bytes, with room for the rest: an agent's requests are much alike in
-    /// size, so the buffer for a whole request has been waiting for it, and no byte is moved twice. `None` when the
-    /// room does not suffice, or the next request is in there too.
+    /// The buffer with the start of a body of `length` bytes, if it has capacity for the rest and holds nothing of the
+    /// next request. An agent's requests are similar in size, so the buffer usually fits and no byte is copied twice.
     pub(crate) fn take_buffered_body(&mut self, length: u64) -> Option<Buffer> {
         let length = usize::try_from(length).ok()?;
         self.expected = length.saturating_add(HEAD_RESERVE_BYTES).clamp(HEAD_BUFFER_BYTES, MAX_PREALLOCATED_BYTES);
-        self.inbox.take_if(|inbox| inbox.len() <= length && inbox.has_room_for(length))
+        self.inbox.take_if(|inbox| inbox.len() <= length && inbox.has_capacity_for(length))
     }
 
-    /// Takes back bytes that belong to what comes next.
+    /// Puts back bytes that belong to the next request.
     pub(crate) fn unread(&mut self, bytes: &[u8]) -> Result<(), ClientDisconnected> {
         let inbox = self.inbox.get_or_insert_with(|| self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES));
         while inbox.spare_capacity_mut().len() < bytes.len() {
@@ -79,7 +77,7 @@ impl ClientConn {
         Ok(())
     }
 
-    /// Reads more ahead. Waits without holding memory while there is nothing.
+    /// Reads into the buffer. An idle connection waits without a buffer.
     pub(crate) fn poll_fill_buffer(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientDisconnected>> {
         if self.inbox.is_none() {
             ready!(self.io.poll_read_ready(cx))?;
@@ -103,21 +101,21 @@ impl ClientConn {
         Poll::Ready(if n > 0 { Ok(()) } else { Err(ClientDisconnected) })
     }
 
-    /// Reads into `room`, first of all what was read ahead; 0 means the client closed.
-    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    /// Reads buffered bytes first, then from the socket. 0 means the client closed.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, out: &mut [u8]) -> Poll<io::Result<usize>> {
         let ahead = self.buffered();
         if !ahead.is_empty() {
-            let n = ahead.len().min(room.len());
-            room[..n].copy_from_slice(&ahead[..n]);
+            let n = ahead.len().min(out.len());
+            out[..n].copy_from_slice(&ahead[..n]);
             self.consume(n);
             return Poll::Ready(Ok(n));
         }
-        let mut read = ReadBuf::new(room);
+        let mut read = ReadBuf::new(out);
         ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
         Poll::Ready(Ok(read.filled().len()))
     }
 
-    /// Writes some of the parts, in order.
+    /// Writes some of both parts, in order.
     pub(crate) fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,
@@ -132,7 +130,7 @@ impl ClientConn {
         }
     }
 
-    /// Ready when the client has gone. What it sends ahead meanwhile is kept, up to a buffer full.
+    /// Ready when the client has disconnected. Buffers what it sends meanwhile, up to the buffer's capacity.
     pub(crate) fn poll_disconnected(&mut self, cx: &mut Context<'_>) -> Poll<ClientDisconnected> {
         loop {
             if ready!(self.io.poll_read_ready(cx)).is_err() {
@@ -140,7 +138,7 @@ impl ClientConn {
             }
             let inbox = self.inbox.get_or_insert_with(|| self.buffers.alloc_unbudgeted(HEAD_BUFFER_BYTES));
             if inbox.spare_capacity_mut().is_empty() {
-                // It talks on instead of listening; what it has to say is read after the answer.
+                // The rest is read after the response.
                 return Poll::Pending;
             }
             let mut read = ReadBuf::new(inbox.spare_capacity_mut());
@@ -161,8 +159,8 @@ impl ClientConn {
         Ok(self.io.write_all(bytes).await?)
     }
 
-    /// Ends the conversation so that the last answer arrives: a close while the client still sends
-    /// would reset the connection and could take the answer with it.
+    /// Closes the connection gracefully. A close while the client still sends would reset the connection, and the client
+    /// could lose the response.
     pub(crate) async fn close(mut self) {
         const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
         let _ = self.io.shutdown().await;
@@ -171,7 +169,7 @@ impl ClientConn {
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, drain).await;
     }
 
-    /// The bare connection, and what was read from it ahead.
+    /// The socket and the buffered bytes.
     pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
         let ahead = self.buffered().to_vec();
         (self.io, ahead)

@@ -33,7 +33,7 @@ pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, peer: Soc
         let state = match dispatch {
             Dispatch::Local => {
                 let (io, first) = client.into_parts();
-                return relay.ours.serve(PrefixedIo::new(first, io), peer).await;
+                return relay.local.serve(PrefixedIo::new(first, io), peer).await;
             }
             Dispatch::Refuse { response, request_framing, response_framing } => {
                 let request = RequestRelay::new(Vec::new(), request_framing, false, 0, &mut client);
@@ -92,7 +92,7 @@ async fn relay_one(
     outgoing: OutgoingRequest,
 ) -> Result<ConnectionState, ClientDisconnected> {
     let OutgoingRequest { upstream, head, framing, expects_continue, response_framing, mut inspection } = outgoing;
-    let mut request = RequestRelay::new(head, framing, expects_continue, relay.keep, client);
+    let mut request = RequestRelay::new(head, framing, expects_continue, relay.max_inspected, client);
     if inspection.is_some() {
         relay.inspector.wait_for_capacity().await;
     }

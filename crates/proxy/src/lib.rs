@@ -1,31 +1,36 @@
-//! On the rope between agent and model.
+//! The proxy between agents and model APIs.
 //!
 //! # Theory of operation
 //!
-//! An agent's base URL points at us. Every request is relayed byte for byte to the model API it is
-//! meant for, and every answer comes back as it arrives. Nothing is parsed and written anew: heads
-//! keep their lines, bodies keep their bytes, chunk sizes and trailers included.
+//! An agent's base URL points at Belay. Every request is relayed byte for byte to its model API, and every response is
+//! relayed as it arrives. Nothing is parsed and serialised again: heads keep their lines, bodies keep their bytes, including
+//! chunk sizes and trailers.
 //!
-//! One connection of an agent is one task ([`connection`]); one request and its answer are one
-//! [`exchange`], a poll-driven pair of directions without channels or further tasks. Connections
-//! to upstreams are pooled ([`upstream`]). Memory in flight is pooled and bounded ([`buffer`]).
+//! One task serves one connection of an agent ([`connection`]). One request and its response are one [`exchange`]: a
+//! poll-driven pair of directions without channels or further tasks. Connections to upstreams are pooled ([`upstream`]).
+//! Buffers are pooled and bounded ([`buffer_pool`]).
 //!
-//! | module | what it holds |
+//! The exchange shows every byte to the inspection ([`inspect`]) after it has been sent: the request once its last byte
+//! is flushed, and each piece of the response once it is written. A recorder thread turns the results into events for the
+//! [`supervisor`].
+//!
+//! | module | contents |
 //! |---|---|
 //! | [`framing`] | where a body ends |
-//! | [`head`] | heads, understood and otherwise left as they are |
-//! | [`route`] | which upstream a request is for, and which requests are ours |
+//! | [`head`] | request and response heads |
+//! | [`client_conn`] | the client's side of a connection |
+//! | [`routes`] | which upstream a request is for, and which requests Belay answers |
+//! | [`dispatch`] | what happens to a request, by its head |
 //! | [`upstream`] | model APIs: base URLs, keys, guards, connections |
-//! | [`exchange`] | one request and its answer |
 //! | [`connection`] | one connection of an agent |
-//! | [`plan`] | what becomes of a request, by its head |
-//! | [`inspect`] | what passes, read on copies: who asks, what is new, what was answered |
-//! | [`sse`] | server-sent events, decoded as they pass |
-//! | [`judge`] | the seam to whoever decides |
-//! | [`held`] | what happens to a request of a held session |
-//! | [`words`] | what we say when the answer is our own |
+//! | [`admission`] | requests of held sessions |
+//! | [`exchange`] | one request and its response |
+//! | [`inspect`] | sessions, new messages, responses and cuts |
+//! | [`sse`] | server-sent events |
+//! | [`supervisor`] | the interface to the engine that decides |
+//! | [`messages`] | the text of Belay's own responses |
 
-#![expect(rustdoc::private_intra_doc_links, reason = "the theory of operation is for those who read the source")]
+#![expect(rustdoc::private_intra_doc_links, reason = "the theory of operation is for readers of the source")]
 
 mod admission;
 mod buffer_pool;

@@ -1,4 +1,4 @@
-//! What we say when the answer is our own: what happened, why, and what to do next.
+//! Belay's own responses: what happened, why, and what to do next.
 
 mod loop_watchdog;
 
@@ -21,20 +21,20 @@ pub(crate) fn bad_request(status: u16, error: &dyn std::fmt::Display) -> LocalRe
     error_response(status, "bad_request", &format!("Belay could not understand this request: {error}."))
 }
 
-pub(crate) fn upstream_error(url: &str, trouble: &UpstreamError) -> LocalResponse {
-    let message = format!("Belay could not get an answer from {url}: {trouble}.");
-    error_response(trouble.status(), trouble.code(), &message)
+pub(crate) fn upstream_error(url: &str, error: &UpstreamError) -> LocalResponse {
+    let message = format!("Belay could not get an answer from {url}: {error}.");
+    error_response(error.status(), error.code(), &message)
 }
 
 pub(crate) fn not_a_forward_proxy() -> LocalResponse {
     error_response(
         400,
         "not_a_forward_proxy",
-        "Belay is no general web proxy: set it as the base URL of your agent, not as HTTP_PROXY.",
+        "Belay is not a forward proxy: set it as the base URL of your agent, not as HTTP_PROXY.",
     )
 }
 
-/// A key that was about to be given away.
+/// The request carries a key of another provider.
 pub(crate) fn misdirected(owner: &str, url: &str) -> LocalResponse {
     let message = format!(
         "Belay did not pass this request on: it carries a key of {owner}, but would have gone to {url}. \
@@ -52,7 +52,7 @@ pub(crate) fn browser_origin() -> LocalResponse {
     error_response(403, "browser_origin", message)
 }
 
-/// Agents that would rather have a socket fall back to plain requests at this status.
+/// Agents that prefer a WebSocket fall back to plain requests at this status.
 pub(crate) fn websocket_declined() -> LocalResponse {
     let message = "Belay follows a conversation in plain requests, not in a socket. Your agent will fall back by itself; \
                    set `proxy.allow_websockets = true` to let sockets pass unseen.";
@@ -69,24 +69,24 @@ pub(crate) fn no_upstream<'n>(target: &str, names: impl Iterator<Item = &'n str>
     error_response(404, "no_upstream", &message)
 }
 
-/// Of a session whose story cannot be told, since a fault of ours is in the way.
+/// The reasons for held sessions while the supervisor fails.
 pub(crate) const PAUSED_FALLBACK: &str = "Belay has paused this session, and a fault of its own keeps it from saying why. \
                                  `belay show` tells more, `belay resume` lets it go on.";
 pub(crate) const KILLED_FALLBACK: &str = "This session was stopped for good, and a fault of Belay's keeps it from saying why. \
                                  `belay show` tells more; a new session can go on.";
 
-/// What a held session hears, in the form its agent takes as final. `status` is for Loop Watchdog's clients.
-pub(crate) fn held_response(turn: &ExchangeInspection, verdict: &Verdict, status: &Value) -> LocalResponse {
+/// Refuses a request of a held session in the form its agent takes as final. `status` is for Loop Watchdog's clients.
+pub(crate) fn held_response(inspection: &ExchangeInspection, verdict: &Verdict, status: &Value) -> LocalResponse {
     let (code, message) = match verdict {
         Verdict::Stop { reason, .. } => ("belay_killed", reason.as_str()),
         Verdict::Hold { reason, .. } => ("belay_paused", reason.as_str()),
         Verdict::Nudge { message, .. } => ("belay_nudged", message.as_str()),
         Verdict::Go => ("belay_paused", "Belay held this request back."),
     };
-    if turn.is_loop_watchdog_client() {
-        return loop_watchdog::held(turn.session_id(), verdict, status, now());
+    if inspection.is_loop_watchdog_client() {
+        return loop_watchdog::held(inspection.session_id(), verdict, status, now());
     }
-    let refusal = turn.client().refuse(code, message);
+    let refusal = inspection.client().refuse(code, message);
     let mut answer = LocalResponse::new(refusal.status, refusal.body.into_bytes());
     for (name, value) in refusal.headers {
         answer = answer.with_header(name, value);
@@ -99,7 +99,7 @@ pub(crate) fn nudge_text(message: &str) -> String {
     format!("<system-reminder>\nBelay, which watches over this session, says: {message}\n</system-reminder>")
 }
 
-/// Why an answer ends here, in the answer's own text.
+/// The text at the end of a response that was cut.
 pub(crate) fn cut_text(cut: &CutReason) -> String {
     match cut {
         CutReason::Repetition { output_bytes, sample } => format!(
@@ -114,7 +114,7 @@ pub(crate) fn cut_text(cut: &CutReason) -> String {
     }
 }
 
-/// A held request that was let go, but too large to have been kept.
+/// A held request was admitted, but its body was too large to buffer.
 pub(crate) fn request_too_large_to_hold() -> LocalResponse {
     error_response(
         503,

@@ -1,4 +1,4 @@
-//! The relay as a whole: what all connections share.
+//! The relay: what all connections share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,22 +18,22 @@ use crate::supervisor::Supervisor;
 use crate::upstream::{UpstreamConfig, UpstreamConfigError};
 use crate::{connection, upstream};
 
-/// What the user can set.
+/// The settings of the relay.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Model APIs, the known providers included.
     pub upstreams: Vec<UpstreamConfig>,
-    /// Bytes that all requests in flight may hold together.
+    /// Maximum bytes that all bodies in flight may occupy together.
     pub buffered: usize,
-    /// Longest request body that is looked at.
+    /// Longest request body that is inspected.
     pub inspected: usize,
-    /// When an answer counts as degenerate; without it nobody watches.
+    /// When a response counts as degenerate. `None` switches the check off.
     pub chant: Option<RepetitionRules>,
     /// How long a request of a held session is kept open for a person's decision.
     pub hold: Duration,
-    /// Put a nudge into the next request, where no hook can tell the agent.
+    /// Insert nudges into requests of agents without hooks.
     pub nudge: bool,
-    /// Let sockets to an API that carries turns pass, unseen, instead of asking for plain requests.
+    /// Relay WebSockets that carry turns without inspection, instead of declining them.
     pub sockets: bool,
 }
 
@@ -67,19 +67,18 @@ pub enum StartError {
     Threads(#[from] std::io::Error),
 }
 
-/// The relay: give it connections.
+/// Serves connections of agents.
 pub struct Relay {
     pub(crate) routes: Routes,
     pub(crate) buffers: BufferPool,
-    pub(crate) keep: usize,
+    pub(crate) max_inspected: usize,
     pub(crate) hold: Duration,
     pub(crate) nudge: bool,
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) sockets: bool,
-    pub(crate) ours: Arc<dyn LocalService>,
-    /// Requests under way.
-    busy: AtomicUsize,
-    /// Rings when there are none any more.
+    pub(crate) local: Arc<dyn LocalService>,
+    in_flight: AtomicUsize,
+    /// Notified when no request is in flight.
     idle: Notify,
 }
 
@@ -90,65 +89,68 @@ impl std::fmt::Debug for Relay {
 }
 
 impl Relay {
-    pub fn new(config: &Config, ours: Arc<dyn LocalService>, judge: Arc<dyn Supervisor>) -> Result<Self, StartError> {
+    pub fn new(
+        config: &Config,
+        local: Arc<dyn LocalService>,
+        supervisor: Arc<dyn Supervisor>,
+    ) -> Result<Self, StartError> {
         Ok(Self {
             hold: config.hold,
             nudge: config.nudge,
-            inspector: Arc::new(Inspector::new(judge, config.chant)?),
+            inspector: Arc::new(Inspector::new(supervisor, config.chant)?),
             routes: Routes::new(&config.upstreams)?,
             buffers: BufferPool::new(config.buffered),
-            keep: config.inspected,
+            max_inspected: config.inspected,
             sockets: config.sockets,
-            ours,
-            busy: AtomicUsize::new(0),
+            local,
+            in_flight: AtomicUsize::new(0),
             idle: Notify::new(),
         })
     }
 
-    /// Counts a request as under way for as long as the guard lives.
+    /// Counts a request as in flight while the guard lives.
     pub(crate) fn track_request(&self) -> InFlightGuard<'_> {
-        self.busy.fetch_add(1, Ordering::AcqRel);
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
         InFlightGuard(self)
     }
 
-    /// Resolves when no request is under way.
+    /// Resolves when no request is in flight.
     pub async fn wait_idle(&self) {
         loop {
             let idle = self.idle.notified();
-            if self.busy.load(Ordering::Acquire) == 0 {
+            if self.in_flight.load(Ordering::Acquire) == 0 {
                 return;
             }
             idle.await;
         }
     }
 
-    /// A run of an agent begins, with the model APIs its user had chosen for it. They are asked for by
-    /// this run only.
+    /// Registers a run with the model APIs that its user configured. Only this run uses them.
     pub fn begin_run(&self, run: &str, upstreams: &[UpstreamConfig]) -> Result<(), UpstreamConfigError> {
         self.routes.begin_run(run, upstreams)
     }
 
-    /// A run's session became known by other means than its requests.
+    /// Binds a run to a session that was identified by other means than its requests.
     pub fn bind_run_session(&self, run: &str, session: &SessionKey) {
         self.routes.bind_run_session(run, session);
     }
 
-    /// Waits until all that passed is told to the judge, for so long at most.
-    pub fn flush_recorder(&self, patience: Duration) {
-        self.inspector.flush(patience);
+    /// Waits until the supervisor has observed everything recorded so far, or until the timeout.
+    pub fn flush_recorder(&self, timeout: Duration) {
+        self.inspector.flush(timeout);
     }
 
-    /// The session that a run turned out to be.
+    /// The session of a run, once it is known.
     pub fn run_session(&self, run: &str) -> Option<SessionKey> {
         self.routes.session_of(run)
     }
 
-    /// Bytes held for requests and answers in flight.
+    /// Bytes buffered for requests and responses in flight.
     pub fn bytes_buffered(&self) -> usize {
         self.buffers.bytes_in_use()
     }
 
-    /// Takes connections until the listener fails or the future is dropped; connections taken go on.
+    /// Accepts connections until the listener fails or the future is dropped. Accepted connections continue.
     pub async fn accept_loop(self: Arc<Self>, listener: TcpListener) -> std::io::Error {
         if let Ok(address) = listener.local_addr() {
             self.routes.add_own_address(address);
@@ -158,7 +160,7 @@ impl Relay {
                 Ok((io, peer)) => {
                     tokio::spawn(connection::serve_connection(Arc::clone(&self), io, peer));
                 }
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_transient(&error) => {
                     tracing::warn!("a connection could not be accepted: {error}");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
@@ -168,20 +170,20 @@ impl Relay {
     }
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(crate) struct InFlightGuard<'r>(&'r Relay);
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        if self.0.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.0.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.idle.notify_waiters();
         }
     }
 }
 
-/// Whether the next connection may well be accepted: this one was reset, or we are out of files.
-fn is_passing(error: &std::io::Error) -> bool {
+/// Whether a later `accept` may succeed: the peer reset the connection, or the process has no free file descriptors.
+fn is_transient(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
         || matches!(error.raw_os_error(), Some(23 | 24 | 105 | 12))

@@ -1,77 +1,73 @@
-//! Whoever decides. The relay asks and tells; the engine behind this seam remembers and judges.
+//! The interface to the engine: the relay reports events and asks for verdicts.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use belay_core::{Event, SessionKey, Verdict};
 
-/// How a session stands, as far as memory tells.
+/// Whether a session may continue, answered from memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldState {
-    /// It goes on.
+    /// It may continue.
     #[default]
     Free,
-    /// It may not simply go on: whoever brings a request has to ask.
+    /// Its next request needs a verdict.
     MustAsk,
-    /// A pause holds it, which lasts until somebody lifts it: whether it may go on has to be asked, too, and if nobody
-    /// can say, it may not.
+    /// It is paused until a person lifts the pause. Its next request needs a verdict, and is refused without one.
     Held,
-    /// It was stopped for good: what is under way ends, too.
+    /// It was killed. Responses in flight end as well.
     Killed,
 }
 
-/// What a session may still spend before a hard limit; `None` means there is none.
+/// What a session may still spend. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RemainingBudget {
     pub tokens: Option<u64>,
-    /// In millionths of a US dollar, and what a token of output costs in the same.
+    /// The remaining cost and the price of an output token, both in millionths of a US dollar.
     pub cost: Option<(u64, f64)>,
     /// Other sessions spend from the same budget.
     pub shared: bool,
-    /// They have done so since this was known: whoever brings a request has to ask.
+    /// Other sessions have spent from the budget since: the next request needs a verdict.
     pub outdated: bool,
 }
 
 impl RemainingBudget {
-    /// Whether there is a limit at all.
     pub fn is_limited(&self) -> bool {
         self.tokens.is_some() || self.cost.is_some()
     }
 
-    /// Whether so many tokens of output are more than is left.
+    /// Whether this many output tokens exceed the budget.
     pub fn is_exceeded_by_output(&self, output: u64) -> bool {
         self.tokens.is_some_and(|left| output > left)
             || self.cost.is_some_and(|(left, each)| output as f64 * each > left as f64)
     }
 }
 
-/// Something that resolves later.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Decides whether sessions may go on.
+/// Decides whether sessions may continue.
 pub trait Supervisor: Send + Sync + 'static {
-    /// How a session stands. Asked for every request, on the way of every byte: it must not wait for
-    /// anything.
+    /// The hold state of a session. Called on the request path: it must not block.
     fn hold_state(&self, session: &SessionKey) -> HoldState;
 
-    /// What a session may still spend. Must not wait, either.
+    /// What a session may still spend. It must not block.
     fn remaining_budget(&self, _session: &SessionKey, _model: Option<&str>) -> RemainingBudget {
         RemainingBudget::default()
     }
 
-    /// Takes facts in, in order, and answers each. May take its time; called away from the relay.
+    /// Records events in order and returns a verdict on each. Called on the recorder thread, so it may block.
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict>;
 
-    /// Resolves when some session's standing may have changed. Whoever waits looks again.
+    /// Resolves when the hold state of any session may have changed.
     fn hold_state_changed(&self) -> BoxFuture<()>;
 
-    /// How a session stands in the words of Loop Watchdog's `status`, for its clients; null when nobody knows.
+    /// The session's status for Loop Watchdog's clients, in the format of its `status`; null if unknown.
     fn loop_watchdog_status(&self, _session: &SessionKey) -> BoxFuture<serde_json::Value> {
         Box::pin(std::future::ready(serde_json::Value::Null))
     }
 }
 
-/// Nobody decides anything: all go on.
+/// Lets every session continue.
 #[derive(Debug)]
 pub struct AllowAll;
 

@@ -32,9 +32,9 @@ impl Bars {
                 |what: &str| format!("{}, {} {what}", row.size, if row.streaming { "streamed" } else { "plain" });
             if let Some(nginx) = other("nginx") {
                 if row.streaming {
-                    at_most(&what("first byte / nginx"), row.first / nginx.first, 1.25);
+                    at_most(&what("first byte / nginx"), row.first / nginx.first, 1.5);
                 } else {
-                    let bar = if row.size == "1 KB" { 1.5 } else { 1.2 };
+                    let bar = if row.size == "1 KB" { 2.0 } else { 1.2 };
                     at_most(&what("added p50 / nginx"), row.added / nginx.added, bar);
                 }
             }

@@ -1,8 +1,7 @@
-//! From the agent to the upstream.
+//! The direction from the agent to the upstream.
 //!
-//! Body bytes go on as they come. Only the newest piece waits once the body is complete: the
-//! upstream cannot begin without it, so the verdict costs no time that the transfer did not take
-//! anyway, and a refusal is a dropped connection.
+//! Body bytes are sent as they arrive. Only the last piece of a complete body waits for the hold check: the upstream cannot
+//! start without it, so the check costs no time, and a refusal is a dropped connection.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -16,10 +15,10 @@ use crate::framing::{BodyFramer, Framing, FramingError};
 use crate::head;
 use crate::upstream::UpstreamConn;
 
-/// Room for a body that is not kept whole.
+/// Size of the buffer for a body that is not fully buffered.
 const STREAMING_BUFFER_BYTES: usize = 256 * 1024;
 
-/// One request on its way.
+/// One request in flight.
 #[derive(Debug)]
 pub(crate) struct RequestRelay {
     head: Vec<u8>,
@@ -27,26 +26,26 @@ pub(crate) struct RequestRelay {
     framing: Framing,
     framer: BodyFramer,
     body: Option<Buffer>,
-    /// `body` holds all of it, from the first byte on.
-    whole: bool,
+    /// `body` starts with the first byte of the request's body.
+    fully_buffered: bool,
     /// How much of `body` has been sent.
     sent: usize,
-    /// Size of the newest piece.
-    newest: usize,
-    /// The client waits for a word from the upstream before it sends the body.
-    eager: bool,
+    /// Size of the piece that was received last.
+    last_piece: usize,
+    /// The client waits for `100 Continue` before it sends the body.
+    expects_continue: bool,
     released: bool,
     flushed: bool,
-    /// Bytes that went through so far.
-    moved: u64,
+    /// Bytes sent so far.
+    relayed: u64,
 }
 
-/// Why an upload ended early.
+/// Why the request could not be relayed.
 #[derive(Debug)]
 pub(crate) enum RequestError {
     ClientGone,
     BadBody(FramingError),
-    /// The upstream takes no more; it may have answered already.
+    /// The upstream accepts no more; it may have responded already.
     UpstreamClosed,
 }
 
@@ -66,8 +65,14 @@ pub(crate) enum RequestProgress {
 }
 
 impl RequestRelay {
-    /// `keep` bounds the bodies that are kept whole (to look at them, or to send them again).
-    pub(crate) fn new(head: Vec<u8>, framing: Framing, eager: bool, keep: usize, client: &mut ClientConn) -> Self {
+    /// Bodies up to `max_buffered` bytes are fully buffered, to inspect them and to send them again.
+    pub(crate) fn new(
+        head: Vec<u8>,
+        framing: Framing,
+        expects_continue: bool,
+        max_buffered: usize,
+        client: &mut ClientConn,
+    ) -> Self {
         let expected = match framing {
             Framing::Empty => None,
             Framing::Length(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
@@ -75,33 +80,35 @@ impl RequestRelay {
         };
         let mut framer = BodyFramer::new(framing);
         let ahead = match framing {
-            Framing::Length(length) if expected.is_some_and(|size| size <= keep) => client.take_buffered_body(length),
+            Framing::Length(length) if expected.is_some_and(|size| size <= max_buffered) => {
+                client.take_buffered_body(length)
+            }
             _ => None,
         };
         // A body whose length is known is never malformed.
-        let newest = ahead.as_ref().map_or(0, |ahead| framer.advance(ahead.data(), |_| {}).unwrap_or(0));
+        let last_piece = ahead.as_ref().map_or(0, |ahead| framer.advance(ahead.data(), |_| {}).unwrap_or(0));
         let buffers = client.buffers();
-        let room =
-            ahead.or_else(|| expected.filter(|size| *size <= keep).and_then(|size| buffers.try_alloc_body(size)));
-        let whole = room.is_some() || expected.is_none();
-        let body = room.or_else(|| expected.map(|_| buffers.alloc_unbudgeted(STREAMING_BUFFER_BYTES)));
+        let buffer = ahead
+            .or_else(|| expected.filter(|size| *size <= max_buffered).and_then(|size| buffers.try_alloc_body(size)));
+        let fully_buffered = buffer.is_some() || expected.is_none();
+        let body = buffer.or_else(|| expected.map(|_| buffers.alloc_unbudgeted(STREAMING_BUFFER_BYTES)));
         Self {
             head,
             head_sent: 0,
             framing,
             framer,
             body,
-            whole,
+            fully_buffered,
             sent: 0,
-            newest,
-            eager,
+            last_piece,
+            expects_continue,
             released: false,
             flushed: false,
-            moved: 0,
+            relayed: 0,
         }
     }
 
-    /// Lets the newest piece go.
+    /// Sends the last piece.
     pub(crate) fn release_tail(&mut self) {
         self.released = true;
     }
@@ -111,29 +118,29 @@ impl RequestRelay {
         self.framer.is_done()
     }
 
-    /// Whether the body is to be kept whole, as far as anybody knows yet.
+    /// Whether everything received so far is buffered.
     pub(crate) fn is_fully_buffered(&self) -> bool {
-        self.whole
+        self.fully_buffered
     }
 
-    /// Whether the client sends its body only after a go-ahead, and has had none.
+    /// Whether the client still waits for `100 Continue`.
     pub(crate) fn awaits_continue(&self) -> bool {
-        self.eager && !self.is_complete() && self.body.as_ref().is_none_or(Buffer::is_empty)
+        self.expects_continue && !self.is_complete() && self.body.as_ref().is_none_or(Buffer::is_empty)
     }
 
-    /// Whether all of it is on its way.
+    /// Whether everything has been flushed to the upstream.
     pub(crate) fn is_sent(&self) -> bool {
         self.released && self.flushed && self.is_complete()
     }
 
-    /// How many bytes have gone through.
+    /// Bytes sent so far.
     pub(crate) fn bytes_relayed(&self) -> u64 {
-        self.moved
+        self.relayed
     }
 
-    /// The body without its framing, when all of it is here and was kept.
+    /// The body without its framing, if it is complete and fully buffered.
     pub(crate) fn decoded_body(&self) -> Option<Cow<'_, [u8]>> {
-        if !self.whole || !self.is_complete() {
+        if !self.fully_buffered || !self.is_complete() {
             return None;
         }
         let raw = self.body.as_ref().map_or(&[][..], Buffer::data);
@@ -145,7 +152,7 @@ impl RequestRelay {
         Some(Cow::Owned(payload))
     }
 
-    /// Another body instead, one that is not packed. Only before anything was sent.
+    /// Replaces the body with one without content encoding. Only before anything was sent.
     pub(crate) fn replace_body(&mut self, payload: &[u8], buffers: &BufferPool) -> bool {
         let framed = match self.framing {
             Framing::Chunked => [format!("{:x}\r\n", payload.len()).as_bytes(), payload, b"\r\n0\r\n\r\n"].concat(),
@@ -157,35 +164,35 @@ impl RequestRelay {
             head::set_content_length(&mut self.head, payload.len());
         }
         head::remove_content_encoding(&mut self.head);
-        (self.body, self.newest) = (Some(body), framed.len());
+        (self.body, self.last_piece) = (Some(body), framed.len());
         self.restart()
     }
 
-    /// Whether it can still be sent from the first byte on: all of it is kept, or nothing has gone yet.
+    /// Whether the request can still be sent from its first byte.
     pub(crate) fn can_restart(&self) -> bool {
-        self.whole || self.moved == 0
+        self.fully_buffered || self.relayed == 0
     }
 
-    /// Starts again from the first byte; `false` when that is no longer possible.
+    /// Starts again from the first byte. `false` if that is no longer possible.
     pub(crate) fn restart(&mut self) -> bool {
         (self.head_sent, self.flushed) = (0, false);
-        if self.whole {
+        if self.fully_buffered {
             self.sent = 0;
         }
         self.can_restart()
     }
 
-    /// Receives and sends as much as goes.
+    /// Receives and sends as much as possible.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         client: &mut ClientConn,
-        link: &mut UpstreamConn,
+        upstream: &mut UpstreamConn,
     ) -> Poll<Result<RequestProgress, RequestError>> {
         loop {
             let received = self.poll_receive(cx, client)?.is_ready();
             let full = self.body.as_mut().is_some_and(|body| body.spare_capacity_mut().is_empty());
-            let sent = self.poll_send(cx, link)?;
+            let sent = self.poll_send(cx, upstream)?;
             if self.is_complete() {
                 if !self.released {
                     return Poll::Ready(Ok(RequestProgress::TailHeld));
@@ -193,30 +200,30 @@ impl RequestRelay {
                 ready!(sent);
                 return Poll::Ready(Ok(RequestProgress::Sent));
             }
-            let has_room_again = full && self.sent > 0;
-            if !received && !has_room_again {
+            let has_capacity_again = full && self.sent > 0;
+            if !received && !has_capacity_again {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Receives as much as can be kept, and sends nothing of it: the whole body, or as little as possible of one that
-    /// is too large, so that nothing is lost when it may go.
+    /// Receives the body without sending it. Stops early if the body is too large to buffer, so that nothing is lost
+    /// when the request is admitted.
     pub(crate) fn poll_collect(
         &mut self,
         cx: &mut Context<'_>,
         client: &mut ClientConn,
     ) -> Poll<Result<(), RequestError>> {
-        while self.whole && !self.is_complete() {
+        while self.fully_buffered && !self.is_complete() {
             let received = self.poll_receive(cx, client);
-            if self.whole || received.is_ready() {
+            if self.fully_buffered || received.is_ready() {
                 ready!(received)?;
             }
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Receives the rest and forgets it: the answer is ours.
+    /// Receives and discards the rest: Belay responds itself.
     pub(crate) fn poll_drain(
         &mut self,
         cx: &mut Context<'_>,
@@ -233,33 +240,33 @@ impl RequestRelay {
         Poll::Ready(Ok(()))
     }
 
-    /// Ready when something came in.
+    /// Ready when something was received.
     fn poll_receive(&mut self, cx: &mut Context<'_>, client: &mut ClientConn) -> Poll<Result<(), RequestError>> {
         if self.is_complete() {
             return Poll::Pending;
         }
-        self.make_room();
+        self.make_capacity();
         let Some(body) = &mut self.body else { return Poll::Pending };
-        let mut room = body.spare_capacity_mut();
-        if room.is_empty() {
-            // The upstream is slow; once it has taken something there is room again.
+        let mut spare = body.spare_capacity_mut();
+        if spare.is_empty() {
+            // The upstream is slow. Sending makes capacity again.
             return Poll::Pending;
         }
         if let Ok(promised @ 1..) = usize::try_from(self.framer.remaining_in_chunk())
-            && promised < room.len()
+            && promised < spare.len()
         {
-            room = &mut room[..promised];
+            spare = &mut spare[..promised];
         }
-        let n = ready!(client.poll_read(cx, room)).map_err(|_| RequestError::ClientGone)?;
+        let n = ready!(client.poll_read(cx, spare)).map_err(|_| RequestError::ClientGone)?;
         if n == 0 {
             return Poll::Ready(Err(RequestError::ClientGone));
         }
         body.advance(n);
-        Poll::Ready(self.walk(n, client))
+        Poll::Ready(self.find_end(n, client))
     }
 
-    /// Looks for the end in the `n` bytes that came last.
-    fn walk(&mut self, n: usize, client: &mut ClientConn) -> Result<(), RequestError> {
+    /// Finds the end of the body in the last `n` bytes.
+    fn find_end(&mut self, n: usize, client: &mut ClientConn) -> Result<(), RequestError> {
         let Some(body) = &mut self.body else { return Ok(()) };
         let before = body.len() - n;
         let taken = self.framer.advance(&body.data()[before..], |_| {}).map_err(RequestError::BadBody)?;
@@ -267,47 +274,47 @@ impl RequestRelay {
             client.unread(&body.data()[before + taken..])?;
             body.truncate(before + taken);
         }
-        self.newest = taken;
+        self.last_piece = taken;
         Ok(())
     }
 
-    fn make_room(&mut self) {
+    fn make_capacity(&mut self) {
         let Some(body) = &mut self.body else { return };
         if !body.spare_capacity_mut().is_empty() {
             return;
         }
-        if self.whole
+        if self.fully_buffered
             && let Some(larger) = body.grow()
         {
             *body = larger;
             return;
         }
-        self.whole = false;
+        self.fully_buffered = false;
         body.consume(self.sent);
         body.compact();
         self.sent = 0;
     }
 
-    /// Ready when everything that may go has gone.
-    fn poll_send(&mut self, cx: &mut Context<'_>, link: &mut UpstreamConn) -> Poll<Result<(), RequestError>> {
+    /// Ready when everything that may be sent has been sent.
+    fn poll_send(&mut self, cx: &mut Context<'_>, upstream: &mut UpstreamConn) -> Poll<Result<(), RequestError>> {
         let data = self.body.as_ref().map_or(&[][..], Buffer::data);
-        let held = if self.is_complete() && !self.released { self.newest } else { 0 };
+        let held = if self.is_complete() && !self.released { self.last_piece } else { 0 };
         let end = data.len() - held;
-        let head_may_go = self.released || self.eager || self.head_sent > 0 || end > 0;
-        if !head_may_go {
+        let may_send_head = self.released || self.expects_continue || self.head_sent > 0 || end > 0;
+        if !may_send_head {
             return Poll::Ready(Ok(()));
         }
         while self.head_sent < self.head.len() || self.sent < end {
-            let sent = link.poll_write_vectored(cx, &self.head[self.head_sent..], &data[self.sent..end]);
+            let sent = upstream.poll_write_vectored(cx, &self.head[self.head_sent..], &data[self.sent..end]);
             let n = ready!(sent).map_err(|_| RequestError::UpstreamClosed)?;
             let of_head = n.min(self.head.len() - self.head_sent);
             self.head_sent += of_head;
             self.sent += n - of_head;
-            self.moved += n as u64;
+            self.relayed += n as u64;
             self.flushed = false;
         }
         if !self.flushed {
-            ready!(Pin::new(link).poll_flush(cx)).map_err(|_| RequestError::UpstreamClosed)?;
+            ready!(Pin::new(upstream).poll_flush(cx)).map_err(|_| RequestError::UpstreamClosed)?;
             self.flushed = true;
         }
         Poll::Ready(Ok(()))

@@ -1,4 +1,4 @@
-//! From the upstream to the agent, as it comes.
+//! The direction from the upstream to the agent.
 
 use std::task::{Context, Poll, ready};
 
@@ -10,40 +10,40 @@ use crate::head::{HeaderStorage, MAX_HEAD_BYTES, ResponseHead};
 use crate::inspect::{ExchangeInspection, ResponseMeta};
 use crate::upstream::UpstreamConn;
 
-/// Most bytes of a promise we fill up to end an answer early.
+/// Longest rest of a chunk that is padded to end a response early.
 const MAX_PADDED_ENDING_BYTES: u64 = 256 * 1024;
 
-/// One answer on its way.
+/// One response in flight.
 #[derive(Debug)]
 pub(crate) struct ResponseRelay {
     /// The request was a `HEAD`.
     headless: bool,
-    /// The client wants no further answer on this connection.
+    /// The connection closes after this response.
     closing: bool,
-    /// The client wants to go on in another protocol.
+    /// The client asked for another protocol.
     upgrading: bool,
-    buf: Option<Buffer>,
+    buffer: Option<Buffer>,
     state: State,
-    /// The rewritten head, later perhaps an end of our own.
+    /// The rewritten head, or the bytes of a cut.
     head: Vec<u8>,
     head_sent: usize,
-    /// How much of `buf` the client may have, and how much of that it has.
+    /// How much of `buffer` may be written to the client, and how much of that has been.
     ready: usize,
     written: usize,
-    /// Walks behind the client: what it has got is shown to whoever looks on.
-    shown: BodyFramer,
-    /// The upstream can be asked again on its connection.
+    /// The framing of what the client has received, which is what the inspection reads.
+    inspected: BodyFramer,
+    /// The upstream's connection can be reused.
     reusable: bool,
-    /// Bytes that went through so far.
-    moved: u64,
-    /// What the head said, until the turn is told.
-    untold: Option<ResponseMeta>,
+    /// Bytes written so far.
+    relayed: u64,
+    /// What the head says about the body, until the inspection takes it.
+    meta: Option<ResponseMeta>,
 }
 
-/// How far an answer has come.
+/// How far a response got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseProgress {
-    /// Its first bytes are on their way to the client: now the turn can be told, see [`Download::opening`].
+    /// The head was written: the inspection can start, see [`ResponseRelay::take_response_meta`].
     HeadSent,
     Ended(ResponseEnd),
 }
@@ -55,22 +55,22 @@ enum State {
     Done(ResponseEnd),
 }
 
-/// How a complete answer ended.
+/// How a complete response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseEnd {
-    /// Both connections can go on.
+    /// Both connections stay open.
     KeepAlive,
-    /// The answer ended with the connection.
+    /// The connection closes.
     Close,
-    /// From here on the connection is another protocol's.
+    /// The connection switches protocols.
     Upgraded,
 }
 
-/// Why there is no complete answer.
+/// Why there is no complete response.
 #[derive(Debug)]
 pub(crate) enum ResponseError {
     ClientGone,
-    /// The upstream closed or reset before it said a word.
+    /// The upstream closed or reset before it sent anything.
     ClosedBeforeResponse,
     /// The upstream closed or reset in the middle.
     Truncated,
@@ -84,121 +84,121 @@ impl From<ClientDisconnected> for ResponseError {
 }
 
 impl ResponseRelay {
-    pub(crate) fn new(asked: ResponseFraming) -> Self {
+    pub(crate) fn new(framing: ResponseFraming) -> Self {
         Self {
-            headless: asked.headless,
-            closing: asked.closing,
-            upgrading: asked.upgrading,
-            buf: None,
+            headless: framing.headless,
+            closing: framing.closing,
+            upgrading: framing.upgrading,
+            buffer: None,
             state: State::Head,
             head: Vec::new(),
             head_sent: 0,
             ready: 0,
             written: 0,
-            shown: BodyFramer::new(Framing::Empty),
+            inspected: BodyFramer::new(Framing::Empty),
             reusable: false,
-            moved: 0,
-            untold: None,
+            relayed: 0,
+            meta: None,
         }
     }
 
-    /// Whether the client has got anything of the answer itself, or is about to.
+    /// Whether the client has received anything of the final response, or is about to.
     pub(crate) fn has_started(&self) -> bool {
         !matches!(self.state, State::Head)
     }
 
-    /// Whether all of the answer is known, and at most has to be written out.
+    /// Whether the response is complete and at most has to be written out.
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self.state, State::Done(_))
     }
 
     /// Whether the upstream's connection is clean and open.
     pub(crate) fn is_reusable(&self) -> bool {
-        self.reusable && self.buf.as_ref().is_none_or(Buffer::is_empty)
+        self.reusable && self.buffer.as_ref().is_none_or(Buffer::is_empty)
     }
 
-    /// How many bytes have gone through.
+    /// Bytes written so far.
     pub(crate) fn bytes_relayed(&self) -> u64 {
-        self.moved
+        self.relayed
     }
 
-    /// What the upstream said beyond the answer: the first bytes of another protocol.
+    /// Bytes after the response: the first ones of another protocol.
     pub(crate) fn unread_upstream_bytes(&self) -> &[u8] {
-        self.buf.as_ref().map_or(&[], Buffer::data)
+        self.buffer.as_ref().map_or(&[], Buffer::data)
     }
 
-    /// Relays as much as there is, and shows it to the turn once it is on its way.
+    /// Relays as much as possible, and inspects each piece after it was written.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         client: &mut ClientConn,
-        link: &mut UpstreamConn,
-        turn: &mut Option<ExchangeInspection>,
+        upstream: &mut UpstreamConn,
+        inspection: &mut Option<ExchangeInspection>,
     ) -> Poll<Result<ResponseProgress, ResponseError>> {
         loop {
-            ready!(self.poll_pass_on(cx, client))?;
-            if self.untold.is_some() && turn.is_some() {
+            ready!(self.poll_write(cx, client))?;
+            if self.meta.is_some() && inspection.is_some() {
                 return Poll::Ready(Ok(ResponseProgress::HeadSent));
             }
-            self.show(turn);
-            if self.cut_if_due(turn) {
+            self.inspect(inspection);
+            if self.cut_if_due(inspection) {
                 continue;
             }
             if let State::Done(end) = self.state {
                 return Poll::Ready(Ok(ResponseProgress::Ended(end)));
             }
-            let buf = self.buf.get_or_insert_with(|| client.buffers().alloc_unbudgeted(STREAM_BUFFER_BYTES));
-            if buf.spare_capacity_mut().is_empty() {
-                *buf = buf.grow().ok_or_else(|| ResponseError::Malformed("its head does not end".to_owned()))?;
+            let buffer = self.buffer.get_or_insert_with(|| client.buffers().alloc_unbudgeted(STREAM_BUFFER_BYTES));
+            if buffer.spare_capacity_mut().is_empty() {
+                *buffer = buffer.grow().ok_or_else(|| ResponseError::Malformed("its head does not end".to_owned()))?;
             }
-            let room = buf.spare_capacity_mut();
-            match link.poll_read(cx, room) {
+            let spare = buffer.spare_capacity_mut();
+            match upstream.poll_read(cx, spare) {
                 Poll::Pending => {
-                    if buf.is_empty() {
-                        self.buf = None;
+                    if buffer.is_empty() {
+                        self.buffer = None;
                     }
                     return Poll::Pending;
                 }
-                Poll::Ready(Ok(n @ 1..)) => buf.advance(n),
+                Poll::Ready(Ok(n @ 1..)) => buffer.advance(n),
                 Poll::Ready(_) => self.state = State::Done(self.ended_by_upstream()?),
             }
-            self.understand()?;
+            self.parse()?;
         }
     }
 
-    /// What the answer's head said.
+    /// What the head says about the body.
     pub(crate) fn take_response_meta(&mut self) -> Option<ResponseMeta> {
-        self.untold.take()
+        self.meta.take()
     }
 
-    /// Ends the answer here with events of our own, if the turn wants that and the framing allows it.
-    pub(crate) fn cut_if_due(&mut self, turn: &mut Option<ExchangeInspection>) -> bool {
+    /// Ends the response here if the inspection asks for it and the framing allows it.
+    pub(crate) fn cut_if_due(&mut self, inspection: &mut Option<ExchangeInspection>) -> bool {
         if !matches!(self.state, State::Body(_)) || self.ready > 0 {
             return false;
         }
-        let Some(turn) = turn else { return false };
-        let promised = self.shown.remaining_in_chunk();
+        let Some(inspection) = inspection else { return false };
+        let promised = self.inspected.remaining_in_chunk();
         if promised > MAX_PADDED_ENDING_BYTES {
             return false;
         }
-        let Some((last, why)) = turn.cut_bytes(promised as usize) else { return false };
-        let Some(ending) = self.shown.final_chunk(&last) else { return false };
-        turn.mark_cut(why);
-        let close = self.closing || self.shown.ends_at_close();
+        let Some((last, why)) = inspection.cut_bytes(promised as usize) else { return false };
+        let Some(ending) = self.inspected.final_chunk(&last) else { return false };
+        inspection.mark_cut(why);
+        let close = self.closing || self.inspected.ends_at_close();
         (self.head, self.head_sent) = (ending, 0);
         self.state = State::Done(if close { ResponseEnd::Close } else { ResponseEnd::KeepAlive });
-        (self.buf, self.reusable) = (None, false);
+        (self.buffer, self.reusable) = (None, false);
         true
     }
 
-    /// Shows what the client has got, and makes room.
-    fn show(&mut self, turn: &mut Option<ExchangeInspection>) {
-        let Some(buf) = &mut self.buf else { return };
-        if let Some(turn) = turn {
-            // It was walked before: it cannot be malformed now.
-            let _ = self.shown.advance(&buf.data()[..self.ready], |payload| turn.read_response(payload));
+    /// Inspects and discards what the client has received.
+    fn inspect(&mut self, inspection: &mut Option<ExchangeInspection>) {
+        let Some(buffer) = &mut self.buffer else { return };
+        if let Some(inspection) = inspection {
+            // The framing was checked before.
+            let _ = self.inspected.advance(&buffer.data()[..self.ready], |payload| inspection.read_response(payload));
         }
-        buf.consume(self.ready);
+        buffer.consume(self.ready);
         (self.ready, self.written) = (0, 0);
     }
 
@@ -213,9 +213,9 @@ impl ResponseRelay {
         }
     }
 
-    /// Writes out what is ready.
-    fn poll_pass_on(&mut self, cx: &mut Context<'_>, client: &mut ClientConn) -> Poll<Result<(), ResponseError>> {
-        let data = self.buf.as_ref().map_or(&[][..], Buffer::data);
+    /// Writes what is ready to the client.
+    fn poll_write(&mut self, cx: &mut Context<'_>, client: &mut ClientConn) -> Poll<Result<(), ResponseError>> {
+        let data = self.buffer.as_ref().map_or(&[][..], Buffer::data);
         while self.head_sent < self.head.len() || self.written < self.ready {
             let sent = client.poll_write_vectored(cx, &self.head[self.head_sent..], &data[self.written..self.ready]);
             let n = ready!(sent).map_err(|_| ResponseError::ClientGone)?;
@@ -225,19 +225,19 @@ impl ResponseRelay {
             let of_head = n.min(self.head.len() - self.head_sent);
             self.head_sent += of_head;
             self.written += n - of_head;
-            self.moved += n as u64;
+            self.relayed += n as u64;
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Finds out what of the new bytes may go on.
-    fn understand(&mut self) -> Result<(), ResponseError> {
+    /// Parses the new bytes: finds the head and the end of the body.
+    fn parse(&mut self) -> Result<(), ResponseError> {
         loop {
-            let Some(buf) = &mut self.buf else { return Ok(()) };
+            let Some(buffer) = &mut self.buffer else { return Ok(()) };
             match &mut self.state {
                 State::Done(_) => return Ok(()),
                 State::Body(framer) => {
-                    let fresh = &buf.data()[self.ready..];
+                    let fresh = &buffer.data()[self.ready..];
                     let taken =
                         framer.advance(fresh, |_| {}).map_err(|bad| ResponseError::Malformed(bad.to_string()))?;
                     self.ready += taken;
@@ -256,21 +256,21 @@ impl ResponseRelay {
         }
     }
 
-    /// Reads one head; `false` when more of it has to come first.
+    /// Reads one head. `false` if it is incomplete.
     fn read_head(&mut self) -> Result<bool, ResponseError> {
-        let Some(buf) = &mut self.buf else { return Ok(false) };
-        let mut room = HeaderStorage::new();
-        let parsed = ResponseHead::parse(buf.data(), &mut room);
+        let Some(buffer) = &mut self.buffer else { return Ok(false) };
+        let mut storage = HeaderStorage::new();
+        let parsed = ResponseHead::parse(buffer.data(), &mut storage);
         let Some(head) = parsed.map_err(|bad| ResponseError::Malformed(bad.to_string()))? else { return Ok(false) };
         let len = head.len();
-        let garbage = |problem: &str| Err(ResponseError::Malformed(problem.to_owned()));
+        let malformed = |problem: &str| Err(ResponseError::Malformed(problem.to_owned()));
         if head.status == 101 && !self.upgrading {
-            return garbage("it went on in another protocol, for which nobody had asked");
+            return malformed("it switched to a protocol that was not requested");
         }
         if head.is_interim() {
             head.write_rewritten(false, &mut self.head);
             if self.head.len() > MAX_HEAD_BYTES {
-                return garbage("it announces an answer again and again, and gives none");
+                return malformed("it sent too many 1xx responses without a final one");
             }
         } else {
             let framing = head.framing(if self.headless { "HEAD" } else { "" });
@@ -279,8 +279,8 @@ impl ResponseRelay {
             self.reusable = head.keep_alive() && goes_on;
             head.write_rewritten(self.closing, &mut self.head);
             let framer = BodyFramer::new(framing);
-            self.shown = framer;
-            self.untold = Some(ResponseMeta {
+            self.inspected = framer;
+            self.meta = Some(ResponseMeta {
                 status: head.status,
                 content_type: head.header("content-type").unwrap_or_default().to_owned(),
                 encoding: head.content_encoding(),
@@ -292,7 +292,7 @@ impl ResponseRelay {
                 _ => State::Body(framer),
             };
         }
-        buf.consume(len);
+        buffer.consume(len);
         Ok(true)
     }
 }

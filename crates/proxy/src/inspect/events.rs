@@ -1,4 +1,4 @@
-//! From what was read to events.
+//! Turns records into events.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::request_meta::RequestMeta;
 use super::session_id::LoopWatchdogMeta;
 use super::wire::{ApiError, MessageItem, ResponseSummary};
 
-/// What is known about a request beside its messages.
+/// A request without its messages.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestRecord {
     pub(crate) session: SessionKey,
@@ -53,54 +53,53 @@ impl RequestRecord {
         self.event(self.event_id("-start"), self.at, Body::SessionStarted(started))
     }
 
-    /// What the new messages tell, each with its place in the conversation: a prompt that is met again, because the
-    /// history around it changed, is the same event. Where no tools are used, a sketch of what was said has to do.
+    /// Adds the events of the new messages. Their ids contain their position in the conversation, so a prompt that is read
+    /// again after a change of history is the same event. Returns a fingerprint of the text if there are only prompts.
     pub(crate) fn events_from_messages<'a>(
         &self,
         messages: impl Iterator<Item = (usize, &'a [u8])>,
         events: &mut Vec<Event>,
     ) -> Option<TextFingerprint> {
         let before = events.len();
-        for (place, message) in messages {
+        for (position, message) in messages {
             let mut part = 0;
             self.meta.api.format().read_message(message, &mut |item| {
                 part += 1;
-                events.extend(self.told_by(item, (place, part)));
+                events.extend(self.item_event(item, (position, part)));
             });
         }
-        let mut said = String::new();
+        let mut prompts = String::new();
         for event in &events[before..] {
             match &event.body {
-                Body::Prompt(prompt) => said.push_str(prompt.text.as_str()),
+                Body::Prompt(prompt) => prompts.push_str(prompt.text.as_str()),
                 _ => return None,
             }
         }
-        (!said.is_empty()).then(|| TextFingerprint::of(&said))
+        (!prompts.is_empty()).then(|| TextFingerprint::of(&prompts))
     }
 
-    fn told_by(&self, item: MessageItem<'_>, place: (usize, usize)) -> Option<Event> {
+    fn item_event(&self, item: MessageItem<'_>, position: (usize, usize)) -> Option<Event> {
         let named = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
         let (id, body) = match item {
             MessageItem::Call { id, name, input } => {
                 let input = input.to_value();
                 let kind = self.meta.sender.client.kind_of(&name, &input);
-                (id_of("call", place), Body::ToolCalled(ToolCalled::new(named(&id), kind, &name, &input)))
+                (id_at("call", position), Body::ToolCalled(ToolCalled::new(named(&id), kind, &name, &input)))
             }
             MessageItem::Result { call, text, failed } => {
                 let status = failed.then_some(CallStatus::Error);
-                (id_of("result", place), Body::ToolReturned(ToolReturned::new(named(&call), status, None, &text)))
+                (id_at("result", position), Body::ToolReturned(ToolReturned::new(named(&call), status, None, &text)))
             }
             MessageItem::Prompt { text } => {
                 let (by, text) = self.meta.sender.client.user_prompt(&text)?;
                 let digest = Digest::of(text);
-                (id_of(&format!("prompt-{digest}"), place), Body::Prompt(Prompt { by, text: Excerpt::new(text) }))
+                (id_at(&format!("prompt-{digest}"), position), Body::Prompt(Prompt { by, text: Excerpt::new(text) }))
             }
         };
-        // Sessions tell their own ids apart, so a place in the conversation is enough.
+        // Event ids are unique within a session, so the position is enough.
         Some(self.event(id, self.at, body))
     }
 
-    /// The question itself.
     pub(crate) fn model_asked_event(&self, tail: Option<TextFingerprint>) -> Event {
         let asked = ModelAsked {
             request: Some(self.id.clone()),
@@ -114,52 +113,52 @@ impl RequestRecord {
         self.event(self.id.clone(), self.at, Body::ModelAsked(asked))
     }
 
-    /// A nudge went along with the request.
+    /// The request carried a nudge.
     pub(crate) fn nudge_delivered_event(&self, finding: String, at: Timestamp) -> Event {
         let delivered = Body::Delivered(Delivered { finding, channel: Source::Proxy });
         self.event(self.event_id("-nudge"), at, delivered)
     }
 
-    /// Something worth keeping about the answer.
+    /// A note about the response.
     pub(crate) fn note_event(&self, text: &str, at: Timestamp) -> Event {
         let note = Body::Note(belay_core::event::Note { text: Excerpt::new(text.trim()) });
         self.event(self.event_id("-remark"), at, note)
     }
 
-    /// The answer, and why there is none.
+    /// Adds the events of a response or of its failure.
     pub(crate) fn push_response_events(
         &self,
-        answered: ResponseSummary,
-        chanting: bool,
+        summary: ResponseSummary,
+        degenerate: bool,
         at: Timestamp,
         events: &mut Vec<Event>,
     ) {
-        if let Some(failure) = &answered.failure {
+        if let Some(failure) = &summary.failure {
             events.push(self.event(self.event_id("-failure"), at, failed(failure)));
         }
-        if answered.id.is_none() && answered.usage.is_none() && answered.text.is_empty() {
+        if summary.id.is_none() && summary.usage.is_none() && summary.text.is_empty() {
             return;
         }
-        let said = (!answered.text.is_empty()).then(|| TextFingerprint::of(&answered.text));
+        let said_fingerprint = (!summary.text.is_empty()).then(|| TextFingerprint::of(&summary.text));
         let body = ModelAnswered {
-            response: answered.id,
+            response: summary.id,
             request: Some(self.id.clone()),
-            model: answered.model,
-            usage: answered.usage,
-            stop: answered.stop,
-            cost_micros: answered.cost_micros,
-            tool_calls: Some(answered.tool_calls),
-            said,
-            text: Excerpt::new(&answered.text),
-            chanting,
+            model: summary.model,
+            usage: summary.usage,
+            stop: summary.stop,
+            cost_micros: summary.cost_micros,
+            tool_calls: Some(summary.tool_calls),
+            said: said_fingerprint,
+            text: Excerpt::new(&summary.text),
+            chanting: degenerate,
             auxiliary: self.auxiliary,
         };
         events.push(self.event(self.event_id("-answer"), at, Body::ModelAnswered(body)));
     }
 }
 
-/// The id of what stands at a place: a message of the conversation, and a part of it.
-fn id_of(what: &str, (message, part): (usize, usize)) -> String {
+/// The id of a part of a message, by its position in the conversation.
+fn id_at(what: &str, (message, part): (usize, usize)) -> String {
     let (mut first, mut second) = (itoa::Buffer::new(), itoa::Buffer::new());
     [what, "-", first.format(message), ".", second.format(part)].concat()
 }

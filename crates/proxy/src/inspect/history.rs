@@ -1,18 +1,15 @@
-//! A conversation that comes again and again, each time a little longer.
+//! Finds the new messages of a conversation.
 //!
-//! Every request repeats the whole history. To read only what is new, a few checkpoints are kept:
-//! the end of a message, and a hash that tells whether it still ends there. Agents do change their
-//! history a little (a cache mark moves, an old result is dropped), so there are several checkpoints:
-//! the last few messages, and ever wider apart before.
+//! Every request repeats the complete history. To read only the new part, a few checkpoints are retained: the end of a
+//! message, and a hash that shows whether the message still ends there. Agents change their history (a cache mark moves, an
+//! old result is dropped), so there are several checkpoints: at the last few messages, and at growing distances before.
 //!
-//! A megabyte of history is not hashed from end to end with every request. Nothing is read again
-//! before a checkpoint, so what matters is that nothing has moved: a change that makes the history
-//! longer or shorter moves everything behind it. Hashed are the fields before the messages, which are
-//! not read again either, the last message with a few thousand bytes before it, and samples of what
-//! lies between. A last message that is asked anew with another word in it is new, too.
+//! A megabyte of history is not hashed completely for every request. Nothing before a checkpoint is read again, so it only
+//! matters that nothing has moved: an insertion or a deletion moves everything behind it. The hash covers the fields before
+//! the messages, which are not read again either, the last message with some kilobytes before it, and samples of the rest.
+//! A last message that was edited in place counts as new.
 //!
-//! Where the history did change, everything behind the change is walked again, and most of it was told
-//! before: a hash of each of the last messages tells.
+//! Behind a change, all messages are scanned again, and hashes of the last messages filter out those reported before.
 
 mod message_hashes;
 
@@ -24,51 +21,48 @@ use super::json_scan::JsonCursor;
 use super::wire::WireApi;
 use message_hashes::MessageHashes;
 
-/// How many checkpoints are kept at most.
 const MAX_CHECKPOINTS: usize = 12;
-/// So many of them are at the last messages.
+/// How many checkpoints are at the last messages.
 const TRAILING_CHECKPOINTS: usize = 4;
-/// How many messages at most count as new when nothing is known of a conversation: it may have gone
-/// on for days before we saw it, and only its recent past says how it is doing now.
+/// How many messages of an unknown conversation count as new. It may be days old, and only its recent past matters now.
 const MAX_NEW_MESSAGES: usize = 64;
-/// Most messages that are walked over at once, as each takes room. Nobody has had so much to say.
+/// How many messages of one request are scanned, since each takes memory.
 const MAX_MESSAGES: usize = 64 * 1024;
 
-/// How many bytes before a checkpoint are hashed without a gap, at least: the message before it is hashed whole, as long
-/// as it is no longer than it should be.
+/// How many bytes before a checkpoint are hashed without gaps: the last message, but at least and at most this much.
 const DENSE_HASH_BYTES: usize = 4096;
 const MAX_DENSE_HASH_BYTES: usize = 128 * 1024;
-/// Farther back there is one sample in so many bytes.
+/// One sample per stride is hashed before that.
 const SAMPLE_STRIDE: usize = 4096;
 const SAMPLE_BYTES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Checkpoint {
-    /// How many bytes there are up to and including the message.
+    /// Where the message ends.
     offset: usize,
-    /// Where the message begins.
+    /// Where the message starts.
     start: usize,
-    /// See [`Samples::hash`].
+    /// See [`SampledHash::hash`].
     hash: u64,
-    /// How many messages there are up to here.
+    /// How many messages end here or before.
     messages: usize,
 }
 
-/// Where nothing is known yet.
+/// The checkpoint of an unknown conversation.
 const START: Checkpoint = Checkpoint { offset: 0, start: 0, hash: 0, messages: 0 };
 
-/// What is kept of one conversation between its requests.
+/// What is retained of one conversation between its requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HistoryTracker {
     checkpoints: Vec<Checkpoint>,
-    /// What the fields before the messages said; they are part of what the hashes cover.
+    /// The fields before the messages, which the hashes cover.
     before: RequestFields,
-    /// Where the messages begin.
+    /// Where the messages start.
     begin: usize,
-    heard: MessageHashes,
+    hashes: MessageHashes,
 }
 
-/// What a request says beside its messages.
+/// The fields of a request beside its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestFields {
     pub(crate) model: Option<String>,
@@ -131,8 +125,8 @@ impl NewMessageBytes {
 }
 
 impl HistoryTracker {
-    /// Reads what is new in a request; `None` when its shape is none we know. One that is no part of the conversation, by
-    /// what it says beside its messages, brings nothing new and changes nothing of what is known.
+    /// Reads the new messages of a request. `None` if its shape is unknown. A request that is not part of the
+    /// conversation, by its other fields, has no new messages and does not change the tracker.
     pub(crate) fn read_new(
         &mut self,
         api: WireApi,
@@ -164,7 +158,7 @@ impl HistoryTracker {
         if listed {
             walk(&mut scan, known.messages, &mut messages)?;
         } else {
-            // A whole conversation in one string.
+            // The complete conversation is one string.
             messages.push(MessageRef { place: known.messages, range: scan.skip_value()? });
         }
         let mut fields = before.as_ref().unwrap_or(&self.before).clone();
@@ -181,7 +175,7 @@ impl HistoryTracker {
         let afresh = known.offset == 0;
         let old = messages.len().saturating_sub(if afresh { MAX_NEW_MESSAGES } else { usize::MAX });
         messages.drain(..old);
-        self.heard.retain_changed(body, known.messages + old, &mut messages);
+        self.hashes.retain_changed(body, known.messages + old, &mut messages);
         Some(NewMessages { fields, messages, afresh })
     }
 
@@ -201,12 +195,12 @@ impl HistoryTracker {
         let total = known + messages.len();
         for MessageRef { place, range } in messages {
             let count = place + 1;
-            if is_kept(count, total) {
+            if is_retained(count, total) {
                 let Range { start, end: offset } = *range;
                 self.checkpoints.push(Checkpoint { offset, start, hash: samples.hash(start..offset), messages: count });
             }
         }
-        self.checkpoints.retain(|checkpoint| is_kept(checkpoint.messages, total));
+        self.checkpoints.retain(|checkpoint| is_retained(checkpoint.messages, total));
         while self.checkpoints.len() > MAX_CHECKPOINTS {
             self.checkpoints.remove(0);
         }
@@ -254,7 +248,7 @@ impl<'b> SampledHash<'b> {
 
 /// Whether a checkpoint at this message is worth keeping when there are `total`: the last few are, and
 /// before them one or two at every power of two back, on a raster so that they do not move with each turn.
-fn is_kept(messages: usize, total: usize) -> bool {
+fn is_retained(messages: usize, total: usize) -> bool {
     let back = total - messages;
     if back < TRAILING_CHECKPOINTS {
         return true;

@@ -1,4 +1,4 @@
-//! What the head of a request says to whoever follows it. The same for all requests that begin with it.
+//! What the head of a request says about its session and its body.
 
 use belay_agents::wire::RequestHead;
 use belay_core::SessionKey;
@@ -10,14 +10,14 @@ use super::wire::WireApi;
 pub(crate) struct RequestMeta {
     pub(super) api: WireApi,
     pub(super) sender: RequestSender,
-    /// The model, where the path names it.
+    /// The model, if the path names it.
     pub(super) model: Option<String>,
-    /// How the body is packed.
+    /// The content encoding of the body.
     pub(super) encoding: Option<String>,
 }
 
 impl RequestMeta {
-    /// Reads the head; `None` when it does not ask for a turn of a conversation. `run` is the key from the path's prefix.
+    /// `None` if the request does not ask for a turn of a conversation. `run` is the key from the path's prefix.
     pub(crate) fn parse(method: &str, head: &dyn RequestHead, run: Option<&str>) -> Option<Self> {
         let api = WireApi::of_turn(method, head.path())?;
         let encoding = head.header("content-encoding").map(str::to_ascii_lowercase);
@@ -29,7 +29,7 @@ impl RequestMeta {
         })
     }
 
-    /// The session, where the head names it and it is nobody's sub-agent.
+    /// The session, if the head names it and it is not a sub-agent.
     pub(crate) fn root_session(&self) -> Option<&SessionKey> {
         let RequestSender { session, identity, .. } = &self.sender;
         session.as_ref().filter(|_| identity.parent.is_none() && !identity.auxiliary)

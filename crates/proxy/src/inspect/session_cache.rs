@@ -1,4 +1,4 @@
-//! What is remembered from one request to the next.
+//! State that inspections share between requests.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use super::history::HistoryTracker;
 use super::session_id::PrefixIndex;
 use super::wire::WireApi;
 
-/// Most conversations whose checkpoints are kept. One that was forgotten is read afresh.
+/// How many sessions are cached. The history of an evicted session is read as a new one.
 const MAX_SESSIONS: usize = 4096;
 
 #[derive(Default)]
@@ -18,15 +18,14 @@ pub(super) struct SessionCache {
     conversations: HashMap<SessionKey, SessionEntry>,
     uses: u64,
     pub(super) prefixes: PrefixIndex,
-    /// Shapes we could not read, noted once each.
-    strange: Vec<(WireApi, &'static str)>,
-    /// Kinds and encodings of answers we could not read, noted once each.
-    unreadable: Vec<(String, Option<String>)>,
-    /// Sessions with a refused request since they last went on.
+    /// Unknown shapes of requests that were logged.
+    logged_shapes: Vec<(WireApi, &'static str)>,
+    /// Content types and encodings of unreadable responses that were logged.
+    logged_types: Vec<(String, Option<String>)>,
+    /// Sessions whose last request was refused.
     pub(super) refused: VecDeque<SessionKey>,
 }
 
-/// What is known of one session.
 #[derive(Default)]
 pub(super) struct SessionEntry {
     used: u64,
@@ -40,7 +39,7 @@ impl SessionCache {
         self.uses += 1;
         let now = self.uses;
         if self.conversations.len() >= MAX_SESSIONS && !self.conversations.contains_key(session) {
-            // An eighth at once, so that a full memory does not search for the oldest at every request.
+            // Evicts an eighth at once, so that a full cache is not searched at every request.
             let mut uses: Vec<u64> = self.conversations.values().map(|known| known.used).collect();
             let (_, oldest, _) = uses.select_nth_unstable(MAX_SESSIONS / 8);
             let oldest = *oldest;
@@ -51,10 +50,10 @@ impl SessionCache {
         known
     }
 
-    /// What the newest answer to a turn of this session told about its cost, be it this one.
-    pub(super) fn update_usage(&mut self, session: &SessionKey, told: Option<Usage>) -> Option<Usage> {
+    /// Stores the usage of a response if it reports prompt tokens. Returns the last such usage.
+    pub(super) fn update_usage(&mut self, session: &SessionKey, reported: Option<Usage>) -> Option<Usage> {
         let known = self.conversations.get_mut(session)?;
-        known.usage = told.filter(|told| told.context() > 0).or(known.usage);
+        known.usage = reported.filter(|usage| usage.context() > 0).or(known.usage);
         known.usage
     }
 
@@ -67,24 +66,23 @@ impl SessionCache {
     }
 
     pub(super) fn warn_unknown_shape_once(&mut self, api: WireApi, agent: &'static str) {
-        if !self.strange.contains(&(api, agent)) {
-            self.strange.push((api, agent));
-            tracing::warn!(?api, agent, "requests of a shape that is not known pass unread; this is said once");
+        if !self.logged_shapes.contains(&(api, agent)) {
+            self.logged_shapes.push((api, agent));
+            tracing::warn!(?api, agent, "requests of an unknown shape are relayed without inspection; logged once");
         }
     }
 
     pub(super) fn warn_unreadable_once(&mut self, api: WireApi, kind: &str, encoding: Option<&str>) {
-        // Whoever makes up a new one with every answer is not worth the memory.
-        const KEPT: usize = 64;
+        const MAX_LOGGED: usize = 64;
         let is_known = |known: &(String, Option<String>)| known.0 == kind && known.1.as_deref() == encoding;
-        if self.unreadable.len() < KEPT && !self.unreadable.iter().any(is_known) {
+        if self.logged_types.len() < MAX_LOGGED && !self.logged_types.iter().any(is_known) {
             tracing::warn!(
                 ?api,
                 kind,
                 encoding,
-                "answers of this kind, packed like this, pass unread; this is said once"
+                "responses of this type and encoding are relayed without inspection; logged once"
             );
-            self.unreadable.push((kind.to_owned(), encoding.map(str::to_owned)));
+            self.logged_types.push((kind.to_owned(), encoding.map(str::to_owned)));
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Whose request is it? Asked of everything that may tell, most certain first.
+//! Identifies the session of a request. The sources, most certain first:
 //!
-//! 1. `X-Loop-Session`: somebody configured it for just this purpose.
+//! 1. `X-Loop-Session`, which is configured for this purpose.
 //! 2. The agent's own session id, by its wire dialect: the same id that its hooks and its session
 //!    file have.
-//! 3. `X-Loop-Agent` and `X-Loop-Agent-Session`: the same id, named by somebody who knows it.
-//! 4. The key that `belay run` put into the base URL or into our own header.
-//! 5. What the body says: Loop Watchdog's metadata keys, a cache key, a user.
-//! 6. The beginning of the conversation: it stays the same while the history grows.
+//! 3. `X-Loop-Agent` and `X-Loop-Agent-Session`: the same id, set by a wrapper around the agent.
+//! 4. The key that `belay run` put into the base URL or into a header.
+//! 5. The body: Loop Watchdog's metadata keys, a cache key, a user.
+//! 6. The start of the conversation, which stays the same while the history grows.
 
 use belay_agents::wire::{self, RequestHead, RequestIdentity, WireClient};
 use belay_core::key::MAX_ID_BYTES;
@@ -24,24 +24,24 @@ pub(crate) const LOOP_WATCHDOG_AGENT: &str = "legacy";
 /// Header by which `belay run` names a session where a path prefix does not reach.
 pub(crate) const SESSION_HEADER: &str = "x-belay-session";
 
-/// What the head of a request says about who asks.
+/// What the head of a request says about its sender.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestSender {
     pub(crate) client: &'static dyn WireClient,
     pub(crate) identity: RequestIdentity,
-    /// The session, unless only the body can tell.
+    /// The session, if the head names it.
     pub(crate) session: Option<SessionKey>,
-    /// Whoever asks expects Loop Watchdog's answers, and is no agent with a refusal of its own.
+    /// The client expects Loop Watchdog's responses, and is not an agent with a refusal format of its own.
     pub(crate) is_loop_watchdog_client: bool,
     /// A changed plan named in a header.
     pub(crate) plan: Option<String>,
-    /// Whose credential it is.
+    /// A digest of the credential.
     pub(crate) account: Option<Digest>,
-    /// What Loop Watchdog's headers tell about the session.
+    /// Loop Watchdog's headers about the session.
     pub(crate) labels: LoopWatchdogMeta,
 }
 
-/// What Loop Watchdog's headers tell about a session.
+/// Loop Watchdog's metadata of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoopWatchdogMeta {
     pub(crate) project: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct LoopWatchdogMeta {
 }
 
 impl LoopWatchdogMeta {
-    /// Fills in what only the body tells, in Loop Watchdog's metadata.
+    /// Fills in missing values from the body.
     pub(crate) fn fill_from_body(&mut self, body: &[u8]) {
         let Some(metadata) = json_scan::field(body, "metadata") else { return };
         let text = |key: &str| {
@@ -81,7 +81,7 @@ impl RequestSender {
         });
         let text = |name: &str| head.header(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let watchdog = text("x-loop-session").map(|id| SessionKey::new(LOOP_WATCHDOG_AGENT, id));
-        // Whoever names a session of Loop Watchdog's looks for it there.
+        // A client that names a Loop Watchdog session looks for it under that name.
         let own = match watchdog {
             None => own_session(identity.agent, text("x-loop-agent"), text("x-loop-agent-session")),
             Some(_) => None,
@@ -116,7 +116,7 @@ impl RequestSender {
         }
     }
 
-    /// The session, with the body's help.
+    /// The session by the head or the body.
     pub(crate) fn resolve_session(&self, api: WireApi, body: &[u8], index: &mut PrefixIndex) -> Option<SessionKey> {
         if let Some(session) = &self.session {
             return Some(session.clone());
@@ -125,13 +125,13 @@ impl RequestSender {
             return None;
         }
         let beginning = beginning(api, body)?;
-        // The body's own words stand behind the messages, usually; whether there are any is the same
-        // for every request of a program.
-        if index.speaks(beginning) != Some(false) {
-            let said = said(body, self.client.agent(), self.identity.agent.is_empty());
-            index.note(beginning, said.is_some());
-            if said.is_some() {
-                return said;
+        // The naming fields usually follow the messages, far into the body. Whether there are any is the same for every
+        // request of a program, so it is cached.
+        if index.names_session(beginning) != Some(false) {
+            let session = session_in_body(body, self.client.agent(), self.identity.agent.is_empty());
+            index.insert(beginning, session.is_some());
+            if session.is_some() {
+                return session;
             }
         }
         let account = self.account.unwrap_or_default();
@@ -140,23 +140,23 @@ impl RequestSender {
     }
 }
 
-/// Whether conversations with a given beginning name themselves in their bodies.
+/// Caches whether conversations with a given start name their session in the body.
 #[derive(Debug, Default)]
 pub(crate) struct PrefixIndex(std::collections::VecDeque<(u64, bool)>);
 
 impl PrefixIndex {
     const MAX_PREFIXES: usize = 256;
 
-    fn speaks(&self, beginning: u64) -> Option<bool> {
-        self.0.iter().find(|(known, _)| *known == beginning).map(|(_, speaks)| *speaks)
+    fn names_session(&self, beginning: u64) -> Option<bool> {
+        self.0.iter().find(|(known, _)| *known == beginning).map(|(_, names)| *names)
     }
 
-    fn note(&mut self, beginning: u64, speaks: bool) {
+    fn insert(&mut self, beginning: u64, names_session: bool) {
         match self.0.iter_mut().find(|(known, _)| *known == beginning) {
-            Some((_, known)) => *known = speaks,
+            Some((_, known)) => *known = names_session,
             None => {
                 self.0.truncate(Self::MAX_PREFIXES - 1);
-                self.0.push_front((beginning, speaks));
+                self.0.push_front((beginning, names_session));
             }
         }
     }
@@ -190,9 +190,9 @@ fn beginning(api: WireApi, body: &[u8]) -> Option<u64> {
     }
 }
 
-/// The session that the body names. Only of strangers is `user` one: agents mean a person by it. And
-/// strangers who name one in Loop Watchdog's way are known by its ids.
-fn said(body: &[u8], agent: &str, stranger: bool) -> Option<SessionKey> {
+/// The session that the body names. `user` counts only for unknown clients: agents use it for a person. Unknown clients
+/// that use Loop Watchdog's keys are known by its ids.
+fn session_in_body(body: &[u8], agent: &str, is_unknown: bool) -> Option<SessionKey> {
     let mut scan = JsonCursor::new(body, 0);
     if !scan.consume_byte(b'{') {
         return None;
@@ -203,7 +203,7 @@ fn said(body: &[u8], agent: &str, stranger: bool) -> Option<SessionKey> {
         match name {
             b"metadata" => metadata = Some(value),
             b"prompt_cache_key" => cache_key = json_scan::parse_string(value),
-            b"user" if stranger => user = json_scan::parse_string(value),
+            b"user" if is_unknown => user = json_scan::parse_string(value),
             _ => {}
         }
     }
@@ -213,16 +213,15 @@ fn said(body: &[u8], agent: &str, stranger: bool) -> Option<SessionKey> {
     let named = |agent: &str, id: Option<String>| id.filter(|id| is_id(id)).map(|id| SessionKey::new(agent, id));
     let own = || {
         let id = of_metadata("agent_session_id").filter(|id| is_id(id));
-        own_session(if stranger { "" } else { agent }, of_metadata("agent").filter(|agent| is_id(agent)), id)
+        own_session(if is_unknown { "" } else { agent }, of_metadata("agent").filter(|agent| is_id(agent)), id)
     };
-    named(if stranger { LOOP_WATCHDOG_AGENT } else { agent }, watchdog)
+    named(if is_unknown { LOOP_WATCHDOG_AGENT } else { agent }, watchdog)
         .or_else(own)
         .or_else(|| named(agent, cache_key))
         .or_else(|| named(LOOP_WATCHDOG_AGENT, user))
 }
 
-/// The agent's own session, as Loop Watchdog's clients name it. Where the wire tells of another agent, they mean somebody
-/// else.
+/// The agent's own session, as Loop Watchdog's clients name it. `None` if the request is by another agent.
 fn own_session(on_wire: &str, agent: Option<String>, id: Option<String>) -> Option<SessionKey> {
     let named = agent.map(|name| belay_agents::find(&name).map_or(name, |known| known.id.to_owned()));
     let agent = match (named, on_wire) {
@@ -234,7 +233,7 @@ fn own_session(on_wire: &str, agent: Option<String>, id: Option<String>) -> Opti
     Some(SessionKey::new(agent, id?))
 }
 
-/// Whether events of a session by this name could be kept, and shown to a person.
+/// Whether a session with this id can be stored and displayed.
 fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
 }
@@ -247,7 +246,7 @@ pub(crate) fn plan_in_body(body: &[u8]) -> Option<String> {
     })
 }
 
-/// A digest that stands for whoever pays, and gives nothing away about the credential.
+/// A digest that identifies the account without revealing the credential.
 fn account(head: &dyn RequestHead) -> Option<Digest> {
     // Tokens of a subscription change by the hour; the account they belong to does not.
     let names = ["chatgpt-account-id", "authorization", "x-api-key", "x-goog-api-key", "api-key"];
@@ -258,7 +257,7 @@ fn account(head: &dyn RequestHead) -> Option<Digest> {
     Some(Digest(u64::from_be_bytes(first)))
 }
 
-/// A path segment with its percent signs taken back.
+/// Decodes the percent-encoding of a path segment.
 fn decoded(segment: &str) -> String {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();

@@ -1,4 +1,4 @@
-//! What the last messages of a conversation said, each in its place.
+//! Hashes of the last messages of a conversation.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::MessageRef;
 
-/// How many messages are remembered: a kilobyte for each conversation.
+/// How many hashes are retained: a kilobyte per conversation.
 const MAX_MESSAGES: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct MessageHashes {
-    /// Place of the first one that is remembered.
+    /// The index of the first retained message.
     first: usize,
-    /// Half a hash is enough to tell what one message said from what it says now.
+    /// Half a hash is enough to detect a changed message.
     hashes: VecDeque<u32>,
 }
 
 impl MessageHashes {
-    /// Hears the messages from the place `first` on, up to the end of the conversation, and leaves those that are others
-    /// than were heard before in their places.
+    /// Stores the messages from the index `first` to the end of the conversation, and removes those from `messages` that
+    /// have not changed.
     pub(super) fn retain_changed(&mut self, body: &[u8], first: usize, messages: &mut Vec<MessageRef>) {
         let now: Vec<u32> = messages.iter().map(|message| xxh3_64(&body[message.range.clone()]) as u32).collect();
         let mut hashes = now.iter().copied();
@@ -28,14 +28,13 @@ impl MessageHashes {
             Some(before) if before <= self.hashes.len() => self.hashes.truncate(before),
             _ => self.hashes.clear(),
         }
-        let kept = &now[now.len().saturating_sub(MAX_MESSAGES)..];
-        let surplus = (self.hashes.len() + kept.len()).saturating_sub(MAX_MESSAGES);
+        let retained = &now[now.len().saturating_sub(MAX_MESSAGES)..];
+        let surplus = (self.hashes.len() + retained.len()).saturating_sub(MAX_MESSAGES);
         self.hashes.drain(..surplus);
-        self.hashes.extend(kept);
+        self.hashes.extend(retained);
         self.first = first + now.len() - self.hashes.len();
     }
 
-    /// How many bytes are kept for it.
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
         self.hashes.capacity() * size_of::<u32>()

@@ -172,7 +172,7 @@ fn what_is_known_of_a_conversation_stays_small_however_many_messages_come_at_onc
     news(&mut conversation, &messages);
     messages.extend((0..60_000).map(|n| n.to_string()));
     assert_eq!(news(&mut conversation, &messages).len(), 60_000);
-    assert!(conversation.heard.size() <= 4096, "{} bytes", conversation.heard.size());
+    assert!(conversation.hashes.size() <= 4096, "{} bytes", conversation.hashes.size());
     messages.push(message("next"));
     messages[59_990] = message("changed");
     assert_eq!(news(&mut conversation, &messages), [59_990, 60_001]);
