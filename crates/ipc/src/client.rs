@@ -22,6 +22,7 @@ use crate::operations::{
     StatusResponse, SubscribeRequest, SubscribeResponse,
 };
 use crate::protocol::{ErrorBody, MAX_LINE_BYTES, PROTOCOL_VERSION, RawResponse, Request};
+use crate::reads::ReadRequest;
 
 /// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
@@ -158,6 +159,10 @@ impl Client {
                 Some(Line::TooLong) => return Err(too_long().into()),
             }
         }
+    }
+
+    pub fn read<R: ReadRequest>(&mut self, request: &R) -> Result<R::Response, ClientError> {
+        self.call(&request.clone().into())
     }
 
     /// Sends a request and waits for its response.

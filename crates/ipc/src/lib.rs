@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`protocol`] | requests, responses, errors |
 //! | [`operations`] | the operations, their parameters and results |
+//! | [`reads`], [`views`] | operations that change nothing, and their results |
 //! | [`hook`] | a hook call and its response |
 //! | [`lines`] | splitting a stream into lines of bounded length |
 //! | [`client`] | the client |
@@ -29,6 +30,8 @@ pub mod hook;
 pub mod lines;
 pub mod operations;
 pub mod protocol;
+pub mod reads;
+pub mod views;
 
 pub use client::{Client, ClientError, DisconnectWatcher};
 pub use hook::{HookRequest, HookResponse};
@@ -39,4 +42,8 @@ pub use operations::{
 };
 pub use protocol::{
     ErrorBody, ErrorCode, MAX_LINE_BYTES, PROTOCOL_VERSION, ParseError, Request, Response, ResponseBody,
+};
+pub use reads::{
+    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, ReadRequest, ResolveRequest, SessionRequest,
+    SessionsRequest, SessionsResponse, ShortNamesRequest, TombstonesRequest, TotalsRequest,
 };

@@ -10,6 +10,10 @@ use serde_json::value::RawValue;
 
 use crate::hook::HookRequest;
 use crate::protocol::ErrorBody;
+use crate::reads::{
+    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, ResolveRequest, SessionRequest, SessionsRequest,
+    ShortNamesRequest, TombstonesRequest, TotalsRequest,
+};
 
 /// Every operation, with its parameters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,6 +33,26 @@ pub enum Operation {
     Run(Box<RunRequest>),
     /// Follows the log: [`SubscribeResponse`], then one event per line.
     Subscribe(SubscribeRequest),
+    /// The session with a name: [`SessionKey`].
+    Resolve(ResolveRequest),
+    /// Sessions, newest first: [`SessionsResponse`](crate::SessionsResponse).
+    Sessions(SessionsRequest),
+    /// One session: [`SessionView`](crate::views::SessionView) or null.
+    Session(SessionRequest),
+    /// Incidents, newest first: a list of [`IncidentView`](crate::views::IncidentView).
+    Incidents(IncidentsRequest),
+    /// Findings of a session, newest first: a list of [`FindingView`](crate::views::FindingView).
+    Findings(FindingsRequest),
+    /// One finding: [`FindingView`](crate::views::FindingView) or null.
+    Finding(FindingRequest),
+    /// Notes about a session, newest first: a list of [`NoteView`](crate::views::NoteView).
+    Notes(NotesRequest),
+    /// Tombstones, newest first: a list of [`TombstoneView`](crate::views::TombstoneView).
+    Tombstones(TombstonesRequest),
+    /// The shortest unique names of sessions, in their order.
+    ShortNames(ShortNamesRequest),
+    /// Sums over the store: [`TotalsView`](crate::views::TotalsView).
+    Totals(TotalsRequest),
     /// Finishes pending requests and exits: [`PingResponse`].
     Stop {},
 }

@@ -1,8 +1,9 @@
 //! Requests, responses and errors.
 
 use belay_core::event::MAX_EVENT_BYTES;
+use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::operations::Operation;
@@ -97,11 +98,17 @@ pub enum ResponseBody<T> {
 
 /// A response as a client reads it: one of the two.
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "T: DeserializeOwned"))]
 pub(crate) struct RawResponse<T> {
-    #[serde(default = "Option::default")]
+    #[serde(default = "Option::default", deserialize_with = "present")]
     pub(crate) ok: Option<T>,
     #[serde(default)]
     pub(crate) error: Option<ErrorBody>,
+}
+
+/// A field that is there, even if it is null: a result may be null.
+fn present<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Why a request failed.

@@ -36,6 +36,7 @@ mod ops;
 mod pending_run_budgets;
 pub mod proxy_service;
 mod read_pool;
+pub mod reads;
 mod run_store;
 pub mod shutdown;
 mod state;
@@ -45,6 +46,7 @@ pub mod views;
 pub use alert_dispatcher::build_webhook;
 pub use daemon::{Daemon, ServeError, ServeOptions};
 pub use intake::{Authority, decide, observe_json};
+pub use reads::StoreRead;
 
 /// The version of this build, as every answer that names one says it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::intake::{self, Authority, store_error_to_ipc};
 use crate::proxy_service;
+use crate::reads::StoreRead;
 use crate::state::DaemonState;
 use crate::views::EventView;
 
@@ -54,6 +55,16 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         Operation::Run(request) => {
             proxy_service::handle_run(shared, &request).and_then(|response| accept(out, id, &response))
         }
+        Operation::Resolve(request) => read(shared, out, id, &request),
+        Operation::Sessions(request) => read(shared, out, id, &request),
+        Operation::Session(request) => read(shared, out, id, &request),
+        Operation::Incidents(request) => read(shared, out, id, &request),
+        Operation::Findings(request) => read(shared, out, id, &request),
+        Operation::Finding(request) => read(shared, out, id, &request),
+        Operation::Notes(request) => read(shared, out, id, &request),
+        Operation::Tombstones(request) => read(shared, out, id, &request),
+        Operation::ShortNames(request) => read(shared, out, id, &request),
+        Operation::Totals(request) => read(shared, out, id, &request),
         Operation::Subscribe(_) => accept(out, id, &SubscribeResponse { subscribed: true }),
     };
     match result {
@@ -72,7 +83,18 @@ fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, answer: &T) ->
     Ok(())
 }
 
-/// Writes a refusal.
+fn read<R: StoreRead>(
+    shared: &DaemonState,
+    out: &mut Vec<u8>,
+    id: Option<&RawValue>,
+    request: &R,
+) -> Result<(), ErrorBody> {
+    let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
+    let response = request.run(Some(&*store)).map_err(|error| store_error_to_ipc(&error))?;
+    accept(out, id, &response)
+}
+
+/// Writes an error response.
 pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &ErrorBody) {
     out.clear();
     let reply: Response<'_, ()> = Response { id, body: ResponseBody::Error(refusal.clone()) };

@@ -20,7 +20,8 @@ pub(crate) struct AllowArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &AllowArgs) -> CommandResult {
-    let (_, row) = explain::finding(context, &args.id)?;
+    let mut backend = Backend::open(context)?;
+    let row = explain::finding(&mut backend, &args.id)?;
     let finding = row.intervention.finding;
     let ask = DecideRequest {
         session: row.session,
@@ -28,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &AllowArgs) -> CommandResult {
         note: args.note.clone(),
         by: decide::user(context),
     };
-    let taken = Backend::open(context)?.decide(&ask)?;
+    let taken = backend.decide(&ask)?;
     if context.out.json {
         context.out.json(&json!({
             "committed": taken.committed, "finding": finding.id, "session": ask.session.to_string(),

@@ -5,9 +5,8 @@ use std::str::FromStr;
 use belay_config::RulesByFolder;
 use belay_core::event::OperatorDecision;
 use belay_core::rules::BudgetRules;
-use belay_ipc::DecideRequest;
-use belay_server::views::SessionView;
-use belay_store::SessionQuery;
+use belay_ipc::views::SessionView;
+use belay_ipc::{DecideRequest, SessionsRequest};
 use clap::Args;
 use serde_json::json;
 
@@ -95,9 +94,9 @@ pub(crate) fn run(context: &Context, args: &BudgetArgs) -> CommandResult {
 }
 
 fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
-    let (store, session) = context.session(id)?;
+    let mut backend = Backend::open(context)?;
+    let session = backend.resolve(id)?;
     if !args.amounts.is_empty() {
-        let mut backend = Backend::open(context)?;
         let mut decide = |decision| {
             let (session, by) = (session.clone(), user(context));
             backend.decide(&DecideRequest { session, decision, note: String::new(), by })
@@ -109,16 +108,14 @@ fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
             decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false })?;
         }
     }
-    let view = SessionView::load_one(&*store, &session)?;
-    let view = view.ok_or_else(|| CommandError::new(format!("{session} is gone")))?;
+    let view = backend.session(&session)?;
     show(context, vec![view])
 }
 
 fn all(context: &Context) -> CommandResult {
-    let Some(store) = context.store()? else { return show(context, Vec::new()) };
     let states = vec!["active".to_owned(), "paused".to_owned()];
-    let rows = store.sessions(&SessionQuery { states, limit: 200, ..SessionQuery::default() })?.rows;
-    show(context, SessionView::load_all(&*store, rows)?)
+    let request = SessionsRequest { states, limit: 200, ..SessionsRequest::default() };
+    show(context, Backend::open(context)?.read(&request)?.sessions)
 }
 
 /// What the settings allow every session of this folder.

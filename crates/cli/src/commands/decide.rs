@@ -3,15 +3,13 @@
 use belay_core::event::OperatorDecision;
 use belay_core::{Excerpt, SessionKey};
 use belay_ipc::DecideRequest;
-use belay_server::views::SessionView;
-use belay_store::Store;
+use belay_ipc::views::SessionView;
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
-use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 
 /// Which session, and why.
@@ -118,11 +116,12 @@ pub(super) fn archive_quietly(context: &Context, session: &SessionKey) {
 }
 
 fn decide(context: &Context, target: &SessionTarget, decision: OperatorDecision) -> CommandResult {
-    let (store, session) = context.session(&target.id)?;
-    let before = view(&*store, &session)?;
+    let mut backend = Backend::open(context)?;
+    let session = backend.resolve(&target.id)?;
+    let before = backend.session(&session)?;
     let ask = DecideRequest { session: session.clone(), decision, note: target.note.clone(), by: user(context) };
-    let taken = Backend::open(context)?.decide(&ask)?;
-    let after = view(&*store, &session)?;
+    let taken = backend.decide(&ask)?;
+    let after = backend.session(&session)?;
     if context.out.json {
         context
             .out
@@ -168,10 +167,6 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
             format!("Noted for {name}.")
         }
     }
-}
-
-fn view(store: &dyn Store, session: &SessionKey) -> Result<SessionView, CommandError> {
-    SessionView::load_one(store, session)?.ok_or_else(|| CommandError::new(format!("{session} is gone")))
 }
 
 /// Who decides, for the record.

@@ -2,10 +2,12 @@
 
 use belay_core::Finding;
 use belay_core::effect::InterventionLevel;
-use belay_store::{FindingRow, Store, StoreError};
+use belay_ipc::views::FindingView;
+use belay_ipc::{FindingRequest, FindingsRequest, IncidentsRequest};
 use clap::Args;
 
 use super::CommandResult;
+use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -19,7 +21,7 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ExplainArgs) -> CommandResult {
-    let (_, row) = finding(context, &args.id)?;
+    let row = finding(&mut Backend::open(context)?, &args.id)?;
     if context.out.json {
         context.out.json(&row)?;
         return Ok(ExitStatus::Done);
@@ -40,29 +42,26 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> CommandResult {
     Ok(ExitStatus::Done)
 }
 
-/// The finding meant by an id of its own, of an incident, or of a session.
-pub(super) fn finding(context: &Context, id: &str) -> Result<(Box<dyn Store>, FindingRow), CommandError> {
-    let Some(store) = context.store()? else { return Err(StoreError::NotFound(id.to_owned()).into()) };
-    if let Some(row) = store.finding(id)? {
-        return Ok((store, row));
+/// The finding with this id, of the incident with this id, or the newest of the session with this name.
+pub(super) fn finding(backend: &mut Backend<'_>, id: &str) -> Result<FindingView, CommandError> {
+    if let Some(found) = backend.read(&FindingRequest { id: id.to_owned() })? {
+        return Ok(found);
     }
-    if let Some(incident) = store.incident(id)? {
-        let row = match &incident.finding {
-            Some(finding) => store.finding(&finding.id)?,
+    let incident = IncidentsRequest { id: Some(id.to_owned()), ..IncidentsRequest::default() };
+    if let Some(incident) = backend.read(&incident)?.pop() {
+        let finding = match &incident.finding {
+            Some(finding) => backend.read(&FindingRequest { id: finding.id.clone() })?,
             None => None,
         };
-        return match row {
-            Some(row) => Ok((store, row)),
-            None => Err(CommandError::new(format!("incident {id} was a person's own decision: {}", incident.sentence))),
-        };
+        return finding.ok_or_else(|| {
+            CommandError::new(format!("incident {id} was a person's own decision: {}", incident.sentence))
+        });
     }
-    let (store, key) = context.session(id).map_err(|error| {
+    let session = backend.resolve(id).map_err(|error| {
         error.hint("`belay incidents --all` lists incidents, `belay show SESSION` the findings of a session")
     })?;
-    match store.findings(&key, 1)?.pop() {
-        Some(row) => Ok((store, row)),
-        None => Err(CommandError::new(format!("nothing has been found about {key}"))),
-    }
+    let newest = backend.read(&FindingsRequest { session: session.clone(), limit: 1 })?.pop();
+    newest.ok_or_else(|| CommandError::new(format!("nothing has been found about {session}")))
 }
 
 fn lines(finding: &Finding, session: &str, done: &str) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
 use belay_core::event::OperatorDecision;
-use belay_ipc::DecideRequest;
+use belay_ipc::{DecideRequest, SessionRequest};
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;
@@ -145,8 +145,8 @@ fn keep(context: &Context, sessions: &[StoredSession]) -> Result<(), CommandErro
     for kept in sessions {
         let events: Result<Vec<_>, _> = kept.events.iter().map(serde_json::value::to_raw_value).collect();
         let events = events.map_err(|error| CommandError::new("an event cannot be written").cause(error))?;
-        let known = context.store()?.map(|store| store.session(&kept.key)).transpose()?.flatten().is_some();
-        backend.observe(context, &events)?;
+        let known = backend.read(&SessionRequest { session: kept.key.clone() })?.is_some();
+        backend.observe(&events)?;
         // A second import does not take a person's newer decisions back.
         for (decision, note) in kept.decisions.iter().filter(|_| !known) {
             let (session, decision, note) = (kept.key.clone(), decision.clone(), note.clone());

@@ -1,11 +1,12 @@
 //! `belay incidents`: what wants a person.
 
-use belay_server::views::IncidentView;
-use belay_store::IncidentQuery;
+use belay_core::SessionKey;
+use belay_ipc::IncidentsRequest;
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
+use crate::backend::Backend;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
 use crate::format::{now, relative_past};
@@ -24,32 +25,24 @@ pub(crate) struct IncidentsArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &IncidentsArgs) -> CommandResult {
-    let (store, session) = match &args.id {
-        Some(id) => {
-            let (store, key) = context.session(id)?;
-            (Some(store), Some(key))
-        }
-        None => (context.store()?, None),
-    };
-    let query = IncidentQuery { session, closed: args.all, limit: args.limit.max(1) };
-    let incidents = match &store {
-        Some(store) => store.incidents(&query)?,
-        None => Vec::new(),
-    };
-    let keys: Vec<_> = incidents.iter().map(|incident| incident.session.clone()).collect();
-    let views: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
+    let mut backend = Backend::open(context)?;
+    let session = args.id.as_deref().map(|id| backend.resolve(id)).transpose()?;
+    let request =
+        IncidentsRequest { session, closed: args.all, limit: args.limit.max(1), ..IncidentsRequest::default() };
+    let views = backend.read(&request)?;
     if context.out.json {
         context.out.json(&json!({ "incidents": views }))?;
         return Ok(ExitStatus::Done);
     }
-    let Some(store) = store.filter(|_| !views.is_empty()) else {
+    if views.is_empty() {
         context.out.info(if args.all { "There has been no incident." } else { "There is no open incident." });
         return Ok(ExitStatus::Done);
-    };
+    }
+    let keys = views.iter().filter_map(|view| SessionKey::parse(&view.session)).collect();
     let now = now();
     let mut grid = Table::new(&["incident", "session", "state", "opened", "what happened"]);
-    for (view, short) in views.into_iter().zip(store.short_names(&keys, 6)?) {
-        grid.row(vec![view.id, short, view.state.to_owned(), relative_past(view.opened_at, now), view.sentence]);
+    for (view, short) in views.into_iter().zip(backend.short_names(keys)?) {
+        grid.row(vec![view.id, short, view.state, relative_past(view.opened_at, now), view.sentence]);
     }
     grid.print(&context.out)?;
     context.out.info("`belay explain ID` tells why, `belay resume SESSION` lets it go on.");

@@ -2,7 +2,7 @@
 
 use belay_core::effect::Finding;
 use belay_core::{Decision, Event};
-use belay_server::views::{IncidentView, SessionView};
+use belay_ipc::views::{IncidentView, SessionView};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 

@@ -1,11 +1,11 @@
 //! `belay sessions`: the list.
 
-use belay_server::views::SessionView;
-use belay_store::SessionQuery;
+use belay_ipc::{SessionsRequest, SessionsResponse};
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
+use crate::backend::Backend;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
 use crate::format::{count, money, now, relative_past, short_path};
@@ -52,21 +52,15 @@ impl State {
 }
 
 pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
-    let query = SessionQuery {
+    let request = SessionsRequest {
         states: args.state.iter().map(|state| state.word().to_owned()).collect(),
         agent: args.agent.as_deref().map(|name| belay_agents::canonical_id(name).to_owned()),
         project: args.project.clone(),
         archived: args.all,
         limit: args.limit.max(1),
-        ..SessionQuery::default()
+        ..SessionsRequest::default()
     };
-    let (sessions, more) = match context.store()? {
-        Some(store) => {
-            let page = store.sessions(&query)?;
-            (SessionView::load_all(&*store, page.rows)?, page.next.is_some())
-        }
-        None => (Vec::new(), false),
-    };
+    let SessionsResponse { sessions, more } = Backend::open(context)?.read(&request)?;
     if context.out.json {
         context.out.json(&json!({ "sessions": sessions, "more": more }))?;
         return Ok(ExitStatus::Done);
@@ -88,7 +82,7 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
     for session in sessions {
         grid.row(vec![
             session.short,
-            session.state.to_owned(),
+            session.state,
             relative_past(session.last_at, now),
             count(session.calls),
             of(count(session.tokens + session.sub_agents.tokens), session.budget.tokens.map(count)),

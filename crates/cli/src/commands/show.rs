@@ -1,12 +1,13 @@
 //! `belay show`: everything about one session.
 
 use belay_core::Timestamp;
-use belay_server::views::{IncidentView, SessionView};
-use belay_store::{IncidentQuery, StoreError};
+use belay_ipc::views::SessionView;
+use belay_ipc::{FindingsRequest, IncidentsRequest, NotesRequest};
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
+use crate::backend::Backend;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
 use crate::format::{local_time, money, now, pluralize, relative_future, relative_past};
@@ -22,12 +23,13 @@ pub(crate) struct ShowArgs {
 const MAX_ROWS: usize = 10;
 
 pub(crate) fn run(context: &Context, args: &ShowArgs) -> CommandResult {
-    let (store, key) = context.session(&args.id)?;
-    let view = SessionView::load_one(&*store, &key)?.ok_or_else(|| StoreError::NotFound(args.id.clone()))?;
-    let incidents = store.incidents(&IncidentQuery { session: Some(key.clone()), closed: true, limit: MAX_ROWS })?;
-    let incidents: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
-    let findings = store.findings(&key, MAX_ROWS)?;
-    let notes = store.notes(&key, MAX_ROWS)?;
+    let mut backend = Backend::open(context)?;
+    let session = backend.resolve(&args.id)?;
+    let view = backend.session(&session)?;
+    let incidents = IncidentsRequest { session: Some(session.clone()), closed: true, limit: MAX_ROWS, id: None };
+    let incidents = backend.read(&incidents)?;
+    let findings = backend.read(&FindingsRequest { session: session.clone(), limit: MAX_ROWS })?;
+    let notes = backend.read(&NotesRequest { session, limit: MAX_ROWS })?;
     if context.out.json {
         context.out.json(&json!({ "session": view, "incidents": incidents, "findings": findings, "notes": notes }))?;
         return Ok(ExitStatus::Done);
@@ -108,8 +110,8 @@ fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
 }
 
 fn state(view: &SessionView, now: Timestamp) -> String {
-    let Some(held) = &view.held else { return view.state.to_owned() };
-    let how = match (held.until, held.resume_requires) {
+    let Some(held) = &view.held else { return view.state.clone() };
+    let how = match (held.until, held.resume_requires.as_str()) {
         (Some(until), _) => format!("lifts {}", relative_future(until, now)),
         (None, "plan") => "waits for a changed plan".to_owned(),
         (None, "person") => format!("`belay resume {}` lifts it", view.short),

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use belay_ipc::{Client, ClientError, StatusResponse};
+use belay_ipc::{Client, ClientError, StatusResponse, TotalsRequest};
 use belay_server::token::ApiToken;
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
+use crate::backend::Backend;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
 use crate::format::{count, money, now, relative_past};
@@ -25,10 +26,7 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
         Err(ClientError::NotRunning(_)) => None,
         Err(error) => return Err(error.into()),
     };
-    let totals = match context.store()? {
-        Some(store) => Some(store.totals(None)?),
-        None => None,
-    };
+    let totals = Backend::open(context)?.read(&TotalsRequest {})?;
     let token = match &resident {
         Some(status) => status.token.clone(),
         None => {

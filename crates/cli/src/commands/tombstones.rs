@@ -1,11 +1,14 @@
 //! `belay tombstones`: what the next sessions of a project are told about those before them.
 
 use belay_core::Timestamp;
+use belay_ipc::TombstonesRequest;
+use belay_ipc::views::TombstoneView;
 use belay_store::{Access, Durability, Tombstone};
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
+use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
@@ -26,18 +29,10 @@ pub(crate) struct TombstonesArgs {
 
 pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> CommandResult {
     let now = now();
-    let (store, session) = match &args.id {
-        Some(id) => {
-            let (store, key) = context.session(id)?;
-            (Some(store), Some(key))
-        }
-        None => (context.store()?, None),
-    };
+    let mut backend = Backend::open(context)?;
+    let session = args.id.as_deref().map(|id| backend.resolve(id)).transpose()?;
     let project = if args.all || session.is_some() { None } else { Some(here()?) };
-    let mut stones = match &store {
-        Some(store) => store.tombstones(project.as_deref(), now)?,
-        None => Vec::new(),
-    };
+    let mut stones = backend.read(&TombstonesRequest { project: project.clone(), now })?;
     stones.retain(|stone| session.as_ref().is_none_or(|key| *key == stone.session));
     if args.clear {
         clear(context, &stones, now)?;
@@ -56,7 +51,7 @@ pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     let keys: Vec<_> = stones.iter().map(|stone| stone.session.clone()).collect();
-    let names = store.map(|store| store.short_names(&keys, 6)).transpose()?.unwrap_or_default();
+    let names = backend.short_names(keys)?;
     let mut grid = Table::new(&["session", "when", "expires", "pattern", "what the next session is told"]);
     for (stone, session) in stones.into_iter().zip(names) {
         grid.row(vec![
@@ -79,11 +74,12 @@ fn here() -> Result<String, CommandError> {
     Ok(belay_hooks::local_facts::project_root(&folder).unwrap_or_else(|| folder.into_owned()))
 }
 
-fn clear(context: &Context, stones: &[Tombstone], now: Timestamp) -> Result<(), CommandError> {
+fn clear(context: &Context, stones: &[TombstoneView], now: Timestamp) -> Result<(), CommandError> {
     let mut store = belay_store::open(&context.store_url(), Access::Write)?;
     let mut transaction = store.begin(Durability::ProcessCrash)?;
     for stone in stones {
-        transaction.put_tombstone(&Tombstone { expires_at: now, ..stone.clone() })?;
+        let TombstoneView { session, project, task, pattern, message, at, .. } = stone.clone();
+        transaction.put_tombstone(&Tombstone { session, project, task, pattern, message, at, expires_at: now })?;
     }
     Ok(transaction.commit()?)
 }

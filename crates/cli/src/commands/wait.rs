@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use belay_config::DurationSetting;
 use belay_core::event::{Body, WaitEnded, Waiting};
 use belay_core::{Event, Excerpt, SessionKey, Source, Timestamp};
-use belay_store::SessionQuery;
+use belay_ipc::{SessionRequest, SessionsRequest};
 use clap::Args;
 use serde_json::json;
 
@@ -139,7 +139,7 @@ enum WaitOutcome {
 /// run this very command. Without one it is still a wait, only nobody knows.
 fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, CommandError> {
     if let Some(text) = &args.session {
-        return Ok(Some(context.session(text)?.1));
+        return Ok(Some(Backend::open(context)?.resolve(text)?));
     }
     let told = belay_agents::AGENTS.iter().filter_map(|agent| Some((agent.id, agent.session_env?)));
     for (agent, variable) in told {
@@ -147,23 +147,24 @@ fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, Com
             return Ok(Some(SessionKey::new(agent, id)));
         }
     }
-    let (Some(store), Ok(here)) = (context.store()?, std::env::current_dir()) else { return Ok(None) };
+    let Ok(here) = std::env::current_dir() else { return Ok(None) };
+    let mut backend = Backend::open(context)?;
     if let Some(key) = context.env.text("BELAY_SESSION").and_then(SessionKey::parse)
-        && store.session(&key)?.is_some()
+        && backend.read(&SessionRequest { session: key.clone() })?.is_some()
     {
         return Ok(Some(key));
     }
     let project = belay_hooks::local_facts::project_root(&here.to_string_lossy());
-    let query = SessionQuery {
+    let active = SessionsRequest {
         states: vec!["active".to_owned()],
         project,
         since: Some(now() - Duration::from_secs(60)),
         limit: 2,
-        ..SessionQuery::default()
+        ..SessionsRequest::default()
     };
-    let rows = store.sessions(&query)?.rows;
+    let sessions = backend.read(&active)?.sessions;
     // Two agents in one folder: a guess would be wrong half the time.
-    Ok(if let [row] = rows.as_slice() { Some(row.key.clone()) } else { None })
+    Ok(if let [view] = sessions.as_slice() { Some(SessionKey::new(&*view.agent, &*view.id)) } else { None })
 }
 
 /// Tells the session's record; if that fails the wait goes on all the same.
@@ -171,7 +172,7 @@ fn declare(context: &Context, session: &SessionKey, body: Body) {
     let event = Event::new(uuid::Uuid::now_v7().to_string(), session.clone(), Source::Hook, Timestamp::UNKNOWN, body);
     let told = serde_json::value::to_raw_value(&event)
         .map_err(|error| CommandError::new(error.to_string()))
-        .and_then(|event| Backend::open(context)?.observe(context, &[event]).map(drop));
+        .and_then(|event| Backend::open(context)?.observe(&[event]).map(drop));
     if told.is_err() {
         context.out.warn("Belay could not be told of this wait", Some("see `belay doctor`"));
     }

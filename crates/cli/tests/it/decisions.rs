@@ -35,6 +35,30 @@ fn story(world: &World) -> String {
 }
 
 #[test]
+fn reads_give_the_same_json_with_and_without_a_resident_process() {
+    let world = World::new();
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abcdef123456", "ls"), call("e2", "xyz", "ls")]));
+    world.run(&["pause", "abcd", "-m", "looks odd"]);
+    world.run(&["kill", "xyz", "-m", "enough"]);
+    let read = || {
+        let commands: [&[&str]; 7] = [
+            &["sessions", "--json"],
+            &["sessions", "--state", "killed", "--json"],
+            &["show", "abcd", "--json"],
+            &["incidents", "--all", "--json"],
+            &["incidents", "xyz", "--json"],
+            &["tombstones", "--all", "--json"],
+            &["budget", "abcd", "--json"],
+        ];
+        commands.map(|command| world.run(command).json())
+    };
+    let in_process = read();
+    assert_eq!(in_process[2]["notes"][0]["text"], "looks odd");
+    let _serve = Serve::start(&world);
+    assert_eq!(read(), in_process);
+}
+
+#[test]
 fn the_story_is_the_same_with_and_without_a_resident_process() {
     let alone = story(&World::new());
     let served = {

@@ -59,6 +59,7 @@ fn every_list_says_what_to_do_next() {
     -- stderr
     Error: no session is called "abc"
     Hint: `belay sessions --all` lists them.
+    Hint: `belay incidents --all` lists incidents, `belay show SESSION` the findings of a session
     -- exit 1
 
     $ belay trust --list

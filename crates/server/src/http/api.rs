@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use belay_core::event::OperatorDecision;
 use belay_ipc::DecideRequest;
+use belay_ipc::views::IncidentView;
 use belay_store::{Cursor, EventQuery, IncidentQuery, Order, SessionQuery, Store};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,7 +21,7 @@ use super::error::ApiError;
 use super::{blocking, request_guard};
 use crate::intake::{self, Authority};
 use crate::state::DaemonState;
-use crate::views::{EventView, IncidentView, SessionView};
+use crate::views::{EventView, session_view, session_views};
 
 type ApiResult = Result<Response, ApiError>;
 
@@ -80,7 +81,7 @@ pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQ
     let (sessions, next) = blocking(&shared, move |shared| {
         let store = shared.readers.get()?;
         let page = store.sessions(&query)?;
-        Ok((SessionView::load_all(&*store, page.rows)?, page.next))
+        Ok((session_views(&*store, page.rows)?, page.next))
     })
     .await?;
     Ok(Json(json!({ "sessions": sessions, "next": next.map(|next| write_cursor(&next)) })).into_response())
@@ -102,7 +103,7 @@ pub(super) async fn session(State(shared): State<Arc<DaemonState>>, Path(id): Pa
     let view = blocking(&shared, move |shared| {
         let store = shared.readers.get()?;
         let key = store.resolve(&id)?;
-        Ok(SessionView::load_one(&*store, &key)?)
+        Ok(session_view(&*store, &key)?)
     })
     .await?;
     view.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("there is no such session"))
@@ -217,7 +218,7 @@ pub(super) async fn decide(
         let session = shared.readers.get()?.resolve(&id)?;
         let ask = DecideRequest { session: session.clone(), decision: asked.decision, note: asked.note, by: asked.by };
         let taken = intake::decide(&shared.decisions.committer, &ask)?;
-        Ok((taken, SessionView::load_one(&*shared.readers.get()?, &session)?))
+        Ok((taken, session_view(&*shared.readers.get()?, &session)?))
     })
     .await?;
     Ok(Json(json!({ "committed": taken.committed, "effects": taken.decision.effects, "session": view }))

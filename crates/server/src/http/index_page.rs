@@ -8,12 +8,13 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
 use belay_ipc::HealthView;
+use belay_ipc::views::SessionView;
 use belay_store::{SessionQuery, StoreTotals};
 
 use super::blocking;
 use crate::housekeeping::now;
 use crate::state::DaemonState;
-use crate::views::SessionView;
+use crate::views::session_views;
 
 /// Sessions shown.
 const MAX_SESSIONS: usize = 100;
@@ -28,7 +29,7 @@ pub(super) async fn index(State(shared): State<Arc<DaemonState>>) -> Html<String
         let read = || -> belay_store::Result<(Vec<SessionView>, StoreTotals)> {
             let store = shared.readers.get()?;
             let rows = store.sessions(&SessionQuery { limit: MAX_SESSIONS, ..SessionQuery::default() })?.rows;
-            Ok((SessionView::load_all(&*store, rows)?, store.totals(None)?))
+            Ok((session_views(&*store, rows)?, store.totals(None)?))
         };
         Ok(match read() {
             Ok((sessions, totals)) => render(&sessions, &totals, &health),

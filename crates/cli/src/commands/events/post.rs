@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, _args: &PostArgs) -> CommandResult {
             batch.push(ParsedLine { number: lines.line_number() + u64::from(ended), event });
         }
         if ended || batch.is_full() || !lines.has_more() {
-            for (number, answer) in batch.send(context, &mut backend)? {
+            for (number, answer) in batch.send(&mut backend)? {
                 match answer {
                     EventResult::Accepted(_) => taken += 1,
                     EventResult::Refused { .. } => refused += 1,
@@ -95,7 +95,7 @@ impl Batch {
         self.reads.len() >= MAX_BATCH_EVENTS || self.bytes > (MAX_LINE_BYTES - MAX_EVENT_BYTES) / 2
     }
 
-    fn send(&mut self, context: &Context, backend: &mut Backend) -> Result<Vec<(u64, EventResult)>, CommandError> {
+    fn send(&mut self, backend: &mut Backend<'_>) -> Result<Vec<(u64, EventResult)>, CommandError> {
         self.bytes = 0;
         let mut good = Vec::new();
         let mut places = Vec::new();
@@ -104,7 +104,7 @@ impl Batch {
         }
         let mut answers = match good.is_empty() {
             true => Vec::new(),
-            false => backend.observe(context, &good)?,
+            false => backend.observe(&good)?,
         }
         .into_iter();
         let lost =
