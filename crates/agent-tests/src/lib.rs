@@ -20,7 +20,7 @@
 //! # }
 //! ```
 //!
-//! [`recipe`] holds what is particular to each CLI, as data. [`compare`] tells whether two runs are the same but for
+//! [`agent_setups`] holds what is particular to each CLI, as data. [`compare`] tells whether two runs are the same but for
 //! ids, times and the agents' own hook records, and whether a message reached the model.
 
 pub mod agent_setups;

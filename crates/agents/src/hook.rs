@@ -1,7 +1,7 @@
 //! Hooks: what an agent tells us while it runs, and what it wants to hear back.
 //!
-//! A [`Dialect`] turns one hook payload into [`Heard`]: the events it tells of, and the [`Moment`]
-//! it was told at. Later it puts a [`Reply`] into the agent's own words. What an agent can be told
+//! A [`HookProtocol`] turns one hook payload into [`ParsedHook`]: the events it tells of, and the [`HookPoint`]
+//! it was told at. Later it puts a [`HookReply`] into the agent's own words. What an agent can be told
 //! depends on the moment: a call that is still to come can be refused, one that is over can only be
 //! commented on. A dialect says as much as its agent understands at that moment and no more.
 //!

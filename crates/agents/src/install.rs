@@ -1,6 +1,6 @@
 //! How Belay's hooks get into an agent's settings, and out again.
 //!
-//! A [`Recipe`] looks at what is there and says what should be: a list of [`Change`]s that somebody
+//! A [`HookInstaller`] looks at what is there and says what should be: a list of [`FileChange`]s that somebody
 //! else shows, confirms, backs up and writes. It never writes itself, and a recipe whose wish is
 //! already fulfilled has nothing to say.
 

@@ -1,8 +1,8 @@
 //! Reading session files: one interface for every agent's way of writing them down.
 //!
-//! A [`Format`] recognises its files and reads them. Most formats are lines, so most of them are a
-//! [`Dialect`] (what one line means) under [`read_lines`] (splitting, bounds, damage). The dialect
-//! speaks through a [`Teller`], which knows whose events they are and mints their ids.
+//! A [`TranscriptFormat`] recognises its files and reads them. Most formats are lines, so most of them are a
+//! [`LineParser`] (what one line means) under [`read_lines`] (splitting, bounds, damage). The dialect
+//! speaks through a [`TranscriptEventBuilder`], which knows whose events they are and mints their ids.
 
 mod bounded_text;
 mod event_builder;
@@ -185,7 +185,7 @@ impl ReadError {
     }
 }
 
-/// How many bytes of a file [`recognise`] looks at.
+/// How many bytes of a file [`detect_format`] looks at.
 pub const HEAD_BYTES: usize = 16 * 1024;
 
 /// The format of a file, told by its path and content; `None` when no reader knows it.

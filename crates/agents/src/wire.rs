@@ -1,6 +1,6 @@
 //! The wire: how an agent's model requests show whose they are, and how to stop it there.
 //!
-//! A [`Dialect`] recognises its agent by the head of a request and reads from it what the agent says
+//! A [`WireClient`] recognises its agent by the head of a request and reads from it what the agent says
 //! about the conversation. Bodies belong to the model APIs, not to the agents, and are read by the
 //! proxy; a dialect adds what only its agent's authors could know: what a tool is for, which "user"
 //! text a person typed, and which refusal the agent takes as final instead of trying again.

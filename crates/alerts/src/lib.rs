@@ -3,7 +3,7 @@
 //! # Theory of operation
 //!
 //! The engine writes news into the store's outbox together with the event it follows from. A
-//! [`Courier`] takes what is due, tells it, and notes how that went; so news survives a crash at any
+//! [`Dispatcher`] takes what is due, tells it, and notes how that went; so news survives a crash at any
 //! point and is told at least once. A message that could not be delivered comes due again later,
 //! each time after a longer pause, under the same id: a receiver can tell a repetition.
 //!
@@ -16,8 +16,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`courier`] | the rounds: claim, tell, note; when to try again |
-//! | [`news`] | a message of the outbox in words |
+//! | [`dispatcher`] | the rounds: claim, tell, note; when to try again |
+//! | [`alert`] | a message of the outbox in words |
 //! | [`desktop`] | notify-send and osascript, by argv |
 //! | [`webhook`] | bodies, signatures, and a POST that cannot be led astray |
 

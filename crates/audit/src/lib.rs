@@ -19,7 +19,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`find`] | which files, and who reads them |
-//! | [`family`] | which of them copy each other |
+//! | [`fork_groups`] | which of them copy each other |
 //! | [`replay`] | events into sessions, steps into loops |
 //! | [`totals`] | sums over sessions, the worst loops |
 //! | [`report`] | the text for people, the page, the JSON lines |

@@ -1,7 +1,7 @@
 //! The `belay` command.
 //!
 //! main reads the arguments, runs one command and turns how it ended into an exit status
-//! ([`exit`] is the one table of those). Each command is a file in [`commands`]; all of them get a
+//! ([`exit_status`] is the one table of those). Each command is a file in [`commands`]; all of them get a
 //! [`context::Context`] and give back a [`error::CommandError`] at worst.
 
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! [`Places`] answers "where": the state folder, the user's configuration file, the socket. It is
+//! [`Paths`] answers "where": the state folder, the user's configuration file, the socket. It is
 //! computed once from the environment and from `--home`, and nothing else in Belay builds a path.
 //!
 //! [`Loader`] answers "what": five layers of TOML, each over the one before it:
@@ -10,7 +10,7 @@
 //! 1. the built-in document (`default.toml` beside this file, and core's `rules.toml` under `detect`)
 //! 2. the user's file
 //! 3. the project's `.belay.toml`, found upwards from the working folder
-//! 4. `BELAY_*` environment variables ([`env::REGISTRY`])
+//! 4. `BELAY_*` environment variables ([`env::VARIABLES`])
 //! 5. `--set KEY=VALUE` and other flags
 //!
 //! A layer is a plain table; tables merge key by key, allow-lists, patterns and prices add up, anything
@@ -21,7 +21,7 @@
 //!
 //! # A project file may be hostile
 //!
-//! It comes with a repository. It may tighten detection and nothing else ([`tighten`] says for each
+//! It comes with a repository. It may tighten detection and nothing else ([`project_limits`] says for each
 //! key which way is tighter); what loosens it counts only once the user trusts that very content
 //! ([`trust`]), and what would redirect traffic, alerts or credentials never counts.
 

@@ -21,7 +21,7 @@ use crate::validate::{self, parse_value};
 pub enum Strictness {
     /// Refuse, naming every mistake.
     Strict,
-    /// Leave that layer out, and say so in [`Loaded::notes`]: a person's decision and an agent's
+    /// Leave that layer out, and say so in [`LoadedConfig::notes`]: a person's decision and an agent's
     /// hook must not hang on a typing error.
     Lenient,
 }

@@ -1,12 +1,12 @@
 //! The neutral schema every sensor speaks, version 1.
 //!
-//! An event is one thing that happened in a session. It is *idempotent*: [`Event::identity`] is
+//! An event is one thing that happened in a session. It is *idempotent*: [`Event::identity_text`] is
 //! made of the agent's own ids (tool call id, response id, request id) where there are any, so the
 //! same fact told by two sensors counts once. A fact learned later ([`Body::Learned`]) completes an
 //! event; it does not add a second one.
 //!
 //! Sensors may hand in whole inputs and outputs. What stays in the event are digests, derived facts
-//! ([`Action`], [`Outcome`]) and redacted [`Excerpt`]s; the conversion happens while the event is
+//! ([`Action`](crate::Action), [`Outcome`](crate::Outcome)) and redacted [`Excerpt`](crate::Excerpt)s; the conversion happens while the event is
 //! made or read from the wire, so an event in memory is always small and clean.
 
 mod body;

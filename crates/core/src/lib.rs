@@ -30,7 +30,7 @@
 //! | [`repetition`] | output that repeats itself, while it streams |
 //! | [`json`] | events as text, quickly |
 //! | [`redact`] | what a secret looks like |
-//! | [`sketch`] | how alike two texts are |
+//! | [`simhash`] | how alike two texts are |
 
 pub mod action;
 pub mod detect;

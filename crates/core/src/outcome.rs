@@ -1,6 +1,6 @@
 //! What a tool call led to, free of timestamps, paths, addresses, durations and ids.
 //!
-//! [`Outcome::of`] does not know which tool was called, so it collects *facts* and is careful with
+//! [`Outcome::from_output`] does not know which tool was called, so it collects *facts* and is careful with
 //! judgement: a source file that contains the word "error" is not an error. [`Outcome::failed`] is true
 //! only where the call itself says so (an exit code, a harness's wrapper, an error at the very
 //! start). [`Outcome::family`] and [`Outcome::checks`] are what the text *would* mean if it is the output of
@@ -112,7 +112,7 @@ impl Outcome {
         Self::read(output, exit_code, true)
     }
 
-    /// As [`Outcome::of`], of a call that the sensor knows to have gone well: its words will not be
+    /// As [`Outcome::from_output`], of a call that the sensor knows to have gone well: its words will not be
     /// compared with those of a failure, so they are not sketched.
     pub fn from_success(output: &str, exit_code: Option<i32>) -> Self {
         Self::read(output, exit_code, false)

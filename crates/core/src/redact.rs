@@ -1,6 +1,6 @@
 //! What a secret looks like, and cutting it out.
 //!
-//! [`rules`] is one table: each row has a name, the literals a secret of that kind begins with or is
+//! `secret_rules` is one table: each row has a name, the literals a secret of that kind begins with or is
 //! announced by, and how far it reaches. One pass looks for all literals; only where one stands does
 //! anyone look closer. There are no regular expressions: nothing has to be compiled when a hook starts
 //! a process.

@@ -2,16 +2,16 @@
 //!
 //! # Theory of operation
 //!
-//! The stream is read once, character by character, into words ([`words`]). Three things are watched,
+//! The stream is read once, character by character, into words (`tokenizer`). Three things are watched,
 //! each in constant memory and constant time per character:
 //!
-//! * **rounds** ([`rounds`]): the words repeat with some period, from one word to a paragraph of
+//! * **rounds** (`period`): the words repeat with some period, from one word to a paragraph of
 //!   about 1,500 bytes. An index of recent word sequences proposes periods, comparing each word with
 //!   the one a period ago confirms or drops them. Numbers may count up from round to round.
-//! * **circles** ([`circles`]): there is no strict period, but hardly a sequence of words is new any more.
+//! * **circles** (`recurrence`): there is no strict period, but hardly a sequence of words is new any more.
 //! * **nothing**: thousands of characters without a single word.
 //!
-//! Tables, lists, code, data and separators repeat by nature. Where the text is structured ([`layout`])
+//! Tables, lists, code, data and separators repeat by nature. Where the text is structured (`text_layout`)
 //! more is needed to call it degenerate, and only exact rounds count.
 //!
 //! The result does not depend on how the stream is cut into chunks.

@@ -1,7 +1,7 @@
 //! One agent conversation: its state, counters, progress clock and the window detectors look at.
 //!
 //! [`Session::apply`] is the only way a session changes. It is deterministic: the same events in the
-//! same order under the same [`Rules`] give the same session and the same effects. It is idempotent:
+//! same order under the same [`Rules`](crate::Rules) give the same session and the same effects. It is idempotent:
 //! an event seen before changes nothing. And it is bounded: whatever happens in a session, its
 //! serialised form stays below [`MAX_SESSION_BYTES`], and an event costs the same at call 10 and at
 //! call 100,000.

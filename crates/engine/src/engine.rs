@@ -187,7 +187,7 @@ impl Engine {
         Ok(held.map(|held| held.session))
     }
 
-    /// What a session that was told of lately may still spend, see [`Session::left`], and whether it shares that.
+    /// What a session that was told of lately may still spend, see [`Session::remaining_budget`], and whether it shares that.
     pub fn remaining_budget(&self, key: &SessionKey) -> (Budget, bool) {
         let in_memory = self.memory.as_ref().and_then(|memory| memory.session(key));
         let session = in_memory.or_else(|| self.cache.peek(key).map(|held| &held.session));

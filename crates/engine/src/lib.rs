@@ -30,7 +30,7 @@
 //! | `tombstone` | what the next session of a project should know |
 //! | `retention` | cleaning up |
 //! | `cache` | sessions at hand |
-//! | [`rulebook`] | which rules apply where |
+//! | [`rules_cache`] | which rules apply where |
 //! | [`health`], [`metrics`], [`clock`] | what they say |
 
 pub mod access;

@@ -1,7 +1,7 @@
 //! Putting hooks into agents' settings, and taking them out again as if they had never been there.
 //!
-//! What is written is known beforehand ([`Recipe::install`]), so it can be shown and confirmed. What
-//! was there is kept: a [`Receipt`] names every file, what it held and what we made of it. Taking
+//! What is written is known beforehand ([`belay_agents::install::HookInstaller::install`]), so it can be shown and confirmed. What
+//! was there is kept: a [`InstallRecord`] names every file, what it held and what we made of it. Taking
 //! the hooks out restores a file byte for byte if nobody has changed it since; else it removes our
 //! entries and leaves the rest.
 
@@ -126,7 +126,7 @@ pub fn uninstall(
     Ok(removal)
 }
 
-/// Writes what [`take_out`] found, and forgets the receipt.
+/// Writes what [`uninstall`] found, and forgets the receipt.
 pub fn restore(
     places: &Paths,
     recipe: &dyn HookInstaller,

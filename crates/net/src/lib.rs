@@ -17,10 +17,10 @@
 //! |---|---|
 //! | [`url`] | the URL parser |
 //! | [`guard`] | addresses that Belay never connects to, and where plain HTTP is acceptable |
-//! | [`resolve`] | names to checked addresses, async and blocking |
+//! | [`mod@resolve`] | names to checked addresses, async and blocking |
 //! | [`tls`] | roots, client configuration, the choice between HTTP/1.1 and HTTP/2 |
 //! | [`egress`] | `HTTPS_PROXY`: the proxy of the network Belay runs in |
-//! | [`post`] | one blocking HTTP POST, bounded in time and size |
+//! | [`mod@post`] | one blocking HTTP POST, bounded in time and size |
 
 pub mod egress;
 pub mod guard;

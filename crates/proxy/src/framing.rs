@@ -1,7 +1,7 @@
 //! Where a message body ends.
 //!
 //! The relay forwards the raw bytes of a body, chunk sizes and trailers included, and never
-//! writes them anew. A [`Framer`] walks along: it finds the end, and shows the payload to whoever
+//! writes them anew. A [`BodyFramer`] walks along: it finds the end, and shows the payload to whoever
 //! inspects. It is strict, because what we take for the end and what the other side takes for the
 //! end must be the same byte.
 

@@ -65,7 +65,7 @@ impl SessionDetails {
 /// Which sessions to list, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionQuery {
-    /// Only these states (words of [`State::word`]); empty for all.
+    /// Only these states (words of [`SessionState::as_str`]); empty for all.
     pub states: Vec<String>,
     /// Only this agent (canonical id).
     pub agent: Option<String>,

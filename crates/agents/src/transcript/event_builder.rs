@@ -24,7 +24,7 @@ pub struct TranscriptEventBuilder<'a> {
     told: u32,
 }
 
-/// Where and when a record stands; see [`Teller::speak_from`].
+/// Where and when a record stands; see [`TranscriptEventBuilder::set_position`].
 #[derive(Clone, Debug)]
 pub struct RecordPosition {
     session: SessionKey,

@@ -83,7 +83,7 @@ pub struct LoopWatchdogIdentity {
 pub struct LoopWatchdogEvent {
     /// Who.
     pub identity: LoopWatchdogIdentity,
-    /// One of [`LWEP_KINDS`].
+    /// One of [`LOOP_WATCHDOG_KINDS`].
     pub kind: String,
     /// Id given by the client, if any.
     pub id: Option<String>,

@@ -12,7 +12,7 @@ const MAX_ANSWER_BYTES: usize = 4096;
 
 impl Outcome {
     /// Facts of what a look brought that the sensor knows to have gone well. Digest and length
-    /// are those of [`Outcome::of`].
+    /// are those of [`Outcome::from_output`].
     pub fn from_read(output: &str) -> Self {
         if output.len() <= MAX_ANSWER_BYTES {
             return Self::from_success(output, None);
