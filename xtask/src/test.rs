@@ -179,7 +179,7 @@ fn agents() -> Result<SuiteResult, String> {
         }
     }
     // The tests of the CLI are selected because cargo builds the `belay` binary with them.
-    let args = ["--workspace", "--test", "*", "--filterset", "package(belay-agent-tests)"];
+    let args = ["--workspace", "--test", "agents", "--test", "it", "--filterset", "package(belay-agent-tests)"];
     nextest::run("agents", &args).map(Into::into)
 }
 

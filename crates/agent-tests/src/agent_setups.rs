@@ -3,7 +3,7 @@
 //! Texts may hold `{url}` (base URL of the model, without a path), `{prompt}`, `{session}`, `{home}` and `{work}`.
 //! Configuration files never hold the URL: they are written once per home and stay as Belay's installer finds them.
 
-/// Signed by nobody: `ada@example.com` has a plan until the year 2100.
+/// An unsigned token: `ada@example.com` has a plan until the year 2100.
 macro_rules! jwt {
     () => {
         "eyJhbGciOiJub25lIn0.eyJlbWFpbCI6ImFkYUBleGFtcGxlLmNvbSIsImV4cCI6NDEwMjQ0NDgwMCwiaHR0cHM6Ly9hcGkub3BlbmFpLmNvbS9hdXRoIjp7ImNoYXRncHRfcGxhbl90eXBlIjoicHJvIiwiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjb3VudC0xIn19.c2ln"
@@ -20,14 +20,14 @@ pub struct AgentSetup {
     pub env: &'static [(&'static str, &'static str)],
     /// Arguments of a new session.
     pub start: &'static [&'static str],
-    /// Arguments that take up `{session}` again.
+    /// Arguments that resume `{session}`.
     pub resume: &'static [&'static str],
     /// The key under which the JSON on standard output names the session.
     pub session_key: &'static str,
     pub transcripts: Transcripts,
-    /// Whether its transcript is complete when its hooks tell of the session's end.
+    /// Whether its transcript is complete when its hook reports the end of the session.
     pub writes_at_once: bool,
-    /// Whether a person reads why a hook has refused a prompt.
+    /// Whether the output shows why a hook refused a prompt.
     pub tells_refused_prompts: bool,
     /// A folder in the home into which the CLI unpacks itself on first use.
     pub unpacks_into: Option<&'static str>,
@@ -36,13 +36,13 @@ pub struct AgentSetup {
 /// Where a CLI keeps its transcripts.
 #[derive(Clone, Copy, Debug)]
 pub enum Transcripts {
-    /// All files below a folder of the home whose name ends so.
+    /// All files with an ending below a folder of the home.
     Files { below: &'static str, ending: &'static str },
     /// opencode's SQLite database.
     Opencode { database: &'static str },
 }
 
-/// The five CLIs, each with the API it is mostly used with.
+/// The five CLIs, each with its usual API.
 pub const ALL_AGENTS: [&AgentSetup; 5] = [&CODEX, &CLAUDE_CODE, &GEMINI, &COPILOT, &OPENCODE];
 
 /// Over OpenAI Responses.
@@ -77,7 +77,7 @@ pub static CODEX: AgentSetup = AgentSetup {
     session_key: "thread_id",
     transcripts: Transcripts::Files { below: ".codex/sessions", ending: ".jsonl" },
     writes_at_once: true,
-    // Its screen does; `exec` ends without a word.
+    // Its terminal UI shows the reason; `exec` exits silently.
     tells_refused_prompts: false,
     unpacks_into: None,
 };
@@ -110,7 +110,7 @@ pub static CODEX_BUILT_IN: AgentSetup = AgentSetup {
     ..CODEX
 };
 
-/// Codex with a ChatGPT login (nobody's), which sends requests elsewhere and packs them.
+/// Codex with a dummy ChatGPT login: another upstream, and compressed requests.
 pub static CODEX_SUBSCRIPTION: AgentSetup = AgentSetup {
     files: &[
         (
@@ -164,7 +164,7 @@ pub static CLAUDE_CODE: AgentSetup = AgentSetup {
     unpacks_into: None,
 };
 
-/// Claude Code with a login at claude.ai (nobody's).
+/// Claude Code with a dummy login at claude.ai.
 pub static CLAUDE_CODE_SUBSCRIPTION: AgentSetup = AgentSetup {
     files: &[(
         ".claude/.credentials.json",
@@ -228,7 +228,7 @@ pub static COPILOT: AgentSetup = AgentSetup {
     resume: &["-p", "{prompt}", "--resume={session}", "--allow-all", "--output-format", "json"],
     session_key: "sessionId",
     transcripts: Transcripts::Files { below: ".copilot/session-state", ending: "events.jsonl" },
-    // In pieces of some kilobytes, the last of them after everything else.
+    // It writes blocks of some kilobytes, the last one at its exit.
     writes_at_once: false,
     tells_refused_prompts: true,
     unpacks_into: Some(".cache/copilot"),
@@ -285,7 +285,7 @@ pub static OPENCODE: AgentSetup = AgentSetup {
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-        // With a plugin in its folder it looks for a package; offline, more tries would take a minute.
+        // It fetches a package if its folder has a plugin; offline, the default retries take a minute.
         ("npm_config_fetch_retries", "0"),
     ],
     start: &["run", "--format", "json", "{prompt}"],

@@ -1,7 +1,7 @@
 //! Are two runs the same? And did a message reach the model?
 //!
-//! A run is told by its requests and transcripts. What differs between any two runs of the same agent is replaced by a
-//! mark or dropped: ids, times, the paths of the bench, the port of the model, and the records agents keep of hooks.
+//! A run is described by its requests and transcripts. What differs between any two runs of the same agent is replaced by a
+//! mark or dropped: ids, times, the paths of the bench, the port of the model, and the agents' records of hooks.
 //! Everything else must be equal.
 
 mod normalize;
@@ -22,8 +22,8 @@ use normalize::Normal;
 pub struct NormalizedRun {
     /// The requests that took a turn, in order.
     pub turns: Vec<Value>,
-    /// Side traffic; agents send it whenever it suits them, so it is sorted.
-    pub asides: Vec<Value>,
+    /// Auxiliary requests, sorted: their order varies.
+    pub auxiliary: Vec<Value>,
     /// Per transcript, its records by type.
     pub transcripts: Vec<BTreeMap<String, Vec<Value>>>,
 }
@@ -31,20 +31,21 @@ pub struct NormalizedRun {
 impl NormalizedRun {
     pub fn of(bench: &Workbench, requests: &[Recorded], transcripts: &[Transcript]) -> Self {
         let normal = Normal::new(bench.root());
-        let (turns, asides): (Vec<_>, Vec<_>) =
+        let (turns, auxiliary): (Vec<_>, Vec<_>) =
             requests.iter().partition(|request| matches!(request.kind, Kind::Turn(_)));
-        let tell = |requests: Vec<&Recorded>| requests.into_iter().map(|request| normal.request(request)).collect();
-        let mut asides: Vec<Value> = tell(asides);
-        asides.sort_by_key(Value::to_string);
+        let normalized =
+            |requests: Vec<&Recorded>| requests.into_iter().map(|request| normal.request(request)).collect();
+        let mut auxiliary: Vec<Value> = normalized(auxiliary);
+        auxiliary.sort_by_key(Value::to_string);
         let transcripts = transcripts.iter().map(|transcript| normal.transcript(transcript)).collect();
-        Self { turns: tell(turns), asides, transcripts }
+        Self { turns: normalized(turns), auxiliary, transcripts }
     }
 
-    /// Where this story and another part, in words; empty if they are the same.
+    /// The differences to another run; empty if there are none.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
         compare_lists("turns", &self.turns, &other.turns, &mut found);
-        compare_lists("asides", &self.asides, &other.asides, &mut found);
+        compare_lists("auxiliary", &self.auxiliary, &other.auxiliary, &mut found);
         let (ours, theirs) = (self.transcripts.len(), other.transcripts.len());
         if ours != theirs {
             found.push(format!("transcripts: {ours} files here, {theirs} there"));
@@ -91,21 +92,21 @@ fn excerpt(value: &Value) -> String {
     }
 }
 
-/// Does the conversation in this request hold the words? White space counts as one blank, as agents wrap texts.
-pub fn contains(request: &Recorded, words: &str) -> bool {
-    holds(&request.json(), &one_blank(words))
+/// Whether the conversation in this request contains the text. White space counts as one blank, because agents wrap text.
+pub fn contains(request: &Recorded, text: &str) -> bool {
+    value_contains(&request.json(), &one_blank(text))
 }
 
-/// The first of these requests whose conversation holds the words: the moment the model heard them.
-pub fn first_seen(requests: &[Recorded], words: &str) -> Option<usize> {
-    requests.iter().position(|request| contains(request, words))
+/// The first of these requests whose conversation contains the text.
+pub fn first_seen(requests: &[Recorded], text: &str) -> Option<usize> {
+    requests.iter().position(|request| contains(request, text))
 }
 
-fn holds(value: &Value, words: &str) -> bool {
+fn value_contains(value: &Value, text: &str) -> bool {
     match value {
-        Value::String(text) => one_blank(text).contains(words),
-        Value::Array(values) => values.iter().any(|value| holds(value, words)),
-        Value::Object(fields) => fields.values().any(|value| holds(value, words)),
+        Value::String(string) => one_blank(string).contains(text),
+        Value::Array(values) => values.iter().any(|value| value_contains(value, text)),
+        Value::Object(fields) => fields.values().any(|value| value_contains(value, text)),
         _ => false,
     }
 }

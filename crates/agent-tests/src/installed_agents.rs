@@ -23,33 +23,33 @@ pub fn cache_folder() -> Option<PathBuf> {
 /// A CLI ready to run.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    pub recipe: &'static AgentSetup,
+    pub setup: &'static AgentSetup,
     pub program: PathBuf,
 }
 
 impl Agent {
-    /// The installed CLI; if it is not there, says so on standard output, where `cargo xtask test` counts skips.
-    pub fn or_skip(recipe: &'static AgentSetup) -> Option<Self> {
-        match Self::find(recipe) {
+    /// The installed CLI. If it is missing, prints a line to standard output, which `cargo xtask test` counts as a skip.
+    pub fn or_skip(setup: &'static AgentSetup) -> Option<Self> {
+        match Self::find(setup) {
             Ok(agent) => Some(agent),
             Err(why) => {
-                // Not `println!`: the test harness would swallow it. A line of its own: dots may stand before it.
-                let _ = write!(io::stdout(), "\nskipped: {}: {why}\n", recipe.name);
+                // Not `println!`: the test harness captures that. A line of its own: other output may precede it.
+                let _ = write!(io::stdout(), "\nskipped: {}: {why}\n", setup.name);
                 None
             }
         }
     }
 
-    pub fn find(recipe: &'static AgentSetup) -> Result<Self, String> {
+    pub fn find(setup: &'static AgentSetup) -> Result<Self, String> {
         let mut pins = PINS.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let pin = pins.find(|pin| pin.first() == Some(&recipe.name));
+        let pin = pins.find(|pin| pin.first() == Some(&setup.name));
         let Some(&[name, _, version, bin, _]) = pin.as_deref() else { return Err("no such CLI in agents.txt".into()) };
         let cache = cache_folder().ok_or("no cache folder: neither BELAY_TEST_CACHE nor HOME is set")?;
         let folder = cache.join("agents").join(format!("{name}-{version}"));
         if !folder.join("installed").exists() {
-            return Err(format!("{name} {version} is not installed; `cargo xtask test agents` does it"));
+            return Err(format!("{name} {version} is not installed; run `cargo xtask test agents`"));
         }
-        let agent = Self { recipe, program: folder.join("node_modules/.bin").join(bin) };
+        let agent = Self { setup, program: folder.join("node_modules/.bin").join(bin) };
         agent.warm_up(&cache).map_err(|error| format!("cannot be prepared: {error}"))?;
         Ok(agent)
     }
@@ -60,7 +60,7 @@ impl Agent {
 
     /// The folder this CLI unpacks itself into on its first start, shared by all runs: unpacking takes seconds.
     pub(crate) fn shared_folder(&self) -> Option<(PathBuf, &'static str)> {
-        let inside_home = self.recipe.unpacks_into?;
+        let inside_home = self.setup.unpacks_into?;
         Some((cache_folder()?.join("unpacked").join(inside_home), inside_home))
     }
 
@@ -94,7 +94,7 @@ pub fn belay_program() -> io::Result<PathBuf> {
     if program.exists() {
         return Ok(program);
     }
-    let problem = format!("{} is not there; `cargo build --bins` makes it", program.display());
+    let problem = format!("{} does not exist; build it with `cargo build --bins`", program.display());
     Err(io::Error::new(io::ErrorKind::NotFound, problem))
 }
 

@@ -1,17 +1,17 @@
 //! Runs the real agent CLIs against the scripted model.
 //!
-//! Belay's promises are about programs we do not control, so they are proven with those programs: the pinned releases
-//! of `agents.txt`, installed by `cargo xtask test agents` into a cache folder, each run headless with an empty
+//! Belay's promises are about programs of others, so they are tested with those programs: the pinned releases of
+//! `agents.txt`, installed by `cargo xtask test agents` into a cache folder, each run headless with an empty
 //! environment, a home of its own, a dummy key and a model on loopback.
 //!
 //! A test reads like this:
 //!
 //! ```no_run
-//! use belay_agent_tests::{Agent, Workbench, recipe};
+//! use belay_agent_tests::{Agent, Workbench, agent_setups};
 //! use belay_scripted_model::{Script, ScriptedModel};
 //!
-//! # fn story() -> std::io::Result<()> {
-//! let Some(agent) = Agent::or_skip(&recipe::CODEX) else { return Ok(()) };
+//! # fn scenario() -> std::io::Result<()> {
+//! let Some(agent) = Agent::or_skip(&agent_setups::CODEX) else { return Ok(()) };
 //! let bench = Workbench::new()?;
 //! let model = ScriptedModel::start(Script::new().shell("false").repeat(5).text("I give up."))?;
 //! let finished = agent.run(&bench, &model.url(), "Fix the tests").finish()?;
@@ -20,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! [`agent_setups`] holds what is particular to each CLI, as data. [`compare`] tells whether two runs are the same but for
-//! ids, times and the agents' own hook records, and whether a message reached the model.
+//! [`agent_setups`] describes each CLI as data. [`compare`] checks whether two runs are the same except for ids, times
+//! and the agents' own hook records, and whether a message reached the model.
 
 pub mod agent_setups;
 pub mod compare;

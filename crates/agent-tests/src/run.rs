@@ -13,10 +13,10 @@ use crate::installed_agents::{Agent, search_path};
 use crate::transcript::{self, Transcript};
 use crate::workbench::Workbench;
 
-/// Far above what any run takes, even on a machine busy with builds: reached only when something hangs.
+/// Reached only if something hangs, even on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A run being put together.
+/// Builds a run.
 #[derive(Debug)]
 pub struct Run<'a> {
     agent: &'a Agent,
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes up an earlier session.
+    /// Resumes an earlier session.
     pub fn resume(mut self, session: &str) -> Self {
         self.session = Some(session.to_owned());
         self
@@ -58,13 +58,13 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// An argument after those of the recipe.
+    /// An argument after those of the setup.
     pub fn arg(mut self, arg: &str) -> Self {
         self.args.push(arg.to_owned());
         self
     }
 
-    /// A folder to be searched for programs before all others.
+    /// Searches a folder for programs before all others.
     pub fn prepend_path(mut self, folder: impl Into<PathBuf>) -> Self {
         self.path_first.push(folder.into());
         self
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
 
     /// The command as it will be run, for tests that start it by other means (a terminal, `belay run`).
     pub fn command(&self) -> Command {
-        let recipe = self.agent.recipe;
+        let setup = self.agent.setup;
         let mut command = match &self.through {
             Some((program, args)) => {
                 let mut command = self.bench.command(program);
@@ -92,13 +92,13 @@ impl<'a> Run<'a> {
             }
             None => self.bench.command(&self.agent.program),
         };
-        let args = if self.session.is_some() { recipe.resume } else { recipe.start };
+        let args = if self.session.is_some() { setup.resume } else { setup.start };
         command.args(args.iter().map(|arg| self.fill(arg))).args(&self.args);
         if !self.path_first.is_empty() {
             let folders = self.path_first.iter().map(|folder| folder.display().to_string());
             command.env("PATH", folders.chain([search_path()]).collect::<Vec<_>>().join(":"));
         }
-        command.envs(recipe.env.iter().map(|(name, value)| (name, self.fill(value))));
+        command.envs(setup.env.iter().map(|(name, value)| (name, self.fill(value))));
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
 
     pub fn start(self) -> io::Result<Running> {
         self.bench.configure(self.agent)?;
-        // Files, not pipes: what a CLI leaves running cannot keep us waiting.
+        // Files, not pipes: a process that outlives the CLI would keep a pipe open.
         let outputs = tempfile::Builder::new().prefix("output-").tempdir_in(self.bench.root())?.keep();
         let (stdout, stderr) = (outputs.join("stdout"), outputs.join("stderr"));
         let mut command = self.command();
@@ -138,7 +138,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A CLI at work; dropped, it is killed with all its children.
+/// A running CLI. Drop kills it with all its children.
 #[derive(Debug)]
 pub struct Running {
     agent: Agent,
@@ -157,19 +157,19 @@ impl Running {
         self.group.0
     }
 
-    /// What it has printed so far.
+    /// Its output so far.
     pub fn output(&self) -> io::Result<String> {
         Ok(read(&self.stdout)? + &read(&self.stderr)?)
     }
 
-    /// Waits for the end. A CLI that does not come to one is killed, and that is an error which shows its output.
+    /// Waits for the exit. A CLI that does not exit in time is killed; the error has its output.
     pub fn finish(mut self) -> io::Result<Finished> {
         let status = match self.ended.recv_timeout(self.timeout) {
             Ok(status) => status?,
-            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("nobody waits for the CLI any more")),
+            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("the waiting thread is gone")),
             Err(RecvTimeoutError::Timeout) => {
-                let (name, output) = (self.agent.recipe.name, self.output()?);
-                let problem = format!("{name} did not end within {:?}; it said:\n{output}", self.timeout);
+                let (name, output) = (self.agent.setup.name, self.output()?);
+                let problem = format!("{name} did not end within {:?}; output:\n{output}", self.timeout);
                 return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
             }
         };
@@ -179,8 +179,8 @@ impl Running {
             took: self.started.elapsed(),
             stdout: read(&self.stdout)?,
             stderr: read(&self.stderr)?,
-            transcripts: transcript::find(self.agent.recipe.transcripts, &self.home)?,
-            session_key: self.agent.recipe.session_key,
+            transcripts: transcript::find(self.agent.setup.transcripts, &self.home)?,
+            session_key: self.agent.setup.session_key,
         })
     }
 }
@@ -197,7 +197,7 @@ fn read(file: &PathBuf) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(file)?).into_owned())
 }
 
-/// A run that came to its end by itself.
+/// A run after its exit.
 #[derive(Debug)]
 pub struct Finished {
     /// The exit code; none if a signal ended it.
@@ -211,7 +211,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Everything the person at the terminal would have seen.
+    /// All output, as in a terminal.
     pub fn output(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
@@ -221,7 +221,7 @@ impl Finished {
         const SHOWN: usize = 4000;
         let output = self.output();
         let from = output.ceil_char_boundary(output.len().saturating_sub(SHOWN));
-        format!("exit code {:?} after {:.1?}; it said at the end:\n{}", self.code, self.took, &output[from..])
+        format!("exit code {:?} after {:.1?}; end of the output:\n{}", self.code, self.took, &output[from..])
     }
 
     /// The JSON lines of standard output.

@@ -9,11 +9,11 @@ use crate::installed_agents::Agent;
 use crate::run::Finished;
 use crate::workbench::Workbench;
 
-/// Far above what anything takes, even on a machine busy with builds.
+/// Reached only if something hangs, even on a busy machine.
 pub const SCENARIO_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Honest work in thirty calls: look around, run the tests, fix one thing after the other while the tests confirm it.
-/// The same commands come again and again, each time with something new to show, so nothing here is a loop.
+/// Healthy work in thirty calls: explore, run the tests, fix one issue after the other while the tests confirm it. The
+/// same commands repeat, each time with a new result, so this is not a loop.
 pub fn thirty_calls(bench: &Workbench) -> Script {
     let (check, work) = (bench.path("check.sh"), bench.path("work.txt"));
     let open: String = (1..=6).map(|number| format!("todo {number}\n")).collect();
@@ -33,57 +33,58 @@ pub fn thirty_calls(bench: &Workbench) -> Script {
     script.shell("sh check.sh").shell("git status --short").text("All six are done.")
 }
 
-/// One of two sessions side by side.
+/// One of two parallel sessions.
 #[derive(Debug)]
 pub struct ParallelSession {
-    /// What it is called.
-    pub word: &'static str,
+    /// Its name in prompts and commands.
+    pub name: &'static str,
     pub model: ScriptedModel,
     pub finished: Finished,
 }
 
-/// Two sessions in one folder, to the end. `script` must hold its first answer: neither goes on before both have begun.
-pub fn side_by_side(
+/// Runs two sessions in one folder to their ends. `script` must hold its first response: neither continues before both
+/// have started.
+pub fn run_parallel(
     agent: &Agent,
     bench: &Workbench,
     script: impl Fn(&str) -> Script,
 ) -> io::Result<[ParallelSession; 2]> {
-    let begin = |word: &'static str, seed| {
-        let model = ScriptedModel::start(script(word).seed(seed))?;
-        let running = agent.run(bench, &model.url(), &format!("Say {word}")).start()?;
-        io::Result::Ok((word, model, running))
+    let start = |name: &'static str, seed| {
+        let model = ScriptedModel::start(script(name).seed(seed))?;
+        let running = agent.run(bench, &model.url(), &format!("Say {name}")).start()?;
+        io::Result::Ok((name, model, running))
     };
-    // One after the other: where two begin at the very same time, opencode finds its own database locked and gives up.
-    let left = begin("left", 1)?;
+    // Not at the same time: opencode exits if its database is locked.
+    let left = start("left", 1)?;
     left.1.wait_for_turns(1, SCENARIO_TIMEOUT).map_err(io::Error::other)?;
-    let right = begin("right", 2)?;
+    let right = start("right", 2)?;
     right.1.wait_for_turns(1, SCENARIO_TIMEOUT).map_err(io::Error::other)?;
     let both = [left, right];
     both.iter().for_each(|(_, model, _)| model.release());
-    let [left, right] = both.map(|(word, model, running)| {
+    let [left, right] = both.map(|(name, model, running)| {
         let finished = running.finish()?;
-        io::Result::Ok(ParallelSession { word, model, finished })
+        io::Result::Ok(ParallelSession { name, model, finished })
     });
     Ok([left?, right?])
 }
 
-/// Tells each story of a suite once for every agent: `codex::<story>`, `gemini::<story>`, and so on. A story is a
-/// function of a module beside the call, and takes the agent's recipe.
+/// Makes a test of each scenario for every agent: `codex::<scenario>`, `gemini::<scenario>`, and so on. A scenario is a
+/// function of a sibling module and takes the agent's setup.
 #[macro_export]
 macro_rules! for_each_agent {
-    ($($file:ident::$story:ident),* $(,)?) => {
-        $crate::for_each_agent! { codex CODEX: $($file::$story),* }
-        $crate::for_each_agent! { claude_code CLAUDE_CODE: $($file::$story),* }
-        $crate::for_each_agent! { gemini GEMINI: $($file::$story),* }
-        $crate::for_each_agent! { copilot COPILOT: $($file::$story),* }
-        $crate::for_each_agent! { opencode OPENCODE: $($file::$story),* }
+    ($($file:ident::$scenario:ident),* $(,)?) => {
+        $crate::for_each_agent! { codex CODEX: $($file::$scenario),* }
+        $crate::for_each_agent! { claude_code CLAUDE_CODE: $($file::$scenario),* }
+        $crate::for_each_agent! { gemini GEMINI: $($file::$scenario),* }
+        $crate::for_each_agent! { copilot COPILOT: $($file::$scenario),* }
+        $crate::for_each_agent! { opencode OPENCODE: $($file::$scenario),* }
     };
-    ($agent:ident $recipe:ident: $($file:ident::$story:ident),*) => {
+    ($agent:ident $setup:ident: $($file:ident::$scenario:ident),*) => {
         mod $agent {
             $(
                 #[test]
-                fn $story() {
-                    super::$file::$story(&$crate::agent_setups::$recipe);
+                fn $scenario() {
+                    super::$file::$scenario(&$crate::agent_setups::$setup);
                 }
             )*
         }

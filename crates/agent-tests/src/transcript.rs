@@ -1,4 +1,4 @@
-//! The records a CLI keeps of its sessions.
+//! A CLI's own records of its sessions.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::agent_setups::Transcripts;
 
-/// One transcript: a file's JSON lines, or what a database holds.
+/// One transcript: the JSON lines of a file, or the rows of a database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transcript {
     pub file: PathBuf,

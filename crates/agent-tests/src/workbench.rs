@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::installed_agents::{Agent, cache_folder, search_path};
 
 /// Lives in the cache folder rather than in `/tmp`: some CLIs distrust folders that others may write to.
-/// With `BELAY_TEST_KEEP=1` it stays behind for a look.
+/// `BELAY_TEST_KEEP=1` keeps it for inspection.
 #[derive(Debug)]
 pub struct Workbench {
     root: TempDir,
@@ -30,7 +30,7 @@ impl Workbench {
         Ok(bench)
     }
 
-    /// Begins anew in the same place: runs to be compared should not differ by the name of a folder.
+    /// Starts over in the same folder: compared runs must not differ in paths.
     pub fn reset(&self) -> io::Result<()> {
         fs::remove_dir_all(self.home())?;
         fs::remove_dir_all(self.work())?;
@@ -57,7 +57,7 @@ impl Workbench {
         self.root().join("project")
     }
 
-    /// The absolute path of a file in the project, as agents like it.
+    /// The absolute path of a file in the project, as agents expect it.
     pub fn path(&self, file: &str) -> String {
         self.work().join(file).display().to_string()
     }
@@ -67,7 +67,7 @@ impl Workbench {
     }
 
     pub fn write(&self, file: &str, content: &str) -> io::Result<()> {
-        put(&self.work().join(file), content)
+        write_file(&self.work().join(file), content)
     }
 
     /// A command in the project that sees nothing of the machine but this home and the programs of the system, and
@@ -77,7 +77,7 @@ impl Workbench {
         command.current_dir(self.work()).stdin(Stdio::null());
         command.env_clear().env("PATH", search_path()).env("HOME", self.home());
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
-        // Whatever a program looks for on the network is refused at once instead of timing out.
+        // Network access fails at once instead of timing out.
         for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
             command.env(proxy, "http://127.0.0.1:9");
         }
@@ -87,10 +87,10 @@ impl Workbench {
 
     /// Writes the configuration of a CLI into the home, unless it is there already.
     pub fn configure(&self, agent: &Agent) -> io::Result<()> {
-        for (file, content) in agent.recipe.files {
+        for (file, content) in agent.setup.files {
             let file = self.home().join(file);
             if !file.exists() {
-                put(&file, content)?;
+                write_file(&file, content)?;
             }
         }
         if let Some((shared, inside_home)) = agent.shared_folder() {
@@ -124,7 +124,7 @@ impl Drop for Workbench {
     }
 }
 
-fn put(file: &Path, content: &str) -> io::Result<()> {
+fn write_file(file: &Path, content: &str) -> io::Result<()> {
     fs::create_dir_all(file.parent().unwrap_or(file))?;
     fs::write(file, content)
 }

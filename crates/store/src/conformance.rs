@@ -25,6 +25,8 @@ pub trait Fixture {
     fn open(&self) -> Box<dyn Store>;
     /// Tells another process how to open it; see [`processes::child`].
     fn address(&self) -> String;
+    /// The name of the test `child` in its binary, with its modules.
+    fn child_test(&self) -> &'static str;
 }
 
 /// Makes a test of every case. `$new` makes a [`Fixture`], `$open` opens an address in another process.

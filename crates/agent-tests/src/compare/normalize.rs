@@ -9,16 +9,16 @@ use serde_json::{Map, Value, json};
 
 use crate::transcript::Transcript;
 
-/// Fields that are never the same twice, times apart.
+/// Fields that differ in every run, besides times.
 const VOLATILE_KEYS: &[&str] = &[
     // Processes and machines.
     "pid",
     "process_id",
     "device_id",
-    // Places and sizes in files that also hold hook records and times.
+    // Offsets and sizes in files with hook records and times.
     "ordinal",
     "eventsFileSizeBytes",
-    // Digests and token estimates of texts that hold ids.
+    // Digests and token estimates of texts with ids.
     "requestDigest",
     "shapeHash",
     "tail",
@@ -91,8 +91,8 @@ impl Normal {
             Value::String(text) => self.text(text),
             Value::Array(values) => values.iter().map(|value| self.value(value)).collect(),
             Value::Object(fields) => {
-                let kept = fields.iter().filter(|(key, _)| !is_volatile(key));
-                let fields = kept.map(|(key, value)| (self.plain(key), self.value(value)));
+                let stable = fields.iter().filter(|(key, _)| !is_volatile(key));
+                let fields = stable.map(|(key, value)| (self.plain(key), self.value(value)));
                 Value::Object(fields.collect())
             }
             other => other.clone(),
@@ -120,7 +120,7 @@ fn is_volatile(key: &str) -> bool {
     names_time || VOLATILE_KEYS.iter().any(|volatile| volatile.eq_ignore_ascii_case(&key))
 }
 
-/// Agents write down that hooks ran: in records of their own, named after it.
+/// Agents log hooks in records of their own.
 fn is_hook_record(line: &Value) -> bool {
     let names = [&line["type"], &line["subtype"], &line["attachment"]["type"], &line["payload"]["type"]];
     names.iter().filter_map(|name| name.as_str()).any(|name| name.to_ascii_lowercase().contains("hook"))

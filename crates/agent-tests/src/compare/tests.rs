@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::normalize::Normal;
-use super::{NormalizedRun, holds, one_blank};
+use super::{NormalizedRun, one_blank, value_contains};
 use crate::transcript::Transcript;
 
-fn told(lines: Vec<Value>) -> NormalizedRun {
+fn run_of(lines: Vec<Value>) -> NormalizedRun {
     let transcript = Transcript { file: PathBuf::new(), lines };
     let transcripts = vec![Normal::new(Path::new("/runs/run-1")).transcript(&transcript)];
-    NormalizedRun { turns: vec![], asides: vec![], transcripts }
+    NormalizedRun { turns: vec![], auxiliary: vec![], transcripts }
 }
 
 fn differences(ours: Value, theirs: Value) -> Vec<String> {
-    told(vec![ours]).differences(&told(vec![theirs]))
+    run_of(vec![ours]).differences(&run_of(vec![theirs]))
 }
 
 #[test]
-fn ids_times_and_places_do_not_count() {
+fn ids_times_and_paths_do_not_count() {
     let ours = json!({
         "type": "user", "uuid": "61a89d7e-862a-4ec9-b918-dab284bcaf9b", "timestamp": "2026-11-15T20:15:36.978Z",
         "session": "ses_e1f25f03effeD5LGS2qGeUpqxY", "durationMs": 5, "file": "/runs/run-1/project/a.txt",
@@ -38,7 +38,7 @@ fn ids_times_and_places_do_not_count() {
 }
 
 #[test]
-fn words_arguments_and_counts_do() {
+fn texts_arguments_and_counts_count() {
     let found =
         differences(json!({"type": "user", "args": {"timeout": 5}}), json!({"type": "user", "args": {"timeout": 6}}));
     assert_eq!(found, ["transcripts/0/user/0/args/timeout: 5 here, 6 there"]);
@@ -52,8 +52,8 @@ fn words_arguments_and_counts_do() {
 
 #[test]
 fn hook_records_and_repeated_markers_are_left_out() {
-    let plain = told(vec![json!({"type": "user"}), json!({"type": "last-prompt"})]);
-    let hooked = told(vec![
+    let plain = run_of(vec![json!({"type": "user"}), json!({"type": "last-prompt"})]);
+    let hooked = run_of(vec![
         json!({"type": "hook.start"}),
         json!({"type": "attachment", "attachment": {"type": "hook_success"}}),
         json!({"type": "system", "subtype": "stop_hook_summary"}),
@@ -65,8 +65,8 @@ fn hook_records_and_repeated_markers_are_left_out() {
 }
 
 #[test]
-fn words_are_heard_across_line_breaks_and_inside_any_field() {
+fn text_is_found_across_line_breaks_and_in_any_field() {
     let body = json!({"messages": [{"content": [{"text": "Belay: the same\n  command failed"}]}]});
-    assert!(holds(&body, &one_blank("Belay: the same command failed")));
-    assert!(!holds(&body, "Belay: another"));
+    assert!(value_contains(&body, &one_blank("Belay: the same command failed")));
+    assert!(!value_contains(&body, "Belay: another"));
 }

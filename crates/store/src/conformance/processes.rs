@@ -26,7 +26,7 @@ impl Children {
     fn start(fixture: &impl Fixture, job: &str, count: usize) -> Self {
         let start = |n: usize| {
             let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+                .args(["--exact", fixture.child_test(), "--nocapture", "--test-threads=1"])
                 .env(JOB, job)
                 .env(ADDRESS, fixture.address())
                 .env(NAME, format!("w{n}"))

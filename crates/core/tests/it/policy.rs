@@ -1,0 +1,312 @@
+//! The ladder as an agent and its person meet it: who is held back, by what, and what lifts it.
+
+use belay_core::event::{Operator, OperatorDecision};
+use belay_core::{
+    Body, Effect, Event, Excerpt, InterventionLevel, Rules, Session, SessionKey, SessionState, Source, Timestamp,
+    Verdict,
+};
+
+use crate::script;
+
+/// A session, what it was answered, and what was done.
+struct Play {
+    session: Session,
+    rules: Rules,
+    effects: Vec<Effect>,
+    events: u32,
+}
+
+impl Play {
+    fn new() -> Self {
+        Self::with(Rules::default())
+    }
+
+    fn with(rules: Rules) -> Self {
+        Self { session: Session::new(SessionKey::new("script", "main")), rules, effects: Vec::new(), events: 0 }
+    }
+
+    /// Plays a script and returns the verdicts on its tool calls.
+    fn run(&mut self, text: &str) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for mut event in script::events(text) {
+            // Every script begins counting anew; the session must not take its calls for known ones.
+            self.events += 1;
+            event.id = format!("{}-{}", event.id, self.events);
+            let round = self.session.counters.calls;
+            match &mut event.body {
+                Body::ToolCalled(call) => call.call = Some(format!("c{round}")),
+                Body::ToolReturned(result) => result.call = Some(format!("c{}", round.saturating_sub(1))),
+                _ => {}
+            }
+            self.effects.extend(self.session.apply(&event, &self.rules));
+            if matches!(event.body, Body::ToolCalled(_)) {
+                verdicts.push(self.session.verdict(&event));
+            }
+        }
+        verdicts
+    }
+
+    fn decide(&mut self, decision: OperatorDecision) {
+        self.events += 1;
+        let body = Body::Operator(Operator { decision, note: Excerpt::default(), by: None });
+        let event = Event::new(
+            format!("op{}", self.events),
+            self.session.key.clone(),
+            Source::Operator,
+            Timestamp::UNKNOWN,
+            body,
+        );
+        self.effects.extend(self.session.apply(&event, &self.rules));
+    }
+
+    fn rungs(&self) -> Vec<InterventionLevel> {
+        let step = |effect: &Effect| match effect {
+            Effect::Intervened(step) => Some(step.rung),
+            _ => None,
+        };
+        self.effects.iter().filter_map(step).collect()
+    }
+
+    fn findings(&self, rung: InterventionLevel) -> Vec<String> {
+        let step = |effect: &Effect| match effect {
+            Effect::Intervened(step) if step.rung == rung => Some(step.finding.id.clone()),
+            _ => None,
+        };
+        self.effects.iter().filter_map(step).collect()
+    }
+}
+
+const FAILS: &str = "Bash: make deploy\n! make: *** No rule to make target 'deploy'. Stop.\nexit 2\n";
+
+fn is_nudge(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Nudge { .. })
+}
+
+#[test]
+fn the_next_call_that_matches_is_held_back_and_reads_why() {
+    let mut play = Play::new();
+    assert_eq!(play.run(&FAILS.repeat(3)), [Verdict::Go, Verdict::Go, Verdict::Go]);
+    let verdicts = play.run(FAILS);
+    let Verdict::Nudge { message, .. } = &verdicts[0] else { panic!("{verdicts:?}") };
+    assert!(message.contains("make deploy") && message.contains("No rule to make target"), "{message}");
+}
+
+#[test]
+fn other_calls_are_never_punished_for_it() {
+    // After three equal calls heartbeat held back 18 of the next 25 unrelated ones.
+    let mut play = Play::new();
+    play.run(&"Bash: git status\n| clean\n".repeat(3));
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 1);
+    for n in 0..25 {
+        let verdicts = play.run(&format!("Read: {{\"file_path\": \"f{n}.rs\"}}\n| content {n}\n"));
+        assert_eq!(verdicts, [Verdict::Go], "call {n}");
+    }
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 1);
+}
+
+#[test]
+fn the_same_question_gets_the_same_answer() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(3));
+    let event = script::events("Bash: make deploy\nhangs").remove(0);
+    play.session.apply(&event, &play.rules);
+    let first = play.session.verdict(&event);
+    assert!(is_nudge(&first));
+    assert_eq!(play.session.apply(&event, &play.rules), []);
+    assert_eq!(play.session.verdict(&event), first);
+}
+
+#[test]
+fn two_ignored_nudges_are_followed_by_a_pause_that_holds() {
+    let mut play = Play::new();
+    // Held back calls are not answered: the agent only tries again.
+    play.run(&FAILS.repeat(3));
+    let verdicts = play.run("repeat 4\nBash: make deploy\nhangs\nend");
+    assert!(is_nudge(&verdicts[0]) && is_nudge(&verdicts[1]), "{verdicts:?}");
+    assert!(matches!(verdicts[2], Verdict::Hold { .. }), "{verdicts:?}");
+    assert!(play.session.state.is_paused());
+    assert!(play.effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_))));
+    assert!(matches!(play.run("Read: {\"file_path\": \"a\"}\n| b")[0], Verdict::Hold { .. }));
+}
+
+#[test]
+fn an_agent_that_reports_what_was_held_back_climbs_the_ladder_as_fast() {
+    // Claude Code tells of a denied call as of one that was refused; others quote us in a failure.
+    for told in ["! PreToolUse:Bash hook error: Belay: again\nrefused\n", "! error: Belay: again\nexit 1\n"] {
+        let mut play = Play::new();
+        play.run(&FAILS.repeat(3));
+        let verdicts = play.run(&format!("Bash: make deploy\n{told}").repeat(3));
+        assert!(is_nudge(&verdicts[0]) && is_nudge(&verdicts[1]), "{verdicts:?}");
+        assert!(matches!(verdicts[2], Verdict::Hold { .. }), "{verdicts:?}");
+        assert_eq!(play.session.counters.pauses, 1);
+    }
+}
+
+#[test]
+fn a_resume_is_not_paused_again_for_what_was_answered() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(8));
+    assert!(play.session.state.is_paused());
+    play.decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false });
+    assert_eq!(play.session.state, SessionState::Active);
+    // Loop Watchdog paused again at the very next call.
+    assert_eq!(play.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
+    assert_eq!(play.session.state, SessionState::Active);
+}
+
+#[test]
+fn a_change_to_the_project_makes_the_nudge_void() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(3));
+    play.run("Edit: {\"file_path\": \"Makefile\", \"old_string\": \"a\", \"new_string\": \"deploy:\"}\n| updated\n");
+    assert_eq!(play.run("Bash: make deploy\n| deployed\n"), [Verdict::Go]);
+}
+
+#[test]
+fn a_persons_turn_wipes_the_slate() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(3));
+    play.run("person: try once more, I fixed the server");
+    assert_eq!(play.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
+    assert_eq!(play.findings(InterventionLevel::Pause), Vec::<String>::new());
+}
+
+#[test]
+fn this_is_fine_holds_for_the_pair_and_nothing_else() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(3));
+    let finding = play.findings(InterventionLevel::Nudge).remove(0);
+    play.decide(OperatorDecision::Allow { finding });
+    assert!(play.run(&FAILS.repeat(10)).iter().all(|verdict| *verdict == Verdict::Go));
+    assert_eq!(play.session.state, SessionState::Active);
+    // Another failure of the same command is another pair.
+    play.run(&"Bash: make deploy\n! ssh: Permission denied (publickey).\nexit 2\n".repeat(3));
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 2);
+}
+
+#[test]
+fn an_allow_list_takes_commands_with_blanks_and_globs() {
+    let allowed = |entry: &str| {
+        let mut rules = Rules::default();
+        rules.allow.actions = vec![entry.to_owned()];
+        let mut play = Play::with(rules);
+        play.run(&FAILS.repeat(10));
+        play.rungs().is_empty()
+    };
+    assert!(allowed("Bash:make deploy"));
+    assert!(allowed("shell:make *"));
+    assert!(allowed("*:make deploy"));
+    assert!(!allowed("Bash:make"));
+    assert!(!allowed("Read:*"));
+}
+
+#[test]
+fn a_pair_in_the_rules_is_fine_everywhere() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(3));
+    let pair = play.effects.iter().find_map(|effect| match effect {
+        Effect::Intervened(step) => Some(format!("{}:{}", step.finding.action, step.finding.outcome)),
+        _ => None,
+    });
+    let mut rules = Rules::default();
+    rules.allow.pairs = pair.into_iter().collect();
+    rules.check().unwrap();
+    let mut play = Play::with(rules);
+    play.run(&FAILS.repeat(10));
+    assert_eq!(play.findings(InterventionLevel::Nudge), Vec::<String>::new());
+}
+
+#[test]
+fn dry_run_tells_what_it_would_have_done() {
+    let mut rules = Rules::default();
+    rules.dry_run = true;
+    let mut play = Play::with(rules);
+    assert!(play.run(&FAILS.repeat(8)).iter().all(|verdict| *verdict == Verdict::Go));
+    assert_eq!(
+        play.rungs(),
+        [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Nudge, InterventionLevel::Pause]
+    );
+    assert_eq!(play.session.state, SessionState::Active);
+}
+
+#[test]
+fn a_finding_keeps_its_id_while_it_grows() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(8));
+    let ids: Vec<String> = [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Pause]
+        .into_iter()
+        .flat_map(|rung| play.findings(rung))
+        .collect();
+    assert!(ids.len() >= 4);
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+}
+
+#[test]
+fn thresholds_are_data() {
+    let mut rules = Rules::default();
+    rules.patterns.exact_repeat.nudge_at = Some(5);
+    rules.patterns.exact_repeat.pause_at = Some(0);
+    let mut play = Play::with(rules);
+    play.run(&FAILS.repeat(4));
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 0);
+    play.run(&FAILS.repeat(10));
+    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 2);
+    assert_eq!(play.findings(InterventionLevel::Pause).len(), 0);
+}
+
+#[test]
+fn what_is_forbidden_is_held_back_before_it_runs() {
+    let mut rules = Rules::default();
+    rules.custom = vec![
+        toml::from_str("name = 'no_force_push'\ncommand = 'git push .*--force'\nthreshold = 1\nmessage = 'Ask first.'")
+            .unwrap(),
+    ];
+    let mut play = Play::with(rules);
+    let verdicts = play.run("Bash: git push --force\nhangs\nBash: git push\n| done");
+    assert!(is_nudge(&verdicts[0]), "{verdicts:?}");
+    assert_eq!(verdicts[1], Verdict::Go);
+}
+
+#[test]
+fn a_budget_set_by_a_person_holds() {
+    let mut play = Play::new();
+    play.decide(OperatorDecision::Budget { tokens: Some(250_000), cost_micros: None });
+    play.run("person: go\nuses 100\nuses 100\n");
+    assert_eq!(play.rungs(), [InterventionLevel::Notice]);
+    play.run("uses 100");
+    assert!(play.session.state.is_paused());
+}
+
+#[test]
+fn a_budget_counts_from_the_moment_it_is_set() {
+    let mut play = Play::new();
+    let budget = |tokens| OperatorDecision::Budget { tokens: Some(tokens), cost_micros: None };
+    play.decide(budget(250_000));
+    assert_eq!(play.session.remaining_budget().tokens, Some(250_000), "before anything is spent");
+    play.run("person: go\nuses 100\nuses 100\nuses 100\n");
+    assert_eq!(play.session.remaining_budget().tokens, Some(0));
+    play.decide(budget(1_000_000));
+    assert!(play.session.remaining_budget().tokens > Some(600_000), "{:?}", play.session.remaining_budget());
+}
+
+#[test]
+fn a_hold_by_the_detector_survives_a_snapshot() {
+    let mut play = Play::new();
+    play.run(&FAILS.repeat(8));
+    let json = serde_json::to_vec(&play.session).unwrap();
+    play.session = serde_json::from_slice(&json).unwrap();
+    assert!(matches!(play.run("Bash: ls\n| a")[0], Verdict::Hold { .. }));
+}
+
+#[test]
+fn talk_without_deeds_is_answered_at_the_next_turn() {
+    let mut session = Session::new(SessionKey::new("script", "main"));
+    let rules = Rules::default();
+    let mut nudged = false;
+    let text = "repeat 6\nsays: I am still blocked on the missing credentials and cannot proceed.\nmachine: Continue with the goal.\nend";
+    for event in script::events(text) {
+        session.apply(&event, &rules);
+        nudged |= is_nudge(&session.verdict(&event));
+    }
+    assert!(nudged);
+}

@@ -1,0 +1,112 @@
+//! Situations from public complaints and from real work. Every file under `scenarios/silent` must bring
+//! about no nudge and no pause; every file under `scenarios/stuck` says which pattern speaks first, at
+//! which call, and how hard.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "the test reads its scenarios and may panic, core does not"
+)]
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use belay_core::{Effect, InterventionLevel, Rules, Session, SessionKey};
+
+use crate::script;
+
+/// Something that was said or done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    pattern: String,
+    how: &'static str,
+    call: Option<u64>,
+    session: String,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.pattern, self.how)?;
+        if let Some(call) = self.call {
+            write!(f, " at call {call}")?;
+        }
+        if self.session == "main" { Ok(()) } else { write!(f, " in {}", self.session) }
+    }
+}
+
+fn play(text: &str) -> Vec<Step> {
+    let rules = Rules::default();
+    let mut sessions: BTreeMap<SessionKey, Session> = BTreeMap::new();
+    let mut steps = Vec::new();
+    for event in script::events(text) {
+        let session = sessions.entry(event.session.clone()).or_insert_with(|| Session::new(event.session.clone()));
+        for effect in session.apply(&event, &rules) {
+            let session = event.session.id.to_string();
+            match effect {
+                Effect::Intervened(step) => {
+                    let how = match step.rung {
+                        InterventionLevel::Notice => "notice",
+                        InterventionLevel::Nudge => "nudge",
+                        InterventionLevel::Pause => "pause",
+                        InterventionLevel::Kill => "kill",
+                    };
+                    steps.push(Step { pattern: step.finding.pattern, how, call: Some(step.finding.call), session });
+                }
+                Effect::NotifyOperator { pattern, .. } => {
+                    steps.push(Step { pattern, how: "tells a person", call: None, session })
+                }
+                _ => {}
+            }
+        }
+    }
+    steps
+}
+
+fn scenarios(folder: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios").join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+#[test]
+fn productive_work_stays_silent() {
+    let scenarios = scenarios("silent");
+    assert!(scenarios.len() >= 40, "only {} productive scenarios", scenarios.len());
+    let mut loud = Vec::new();
+    for (path, text) in scenarios {
+        let steps = play(&text);
+        loud.extend(steps.iter().filter(|step| step.how != "notice").map(|step| format!("{}: {step}", name(&path))));
+    }
+    assert!(loud.is_empty(), "these should have been left alone:\n{}", loud.join("\n"));
+}
+
+#[test]
+fn stuck_sessions_are_found_where_they_say() {
+    let scenarios = scenarios("stuck");
+    assert!(scenarios.len() >= 40, "only {} stuck scenarios", scenarios.len());
+    let mut wrong = Vec::new();
+    for (path, text) in scenarios {
+        let expected: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("expect ")).collect();
+        assert!(!expected.is_empty(), "{} expects nothing", path.display());
+        let steps: Vec<String> = play(&text).iter().map(Step::to_string).collect();
+        let loud: Vec<&String> = steps.iter().filter(|step| !step.contains(" notice")).collect();
+        for expected in &expected {
+            if !steps.iter().any(|step| step == expected) {
+                wrong.push(format!("{}: expected {expected}; got {loud:?}, in all {steps:?}", name(&path)));
+            }
+        }
+        // What comes first must be among what is expected: no other name, and not earlier.
+        if let Some(first) = loud.first()
+            && !expected.contains(&first.as_str())
+        {
+            wrong.push(format!("{}: {first} came first", name(&path)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

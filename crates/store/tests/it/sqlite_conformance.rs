@@ -1,0 +1,31 @@
+//! The SQLite backend does what every backend must do.
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+use belay_store::conformance::Fixture;
+use belay_store::{OpenOptions, SqliteStore, Store};
+
+struct InFolder(tempfile::TempDir);
+
+impl Fixture for InFolder {
+    fn open(&self) -> Box<dyn Store> {
+        open(&self.address())
+    }
+
+    fn address(&self) -> String {
+        self.0.path().join("state/belay.db").to_str().unwrap().to_owned()
+    }
+
+    fn child_test(&self) -> &'static str {
+        "sqlite_conformance::child"
+    }
+}
+
+fn fresh() -> InFolder {
+    InFolder(tempfile::tempdir().unwrap())
+}
+
+fn open(address: &str) -> Box<dyn Store> {
+    Box::new(SqliteStore::open(address, OpenOptions::default()).unwrap())
+}
+
+belay_store::conformance!(fresh, open);
