@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Show and change the budgets of sessions.
     #[command(after_long_help = "Examples:\n  belay budget")]
     Budget(budget::BudgetArgs),
-    /// Show a looping agent being nudged, paused and resumed; needs no keys, agent or network.
+    /// Show a looping agent being nudged, paused and resumed; works offline.
     #[command(after_long_help = "Examples:\n  belay demo")]
     Demo(demo::DemoArgs),
     /// Stop the resident process.
@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Remove the hooks and restore agents' settings.
     #[command(after_long_help = "Examples:\n  belay uninit")]
     Uninit(init::UninitArgs),
-    /// Wait for a condition without spending tokens; a declared wait does not count as a stall.
+    /// Wait for a condition without spending tokens; never counts as a stall.
     Wait(wait::WaitArgs),
     /// Send a test alert through every channel.
     Notify(notify::NotifyArgs),
