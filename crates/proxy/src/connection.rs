@@ -119,7 +119,7 @@ async fn relay_one(
         let mut exchange = Exchange::new(client, idle, &upstream, conn, request, inspection, response_framing);
         let ended = exchange.run(reused).await;
         match exchange.finish(ended) {
-            Err(ExchangeError::Held(held, held_inspection)) => (request, inspection) = (*held, Some(held_inspection)),
+            Err(ExchangeError::Held(held, held_inspection)) => (request, inspection) = (*held, Some(*held_inspection)),
             result => break result,
         }
     };

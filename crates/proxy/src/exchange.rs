@@ -55,7 +55,7 @@ pub(crate) enum ExchangeError {
     /// No response has started: Belay answers the request itself.
     Upstream(UpstreamError, Box<RequestRelay>),
     /// The session is held, and no response has started.
-    Held(Box<RequestRelay>, ExchangeInspection),
+    Held(Box<RequestRelay>, Box<ExchangeInspection>),
     /// The request violates its own framing.
     BadBody(FramingError),
 }
@@ -247,7 +247,7 @@ impl<'a> Exchange<'a> {
             && let Some(mut inspection) = self.inspection.take()
         {
             inspection.revoke_grant();
-            return ExchangeError::Held(Box::new(self.request), inspection);
+            return ExchangeError::Held(Box::new(self.request), Box::new(inspection));
         }
         let host = self.upstream.base.authority.clone();
         let error = match stop {

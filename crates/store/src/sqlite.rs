@@ -1,6 +1,6 @@
 //! The embedded backend: one SQLite file in WAL mode.
 //!
-//! One connection per [`SqliteStore`]; open another for another thread. Only [`open`] creates connections, so that all
+//! One connection per [`SqliteStore`]; open another for another thread. Only the module `open` creates connections, so that all
 //! of them have the same settings.
 
 mod error;

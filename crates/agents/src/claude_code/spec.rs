@@ -16,7 +16,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     session_env: Some("CLAUDE_CODE_SESSION_ID"),
     tools: &tools::TABLE,
     transcripts: Some(&TranscriptSpec {
-        roots: roots,
+        roots,
         in_project: none_in_project,
         formats: &[&transcript::ClaudeCodeFormat],
     }),

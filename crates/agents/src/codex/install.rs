@@ -90,8 +90,7 @@ fn ours(setting: &InstallContext<'_>, path: &Path, text: Option<&str>) -> Result
         for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
             let hook = group.pointer("/hooks/0").filter(|_| is_ours_entry(group, ID));
             let Some(command) = hook.and_then(|hook| hook.get("command")?.as_str()) else { continue };
-            let timeout =
-                hook.and_then(|hook| hook.get("timeout")?.as_u64()).unwrap_or_else(|| event.timeout.as_secs());
+            let timeout = hook.and_then(|hook| hook.get("timeout")?.as_u64()).unwrap_or(event.timeout.as_secs());
             found.push(TrustedHook { place: format!("{name}:{at}:0"), hash: trust::hash(&name, command, timeout) });
         }
     }

@@ -15,11 +15,7 @@ pub static SPEC: AgentSpec = AgentSpec {
     maturity: Maturity::Supported,
     session_env: Some("CODEX_THREAD_ID"),
     tools: &tools::TABLE,
-    transcripts: Some(&TranscriptSpec {
-        roots: roots,
-        in_project: none_in_project,
-        formats: &[&transcript::CodexFormat],
-    }),
+    transcripts: Some(&TranscriptSpec { roots, in_project: none_in_project, formats: &[&transcript::CodexFormat] }),
     hooks: Some(&HookSpec {
         events: hook::EVENTS,
         protocol: &hook::CodexHooks,

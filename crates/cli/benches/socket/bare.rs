@@ -12,7 +12,6 @@ use belay_core::{Decision, EventOutcome};
 use belay_ipc::protocol::parse_request;
 use belay_ipc::{EventResult, ObserveResponse, Operation, Response, ResponseBody};
 use rusqlite::Connection;
-use serde_json::value::RawValue;
 
 pub(crate) fn socket(home: &Path) -> PathBuf {
     home.join("sock")
@@ -74,8 +73,7 @@ fn answer(conn: &Mutex<Connection>, line: &str) -> Vec<u8> {
             reply(&outcome(insert(&conn.lock().unwrap(), true, &json)))
         }
         Operation::Observe(request) => {
-            let insert = |event: &Box<RawValue>| insert(&conn.lock().unwrap(), false, event.get());
-            let rows = request.events.iter().map(insert);
+            let rows = request.events.iter().map(|event| insert(&conn.lock().unwrap(), false, event.get()));
             reply(&ObserveResponse { answers: rows.map(|row| EventResult::Accepted(outcome(row))).collect() })
         }
         other => panic!("{other:?}"),
