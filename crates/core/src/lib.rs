@@ -28,7 +28,6 @@
 //! | [`rules`] | every threshold, as data |
 //! | [`prices`] | what models cost and take in |
 //! | [`repetition`] | output that repeats itself, while it streams |
-//! | [`json`] | events as text, quickly |
 //! | [`redact`] | what a secret looks like |
 //! | [`simhash`] | how alike two texts are |
 
