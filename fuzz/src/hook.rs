@@ -1,6 +1,7 @@
 //! Hook payloads.
 
-use belay_agents::hook::{DIALECTS, HookInput, HookReply};
+use belay_agents::AGENTS;
+use belay_agents::hook::{HookInput, HookReply};
 use belay_core::{Timestamp, Verdict};
 
 use crate::event::to_bounded_json;
@@ -13,7 +14,8 @@ pub(crate) fn hook(data: &[u8]) {
         Some(at) => (std::str::from_utf8(&rest[..at]).ok(), &rest[at + 1..]),
         None => (None, rest),
     };
-    let dialect = DIALECTS[usize::from(*first) % DIALECTS.len()];
+    let with_hooks: Vec<_> = AGENTS.iter().filter_map(|agent| agent.hooks).collect();
+    let dialect = with_hooks[usize::from(*first) % with_hooks.len()].protocol;
     let parsed = dialect.hear(&HookInput { id: "h1", event, payload, at: Timestamp::from_millis(1), exit_code: None });
     for event in &parsed.events {
         to_bounded_json(event);

@@ -11,7 +11,8 @@ use crate::event::to_bounded_json;
 
 /// Reads `data` as a session file of one agent, in each of its formats.
 pub(crate) fn agent(name: &str, data: &[u8]) {
-    for format in belay_agents::find(name).expect("a known agent").formats {
+    let transcripts = belay_agents::find(name).and_then(|agent| agent.transcripts);
+    for format in transcripts.expect("an agent with transcripts").formats {
         self::format(*format, data);
     }
 }
