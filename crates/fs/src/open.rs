@@ -1,0 +1,74 @@
+//! Opening regular files without following links and without blocking.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What to do if the last component of a path is a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    Follow,
+    Refuse,
+}
+
+/// Opens a regular file for reading. Anything else is an error: a FIFO, a socket, a device, a folder.
+pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
+    let file = open(path, links)?;
+    // Checked on the open file: the name may lead to another file by now.
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular(path)) }
+}
+
+/// Reads a regular file of at most `max_bytes`. A larger one is an error ([`io::ErrorKind::FileTooLarge`]).
+pub fn read_regular(path: &Path, links: Links, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = open_regular(path, links)?;
+    let too_large = || {
+        let message = format!("{} is larger than {max_bytes} bytes", path.display());
+        io::Error::new(io::ErrorKind::FileTooLarge, message)
+    };
+    let length = file.metadata()?.len();
+    if length > max_bytes {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    // The file may grow while it is read.
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// Like [`read_regular`], for UTF-8 text.
+pub fn read_regular_text(path: &Path, links: Links, max_bytes: u64) -> io::Result<String> {
+    String::from_utf8(read_regular(path, links, max_bytes)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, format!("{} is not valid UTF-8", path.display())))
+}
+
+fn not_regular(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a regular file", path.display()))
+}
+
+#[cfg(unix)]
+fn open(path: &Path, links: Links) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    // NONBLOCK: opening a FIFO would wait for its other end. NOCTTY: a terminal must not become ours.
+    let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if links == Links::Refuse {
+        flags |= OFlags::NOFOLLOW;
+    }
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => Ok(file.into()),
+        Err(rustix::io::Errno::LOOP) if links == Links::Refuse => {
+            let message = format!("{} is a symbolic link, which is not followed", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+        // A socket cannot be opened at all.
+        Err(rustix::io::Errno::NXIO) => Err(not_regular(path)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path, links: Links) -> io::Result<File> {
+    if links == Links::Refuse && !path.symlink_metadata()?.is_file() {
+        return Err(not_regular(path));
+    }
+    File::open(path)
+}

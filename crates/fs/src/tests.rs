@@ -1,0 +1,108 @@
+use std::io::ErrorKind;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use super::*;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn make_fifo(path: &Path) {
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+}
+
+#[test]
+fn a_regular_file_is_read_up_to_its_limit() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    std::fs::write(&path, "12345").unwrap();
+    assert_eq!(read_regular(&path, Links::Refuse, 5).unwrap(), b"12345");
+    let error = read_regular(&path, Links::Refuse, 4).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    assert!(error.to_string().ends_with("is larger than 4 bytes"), "{error}");
+}
+
+#[test]
+fn a_link_is_refused_unless_it_is_to_be_followed() {
+    let folder = folder();
+    let (secret, link) = (folder.path().join("secret"), folder.path().join("link"));
+    std::fs::write(&secret, "key").unwrap();
+    symlink(&secret, &link).unwrap();
+    let error = read_regular(&link, Links::Refuse, 10).unwrap_err();
+    assert!(error.to_string().ends_with("is a symbolic link, which is not followed"), "{error}");
+    assert_eq!(read_regular(&link, Links::Follow, 10).unwrap(), b"key");
+}
+
+/// Without O_NONBLOCK, this test would hang.
+#[test]
+fn a_fifo_a_device_and_a_folder_are_refused_at_once() {
+    let folder = folder();
+    let fifo = folder.path().join("fifo");
+    make_fifo(&fifo);
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for path in [fifo.as_path(), folder.path(), Path::new("/dev/zero"), socket.as_path()] {
+        for links in [Links::Refuse, Links::Follow] {
+            let error = open_regular(path, links).unwrap_err();
+            assert!(error.to_string().ends_with("is not a regular file"), "{}: {error}", path.display());
+        }
+    }
+}
+
+#[test]
+fn replacing_a_link_leaves_its_target_alone() {
+    let folder = folder();
+    let (target, link, dangling) =
+        (folder.path().join("target"), folder.path().join("link"), folder.path().join("dangling"));
+    std::fs::write(&target, "untouched").unwrap();
+    symlink(&target, &link).unwrap();
+    symlink(folder.path().join("missing"), &dangling).unwrap();
+    for path in [&link, &dangling] {
+        replace_file(path, b"new", FileMode::Keep).unwrap();
+        assert!(path.symlink_metadata().unwrap().is_file());
+        assert_eq!(std::fs::read(path).unwrap(), b"new");
+    }
+    assert_eq!(std::fs::read(&target).unwrap(), b"untouched");
+    assert!(!folder.path().join("missing").exists());
+}
+
+#[test]
+fn replacing_a_fifo_does_not_block() {
+    let folder = folder();
+    let fifo = folder.path().join("fifo");
+    make_fifo(&fifo);
+    replace_file(&fifo, b"new", FileMode::Keep).unwrap();
+    assert_eq!(std::fs::read(&fifo).unwrap(), b"new");
+}
+
+#[test]
+fn a_failed_replacement_leaves_nothing_behind() {
+    let folder = folder();
+    let taken = folder.path().join("taken");
+    std::fs::create_dir(&taken).unwrap();
+    assert!(replace_file(&taken, b"new", FileMode::Keep).is_err());
+    let left: Vec<_> = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["taken"]);
+}
+
+#[test]
+fn the_users_configuration_stays_where_its_link_leads() {
+    let folder = folder();
+    let (real, link) = (folder.path().join("dotfiles/settings"), folder.path().join("settings"));
+    symlink(&real, &link).unwrap();
+    atomic_write(&link, b"new", FileMode::Private).unwrap();
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(std::fs::read(&real).unwrap(), b"new");
+    assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_replaced_file_keeps_its_permissions() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    std::fs::write(&path, "old").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    replace_file(&path, b"new", FileMode::Keep).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+}
