@@ -1,14 +1,15 @@
-//! What a run tells, gathered for a report, and written as JSON lines while it comes in.
+//! Collects the results of a run for a report, and writes them as JSON lines as they arrive.
 
 use std::io::{self, Write};
 
+use belay_core::printable::escape_json;
 use jiff::tz::TimeZone;
 
 use crate::report::{Differences, LabelStyle, Line, compare, html, lines, text, total};
 use crate::run::{AuditItem, RuleSet, SessionFilter};
 use crate::totals::Totals;
 
-/// Gathers sessions and files.
+/// Collects sessions and files.
 #[derive(Debug)]
 pub struct Collector<'a, W> {
     variants: &'a [RuleSet],
@@ -21,7 +22,7 @@ pub struct Collector<'a, W> {
 }
 
 impl<'a, W: Write> Collector<'a, W> {
-    /// With `out`, every step and session is written there as soon as it is known.
+    /// With `out`, each step and session is written as soon as it is complete.
     pub fn new(variants: &'a [RuleSet], filter: SessionFilter, names: LabelStyle, out: Option<W>) -> Self {
         Self {
             variants,
@@ -34,7 +35,7 @@ impl<'a, W: Write> Collector<'a, W> {
         }
     }
 
-    /// Takes in what [`crate::run()`] tells.
+    /// Adds a result of [`crate::run()`].
     pub fn add(&mut self, told: AuditItem) {
         match told {
             AuditItem::File(file) => self.totals.iter_mut().for_each(|totals| totals.file(&file)),
@@ -53,15 +54,15 @@ impl<'a, W: Write> Collector<'a, W> {
         }
     }
 
-    /// Nobody reads on once writing has failed; the run goes to its end all the same.
+    /// After a failed write nothing more is written; the run continues.
     fn write(&mut self, line: &Line) {
         let Some(out) = self.out.as_mut().filter(|_| self.failed.is_none()) else { return };
-        let written =
-            serde_json::to_writer(&mut *out, line).map_err(io::Error::from).and_then(|()| out.write_all(b"\n"));
+        let json = serde_json::to_string(line).map_err(io::Error::from);
+        let written = json.and_then(|json| writeln!(out, "{}", escape_json(&json)));
         self.failed = written.err();
     }
 
-    /// Everything is in: the last JSON lines are written, the report is ready.
+    /// Writes the last JSON lines and returns the report.
     pub fn finish(mut self) -> io::Result<Report> {
         self.totals.iter_mut().for_each(Totals::finish);
         if self.out.is_some() {
@@ -81,7 +82,7 @@ impl<'a, W: Write> Collector<'a, W> {
     }
 }
 
-/// The sums, for one set of rules or for two.
+/// The totals, for one set of rules or two.
 #[derive(Debug)]
 pub struct Report {
     totals: Vec<Totals>,
@@ -90,7 +91,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report on a terminal; of two sets of rules, the comparison.
+    /// The report as text; for two sets of rules, their comparison.
     pub fn text(&self, zone: &TimeZone) -> String {
         match (self.totals.as_slice(), self.names.as_slice()) {
             ([a, b], [first, second]) => compare([first, second], [a, b], &self.differences),
@@ -98,12 +99,12 @@ impl Report {
         }
     }
 
-    /// The page; of two sets of rules, the first.
+    /// The report as HTML; for two sets of rules, that of the first.
     pub fn html(&self, zone: &TimeZone) -> String {
         html(&self.totals[0], zone)
     }
 
-    /// Sums by the first set of rules.
+    /// The totals under the first set of rules.
     pub fn totals(&self) -> &Totals {
         &self.totals[0]
     }

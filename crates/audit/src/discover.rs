@@ -1,35 +1,31 @@
-//! Which session files there are, and who reads them.
+//! Finds session files and the format of each.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use belay_agents::{AGENTS, AgentSpec, TranscriptFormat, UserDirs};
+use belay_fs::Links;
 
-/// How much of each file is looked at to tell what it is and which others it copies.
+/// Bytes read from each file to detect its format and the files it copies.
 const HEAD_BYTES: usize = 96 * 1024;
 
-/// Session files have one of these endings.
+/// File name extensions of session files.
 const EXTENSIONS: &[&str] = &["jsonl", "json", "db", "md"];
 
-/// Where to look.
+/// Where to search.
 #[derive(Clone, Debug)]
 pub enum SearchScope {
-    /// Everything the agents of this user have written; `here` is the working folder, for agents
-    /// that keep their history in the project.
-    User {
-        /// The user's folders.
-        dirs: UserDirs,
-        /// The working folder.
-        here: PathBuf,
-    },
-    /// These files and folders.
+    /// The history folders of all agents of this user; `here` is the working directory, for agents that keep their
+    /// history in the project.
+    User { dirs: UserDirs, here: PathBuf },
+    /// These files and directories.
     Paths(Vec<PathBuf>),
 }
 
-/// What narrows the search.
+/// Restricts the search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SearchFilter {
     /// Only files of this agent.
@@ -43,43 +39,34 @@ pub struct SearchFilter {
 /// A session file and its reader.
 #[derive(Clone, Debug)]
 pub struct SessionFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// Who reads it.
     pub format: &'static dyn TranscriptFormat,
-    /// Its size.
     pub bytes: u64,
-    /// When it was last changed.
+    /// Time of the last modification.
     pub modified: SystemTime,
-    /// Ids from its beginning; a file that copies another shares some.
+    /// Ids near its beginning; a file that copies another one shares some of them.
     pub marks: Vec<u64>,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Discovery {
     /// Session files, in order of their paths.
     pub sources: Vec<SessionFile>,
-    /// Files and folders that were named but are of no use, and why.
+    /// Named paths that contain no session, with the reason.
     pub problems: Vec<DiscoveryError>,
 }
 
-/// A named path that is of no use.
+/// Why a named path contains no session.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The file system says no.
-    #[error("{} cannot be read: {source}", .path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// No reader knows it.
-    #[error("{} is no session file of an agent Belay knows", .0.display())]
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    /// The format is unknown.
+    #[error("{} is not a session file of a supported agent", .0.display())]
     Unknown(PathBuf),
-    /// A folder without any.
-    #[error("{} holds no session file of an agent Belay knows", .0.display())]
+    /// A directory without session files.
+    #[error("{} contains no session file of a supported agent", .0.display())]
     Empty(PathBuf),
 }
 
@@ -104,12 +91,12 @@ struct Search {
     only: SearchFilter,
     found: Discovery,
     seen: HashSet<PathBuf>,
-    /// The beginning of the file at hand.
+    /// The first bytes of the current file.
     head: Vec<u8>,
 }
 
 impl Search {
-    /// A path the user gave: everything about it that is of no use is said.
+    /// Searches a path the user named. Problems are reported.
     fn named(&mut self, path: &Path) {
         match fs::metadata(path) {
             Ok(kind) if kind.is_dir() => {
@@ -128,7 +115,7 @@ impl Search {
         }
     }
 
-    /// Everything below a path; what cannot be read or recognised there is somebody else's.
+    /// Searches a directory recursively. Unreadable and unknown files are ignored.
     fn walk(&mut self, path: &Path, agent: Option<&'static AgentSpec>) {
         let Ok(kind) = fs::metadata(path) else { return };
         if kind.is_file() {
@@ -138,7 +125,7 @@ impl Search {
             }
             return;
         }
-        // A link may lead back up; a folder is entered once.
+        // Links can form a cycle, so each directory is visited once.
         let Ok(real) = fs::canonicalize(path) else { return };
         if !kind.is_dir() || !self.seen.insert(real) {
             return;
@@ -149,9 +136,9 @@ impl Search {
         }
     }
 
-    /// Takes a file in; `false` when no reader knows it.
+    /// Adds a file; `false` if its format is unknown.
     fn file(&mut self, path: &Path, agent: Option<&'static AgentSpec>) -> io::Result<bool> {
-        let mut file = File::open(path)?;
+        let mut file = belay_fs::open_regular(path, Links::Follow)?;
         let facts = file.metadata()?;
         let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         if self.only.since.is_some_and(|since| modified < since) {

@@ -1,11 +1,11 @@
-//! Files that copy each other. A fork or a resumed session begins with what another file holds
-//! already, under the same ids; such files are replayed one after the other by one thread.
+//! Groups files that copy each other. A forked or resumed session starts with records of another file, under the same
+//! ids; one thread replays such files in sequence.
 
 use std::collections::HashMap;
 
 use crate::discover::SessionFile;
 
-/// Sources that share marks, oldest first. The families stand in the order of their first paths.
+/// Groups of sources that share marks, oldest first. The groups are sorted by their first path.
 pub fn group_forks(sources: Vec<SessionFile>) -> Vec<Vec<SessionFile>> {
     let mut union = UnionFind::new(sources.len());
     let mut first: HashMap<u64, usize> = HashMap::new();

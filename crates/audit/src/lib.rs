@@ -1,28 +1,26 @@
-//! `belay audit`: history replayed through the very code that watches live.
+//! `belay audit`: replays history through the code that supervises live sessions.
 //!
 //! # Theory of operation
 //!
-//! [`find`] collects session files: those named, or those of every agent this user has. Files that
-//! copy each other (forks, resumes, checkpoints share ids) form a family and are replayed one after
-//! the other, so that what stands in several of them counts once; families are replayed side by
-//! side. A replay feeds events to [`belay_core::Session`]s and notes every step the policy takes.
-//! When a session's last event is in, what is left is a small [`SessionReport`]; it goes to the
-//! caller and into [`Totals`], in an order that does not depend on which thread was quicker. So
-//! neither the size of a file nor the number of sessions shows in memory.
+//! [`find`] collects session files: those named, or those of all agents of this user. Files that copy each other (forks,
+//! resumed sessions and checkpoints share ids) form a group and are replayed in sequence, so that a record in several of
+//! them counts once. Groups are replayed in parallel. A replay applies events to [`belay_core::Session`]s and records
+//! every step of the policy. After its last event, a session is reduced to a small [`SessionReport`], which goes to the
+//! caller and into [`Totals`] in an order that does not depend on the threads. Memory use is therefore independent of
+//! file sizes and of the number of sessions.
 //!
-//! A *loop* is what happens from the first call of a finding's evidence until the session moves
-//! again: a sign of progress, a person's turn, or its end. *Saved* is what was spent in a loop after
-//! the step that would have stopped it.
+//! A *loop* lasts from the first call of a finding's evidence until the session makes progress, a person takes a turn, or
+//! the session ends. *Saved* is the cost of a loop after the step that would have stopped it.
 //!
 //! # Map
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`find`] | which files, and who reads them |
-//! | [`fork_groups`] | which of them copy each other |
-//! | [`replay`] | events into sessions, steps into loops |
-//! | [`totals`] | sums over sessions, the worst loops |
-//! | [`report`] | the text for people, the page, the JSON lines |
+//! | [`find`] | session files and their formats |
+//! | [`fork_groups`] | files that copy each other |
+//! | [`replay`] | applies events to sessions and steps to loops |
+//! | [`totals`] | totals over sessions, the most expensive loops |
+//! | [`report`] | text, HTML and JSON lines |
 
 mod collector;
 pub mod discover;

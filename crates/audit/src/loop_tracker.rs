@@ -1,17 +1,12 @@
-//! From single steps of the policy to loops: where each began, when it would have been stopped, and
-//! what it went on to cost.
+//! Combines steps of the policy into loops: where each started, when it would have been stopped, and its cost after that.
 
 use belay_core::effect::Spend;
 use belay_core::{Finding, Intervention, InterventionLevel, Timestamp};
 
-use crate::ledger::{add, spend_between};
-
-/// One step the policy would have taken.
+/// A step that the policy would have taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedIntervention {
-    /// Notice, nudge, pause.
     pub rung: InterventionLevel,
-    /// Why.
     pub finding: Finding,
 }
 
@@ -20,43 +15,43 @@ pub struct PlannedIntervention {
 pub struct InterventionTime {
     /// Ordinal of the call.
     pub call: u64,
-    /// What had been spent in the session by then.
+    /// The session's cost up to then.
     pub spent: Spend,
 }
 
-/// A stretch of a session that went in circles.
+/// A part of a session without progress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// Pattern of the first step of the highest rung.
+    /// The pattern of the first step of the highest level.
     pub pattern: String,
-    /// One sentence: what repeated.
+    /// What was repeated, in one sentence.
     pub sentence: String,
     /// First call of the evidence.
     pub from_call: u64,
-    /// Last call before the session moved again.
+    /// Last call before the session made progress.
     pub to_call: u64,
     /// First nudge.
     pub nudge: Option<InterventionTime>,
     /// First pause.
     pub pause: Option<InterventionTime>,
-    /// Spent after the first nudge (or pause, where none came before) until the end of the loop.
+    /// Cost after the first nudge (or the first pause, if there was no nudge) until the end of the loop.
     pub after_nudge: Spend,
-    /// Spent after the first pause until the end of the loop.
+    /// Cost after the first pause until the end of the loop.
     pub after_pause: Spend,
-    /// The highest rung reached.
+    /// The highest level reached.
     pub rung: InterventionLevel,
 }
 
-/// Where the session's progress clock stands.
+/// The session's progress clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpendPosition {
-    /// When the session last moved.
+    /// Time of the last progress.
     pub(crate) at: Timestamp,
     /// Calls since then.
     pub(crate) calls: u64,
 }
 
-/// Follows one session.
+/// Tracks the loops of one session.
 #[derive(Debug, Default)]
 pub(crate) struct LoopTracker {
     pub(crate) loops: Vec<Loop>,
@@ -65,11 +60,11 @@ pub(crate) struct LoopTracker {
 }
 
 impl LoopTracker {
-    /// A nudge or pause.
+    /// Adds a nudge or pause.
     pub(crate) fn step(&mut self, step: &Intervention, spent: &Spend) {
         let finding = &step.finding;
         let here = InterventionTime { call: finding.call, spent: *spent };
-        // Evidence that reaches back into the last loop continues it.
+        // Evidence that overlaps the last loop continues it.
         let continues = self.loops.last().is_some_and(|last| self.open || finding.from_call <= last.to_call);
         if !continues {
             self.loops.push(Loop {
@@ -94,7 +89,7 @@ impl LoopTracker {
         } else {
             current.nudge.get_or_insert(here);
         }
-        // The first word on the matter is the clearest; the same word again knows a later count.
+        // The first sentence describes the loop best; a repetition of it has a higher count.
         if step.rung > current.rung || finding.pattern == current.pattern {
             current.rung = current.rung.max(step.rung);
             current.pattern.clone_from(&finding.pattern);
@@ -107,7 +102,7 @@ impl LoopTracker {
         if !self.open {
             return;
         }
-        // The clock was set back: the session moved.
+        // The clock was reset: the session made progress.
         if self.clock.is_some_and(|before| before.at != clock.at || before.calls > clock.calls) {
             self.open = false;
             return;
@@ -116,20 +111,20 @@ impl LoopTracker {
         let Some(current) = self.loops.last_mut() else { return };
         current.to_call = current.to_call.max(newest);
         if let Some(step) = current.nudge.or(current.pause) {
-            current.after_nudge = spend_between(&step.spent, spent);
+            current.after_nudge = spent.saturating_sub(&step.spent);
         }
         if let Some(step) = current.pause {
-            current.after_pause = spend_between(&step.spent, spent);
+            current.after_pause = spent.saturating_sub(&step.spent);
         }
     }
 }
 
-/// Sums over loops.
+/// Totals over loops.
 pub(crate) fn saved(loops: &[Loop]) -> (Spend, Spend) {
     let (mut nudge, mut pause) = (Spend::default(), Spend::default());
     for one in loops {
-        add(&mut nudge, &one.after_nudge);
-        add(&mut pause, &one.after_pause);
+        nudge.add(&one.after_nudge);
+        pause.add(&one.after_pause);
     }
     (nudge, pause)
 }

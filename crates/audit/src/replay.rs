@@ -1,4 +1,4 @@
-//! One family of files: events into sessions, steps into loops.
+//! Replays one group of files: applies events to sessions and steps to loops.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,30 +16,31 @@ use crate::loop_tracker::{LoopTracker, PlannedIntervention, SpendPosition};
 use crate::run::{Progress, RuleSet};
 use crate::session_report::{SessionReport, VariantResult};
 
-/// Sessions of one file that may be open at a time; beyond that the one that rested longest is put aside.
+/// Maximum number of open sessions per file; beyond that, the least recently active one is suspended.
 const MAX_OPEN_SESSIONS: usize = 32;
 
-/// What a replay needs to know.
+/// Options of a replay.
 #[derive(Debug)]
 pub struct ReplayOptions<'a> {
-    /// The rules to judge by, one set or two to compare.
+    /// One set of rules, or two to compare.
     pub variants: &'a [RuleSet],
-    /// Days begin at midnight here.
+    /// The time zone in which days begin.
     pub zone: TimeZone,
-    /// Whether single notices are kept, or only counted.
+    /// Whether notices are kept or only counted.
     pub keep_notices: bool,
 }
 
-/// What came out of one file.
+/// The result of one file.
 #[derive(Debug)]
 pub struct FileReport {
-    /// Which file.
     pub path: PathBuf,
-    /// What was read and what was damaged.
+    /// Lines read and damaged.
     pub result: Result<ReadStats, ReadError>,
+    /// Everything in it is also in an earlier file, so it does not count.
+    pub is_copy: bool,
 }
 
-/// Replays a family; its sessions in the order they began, and what became of its files.
+/// Replays a group. Returns its sessions in the order in which they started, and the result of each file.
 pub fn replay(
     family: &[SessionFile],
     settings: &ReplayOptions<'_>,
@@ -52,24 +53,26 @@ pub fn replay(
         done: Vec::new(),
         told: (family.len() > 1).then(HashSet::new),
         new: Vec::new(),
+        skipped: 0,
         file: PathBuf::new(),
     };
     let mut files = Vec::new();
     for source in family {
         replay.file.clone_from(&source.path);
         let result = source.format.read(&source.path, &mut replay);
+        let is_copy = replay.skipped > 0 && replay.new.is_empty();
         replay.close_file();
-        files.push(FileReport { path: source.path.clone(), result });
+        files.push(FileReport { path: source.path.clone(), result, is_copy });
     }
     let mut sessions = replay.done;
-    // What is left of a mere copy has nothing of its own.
+    // A session that consists of copied records only has nothing of its own.
     sessions.retain(|report| report.counters.calls + report.counters.answers + report.counters.human_turns > 0);
     sessions.sort_by(|a, b| (a.started_at, &a.key).cmp(&(b.started_at, &b.key)));
     name_by_file(&mut sessions);
     (sessions, files)
 }
 
-/// A file that holds one conversation gives it its name; of several, each has its own.
+/// A file with one conversation names it; if there are several, each has its own name.
 fn name_by_file(sessions: &mut [SessionReport]) {
     let of = |report: &SessionReport| report.files.first().cloned().unwrap_or_default();
     let roots = |file: &Path, all: &[SessionReport]| {
@@ -96,10 +99,12 @@ struct Replay<'a> {
     progress: &'a Progress,
     live: Vec<ReplayedSession>,
     done: Vec<SessionReport>,
-    /// Facts told by earlier files of the family; `None` when there are no others.
+    /// Identities in earlier files of the group; `None` if there are no other files.
     told: Option<HashSet<u64>>,
-    /// Facts told by this file.
+    /// Identities in this file.
     new: Vec<u64>,
+    /// How many facts of this file an earlier one has.
+    skipped: u64,
     file: PathBuf,
 }
 
@@ -109,13 +114,14 @@ impl Replay<'_> {
             settle(&mut self.done, live.report());
         }
         let new = std::mem::take(&mut self.new);
+        self.skipped = 0;
         if let Some(told) = &mut self.told {
             told.extend(new);
         }
     }
 
     fn session(&mut self, event: &Event) -> &mut ReplayedSession {
-        // The session of the last event stands last, and is nearly always the one.
+        // The session of the last event is last, and events rarely change sessions.
         let at = self.live.iter().rposition(|live| live.key == event.session);
         let live = match at {
             Some(at) => self.live.remove(at),
@@ -139,6 +145,7 @@ impl Sink for Replay<'_> {
             && let Some(fact) = fact(&event)
         {
             if told.contains(&fact) {
+                self.skipped += 1;
                 return;
             }
             self.new.push(fact);
@@ -158,7 +165,7 @@ fn settle(done: &mut Vec<SessionReport>, report: SessionReport) {
     }
 }
 
-/// What makes an event the copy of one in another file, where that can be told.
+/// The identity by which an event is recognised as a copy, if it has one.
 fn fact(event: &Event) -> Option<u64> {
     let native = match &event.body {
         Body::ToolCalled(call) => call.call.is_some(),
@@ -173,7 +180,7 @@ fn fact(event: &Event) -> Option<u64> {
     native.then(|| event.identity_digest().0)
 }
 
-/// A session that is being replayed.
+/// A session during its replay.
 struct ReplayedSession {
     key: SessionKey,
     file: PathBuf,
@@ -182,7 +189,7 @@ struct ReplayedSession {
     keep_notices: bool,
 }
 
-/// The session under one set of rules.
+/// The session's state under one set of rules.
 struct VariantRun {
     session: Session,
     rules: Arc<Rules>,
@@ -219,30 +226,21 @@ impl ReplayedSession {
         }
         for (mind, effects) in self.minds.iter_mut().zip(effects) {
             for effect in effects {
-                mind.note(effect, &self.ledger, self.keep_notices);
+                mind.note(effect, self.keep_notices);
             }
             let session = &mind.session;
             let clock = SpendPosition { at: session.clock.at, calls: session.clock.since.calls };
-            mind.tracker.after(session.counters.calls.saturating_sub(1), clock, &self.ledger.spent);
+            mind.tracker.after(session.counters.calls.saturating_sub(1), clock, &session.spent);
         }
     }
 
     fn count(&mut self, event: &Event) {
-        let prices = &self.minds[0].rules.prices;
-        self.ledger.at(event.at);
-        match &event.body {
-            Body::ToolCalled(_) => self.ledger.call(event.at),
-            Body::ModelAnswered(answer) => {
-                if let Some(usage) = &answer.usage {
-                    self.ledger.answer(event.at, answer.model.as_deref(), usage, answer.cost_micros, prices);
-                }
-            }
-            Body::Learned(fact) => {
-                if let Some(usage) = &fact.usage {
-                    self.ledger.answer(event.at, fact.model.as_deref(), usage, None, prices);
-                }
-            }
-            _ => {}
+        let VariantRun { session, rules, .. } = &self.minds[0];
+        if matches!(event.body, Body::ToolCalled(_)) {
+            self.ledger.call(event.at);
+        }
+        if let Some(charge) = session.charge(event, rules) {
+            self.ledger.charge(event.at, &charge);
         }
     }
 
@@ -263,7 +261,7 @@ impl ReplayedSession {
             started_at: session.facts.started_at,
             last_at: session.facts.last_at,
             counters: session.counters,
-            spent: ledger.spent,
+            spent: session.spent,
             models: ledger.models,
             days: ledger.days,
             judged,
@@ -273,7 +271,7 @@ impl ReplayedSession {
 }
 
 impl VariantRun {
-    fn note(&mut self, effect: Effect, ledger: &Ledger, keep_notices: bool) {
+    fn note(&mut self, effect: Effect, keep_notices: bool) {
         let Effect::Intervened(step) = effect else { return };
         if step.rung == InterventionLevel::Notice {
             self.judged.noticed += 1;
@@ -282,7 +280,7 @@ impl VariantRun {
             }
             return;
         }
-        self.tracker.step(&step, &ledger.spent);
+        self.tracker.step(&step, &self.session.spent);
         self.judged.alarms.push(PlannedIntervention { rung: step.rung, finding: step.finding });
     }
 }

@@ -1,4 +1,4 @@
-//! What is told: JSON lines for programs, text and a page for people.
+//! Reports: JSON lines for programs, text and HTML for people.
 
 mod compare;
 mod format;

@@ -1,4 +1,4 @@
-//! Families of files side by side, their sessions in one order.
+//! Replays groups of files in parallel and reports their sessions in a fixed order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,14 +15,13 @@ use crate::fork_groups::group_forks;
 use crate::replay::{FileReport, ReplayOptions, replay};
 use crate::session_report::SessionReport;
 
-/// The rules for a session that works in a folder.
+/// The rules for sessions in a directory.
 pub type RulesProvider = dyn Fn(Option<&Path>) -> Arc<Rules> + Send + Sync;
 
-/// A set of rules to judge by.
+/// A set of rules.
 pub struct RuleSet {
-    /// What it is called in a comparison.
+    /// Its name in a comparison.
     pub name: String,
-    /// The rules.
     pub rules: Box<RulesProvider>,
 }
 
@@ -40,7 +39,7 @@ impl fmt::Debug for RuleSet {
     }
 }
 
-/// How far a run has come; may be read while it runs.
+/// The progress of a run, readable by other threads.
 #[derive(Debug, Default)]
 pub struct Progress {
     read: AtomicU64,
@@ -63,17 +62,17 @@ impl Progress {
     }
 }
 
-/// Which sessions count.
+/// Selects sessions.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
-    /// Active since then.
+    /// Active at or after this time.
     pub since: Option<Timestamp>,
-    /// Of projects whose folder or name holds this.
+    /// In projects whose path or name contains this text.
     pub project: Option<String>,
 }
 
 impl SessionFilter {
-    /// Whether a session counts.
+    /// Whether a session is selected.
     pub fn includes(&self, report: &SessionReport) -> bool {
         let recent = self.since.is_none_or(|since| report.last_at >= since);
         let wanted = |part: &str| {
@@ -89,20 +88,20 @@ impl SessionFilter {
     }
 }
 
-/// What a run tells, in order: the sessions of a family, then its files.
+/// A result of a run. For each group: its sessions, then its files.
 #[derive(Debug)]
 pub enum AuditItem {
-    /// A session, complete.
+    /// A complete session.
     Session(Box<SessionReport>),
-    /// A file, read to its end or as far as it goes.
+    /// A file that was read as far as possible.
     File(FileReport),
 }
 
-/// Families that may be ahead of the one that is due: bounds what waits in memory.
+/// Maximum number of groups that wait in memory for an earlier one.
 const MAX_BUFFERED_GROUPS: usize = 256;
 
-/// Replays all sources on so many threads and tells the outcome on the calling one, in an order
-/// that depends on the files only.
+/// Replays all sources on `threads` threads and reports the results on the calling thread, in an order that depends on the
+/// files only.
 pub fn run(
     sources: Vec<SessionFile>,
     settings: &ReplayOptions<'_>,
@@ -147,7 +146,7 @@ pub fn run(
     });
 }
 
-/// Whose turn it is to be told.
+/// The group whose results are reported next.
 #[derive(Debug, Default)]
 struct OrderedOutput {
     turn: Mutex<usize>,

@@ -1,4 +1,4 @@
-//! What is left of a session when its last event is in.
+//! The result of a replayed session.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,66 +8,64 @@ use belay_core::session::Counters;
 use belay_core::{SessionKey, Timestamp};
 use jiff::civil::Date;
 
-use crate::ledger::add;
 pub use crate::ledger::{DaySpend, ModelSpend};
 use crate::loop_tracker::{Loop, PlannedIntervention, saved};
 
-/// One session.
+/// The result of one session.
 #[derive(Clone, Debug)]
 pub struct SessionReport {
-    /// Which.
     pub key: SessionKey,
-    /// For a sub-agent: who started it.
+    /// For a sub-agent: the session that started it.
     pub parent: Option<SessionKey>,
-    /// Files it was read from, the first one first.
+    /// Files that contain it, in reading order.
     pub files: Vec<PathBuf>,
-    /// The file holds this session and no other (sub-agents inside it aside).
+    /// The file contains only this session and its sub-agents.
     pub own_file: bool,
-    /// Repository or folder.
+    /// Repository or directory.
     pub project: Option<String>,
     /// First event.
     pub started_at: Timestamp,
     /// Last event.
     pub last_at: Timestamp,
-    /// How much happened.
+    /// Event counts.
     pub counters: Counters,
-    /// What it cost.
+    /// Usage and cost.
     pub spent: Spend,
     /// By model.
     pub models: Vec<ModelSpend>,
     /// By day.
     pub days: BTreeMap<Date, DaySpend>,
-    /// What each set of rules would have done.
+    /// Interventions under each set of rules.
     pub judged: Vec<VariantResult>,
 }
 
-/// What one set of rules would have done in a session.
+/// Interventions in a session under one set of rules.
 #[derive(Clone, Debug, Default)]
 pub struct VariantResult {
     /// Nudges and pauses.
     pub alarms: Vec<PlannedIntervention>,
-    /// Things only recorded.
+    /// Notices.
     pub notices: Vec<PlannedIntervention>,
-    /// Stretches in circles.
+    /// Loops.
     pub loops: Vec<Loop>,
-    /// How many notices there were, kept or not.
+    /// Number of notices, including those not kept.
     pub noticed: u64,
 }
 
 impl VariantResult {
-    /// What was spent in loops after the first nudge, and after the first pause.
+    /// Cost of loops after the first nudge, and after the first pause.
     pub fn saved(&self) -> (Spend, Spend) {
         saved(&self.loops)
     }
 }
 
 impl SessionReport {
-    /// The model most tokens went to.
+    /// The model with the most tokens.
     pub fn main_model(&self) -> Option<&str> {
         self.models.iter().max_by_key(|spend| spend.usage.total()).map(|spend| spend.model.as_str())
     }
 
-    /// A session that was put aside and taken up again is one session.
+    /// Merges a session that was suspended and resumed.
     pub(crate) fn merge(&mut self, later: Self) {
         self.parent = self.parent.take().or(later.parent);
         for file in later.files {
@@ -81,12 +79,12 @@ impl SessionReport {
         }
         self.last_at = self.last_at.max(later.last_at);
         add_counters(&mut self.counters, &later.counters);
-        add(&mut self.spent, &later.spent);
+        self.spent.add(&later.spent);
         for spend in later.models {
             match self.models.iter_mut().find(|known| known.model == spend.model) {
                 Some(known) => {
                     known.usage.add(&spend.usage);
-                    known.cost_micros += spend.cost_micros;
+                    known.cost_micros = known.cost_micros.saturating_add(spend.cost_micros);
                     known.priced |= spend.priced;
                 }
                 None => self.models.push(spend),
@@ -95,8 +93,8 @@ impl SessionReport {
         for (date, spend) in later.days {
             let day = self.days.entry(date).or_default();
             day.calls += spend.calls;
-            day.tokens += spend.tokens;
-            day.cost_micros += spend.cost_micros;
+            day.tokens = day.tokens.saturating_add(spend.tokens);
+            day.cost_micros = day.cost_micros.saturating_add(spend.cost_micros);
         }
         for (judged, more) in self.judged.iter_mut().zip(later.judged) {
             judged.alarms.extend(more.alarms);

@@ -1,4 +1,4 @@
-//! Sums over sessions, and the loops worth a person's look.
+//! Totals over sessions, and the most expensive loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,18 +10,20 @@ use belay_core::event::Usage;
 use belay_core::{SessionKey, Timestamp};
 use jiff::civil::Date;
 
-use crate::ledger::add;
 use crate::loop_tracker::Loop;
 use crate::replay::FileReport;
 use crate::session_report::SessionReport;
 
-/// How many loops are kept by name.
+/// Maximum number of loops listed.
 pub const MAX_LOOPS: usize = 200;
 
-/// How many damaged files are named.
+/// Maximum number of damaged files listed.
 const MAX_DAMAGED_FILES: usize = 20;
 
-/// Everything a report says, for one set of rules.
+/// Maximum number of copied files listed.
+const MAX_COPIES: usize = 3;
+
+/// The content of a report for one set of rules.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Sessions, sub-agents not counted.
@@ -32,15 +34,15 @@ pub struct Totals {
     pub working: u64,
     /// Prompts by people.
     pub human_turns: u64,
-    /// First event of all.
+    /// Time of the first event.
     pub from: Timestamp,
-    /// Last event of all.
+    /// Time of the last event.
     pub to: Timestamp,
-    /// What it cost.
+    /// Usage and cost.
     pub spent: Spend,
-    /// Models whose price is not known, with their tokens.
+    /// Models whose price is unknown, with their tokens.
     pub unpriced: BTreeMap<String, u64>,
-    /// What the rules would have done.
+    /// Interventions under these rules.
     pub steps: InterventionCounts,
     /// By agent.
     pub agents: BTreeMap<String, GroupTotals>,
@@ -50,23 +52,27 @@ pub struct Totals {
     pub projects: BTreeMap<String, GroupTotals>,
     /// By day.
     pub days: BTreeMap<Date, GroupTotals>,
-    /// By pattern: how many loops.
+    /// Number of loops by pattern.
     pub patterns: BTreeMap<String, u64>,
-    /// Loops that cost the most after the first step against them, worst first.
+    /// Loops with the highest cost after the first intervention, most expensive first.
     pub worst: Vec<RankedLoop>,
     /// Files read.
     pub files: u64,
-    /// What was read and what was damaged.
+    /// Lines read and damaged.
     pub tally: ReadStats,
-    /// Files with damage, the first few by name.
+    /// Damaged files, up to a limit.
     pub damaged: Vec<DamagedFile>,
-    /// How many files have damage.
+    /// Number of damaged files.
     pub damaged_files: u64,
-    /// Sessions that were left out by a filter.
+    /// Files that only repeat others, up to a limit.
+    pub copies: Vec<PathBuf>,
+    /// Number of files that only repeat others.
+    pub copied_files: u64,
+    /// Sessions that a filter excluded.
     pub left_out: u64,
 }
 
-/// What the rules would have done.
+/// Interventions under these rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterventionCounts {
     /// Loops.
@@ -77,15 +83,15 @@ pub struct InterventionCounts {
     pub nudged: u64,
     /// Sessions that would have been paused.
     pub paused: u64,
-    /// Things that would only have been recorded.
+    /// Notices.
     pub notices: u64,
-    /// Spent in loops after the first nudge.
+    /// Cost of loops after the first nudge.
     pub after_nudge: Spend,
-    /// Spent in loops after the first pause.
+    /// Cost of loops after the first pause.
     pub after_pause: Spend,
 }
 
-/// Sums of one row.
+/// Totals of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupTotals {
     /// Sessions and sub-agents.
@@ -104,40 +110,35 @@ pub struct GroupTotals {
     pub saved_tokens: u64,
 }
 
-/// A loop and whose it is.
+/// A loop and its session.
 #[derive(Clone, Debug)]
 pub struct RankedLoop {
-    /// The session.
     pub session: SessionKey,
     /// For a sub-agent: its parent.
     pub parent: Option<SessionKey>,
-    /// Its file.
     pub file: PathBuf,
-    /// Its project.
     pub project: Option<String>,
-    /// When the session began.
+    /// Start of the session.
     pub started_at: Timestamp,
-    /// The loop.
     pub repeated: Loop,
-    /// What it rests on.
+    /// The evidence.
     pub evidence: Vec<Evidence>,
 }
 
-/// A file that could not be read whole.
+/// A file that could not be read completely.
 #[derive(Clone, Debug)]
 pub struct DamagedFile {
-    /// Which.
     pub path: PathBuf,
-    /// What is wrong: how many lines, and the first of them.
+    /// Number of damaged lines.
     pub lines: u64,
-    /// The first damaged places.
+    /// The first damaged lines.
     pub places: Vec<(u64, LineError)>,
-    /// It could not be read at all.
+    /// The error, if it could not be read at all.
     pub failed: Option<String>,
 }
 
 impl Totals {
-    /// Counts one session; `variant` says by which set of rules.
+    /// Adds a session; `variant` is the index of the set of rules.
     pub fn session(&mut self, report: &SessionReport, variant: usize) {
         match report.parent {
             Some(_) => self.sub_agents += 1,
@@ -149,7 +150,7 @@ impl Totals {
             self.from = report.started_at;
         }
         self.to = self.to.max(report.last_at);
-        add(&mut self.spent, &report.spent);
+        self.spent.add(&report.spent);
         let Some(judged) = report.judged.get(variant) else { return };
         let (after_nudge, after_pause) = judged.saved();
         self.steps.loops += judged.loops.len() as u64;
@@ -157,8 +158,8 @@ impl Totals {
         self.steps.nudged += u64::from(judged.loops.iter().any(|one| one.nudge.is_some()));
         self.steps.paused += u64::from(judged.loops.iter().any(|one| one.pause.is_some()));
         self.steps.notices += judged.noticed;
-        add(&mut self.steps.after_nudge, &after_nudge);
-        add(&mut self.steps.after_pause, &after_pause);
+        self.steps.after_nudge.add(&after_nudge);
+        self.steps.after_pause.add(&after_pause);
         let group = GroupTotals {
             sessions: 1,
             calls: report.counters.calls,
@@ -176,7 +177,7 @@ impl Totals {
         self.loops(report, variant);
     }
 
-    /// Loops and calls go to the model most tokens went to; tokens and money to each its own.
+    /// Counts loops and calls for the model with the most tokens, and tokens and cost for each model.
     fn models(&mut self, report: &SessionReport, group: &GroupTotals) {
         let main = report.main_model();
         for spend in &report.models {
@@ -186,12 +187,13 @@ impl Totals {
             let whole = main == Some(spend.model.as_str());
             self.models.entry(spend.model.clone()).or_default().add(if whole { &own } else { &part });
             if !spend.priced {
-                *self.unpriced.entry(spend.model.clone()).or_default() += spend.usage.total();
+                let unpriced = self.unpriced.entry(spend.model.clone()).or_default();
+                *unpriced = unpriced.saturating_add(spend.usage.total());
             }
         }
     }
 
-    /// A session counts on each day it was active; its loops on the day it began.
+    /// Counts a session on each day of activity, and its loops on its first day.
     fn days(&mut self, report: &SessionReport, group: &GroupTotals) {
         for (at, (date, spend)) in report.days.iter().enumerate() {
             let rest = if at == 0 { *group } else { GroupTotals::default() };
@@ -237,9 +239,15 @@ impl Totals {
         self.worst.truncate(MAX_LOOPS);
     }
 
-    /// Counts one file.
+    /// Adds a file.
     pub fn file(&mut self, file: &FileReport) {
         self.files += 1;
+        if file.is_copy {
+            self.copied_files += 1;
+            if self.copies.len() < MAX_COPIES {
+                self.copies.push(file.path.clone());
+            }
+        }
         let damage = match &file.result {
             Ok(tally) => {
                 self.tally.add(tally);
@@ -265,7 +273,7 @@ impl Totals {
         }
     }
 
-    /// Everything is in: the worst loops stand first.
+    /// Sorts the loops after the last session was added.
     pub fn finish(&mut self) {
         self.rank();
     }
@@ -275,7 +283,7 @@ impl Totals {
         self.agents.keys().map(String::as_str).collect()
     }
 
-    /// Tokens whose price is not known.
+    /// Tokens of models whose price is unknown.
     pub fn unpriced_tokens(&self) -> u64 {
         self.unpriced.values().sum()
     }
@@ -290,10 +298,10 @@ impl GroupTotals {
     pub(crate) fn add(&mut self, more: &Self) {
         self.sessions += more.sessions;
         self.calls += more.calls;
-        self.tokens += more.tokens;
-        self.cost_micros += more.cost_micros;
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        self.cost_micros = self.cost_micros.saturating_add(more.cost_micros);
         self.loops += more.loops;
-        self.saved_micros += more.saved_micros;
-        self.saved_tokens += more.saved_tokens;
+        self.saved_micros = self.saved_micros.saturating_add(more.saved_micros);
+        self.saved_tokens = self.saved_tokens.saturating_add(more.saved_tokens);
     }
 }

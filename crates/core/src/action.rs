@@ -1,10 +1,9 @@
-//! What a tool call does: fingerprints free of volatile parts.
+//! Fingerprints of tool calls, without volatile parts.
 //!
-//! An [`Action`] is what is left of an input once it has been condensed: digests that tell whether two
-//! calls ask for the same thing ([`Action::key`]), for the same thing but for numbers and indentation
-//! ([`Action::skeleton`]), or for something else of the same target ([`Action::shape`]); and the few
-//! facts a detector must know about a call before its answer comes: does it change files, does it
-//! merely look, does it wait, does it run the tests.
+//! An [`Action`] is the condensed form of an input. Its digests show whether two calls request the same thing
+//! ([`Action::key`]), the same apart from numbers and indentation ([`Action::skeleton`]), or something else on
+//! the same target ([`Action::shape`]). Its flags are what detectors need before the result: whether the call
+//! changes files, only reads, waits, or runs checks.
 
 mod classify;
 mod command;
@@ -24,28 +23,28 @@ use serde_json::Value;
 
 use crate::digest::Digest;
 use crate::event::CheckKind;
-use crate::outcome::one_line;
+use crate::outcome::head_and_tail;
 use crate::simhash;
 use input::ToolInput;
 
 pub use classify::classify;
 
-/// A tool as the agent names it, and what kind of thing it does.
+/// A tool: the agent's name and Belay's kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// What it does, in our words.
+    /// Belay's classification.
     pub kind: ToolKind,
-    /// The agent's own name for it.
+    /// The agent's name for it.
     pub name: String,
 }
 
-/// What a tool does.
+/// Kind of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     /// Runs a command.
     Shell,
-    /// Looks at a file or folder.
+    /// Reads a file or directory.
     Read,
     /// Changes part of a file.
     Edit,
@@ -55,13 +54,13 @@ pub enum ToolKind {
     Search,
     /// Fetches a page or resource.
     Fetch,
-    /// Starts or talks to another agent.
+    /// Starts or messages another agent.
     SubAgent,
     /// A tool of an MCP server.
     Mcp,
-    /// Keeps a plan or a thought; its answer is an acknowledgement.
+    /// Records a plan or a thought; its result is an acknowledgement.
     Plan,
-    /// Asks how something that runs is doing, or waits for it.
+    /// Checks on something that runs, or waits for it.
     Poll,
     /// Claims that the work is done.
     Finish,
@@ -71,43 +70,42 @@ pub enum ToolKind {
     Other,
 }
 
-/// Fingerprints of one tool call and what it is about to do.
+/// Fingerprints and properties of one tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Action {
-    /// Equal when the same thing is asked for again, volatile parts aside. Compare with
-    /// [`Action::same_as`], which also minds `place`.
+    /// Equal if the same thing is requested, apart from volatile parts. Compare with [`Action::same_as`],
+    /// which also compares `place`.
     pub key: Digest,
-    /// Equal when the same is asked of the same target with other words (coarser than `key`): the path
-    /// of an edit or read, program and subcommand of a command.
+    /// Coarser than `key`: the path of an edit or read, program and subcommand of a command.
     pub shape: Digest,
     /// `key` without digits, indentation and blank runs: equal for calls that differ in numbers only.
     pub skeleton: Digest,
     /// Simhash of the salient words; compare with [`Action::similarity`].
     pub sketch: Digest,
-    /// The file or folder it is about, when there is exactly one.
+    /// The file or directory in question, if there is exactly one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Digest>,
-    /// The folder a command first changes into. Kept apart from `key`, because a shell may already
-    /// be there: a missing place fits any.
+    /// The directory a command changes into first. Separate from `key`, because a shell may already be there:
+    /// a missing place matches any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Digest>,
-    /// For a call that only looks: what it looks at, range and all. Equal for the same view.
+    /// For a read: what it reads, including the range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<Digest>,
-    /// For an edit: the text taken out and the text put in.
+    /// For an edit: the removed and the inserted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunk: Option<EditSides>,
-    /// It runs tests, a build or a linter.
+    /// Runs tests, a build or a linter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckKind>,
-    /// It changes files or other lasting state.
+    /// Changes files or other persistent state.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mutates: bool,
-    /// It waits or asks how something that runs is doing.
+    /// Waits, or checks on something that runs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub poll: bool,
-    /// It makes a commit.
+    /// Makes a commit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub commits: bool,
 }
@@ -115,20 +113,20 @@ pub struct Action {
 /// The two sides of an edit. An edit and its inverse have them swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EditSides {
-    /// The text taken out (that of an insertion is the empty text; unknown for a whole file).
+    /// Removed text: empty for an insertion, unknown for a whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
-    /// The text put in (empty for a deletion; the whole content for a write).
+    /// Inserted text: empty for a deletion, the whole content for a write.
     pub after: Digest,
 }
 
 impl EditSides {
-    /// Whether one undoes the other.
+    /// Whether one edit reverts the other.
     pub fn is_inverse_of(&self, other: &Self) -> bool {
         !self.is_empty() && self.before == Some(other.after) && other.before == Some(self.after)
     }
 
-    /// Whether it leaves the text as it was.
+    /// Whether the edit changes nothing.
     pub fn is_empty(&self) -> bool {
         self.before == Some(self.after)
     }
@@ -137,8 +135,7 @@ impl EditSides {
 impl Action {
     /// Fingerprints of an input, and its salient part as text.
     ///
-    /// `input` may be JSON, a text that holds JSON, or plain text (then it is the command, query or
-    /// code itself).
+    /// `input` may be JSON, a string that contains JSON, or plain text (the command, query or code itself).
     pub fn of(kind: ToolKind, name: &str, input: &Value) -> (Self, String) {
         let input = ToolInput::read(input);
         match kind {
@@ -148,7 +145,7 @@ impl Action {
         }
     }
 
-    /// The same thing is asked for again: equal keys, and no contradiction about the folder.
+    /// Equal keys and no contradicting directory.
     pub fn same_as(&self, other: &Self) -> bool {
         self.key == other.key
             && match (self.place, other.place) {
@@ -157,28 +154,28 @@ impl Action {
             }
     }
 
-    /// How alike the salient words are: 1 for equal, about 0 for unrelated.
+    /// Similarity of the salient words: 1 for equal, about 0 for unrelated.
     pub fn similarity(&self, other: &Self) -> f32 {
         simhash::similarity(self.sketch, other.sketch)
     }
 }
 
-/// Of longer texts only the ends are sketched and reduced to skeletons; keys are of the whole.
+/// Only the ends of longer texts are used for simhash and skeleton; keys cover the whole text.
 const MAX_SKETCHED_BYTES: usize = 2048;
 const MAX_SKELETON_BYTES: usize = 16 * 1024;
 
 fn sketch_of(text: &str) -> Digest {
-    simhash::simhash(&one_line(text, MAX_SKETCHED_BYTES))
+    simhash::simhash(&head_and_tail(text, MAX_SKETCHED_BYTES))
 }
 
 fn skeleton_of(text: &str) -> String {
-    input::skeleton(&one_line(text, MAX_SKELETON_BYTES))
+    input::skeleton(&head_and_tail(text, MAX_SKELETON_BYTES))
 }
 
-/// Joins what makes a fingerprint; `kind` and `name` keep tools apart.
+/// Builds fingerprints; `kind` and `name` separate tools.
 struct FingerprintBuilder<'a> {
     kind: ToolKind,
-    /// For kinds whose tools are interchangeable (shell, read, edit, ...) the name says nothing.
+    /// Empty for kinds whose tools are interchangeable (shell, read, edit, ...).
     name: &'a str,
 }
 

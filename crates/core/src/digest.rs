@@ -1,4 +1,4 @@
-//! 64-bit content digests: small, quick, stable across platforms and releases.
+//! 64-bit content digests: small, fast, stable across platforms and releases.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// xxh3 of some bytes, written as 16 hex digits. Not cryptographic: it tells equal from different,
-/// it does not prove anything to an adversary.
+/// xxh3 of bytes, written as 16 hex digits. Not cryptographic: it distinguishes texts but does not resist an
+/// adversary.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Digest(pub u64);
@@ -17,7 +17,7 @@ impl Digest {
         Self(xxh3_64(bytes.as_ref()))
     }
 
-    /// Digest of several parts; where one part ends and the next begins makes a difference.
+    /// Digest of several parts; part boundaries matter.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut whole = DigestBuilder::default();
         for part in parts {
@@ -27,7 +27,7 @@ impl Digest {
         whole.digest()
     }
 
-    /// Digest of pieces as if they stood in one text: equal to [`Digest::of`] of the whole.
+    /// Digest of concatenated pieces: equal to [`Digest::of`] of the complete text.
     pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Self {
         let mut whole = DigestBuilder::default();
         pieces.into_iter().for_each(|piece| whole.add(piece.as_bytes()));
@@ -107,7 +107,7 @@ impl fmt::Debug for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A session holds hundreds of them: no formatting machinery.
+        // Avoids the formatting machinery, because a session holds hundreds of digests.
         serializer.serialize_str(str::from_utf8(&self.hex()).unwrap_or_default())
     }
 }
@@ -115,7 +115,7 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        // Foreign hashes (sha256, git blob ids) are welcome: they only need to tell equal from different.
+        // Other hashes (sha256, git blob ids) are accepted, since digests are only compared.
         Ok(Self::parse(&text).unwrap_or_else(|| Self::of(text.as_bytes())))
     }
 }

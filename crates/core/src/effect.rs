@@ -1,4 +1,4 @@
-//! What follows from an event: findings, interventions, incidents, and the answer to the sensor.
+//! The consequences of an event: findings, interventions, incidents, and the verdict for the sensor.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,36 +9,39 @@ use crate::key::SessionKey;
 use crate::session::SessionState;
 use crate::time::Timestamp;
 
-/// A step of the ladder.
+/// A level of the ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InterventionLevel {
     /// Recorded only.
     Notice,
-    /// The agent reads why, and what to try.
+    /// The agent receives an explanation and suggestions.
     Nudge,
-    /// The next call is held back until a person decides.
+    /// Calls are held back until a person decides.
     Pause,
-    /// Stopped for good.
+    /// Stopped permanently.
     Kill,
 }
 
 /// A detector's claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Derived from what it rests on: the same evidence gives the same id.
+    /// Derived from the evidence: the same evidence yields the same id.
     pub id: String,
-    /// Which pattern (`exact_repeat`, `failing_edits`, ...; a custom pattern's own name).
+    /// Name of the pattern (`exact_repeat`, `failing_edits`, ..., or a custom one).
     pub pattern: String,
-    /// How often the evidence has occurred so far.
+    /// Number of occurrences so far, denied ones included.
     pub count: u32,
-    /// One plain sentence: what repeated, how often, what stayed the same.
+    /// Number of occurrences that Belay denied.
+    #[serde(default)]
+    pub denied: u32,
+    /// One sentence: what repeated, how often, what stayed the same.
     pub sentence: String,
-    /// What stayed the same, e.g. the error text (redacted, short).
+    /// What stayed the same, such as the error text; short and redacted.
     pub unchanged: String,
     /// What would have counted as progress.
     pub progress_would_be: String,
-    /// The calls it rests on, oldest first (bounded).
+    /// The calls of the evidence, oldest first (bounded).
     pub evidence: Vec<Evidence>,
     /// 0-based ordinal of the first call of the evidence.
     pub from_call: u64,
@@ -50,27 +53,26 @@ pub struct Finding {
     pub outcome: Digest,
     /// Cost since the evidence began.
     pub spent: Spend,
-    /// When the evidence was complete.
+    /// When the finding was made.
     pub at: Timestamp,
 }
 
-/// One call a finding rests on.
+/// One call of the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// 0-based ordinal of the call in its session.
     pub call: u64,
-    /// The agent's tool call id, when it has one.
+    /// The agent's tool call id, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What was done, in a few redacted words.
+    /// Short redacted description of the call.
     pub what: String,
-    /// What it led to, in a few redacted words.
+    /// Short redacted result.
     pub outcome: String,
-    /// When.
     pub at: Timestamp,
 }
 
-/// What something has cost.
+/// Calls, tokens, money and time spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Spend {
@@ -78,43 +80,76 @@ pub struct Spend {
     pub calls: u64,
     /// Tokens by kind.
     pub usage: Usage,
-    /// Millionths of a US dollar; 0 when the model's price is unknown.
+    /// Known cost in millionths of a US dollar.
     pub cost_micros: u64,
+    /// Upper bound of the cost of models without a price, in millionths of a US dollar.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unpriced_micros: u64,
     /// Milliseconds of wall time.
     pub millis: u64,
 }
 
-/// What the policy decided to do about a finding.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Spend {
+    /// The most that this can have cost, in millionths of a US dollar.
+    pub fn max_cost_micros(&self) -> u64 {
+        self.cost_micros.saturating_add(self.unpriced_micros)
+    }
+
+    pub fn add(&mut self, more: &Self) {
+        self.calls = self.calls.saturating_add(more.calls);
+        self.usage.add(&more.usage);
+        self.cost_micros = self.cost_micros.saturating_add(more.cost_micros);
+        self.unpriced_micros = self.unpriced_micros.saturating_add(more.unpriced_micros);
+        self.millis = self.millis.saturating_add(more.millis);
+    }
+
+    /// What was spent since `earlier`.
+    pub fn saturating_sub(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(earlier.calls),
+            usage: self.usage.saturating_sub(&earlier.usage),
+            cost_micros: self.cost_micros.saturating_sub(earlier.cost_micros),
+            unpriced_micros: self.unpriced_micros.saturating_sub(earlier.unpriced_micros),
+            millis: self.millis.saturating_sub(earlier.millis),
+        }
+    }
+}
+
+/// The policy's reaction to a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Intervention {
-    /// How hard.
+    /// Level of the intervention.
     pub rung: InterventionLevel,
-    /// Why.
+    /// The finding it reacts to.
     pub finding: Finding,
-    /// What the agent is told (nudge) or the person is told (pause, kill).
+    /// Message to the agent (nudge) or to the operator (pause, kill).
     pub message: String,
-    /// Whether a person is to be told now.
+    /// Whether the operator is notified now.
     pub tell_person: bool,
-    /// Dry run: recorded, not done.
+    /// Recorded but not carried out.
     pub dry_run: bool,
 }
 
-/// The durable record of an intervention that wants a person.
+/// The durable record of an intervention that needs a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Incident {
     /// Derived from session, pattern and event.
     pub id: String,
-    /// Whose incident.
+    /// The session.
     pub session: SessionKey,
-    /// How hard we stepped in.
+    /// Level of the intervention.
     pub rung: InterventionLevel,
-    /// Why; `None` for a person's own pause or kill.
+    /// The finding; `None` for a pause or kill by the operator.
     pub finding: Option<Finding>,
     /// One sentence for lists and alerts.
     pub sentence: String,
     /// When it was opened.
     pub opened_at: Timestamp,
-    /// When a person saw it.
+    /// When a person acknowledged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged_at: Option<Timestamp>,
     /// When it was closed (resume, reset, archive).
@@ -122,90 +157,85 @@ pub struct Incident {
     pub closed_at: Option<Timestamp>,
 }
 
-/// What follows from one event. The engine persists and performs them in order.
+/// A consequence of an event. The engine persists and performs them in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// The policy took a step for a finding (a notice included).
+    /// The policy reacted to a finding (including a notice).
     Intervened(Intervention),
-    /// An incident was opened; a person should hear of it.
+    /// An incident was opened; the operator should be alerted.
     IncidentOpened(Incident),
     /// An incident changed (acknowledged or closed).
     IncidentUpdated(Incident),
-    /// The session moved from one state to another. Snapshot and sync before anything is answered.
-    StateChanged {
-        /// Before.
-        from: SessionState,
-        /// After.
-        to: SessionState,
-    },
-    /// A person should hear of something that is no loop: a stall, a hung tool, an unseen permission prompt.
+    /// The session's state changed. It must be durable before the agent gets its verdict.
+    StateChanged { from: SessionState, to: SessionState },
+    /// The operator should be notified of something other than a loop: a stall, a hung tool, an unanswered
+    /// permission prompt, an agent that decides about its own supervision.
     NotifyOperator {
-        /// Which pattern.
+        /// Name of the pattern.
         pattern: String,
-        /// One sentence.
         sentence: String,
     },
 }
 
-/// What a sensor should let the agent do.
+/// What the agent may do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Go on.
+    /// Continue.
     #[default]
     Go,
-    /// Deny this one call, with a message the agent reads.
+    /// Deny this call with a message to the agent.
     Nudge {
-        /// The finding it answers.
+        /// Id of the finding.
         finding: String,
-        /// What the agent reads.
+        /// Message to the agent.
         message: String,
     },
-    /// Deny this and everything that follows until a person lifts it.
+    /// Deny all calls until a person ends the pause.
     Hold {
-        /// The incident.
+        /// Id of the incident.
         incident: String,
-        /// What agent and person read.
+        /// Message to agent and operator.
         reason: String,
-        /// When it lifts by itself (a cooldown), if it does.
+        /// End of the cooldown, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
-        /// A changed plan lifts it.
+        /// A changed plan ends the pause.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         plan_required: bool,
     },
-    /// Deny for good.
+    /// Deny all calls permanently.
     Stop {
-        /// The incident.
+        /// Id of the incident.
         incident: String,
-        /// What agent and person read.
+        /// Message to agent and operator.
         reason: String,
     },
 }
 
-/// The engine's answer to one event.
+/// The engine's response to one event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     /// What the agent may do.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What followed from the event.
+    /// Consequences of the event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<Effect>,
-    /// The event had been seen before; nothing changed.
+    /// The event was a duplicate and changed nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub duplicate: bool,
 }
 
-/// What became of one event: the decision, and where the event was stored.
+/// The decision on one event, and where the event was stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventOutcome {
     #[serde(flatten)]
     pub decision: Decision,
-    /// The event's number in its session; `None` for a duplicate and for an event that is not stored yet.
+    /// The event's sequence number in its session; `None` for a duplicate or an event not stored yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// The event is in the store. `false`: it was decided in memory, because the store is not writable.
+    /// Whether the event is stored. `false` if it was decided in memory because the store is not writable.
     pub committed: bool,
 }

@@ -1,19 +1,21 @@
-//! The neutral schema every sensor speaks, version 1.
+//! The agent-neutral event schema, version 1.
 //!
-//! An event is one thing that happened in a session. It is *idempotent*: [`Event::identity_text`] is
-//! made of the agent's own ids (tool call id, response id, request id) where there are any, so the
-//! same fact told by two sensors counts once. A fact learned later ([`Body::Learned`]) completes an
-//! event; it does not add a second one.
+//! An event is one thing that happened in a session. It is *idempotent*: [`Event::identity_text`] is built
+//! from the agent's own ids (tool call id, response id, request id) where they exist, so the same fact from
+//! two sensors counts once. A fact that becomes known later ([`Body::Learned`]) completes an event; it does
+//! not add a second one.
 //!
-//! Sensors may hand in whole inputs and outputs. What stays in the event are digests, derived facts
-//! ([`Action`](crate::Action), [`Outcome`](crate::Outcome)) and redacted [`Excerpt`](crate::Excerpt)s; the conversion happens while the event is
-//! made or read from the wire, so an event in memory is always small and clean.
+//! Sensors may pass complete inputs and outputs. An event retains only digests, derived facts
+//! ([`Action`](crate::Action), [`Outcome`](crate::Outcome)) and redacted [`Excerpt`](crate::Excerpt)s. The
+//! conversion happens when the event is built or deserialized, so an event in memory is always small and free
+//! of secrets.
 
+mod amounts;
 mod body;
 mod conversation;
 mod fast_reader;
-pub mod loop_watchdog;
 mod model;
+mod names;
 mod operator;
 #[cfg(test)]
 mod tests;
@@ -21,9 +23,11 @@ mod tool;
 mod wire_format;
 mod workspace;
 
+pub use amounts::MAX_AMOUNT;
 pub use body::Body;
 pub use conversation::*;
 pub use model::*;
+pub use names::redact_path;
 pub use operator::*;
 pub use tool::*;
 pub use wire_format::{EVENT_KINDS, EventError, MAX_EVENT_BYTES};
@@ -35,10 +39,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::key::SessionKey;
+use crate::key::{InvalidId, SessionKey, validate_id};
 use crate::time::Timestamp;
 
-/// Version of this schema. Readers refuse newer versions and understand all older ones.
+/// Version of this schema. Readers accept all older versions and reject newer ones.
 pub const SCHEMA_VERSION: u16 = 1;
 
 /// One thing that happened in one session.
@@ -47,24 +51,25 @@ pub struct Event {
     /// Schema version; 1 when absent.
     #[serde(default = "schema_version")]
     pub v: u16,
-    /// Minted by the sensor, unique (a UUIDv7 where we mint it). The same id twice is the same event.
+    /// Unique id assigned by the sensor (a UUIDv7 if Belay assigns it). Two events with the same id are the
+    /// same event.
     pub id: String,
-    /// Whose event it is.
+    /// The session the event belongs to.
     pub session: SessionKey,
     /// For a sub-agent: the session that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionKey>,
-    /// Which sensor saw it.
+    /// The sensor that reported it.
     #[serde(default)]
     pub source: Source,
-    /// When it happened (UTC), as the sensor knows it.
+    /// When it happened (UTC), according to the sensor.
     #[serde(default)]
     pub at: Timestamp,
-    /// The agent's turn, prompt or model message this belongs to. Tool calls that carry the same
-    /// batch were made side by side: one failed batch counts once, however many calls it held.
+    /// The agent's turn, prompt or model message. Tool calls with the same batch were made in parallel; a
+    /// failed batch counts once, however many calls it contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
-    /// Where the agent works (its current folder), when the sensor knows.
+    /// The agent's working directory, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// What happened.
@@ -89,13 +94,15 @@ pub enum Source {
     /// Posted by a client (`belay events post`, the HTTP API).
     #[default]
     Api,
+    /// Posted over HTTP without the API token: by any program of the user, possibly the agent itself.
+    Unverified,
     /// A tmux pane.
     Pane,
     /// The file watcher.
     Watcher,
-    /// A person, through CLI or dashboard.
+    /// A person, through the CLI or the dashboard.
     Operator,
-    /// Belay itself: the passing of time.
+    /// Belay's own clock ticks.
     Timer,
 }
 
@@ -104,21 +111,27 @@ impl Event {
         Self { v: SCHEMA_VERSION, id: id.into(), session, parent: None, source, at, batch: None, cwd: None, body }
     }
 
-    /// Whether the agent waits for an answer to this.
+    /// Whether the agent waits for a verdict on this event.
     pub fn is_question(&self) -> bool {
         matches!(self.body, Body::ToolCalled(_) | Body::Prompt(_) | Body::ModelAsked(_) | Body::PermissionAsked(_))
     }
 
-    /// What makes this the same fact as another event of the session. Falls back to the event id.
+    /// The text that identifies this fact within the session. Falls back to the event id.
     pub fn identity_text(&self) -> String {
         let (kind, id) = self.identity_pieces();
         format!("{kind}{id}")
     }
 
-    /// The identity as a digest: what sessions and stores know events by.
+    /// Digest of the identity. Sessions and stores use it to detect duplicates.
     pub fn identity_digest(&self) -> Digest {
         let (kind, id) = self.identity_pieces();
         Digest::of_pieces([kind, &id])
+    }
+
+    /// Checks the ids of the event and of its session.
+    pub fn validate_ids(&self) -> Result<(), InvalidId> {
+        validate_id(&self.id).map_err(|problem| InvalidId { field: "id", problem })?;
+        self.session.validate()
     }
 
     fn identity_pieces(&self) -> (&'static str, Cow<'_, str>) {

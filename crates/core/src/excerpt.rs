@@ -1,4 +1,4 @@
-//! Text from outside: bounded, and free of secrets whichever way it was made.
+//! Bounded, redacted external text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::redact::redact;
+use crate::redact::{redact, redact_env_values};
 
-/// How much of one text is kept. The full text stays in the agent's own transcript.
+/// Maximum size of an excerpt. The full text stays in the agent's transcript.
 pub const EXCERPT_BYTES: usize = 2048;
 
 /// A redacted piece of some longer text, at most [`EXCERPT_BYTES`] long: its head and its tail,
@@ -23,7 +23,7 @@ impl Excerpt {
         Self::with_limit(text, EXCERPT_BYTES)
     }
 
-    /// As [`Excerpt::new`] with a tighter bound.
+    /// Like [`Excerpt::new`] with a smaller limit.
     pub fn with_limit(text: &str, limit: usize) -> Self {
         let limit = limit.min(EXCERPT_BYTES);
         if text.len() <= limit {
@@ -33,11 +33,16 @@ impl Excerpt {
         // and the name before it are seen whole when the lines are. A private key has many lines.
         let (head, tail) = rooms(limit);
         let (head, tail) = (line_end(text, head), line_start(text, text.len().saturating_sub(tail)));
-        if tail <= head || memchr::memmem::find(text.as_bytes(), b"PRIVATE KEY").is_some() {
+        if tail <= head || has_private_key(text) {
             return Self(shorten(redact(text), limit));
         }
         let (head, tail) = (redact(&text[..head]), redact(&text[tail..]));
         Self(join(&head, &tail, limit))
+    }
+
+    /// An excerpt of a text that shows an environment file: every value is redacted.
+    pub(crate) fn of_env_file(text: &str) -> Self {
+        Self::new(&redact_env_values(text))
     }
 
     pub fn as_str(&self) -> &str {
@@ -49,7 +54,14 @@ impl Excerpt {
     }
 }
 
-/// Stands where text was left out.
+/// Whether a private key in the text may have many lines: PEM or PuTTY.
+fn has_private_key(text: &str) -> bool {
+    ["PRIVATE KEY", "Private-Lines: "]
+        .iter()
+        .any(|mark| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some())
+}
+
+/// Marks omitted text.
 const ELISION_MARK: &str = "\n[...]\n";
 
 /// Lines longer than this are cut anywhere.
@@ -60,7 +72,7 @@ fn shorten(text: Cow<'_, str>, limit: usize) -> String {
     if text.len() <= limit { text.into_owned() } else { join(&text, &text, limit) }
 }
 
-/// How much is kept of the beginning and of the end of a text: two thirds to one.
+/// Sizes of head and tail: two thirds to one third.
 fn rooms(limit: usize) -> (usize, usize) {
     let head = limit * 2 / 3;
     match (limit - head).checked_sub(ELISION_MARK.len()) {

@@ -1,11 +1,11 @@
-//! Shell-like matching of whole texts: `*` for anything, `?` for one character. Nothing else is
-//! special, so commands with brackets and braces need no escaping.
+//! Shell-like matching of complete texts: `*` for any text, `?` for one character. Nothing else is special, so
+//! brackets and braces need no escaping.
 
-/// Whether the whole of `text` fits `pattern`. Linear but for backtracking to the latest `*`.
+/// Whether all of `text` matches `pattern`. Backtracks only to the latest `*`.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (&[u8], &[u8]) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
-    // Where to go on when the rest does not fit: after the latest star, one byte further.
+    // Where to resume after a mismatch: the latest star, one byte further.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

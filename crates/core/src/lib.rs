@@ -1,35 +1,36 @@
-//! The words and the judgement of Belay, with nothing around them.
+//! Belay's domain model and decision logic, free of side effects.
 //!
 //! # Theory of operation
 //!
-//! A *sensor* (a hook, the proxy, a transcript reader, ...) tells what happened as an [`Event`].
-//! An event belongs to one [`Session`]; [`Session::apply`] takes it in, updates counters, the
-//! progress clock and the bounded window the detectors look at, and answers with [`Effect`]s:
-//! findings, interventions, incidents, a change of state. Nothing else ever changes a session.
+//! A *sensor* (a hook, the proxy, a transcript reader, ...) reports what happened as an [`Event`].
+//! An event belongs to one [`Session`]. [`Session::apply`] updates the counters, the progress clock
+//! and the bounded window that detectors evaluate, and returns [`Effect`]s: findings, interventions,
+//! incidents, state changes. Nothing else changes a session.
 //!
 //! Everything here is a pure function of its arguments. There is no IO, no clock, no randomness
-//! and no async: time comes in events, ids are minted by sensors or derived from what they name.
-//! Therefore replaying a log gives the same decisions, and audit, tests, tuning and live use run
-//! the very same code. `tests/purity.rs` and `clippy.toml` keep it so.
+//! and no async: time arrives in events, and ids are assigned by sensors or derived from content.
+//! Replaying a log therefore gives the same decisions, and audit, tests, tuning and live use run
+//! the same code. `tests/it/purity.rs` and `clippy.toml` enforce this.
 //!
-//! Texts that came from outside live in an [`Excerpt`]: bounded and free of secrets by
-//! construction, whichever way it was made.
+//! External text is stored only as an [`Excerpt`], which is bounded and redacted by construction, or as a name or id that
+//! [`Event::redact_names`] has redacted.
 //!
 //! # Map
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`event`] | the neutral schema every sensor speaks |
-//! | [`action`] | what a tool call *does*: fingerprints free of volatile parts |
-//! | [`outcome`] | what it led to: normalised text, error family, failing set |
-//! | [`session`] | state machine, counters, clock, window; `apply` |
-//! | [`detect`] | the patterns: same action, same outcome, no progress in between |
+//! | [`event`] | the agent-neutral event schema |
+//! | [`action`] | fingerprints of tool calls, without volatile parts |
+//! | [`outcome`] | results of tool calls: normalised text, error family, failing tests |
+//! | [`session`] | state, counters, progress clock, call window; `apply` |
+//! | [`detect`] | detection patterns: same action, same outcome, no progress in between |
 //! | [`policy`] | the ladder from finding to intervention |
-//! | [`rules`] | every threshold, as data |
-//! | [`prices`] | what models cost and take in |
-//! | [`repetition`] | output that repeats itself, while it streams |
-//! | [`redact`] | what a secret looks like |
-//! | [`simhash`] | how alike two texts are |
+//! | [`rules`] | all thresholds, as data |
+//! | [`prices`] | prices and context windows of models |
+//! | [`repetition`] | detection of degenerate output in a stream |
+//! | [`mod@format`] | numbers, money and durations as text |
+//! | [`redact`] | redaction of secrets |
+//! | [`simhash`] | similarity of texts |
 
 pub mod action;
 pub mod detect;
@@ -37,12 +38,14 @@ pub mod digest;
 pub mod effect;
 pub mod event;
 pub mod excerpt;
+pub mod format;
 pub mod glob;
 pub mod key;
 mod literal_set;
 pub mod outcome;
 pub mod policy;
 pub mod prices;
+pub mod printable;
 pub mod redact;
 pub mod repetition;
 pub mod rules;

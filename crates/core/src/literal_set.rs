@@ -1,8 +1,8 @@
-//! Many short literals looked for at once.
+//! Searches for many short literals at once.
 //!
-//! A table of three-byte beginnings tells for nearly every place of a text that nothing begins there;
-//! only elsewhere are literals compared. Building it takes microseconds, which matters to a hook that
-//! starts a process per call, and passing over clean text takes about a nanosecond per byte.
+//! A table of three-byte prefixes rules out nearly every position; literals are compared only at the others.
+//! Building it takes microseconds, which matters to a hook process per call; scanning takes about a nanosecond
+//! per byte.
 
 /// A set of literals, numbered in the order given. Each has three bytes at least.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
-//! What a tool call led to, free of timestamps, paths, addresses, durations and ids.
+//! The normalised result of a tool call, without timestamps, paths, addresses, durations and ids.
 //!
-//! [`Outcome::from_output`] does not know which tool was called, so it collects *facts* and is careful with
-//! judgement: a source file that contains the word "error" is not an error. [`Outcome::failed`] is true
-//! only where the call itself says so (an exit code, a harness's wrapper, an error at the very
-//! start). [`Outcome::family`] and [`Outcome::checks`] are what the text *would* mean if it is the output of
-//! a command; whoever knows the tool's kind decides whether to believe them.
+//! [`Outcome::from_output`] does not know which tool was called, so it collects facts without interpreting
+//! them: a source file that contains the word "error" is not an error. [`Outcome::failed`] is set only if the
+//! call itself reports a failure (an exit code, a harness wrapper, an error at the start). [`Outcome::family`]
+//! and [`Outcome::checks`] apply if the text is the output of a command; the caller, who knows the tool kind,
+//! decides.
 
 mod check_reports;
 mod error_family;
@@ -29,8 +29,8 @@ use crate::excerpt::{ceil, floor};
 use crate::simhash::simhash;
 
 pub use check_reports::CheckReport;
-pub(crate) use normalise::is_stable;
 pub use normalise::normalise;
+pub(crate) use normalise::strip_volatile;
 
 /// How a tool call ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -42,38 +42,38 @@ pub enum CallStatus {
     Error,
     /// A person or a policy refused it.
     Refused,
-    /// It goes on in the background: neither success nor failure.
+    /// Continues in the background: neither success nor failure.
     Running,
-    /// It did not end in time.
+    /// Timed out.
     TimedOut,
 }
 
-/// Facts drawn from a whole output.
+/// Facts about a complete output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Outcome {
-    /// Digest of the normalised text, its wrapper taken off.
+    /// Digest of the normalised text without its wrapper.
     pub digest: Digest,
-    /// Simhash of the words of the normalised text's ends, for failures that are nearly equal; zero
-    /// where the sensor knew that the call went well.
+    /// Simhash of the ends of the normalised text, for comparing failures; zero if the sensor knows that the
+    /// call succeeded.
     pub sketch: Digest,
-    /// Length of the text in bytes, its wrapper taken off.
+    /// Length of the text in bytes without its wrapper.
     pub len: u32,
-    /// Exit code, as given or as it stands in the text.
+    /// Exit code, from the sensor or from the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The call itself says that it failed: exit code, wrapper, or an error at the very start.
+    /// The call itself reports a failure: exit code, wrapper, or an error at the start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
-    /// What kind of error it is: the cause, without line numbers, paths and other words of the
-    /// single case. Equal for errors with one cause.
+    /// The error family: the cause without line numbers, paths and other specifics. Equal for errors with the
+    /// same cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<Digest>,
-    /// The cause in a few words.
+    /// Short text of the cause.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub family_name: String,
-    /// Digest of the failure messages, numbers kept and places dropped: a changed assertion shows, a
-    /// moved line does not.
+    /// Digest of the failure messages with numbers but without positions: a changed assertion counts, a moved
+    /// line does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Digest>,
     /// What tests, compilers and linters reported.
@@ -82,38 +82,46 @@ pub struct Outcome {
     /// A person or a policy refused it, or must approve it first.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
-    /// It goes on in the background.
+    /// Continues in the background.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub running: bool,
-    /// It did not end in time, or its shell hangs.
+    /// Timed out, or its shell hangs.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub timed_out: bool,
-    /// Something outside could not be reached: rate limit, overload, network.
+    /// An external system was unreachable: rate limit, overload, network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub outage: bool,
-    /// Nothing came back, or nothing was found.
+    /// No output, or no results.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub empty: bool,
-    /// A short constant confirmation that says nothing about what was done.
+    /// A short fixed confirmation without information.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub acknowledged: bool,
 }
 
-/// So much of a text is sketched, from both ends.
+/// Size of the text used for the simhash, from both ends.
 const MAX_SKETCHED_BYTES: usize = 2048;
 
-/// Of longer outputs only the ends are read: head and tail.
+/// Only head and tail of longer outputs are read.
 const HEAD_BYTES: usize = 32 * 1024;
 const TAIL_BYTES: usize = 16 * 1024;
 
+/// An output without what agents wrap around it.
+pub(crate) fn without_wrapper(output: &str) -> Cow<'_, str> {
+    match unwrap_harness::unwrap(output).body {
+        body if body.trim().is_empty() => Cow::Borrowed(output),
+        body => body,
+    }
+}
+
 impl Outcome {
-    /// Facts of an output. `exit_code` is what the sensor knows; else the text may tell.
+    /// Facts about an output. `exit_code` is the sensor's; without it the text may contain one.
     pub fn from_output(output: &str, exit_code: Option<i32>) -> Self {
         Self::read(output, exit_code, true)
     }
 
-    /// As [`Outcome::from_output`], of a call that the sensor knows to have gone well: its words will not be
-    /// compared with those of a failure, so they are not sketched.
+    /// Like [`Outcome::from_output`], for a call that the sensor knows to have succeeded: skips the simhash,
+    /// which is only compared for failures.
     pub fn from_success(output: &str, exit_code: Option<i32>) -> Self {
         Self::read(output, exit_code, false)
     }
@@ -129,7 +137,7 @@ impl Outcome {
         signs.timed_out |= exit_code == Some(124);
         let running = unwrapped.running && exit_code.is_none();
         let says_error = unwrapped.error || signs.error;
-        // A program that exits well may print what it likes.
+        // A program that exits with 0 may print anything.
         let failed = exit_code.map_or(says_error, |code| code != 0);
         let survey = prescan::prescan(&text);
         let checks = check_reports::parse(&text, survey.readers);
@@ -140,7 +148,7 @@ impl Outcome {
         };
         Self {
             digest: Digest::of(&text),
-            sketch: if sketched { simhash(&one_line(&text, MAX_SKETCHED_BYTES)) } else { Digest::default() },
+            sketch: if sketched { simhash(&head_and_tail(&text, MAX_SKETCHED_BYTES)) } else { Digest::default() },
             len,
             exit_code,
             failed: failed && !running,
@@ -151,7 +159,7 @@ impl Outcome {
             refused: signs.refused,
             running,
             timed_out: signs.timed_out,
-            // A program that reports well about somebody else's outage has none itself.
+            // A successful program that mentions an outage has none itself.
             outage: signs.outage && (failed || exit_code.is_none()),
             empty: signs.empty,
             acknowledged: signs.acknowledged,
@@ -183,7 +191,7 @@ fn ends(text: &str) -> Cow<'_, str> {
 }
 
 /// At most `limit` bytes of both ends of a text.
-pub(crate) fn one_line(text: &str, limit: usize) -> Cow<'_, str> {
+pub(crate) fn head_and_tail(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
     }

@@ -1,5 +1,4 @@
-//! From claims to interventions: which step is due, what it says, the nudges that wait for their
-//! call, the incidents.
+//! Turns claims into interventions: selects the level, writes the message, queues nudges, opens incidents.
 
 mod build_finding;
 mod finding_history;
@@ -10,25 +9,25 @@ pub use finding_history::{FindingHistory, FindingTracker, PendingNudge};
 use std::borrow::Cow;
 
 use crate::detect::patterns::PATTERNS;
-use crate::detect::{CallContext, Claim, NudgeTarget, Pattern, Trigger, custom_patterns};
+use crate::detect::{CallContext, Claim, NudgeTarget, Pattern, Trigger, custom_patterns, denied_sentence};
 use crate::digest::Digest;
 use crate::effect::{Effect, Finding, Incident, Intervention, InterventionLevel};
 use crate::rules::Rules;
 use crate::session::{ResumeCondition, Session, SessionState};
 use crate::time::Timestamp;
 
-/// Why patterns are asked now.
+/// Why patterns are evaluated now.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EvaluationTrigger {
+pub(crate) struct Evaluation {
     pub trigger: Trigger,
-    /// Where the call stands it is about.
+    /// Index of the call in question.
     pub focus: usize,
-    /// The call was just asked for and is not answered yet.
-    pub asked: bool,
+    /// The call has been requested but has no result yet.
+    pub pending: bool,
     pub at: Timestamp,
 }
 
-/// What is to be done: a claim and who makes it.
+/// A claim and the level it calls for.
 struct DueStep {
     rung: InterventionLevel,
     claim: Claim,
@@ -38,7 +37,7 @@ struct DueStep {
 #[derive(Clone, Copy)]
 enum PatternRef {
     Pattern(&'static Pattern),
-    /// Position among the custom patterns.
+    /// Index into the custom patterns.
     Custom(usize),
 }
 
@@ -52,102 +51,116 @@ impl PatternRef {
 }
 
 impl Session {
-    /// Asks every pattern that listens to this occasion, and takes the one step that is due.
-    pub(crate) fn evaluate(&mut self, occasion: EvaluationTrigger, rules: &Rules, effects: &mut Vec<Effect>) {
-        let view = CallContext::new(self, occasion.focus, occasion.asked);
+    /// Evaluates every pattern with this trigger and takes the highest step that is due.
+    pub(crate) fn evaluate(&mut self, evaluation: Evaluation, rules: &Rules, effects: &mut Vec<Effect>) {
+        let context = CallContext::new(self, evaluation.focus, evaluation.pending);
         let mut best: Option<DueStep> = None;
-        let mut going_on = Vec::new();
-        let mut consider = |case: DueStep| {
-            if best.as_ref().is_none_or(|so_far| case.rung > so_far.rung) {
-                best = Some(case);
+        let mut continuing = Vec::new();
+        let mut consider = |step: DueStep| {
+            if best.as_ref().is_none_or(|so_far| step.rung > so_far.rung) {
+                best = Some(step);
             }
         };
-        for pattern in PATTERNS.iter().filter(|pattern| pattern.trigger == occasion.trigger) {
+        for pattern in PATTERNS.iter().filter(|pattern| pattern.trigger == evaluation.trigger) {
             let rule = (pattern.rule)(&rules.patterns);
-            if !rule.enabled || occasion.asked && !pattern.ahead {
+            if !rule.enabled || evaluation.pending && !pattern.before_result {
                 continue;
             }
-            let Some(claim) = (pattern.look)(&view, rule) else { continue };
+            let Some(claim) = (pattern.detect)(&context, rule) else { continue };
             let ladder = rules.ladder.for_pattern(rule);
-            // What is only asked for may still end differently: early on it proves nothing.
-            let early = occasion.trigger == Trigger::Answered && claim.count < ladder.nudge_weak_at;
-            if occasion.asked && early {
+            // A call without a result may still end differently, so early repeats prove nothing.
+            let early = evaluation.trigger == Trigger::CallUpdated && claim.count < ladder.nudge_weak_at;
+            if evaluation.pending && early {
                 continue;
             }
             let Some(rung) = ladder.rung(claim.count, claim.strength) else { continue };
-            going_on.extend(self.findings().mark(pattern.name, &claim));
-            if let Some(rung) = self.due(pattern.name, &claim, rung, ladder.pause_at != 0, &view, rules) {
+            continuing.extend(self.findings().key(pattern.name, &claim));
+            if let Some(rung) = self.due(pattern.name, &claim, rung, ladder.pause_at != 0, &context, rules) {
                 consider(DueStep { rung, claim, by: PatternRef::Pattern(pattern) });
             }
         }
-        if occasion.trigger == Trigger::Answered {
+        if evaluation.trigger == Trigger::CallUpdated {
             for (at, pattern) in rules.custom.iter().enumerate() {
-                let Some(claim) = custom_patterns::evaluate(&view, at, pattern, &rules.matches()[at]) else { continue };
-                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, true, &view, rules) {
+                let Some(claim) = custom_patterns::evaluate(&context, at, pattern, &rules.matches()[at]) else {
+                    continue;
+                };
+                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, true, &context, rules) {
                     consider(DueStep { rung, claim, by: PatternRef::Custom(at) });
                 }
             }
         }
-        if !going_on.is_empty() {
-            let call = self.window().get(occasion.focus).map_or(0, |call| call.ordinal);
-            self.findings_mut().mark_continuing(&going_on, call);
+        if !continuing.is_empty() {
+            let call = self.window().get(evaluation.focus).map_or(0, |call| call.ordinal);
+            self.findings_mut().mark_continuing(&continuing, call);
         }
-        if let Some(case) = best {
-            self.intervene(case, occasion, rules, effects);
+        if let Some(step) = best {
+            self.intervene(step, evaluation, rules, effects);
         }
     }
 
-    /// The step that is due now, given what was done about this before.
+    /// The step that is due, given earlier steps.
     fn due(
         &self,
         name: &str,
         claim: &Claim,
         rung: InterventionLevel,
         may_pause: bool,
-        view: &CallContext<'_>,
+        context: &CallContext<'_>,
         rules: &Rules,
     ) -> Option<InterventionLevel> {
         if self.is_allowed(claim.action, claim.outcome, rules) {
             return None;
         }
-        // What is claimed about the session as a whole rests on no call.
-        let focus = view.call().filter(|_| !claim.calls.is_empty()).map(|call| (call.key, call.outcome()));
-        let limits = LadderLimits { max_nudges: rules.max_nudges, may_pause };
+        // A claim about the session as a whole rests on no particular call.
+        let focus = context.call().filter(|_| !claim.calls.is_empty()).map(|call| (call.key, call.outcome()));
+        let limits = LadderLimits {
+            max_nudges: rules.max_nudges,
+            may_pause,
+            delivered_by_request: self.is_nudged_by_requests(),
+        };
         self.findings().next_step(limits, name, claim, rung, focus)
     }
 
-    /// Whether a person or a rule said that this pair is fine.
+    /// Whether an operator or a rule allows this pair.
     pub(crate) fn is_allowed(&self, action: Digest, outcome: Digest, rules: &Rules) -> bool {
         self.findings().allows(action, outcome) || rules.allow.allows_pair(action, outcome)
     }
 
-    fn intervene(&mut self, case: DueStep, occasion: EvaluationTrigger, rules: &Rules, effects: &mut Vec<Effect>) {
-        let DueStep { rung, claim, by } = case;
-        let view = CallContext::new(self, occasion.focus, occasion.asked);
+    fn intervene(&mut self, step: DueStep, evaluation: Evaluation, rules: &Rules, effects: &mut Vec<Effect>) {
+        let DueStep { rung, mut claim, by } = step;
+        let enforced = !rules.dry_run;
+        // The call in question is answered with a nudge or a hold instead of a result.
+        let denies = evaluation.pending && enforced && rung >= InterventionLevel::Nudge && !claim.calls.is_empty();
+        claim.denied += u32::from(denies);
+        let context = CallContext::new(self, evaluation.focus, evaluation.pending);
         let name = by.name(rules);
-        let words = match by {
-            PatternRef::Pattern(pattern) => (pattern.say)(&view, &claim),
-            PatternRef::Custom(at) => custom_patterns::wording(&view, &claim, &rules.custom[at]),
+        let wording = match by {
+            PatternRef::Pattern(pattern) => {
+                let mut wording = (pattern.describe)(&context, &claim);
+                wording.sentence.push_str(&denied_sentence(claim.denied));
+                wording
+            }
+            // It counts attempts, whether or not they ran.
+            PatternRef::Custom(at) => custom_patterns::wording(&context, &claim, &rules.custom[at]),
         };
         let outlives_edits = match by {
             PatternRef::Pattern(pattern) => pattern.outlives_edits,
             PatternRef::Custom(_) => true,
         };
-        let finding = build_finding::build(&view, &name, &claim, &words, occasion);
+        let finding = build_finding::build(&context, &name, &claim, &wording, evaluation);
         let message = match rung {
-            InterventionLevel::Nudge => words.nudge_text(),
-            _ => words.pause_text(),
+            InterventionLevel::Nudge => wording.nudge_text(),
+            _ => wording.pause_text(),
         };
-        let done = !rules.dry_run;
         match rung {
-            InterventionLevel::Nudge if done => self.counters.nudges += 1,
-            InterventionLevel::Pause if done => self.counters.pauses += 1,
+            InterventionLevel::Nudge if enforced => self.counters.nudges += 1,
+            InterventionLevel::Pause if enforced => self.counters.pauses += 1,
             _ => {}
         }
-        let news = self.findings_mut().record_step(&name, &claim, rung, &finding);
-        self.counters.findings += u64::from(news);
-        if rung == InterventionLevel::Nudge && done {
-            self.findings_mut().queue_nudge(PendingNudge::new(&finding, &message, claim.matcher, outlives_edits));
+        let is_new = self.findings_mut().record_step(&name, &claim, rung, &finding);
+        self.counters.findings += u64::from(is_new);
+        if rung == InterventionLevel::Nudge && enforced {
+            self.findings_mut().queue_nudge(PendingNudge::new(&finding, &message, claim.nudge_target, outlives_edits));
         }
         let tell_person = rung >= InterventionLevel::Pause;
         effects.push(Effect::Intervened(Intervention {
@@ -157,20 +170,20 @@ impl Session {
             tell_person,
             dry_run: rules.dry_run,
         }));
-        if rung == InterventionLevel::Pause && done && matches!(self.state, SessionState::Active) {
+        if rung == InterventionLevel::Pause && enforced && matches!(self.state, SessionState::Active) {
             let incident = Incident {
                 id: finding.id.replacen("fnd-", "inc-", 1),
                 session: self.key.clone(),
                 rung,
                 sentence: finding.sentence.clone(),
                 finding: Some(finding),
-                opened_at: occasion.at,
+                opened_at: evaluation.at,
                 acknowledged_at: None,
                 closed_at: None,
             };
             self.state = SessionState::Paused {
                 incident: incident.id.clone(),
-                since: occasion.at,
+                since: evaluation.at,
                 until: None,
                 gate: ResumeCondition::Operator,
             };
@@ -180,7 +193,13 @@ impl Session {
 }
 
 impl PendingNudge {
-    fn new(finding: &Finding, message: &str, matcher: NudgeTarget, outlives_edits: bool) -> Self {
-        Self { finding: finding.id.clone(), message: message.to_owned(), matcher, outlives_edits, call: finding.call }
+    fn new(finding: &Finding, message: &str, nudge_target: NudgeTarget, outlives_edits: bool) -> Self {
+        Self {
+            finding: finding.id.clone(),
+            message: message.to_owned(),
+            nudge_target,
+            outlives_edits,
+            call: finding.call,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What models cost, and how much they take in. The table is `prices.toml` beside this file.
+//! What models cost, and how much they take in. The table is `prices.txt` beside this file.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
 use crate::glob;
+use crate::rules::usd_to_micros;
 
 /// The commented table.
-pub const DEFAULT_PRICES: &str = include_str!("prices.toml");
+pub const DEFAULT_PRICES: &str = include_str!("prices.txt");
 
-/// One row: models whose name fits `match`.
+/// [`ModelPrice::UPPER_BOUND`] in words.
+pub const UPPER_BOUND_PHRASE: &str = "$15 per million input tokens, $75 per million output tokens";
+
+/// One row of the user's own prices: models whose name matches `match`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceRow {
@@ -33,71 +37,181 @@ pub struct PriceRow {
     pub window: Option<u64>,
 }
 
-/// The built-in table.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+impl PriceRow {
+    /// The amounts of US dollars, by name.
+    pub(crate) fn amounts(&self) -> [(&'static str, f64); 4] {
+        [
+            ("input", self.input),
+            ("output", self.output),
+            ("cache_read", self.cache_read),
+            ("cache_write", self.cache_write),
+        ]
+    }
+}
+
+/// The built-in table: lines sorted by name, parsed when a model is looked up.
+#[derive(Debug)]
 pub struct Prices {
-    /// The day the prices were looked up.
-    pub as_of: String,
-    #[serde(rename = "model")]
-    rows: Vec<PriceRow>,
+    /// The date of the prices.
+    pub as_of: &'static str,
+    rows: Vec<(&'static str, &'static str)>,
 }
 
 static BUILT_IN: LazyLock<Prices> = LazyLock::new(|| {
-    #[expect(clippy::expect_used, reason = "a test parses the built-in table")]
-    toml::from_str(DEFAULT_PRICES).expect("the built-in prices are valid")
+    let lines = DEFAULT_PRICES.lines().filter(|line| !line.starts_with('#'));
+    let mut rows: Vec<_> = lines.filter_map(|line| line.split_once(' ')).collect();
+    let as_of = rows.iter().find(|(name, _)| *name == AS_OF).map_or("", |(_, date)| date.trim());
+    rows.retain(|(name, _)| *name != AS_OF);
+    rows.sort_unstable();
+    Prices { as_of, rows }
 });
+
+/// The name of the line with the date.
+const AS_OF: &str = "as_of";
 
 impl Prices {
     /// The table Belay comes with.
     pub fn built_in() -> &'static Self {
         &BUILT_IN
     }
+
+    /// The row with exactly this name.
+    fn row(&self, name: &str) -> Option<ModelPrice> {
+        let at = self.rows.binary_search_by_key(&name, |(name, _)| name).ok()?;
+        ModelPrice::parse(self.rows[at].1)
+    }
 }
 
-/// What one model costs: millionths of a US dollar per million tokens, that is, millionths of a
-/// millionth per token. Whole numbers, so that sums are the same everywhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelPrice {
+/// Millionths of a US dollar per million tokens. Whole numbers, so that sums are the same everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rates {
     input: u64,
     output: u64,
     cache_read: u64,
     cache_write: u64,
+}
+
+/// What one model costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelPrice {
+    rates: Rates,
+    /// Rates of requests with more input tokens than the threshold, in ascending order.
+    long_context: Vec<(u64, Rates)>,
     /// Tokens the model takes in; 0 when unknown.
     pub window: u64,
 }
 
 impl ModelPrice {
-    /// The tariff of a model: own rows first, then the built-in table; `None` when nobody knows it.
+    /// The upper bound for a model without a price: the list price of the most expensive model that a coding agent
+    /// has had as its default (Claude Opus 4).
+    pub const UPPER_BOUND: Self = Self {
+        rates: Rates { input: 15_000_000, output: 75_000_000, cache_read: 1_500_000, cache_write: 18_750_000 },
+        long_context: Vec::new(),
+        window: 0,
+    };
+
+    /// The price of a model: own rows first, then the built-in table; `None` if it is unknown.
+    ///
+    /// The built-in table matches exact names. Only what names the provider, a release date or the latest release is
+    /// ignored: `gpt-9-sol` never gets the price of `gpt-9`.
     pub fn for_model(model: &str, own: &[PriceRow]) -> Option<Self> {
-        let plain = |name: &str| name.to_ascii_lowercase().replace('.', "-");
-        let name = plain(model.rsplit('/').next().unwrap_or(model));
-        let own = own.iter().find(|row| glob::matches(&plain(&row.matches), &name));
-        let row = own.or_else(|| BUILT_IN.rows.iter().find(|row| glob::matches(&row.matches, &name)))?;
-        let micros = |dollars: f64| (dollars.max(0.0) * 1e6).round() as u64;
-        Some(Self {
-            input: micros(row.input),
-            output: micros(row.output),
-            cache_read: micros(row.cache_read),
-            cache_write: micros(row.cache_write),
-            window: row.window.unwrap_or(0),
-        })
+        let name = canonical(model);
+        if let Some(row) = own.iter().find(|row| glob::matches(&canonical_pattern(&row.matches), &name)) {
+            return Some(Self::of_row(row));
+        }
+        let mut name = without_provider(&name);
+        loop {
+            if let Some(price) = BUILT_IN.row(name) {
+                return Some(price);
+            }
+            name = without_release(name)?;
+        }
+    }
+
+    fn of_row(row: &PriceRow) -> Self {
+        let rates = Rates {
+            input: usd_to_micros(row.input),
+            output: usd_to_micros(row.output),
+            cache_read: usd_to_micros(row.cache_read),
+            cache_write: usd_to_micros(row.cache_write),
+        };
+        Self { rates, long_context: Vec::new(), window: row.window.unwrap_or(0) }
+    }
+
+    /// Parses a line of the table after the name: rates, window, then a threshold and rates per long context.
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split_ascii_whitespace();
+        let rates = Rates::parse(&mut fields)?;
+        let window = fields.next()?.parse().ok()?;
+        let mut long_context = Vec::new();
+        while let Some(threshold) = fields.next() {
+            long_context.push((threshold.strip_prefix('>')?.parse().ok()?, Rates::parse(&mut fields)?));
+        }
+        Some(Self { rates, long_context, window })
     }
 
     /// What a token of output costs, in millionths of a US dollar.
     pub fn output_micros(&self) -> f64 {
-        self.output as f64 / 1e6
+        self.rates.output as f64 / 1e6
     }
 
-    /// What so many tokens cost, in millionths of a US dollar.
+    /// What one request with this usage costs, in millionths of a US dollar.
     pub fn cost_micros(&self, usage: &Usage) -> u64 {
+        // More than the window is the sum of several requests, which says nothing about the length of each.
+        let context = Some(usage.context()).filter(|context| *context <= self.window).unwrap_or(0);
+        let long = self.long_context.iter().rev().find(|(threshold, _)| context > *threshold);
+        let rates = long.map_or(&self.rates, |(_, rates)| rates);
         let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let sum = part(usage.input, self.input)
-            + part(usage.output, self.output)
-            + part(usage.cache_read, self.cache_read)
-            + part(usage.cache_write, self.cache_write);
+        let sum = part(usage.input, rates.input)
+            + part(usage.output, rates.output)
+            + part(usage.cache_read, rates.cache_read)
+            + part(usage.cache_write, rates.cache_write);
         u64::try_from(sum / 1_000_000).unwrap_or(u64::MAX)
     }
+}
+
+impl Rates {
+    fn parse<'a>(fields: &mut impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut next = || fields.next()?.parse().ok().map(usd_to_micros);
+        Some(Self { input: next()?, output: next()?, cache_read: next()?, cache_write: next()? })
+    }
+}
+
+/// Lower case, dots as dashes, without a path of providers.
+fn canonical(model: &str) -> String {
+    canonical_pattern(model.rsplit('/').next().unwrap_or(model))
+}
+
+fn canonical_pattern(name: &str) -> String {
+    name.to_ascii_lowercase().replace('.', "-")
+}
+
+/// Bedrock and Vertex prefix the provider and the region.
+fn without_provider(name: &str) -> &str {
+    ["anthropic-", "openai-"].iter().find_map(|provider| name.rsplit_once(provider)).map_or(name, |(_, rest)| rest)
+}
+
+/// The name without its last suffix that names a release of the same model; `None` if it has none.
+fn without_release(name: &str) -> Option<&str> {
+    let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let date = |text: &str| numeric(text) && text.len() == 8;
+    if let Some(rest) = name.strip_suffix("[1m]").or_else(|| name.strip_suffix("-latest")) {
+        return Some(rest);
+    }
+    // Bedrock: `-v1:0`.
+    if let Some((rest, version)) = name.rsplit_once("-v")
+        && version.split_once(':').is_some_and(|(major, minor)| numeric(major) && numeric(minor))
+    {
+        return Some(rest);
+    }
+    if let Some((rest, _)) = name.rsplit_once(['-', '@']).filter(|(_, text)| date(text)) {
+        return Some(rest);
+    }
+    let (rest, day) = name.rsplit_once('-')?;
+    let (rest, month) = rest.rsplit_once('-')?;
+    let (rest, year) = rest.rsplit_once('-')?;
+    let lengths = (year.len(), month.len(), day.len()) == (4, 2, 2);
+    (lengths && [year, month, day].into_iter().all(numeric)).then_some(rest)
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
-//! What a secret looks like, and cutting it out.
+//! Finds and redacts secrets.
 //!
-//! `secret_rules` is one table: each row has a name, the literals a secret of that kind begins with or is
-//! announced by, and how far it reaches. One pass looks for all literals; only where one stands does
-//! anyone look closer. There are no regular expressions: nothing has to be compiled when a hook starts
-//! a process.
+//! `secret_rules` is one table. Each row has a name, the literals that begin or announce such a secret, and
+//! how to find its end. One pass searches for all literals; only matches are examined further. There are no
+//! regular expressions, because compiling them would slow down every hook process.
 //!
-//! A secret becomes `[redacted:kind]`. What is left says what was there, and a second pass changes
-//! nothing. In doubt we cut when a *name* says that its value is secret and the value is a literal;
-//! hashes, ids and ordinary code stay.
+//! In a text whose lines are mostly environment variables, every value is redacted.
+//!
+//! A secret becomes `[redacted:kind]`. Redaction is idempotent. In doubt, a literal value is redacted if its
+//! *name* says that it is secret; hashes, ids and ordinary code stay.
 
+mod assignments;
+mod command_lines;
+mod env_file;
 mod secret_names;
 mod secret_rules;
 mod secret_shapes;
@@ -23,13 +26,15 @@ use std::sync::LazyLock;
 use crate::literal_set::{LiteralMatch, LiteralSet};
 use secret_rules::{RULES, SecretRule};
 
-/// How a cut is marked. It is one of the literals, so that marks are never looked into.
+pub(crate) use env_file::{names_env_file, redact_env_values};
+
+/// Start of a redaction. It is one of the literals, so that redactions are skipped.
 const REDACTION_PREFIX: &str = "[redacted:";
 
-/// Longest name of a kind, with its closing bracket.
+/// Maximum length of a kind's name with its closing bracket.
 const MAX_REDACTION_SUFFIX: usize = 40;
 
-/// A secret found: these bytes are replaced.
+/// The byte range of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SecretSpan {
     start: usize,
@@ -37,16 +42,16 @@ struct SecretSpan {
     kind: &'static str,
 }
 
-/// Where a literal stands, and what has become of the text before it.
+/// A matched literal, with the state of the text before it.
 struct LiteralHit<'a> {
     text: &'a str,
     /// Where the literal starts.
     start: usize,
     /// Where it ends.
     end: usize,
-    /// Up to here the text has been dealt with.
+    /// End of the processed text.
     floor: usize,
-    /// The text before the floor, secrets cut.
+    /// The processed text, redacted.
     done: &'a str,
 }
 
@@ -70,19 +75,19 @@ impl LiteralHit<'_> {
     }
 }
 
-/// All literals; a literal's number tells the rule.
+/// All literals; a literal's index selects the rule.
 struct SecretMatcher {
     literals: LiteralSet,
     owners: Vec<Option<&'static SecretRule>>,
 }
 
 impl SecretMatcher {
-    /// The rule a literal belongs to; none for a mark.
+    /// The rule of a literal; `None` for a redaction.
     fn rule(&self, hit: LiteralMatch) -> Option<&'static SecretRule> {
         self.owners.get(hit.number).copied().flatten()
     }
 
-    /// The value of some setting may be a token of a kind we know better.
+    /// Replaces a generic kind by a more specific one if the value is a known token.
     fn sharpen(&self, text: &str, cut: SecretSpan) -> SecretSpan {
         let hit = self.literals.find(&text[..cut.end], cut.start).filter(|hit| hit.start == cut.start);
         let better = hit.and_then(|hit| {
@@ -105,16 +110,16 @@ static MATCHER: LazyLock<SecretMatcher> = LazyLock::new(|| {
     SecretMatcher { literals: LiteralSet::case_insensitive(literals), owners }
 });
 
-/// Replaces every secret in `text` by a mark that says what kind it was. Idempotent.
+/// Replaces every secret in `text` by a marker with its kind. Idempotent.
 ///
-/// A cut can stand well behind the literal that gave it away, and another secret in between. So a
-/// text that had a secret is looked at again until nothing more is found.
+/// A secret may follow its literal at a distance, with another secret in between, so passes are repeated until
+/// nothing is found.
 pub fn redact(text: &str) -> Cow<'_, str> {
     const MAX_CHECKS_PER_BYTE: usize = 16;
-    let mut clean = look(text);
+    let mut clean = redact_pass(text);
     for _ in 1..MAX_CHECKS_PER_BYTE {
         let Cow::Owned(once) = &clean else { break };
-        match look(once) {
+        match redact_pass(once) {
             Cow::Owned(twice) if twice != *once => clean = Cow::Owned(twice),
             _ => break,
         }
@@ -122,8 +127,16 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     clean
 }
 
-/// One look from beginning to end.
-fn look(text: &str) -> Cow<'_, str> {
+/// One pass: environment files by their lines, then each secret.
+fn redact_pass(text: &str) -> Cow<'_, str> {
+    match env_file::redact_env_shape(text) {
+        Cow::Borrowed(text) => redact_once(text),
+        Cow::Owned(clean) => Cow::Owned(redact_once(&clean).into_owned()),
+    }
+}
+
+/// Redacts each secret that a rule finds.
+fn redact_once(text: &str) -> Cow<'_, str> {
     let matcher = &*MATCHER;
     let mut out = String::new();
     let mut copied = 0;
@@ -154,7 +167,7 @@ fn look(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Where a mark that begins before `at` ends; `at` when it is none.
+/// End of a redaction that starts before `at`; `at` if there is none.
 fn mark_end(text: &str, at: usize) -> usize {
     let rest = &text.as_bytes()[at..];
     let name = rest

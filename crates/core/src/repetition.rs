@@ -36,19 +36,19 @@ use tokenizer::Tokenizer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RepetitionRules {
-    /// So many bytes must be repetition.
+    /// Minimum number of repeated bytes.
     pub bytes: u32,
-    /// So many rounds must have been made.
+    /// Minimum number of repetitions.
     pub rounds: u32,
-    /// The longest round looked for, in bytes.
+    /// Maximum length of a period in bytes.
     pub longest_round: u32,
-    /// How many times more is needed in code, tables, lists and data.
+    /// Factor for code, tables, lists and data.
     pub structured_factor: u32,
-    /// So many words are looked at for circles; 0 turns circles off.
+    /// Window for recurrence in words; 0 turns it off.
     pub circle_words: u32,
-    /// So many of a hundred of them must belong to sequences seen before.
+    /// Minimum percentage of words in known sequences.
     pub circle_percent: u32,
-    /// So many bytes without a word.
+    /// Maximum number of bytes without a word.
     pub wordless_bytes: u32,
 }
 
@@ -67,7 +67,7 @@ impl Default for RepetitionRules {
 }
 
 impl RepetitionRules {
-    /// Which setting cannot be, and why.
+    /// The first invalid setting and the reason.
     pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
         let longest = period::MAX_PERIOD_WORDS;
         if self.bytes == 0 {
@@ -94,11 +94,11 @@ impl RepetitionRules {
 pub struct RepetitionFinding {
     /// What kind of repetition.
     pub kind: RepetitionKind,
-    /// The beginning of what repeats, as it was said. Not redacted.
+    /// Start of the repeated text. Not redacted.
     pub what: String,
-    /// How often it had been said when it was found; 0 where rounds cannot be counted.
+    /// Number of repetitions when it was found; 0 if they cannot be counted.
     pub repeats: u32,
-    /// How many bytes of repetition had been said when it was found.
+    /// Number of repeated bytes when it was found.
     pub bytes: u64,
 }
 
@@ -106,15 +106,15 @@ pub struct RepetitionFinding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RepetitionKind {
-    /// The same words, round after round.
+    /// Repetition with a period.
     Rounds,
-    /// No strict order, but nothing new.
+    /// No period, but nothing new.
     Circles,
     /// No words at all.
     Wordless,
 }
 
-/// Watches one stream of text. About 50 KiB, whatever the stream's length.
+/// Monitors one text stream in about 50 KiB, whatever its length.
 #[derive(Clone, Debug)]
 pub struct RepetitionDetector {
     rules: RepetitionRules,
@@ -145,7 +145,7 @@ impl RepetitionDetector {
         }
     }
 
-    /// Takes the next piece of the stream. Tells once, when the output has become degenerate.
+    /// Processes the next chunk. Returns a finding once, when the output becomes degenerate.
     pub fn push(&mut self, chunk: &str) -> Option<RepetitionFinding> {
         for c in chunk.chars() {
             if self.done {
@@ -162,7 +162,7 @@ impl RepetitionDetector {
     /// Whether a text as a whole is degenerate.
     pub fn of(text: &str, rules: &RepetitionRules) -> Option<RepetitionFinding> {
         let mut chant = Self::new(rules);
-        // A word is only known to be over when something follows.
+        // A word ends only when something follows it.
         chant.push(text).or_else(|| chant.push("\n"))
     }
 
@@ -200,7 +200,7 @@ impl RepetitionDetector {
     }
 }
 
-/// The last stretch of the stream, for words about it.
+/// The end of the stream, for samples in messages.
 #[derive(Clone, Debug, Default)]
 struct RecentText(String);
 
@@ -215,7 +215,7 @@ impl RecentText {
         self.0.push(c);
     }
 
-    /// The beginning of the last `length` bytes.
+    /// The start of the last `length` bytes.
     fn last(&self, length: usize) -> String {
         const MAX_SAMPLE_CHARS: usize = 120;
         let from = self.0.ceil_char_boundary(self.0.len().saturating_sub(length.min(Self::RECENT_TEXT_BYTES)));

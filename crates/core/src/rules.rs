@@ -1,17 +1,16 @@
-//! Every threshold, as data. The defaults are `rules.toml` beside this file.
+//! All thresholds as data. The defaults are in `rules.toml`.
 
 mod allow;
 mod budget;
 mod custom;
-mod heartbeat;
 mod ladder;
 mod patterns;
+mod tightness;
 
 pub use allow::AllowList;
-pub use budget::BudgetRules;
+pub use budget::{BudgetRules, UnknownModel, usd_to_micros};
 pub(crate) use custom::{CompiledPattern, EvaluateAt};
 pub use custom::{CustomPattern, GroupBy};
-pub use heartbeat::parse_heartbeat_pattern;
 pub use ladder::Ladder;
 pub use patterns::{PatternRule, Patterns, Severity};
 
@@ -31,48 +30,48 @@ pub const DEFAULT_RULES: &str = include_str!("rules.toml");
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {
-    /// Record everything, do nothing.
+    /// Record interventions without carrying them out.
     pub dry_run: bool,
-    /// How often one finding is answered with a nudge before it becomes a pause.
+    /// Number of nudges for one finding before it leads to a pause.
     pub max_nudges: u32,
-    /// For how many days the next sessions of a project are told what stopped one; 0 for not at all.
+    /// Number of days for which new sessions of a project get a tombstone; 0 turns tombstones off.
     #[serde(default = "a_week")]
     pub tombstone_days: u32,
-    /// Patterns of your own.
+    /// User-defined patterns.
     pub custom: Vec<CustomPattern>,
-    /// What models cost, before the built-in table.
+    /// Model prices; they override the built-in table.
     pub prices: Vec<PriceRow>,
-    /// The ladder patterns stand on unless they say otherwise.
+    /// Default ladder of all patterns.
     pub ladder: Ladder,
-    /// What is fine.
+    /// Calls and outcomes that never count.
     pub allow: AllowList,
     /// Limits of a session in tokens and money.
     pub budget: BudgetRules,
     /// When streamed output counts as degenerate.
     pub repetition: RepetitionRules,
-    /// The patterns.
+    /// Thresholds per pattern.
     pub patterns: Patterns,
     #[serde(skip)]
     compiled: CompiledRules,
 }
 
-/// Logs from before there was this rule are replayed as if it had been there.
+/// Default for logs that predate this rule.
 fn a_week() -> u32 {
     7
 }
 
-/// Why rules were refused.
+/// Why rules were rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {problem}")]
 pub struct RuleError {
-    /// Where, as a path of keys: `custom.no_force_push.command`.
+    /// Path of the key, such as `custom.no_force_push.command`.
     pub at: String,
-    /// What is wrong with it and what would be right.
+    /// What is wrong with it and what is expected.
     pub problem: String,
 }
 
 impl RuleError {
-    fn new(at: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub fn new(at: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { at: at.into(), problem: problem.into() }
     }
 }
@@ -85,17 +84,23 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Tells whether two sets of rules are the same.
+    /// Digest for comparing two sets of rules.
     pub fn digest(&self) -> Digest {
         Digest::of(serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// Says precisely what is wrong, before anything is judged by these rules.
+    /// Validates the rules before they are used.
     pub fn check(&self) -> Result<(), RuleError> {
         for (name, rule) in self.patterns.iter() {
             rule.check(name)?;
         }
         self.allow.check()?;
+        self.budget.check()?;
+        for (at, row) in self.prices.iter().enumerate() {
+            for (name, usd) in row.amounts() {
+                budget::check_usd(&format!("prices.{at}.{name}"), usd)?;
+            }
+        }
         self.repetition.check().map_err(|(key, problem)| RuleError::new(format!("repetition.{key}"), problem))?;
         if self.custom.len() > custom::MAX_CUSTOM_PATTERNS {
             return Err(RuleError::new(
@@ -112,14 +117,13 @@ impl Rules {
         Ok(())
     }
 
-    /// Custom patterns with their regular expressions ready; compiled once per set of rules.
+    /// The compiled custom patterns; compiled once per set of rules.
     pub(crate) fn matches(&self) -> &[CompiledPattern] {
         self.compiled.0.get_or_init(|| self.custom.iter().map(CompiledPattern::new).collect())
     }
 }
 
-/// What is made of the rules once. Says nothing the rules do not say, so it takes no part in
-/// comparing them.
+/// Cache derived from the rules; ignored in comparisons.
 #[derive(Clone, Debug, Default)]
 struct CompiledRules(Arc<OnceLock<Vec<CompiledPattern>>>);
 

@@ -1,10 +1,9 @@
-//! One agent conversation: its state, counters, progress clock and the window detectors look at.
+//! One agent conversation: its state, counters, progress clock and the window that detectors evaluate.
 //!
-//! [`Session::apply`] is the only way a session changes. It is deterministic: the same events in the
-//! same order under the same [`Rules`](crate::Rules) give the same session and the same effects. It is idempotent:
-//! an event seen before changes nothing. And it is bounded: whatever happens in a session, its
-//! serialised form stays below [`MAX_SESSION_BYTES`], and an event costs the same at call 10 and at
-//! call 100,000.
+//! [`Session::apply`] is the only way a session changes. It is deterministic: the same events in the same
+//! order under the same [`Rules`](crate::Rules) produce the same session and the same effects. It is
+//! idempotent: a duplicate event changes nothing. It is bounded: the serialised session stays below
+//! [`MAX_SESSION_BYTES`], and the cost of an event does not grow with the session.
 
 mod activity;
 mod apply;
@@ -30,11 +29,13 @@ pub use call_window::{CALL_WINDOW, CallWindow};
 pub use dialogue::Dialogue;
 pub use file_history::FileHistory;
 pub use identities::{MAX_RECENT, RecentIdentities};
-pub use operator::MAX_COOLDOWN;
+use operator::PAUSED;
+pub use operator::{KILLED, MAX_COOLDOWN};
 pub use request_history::RequestHistory;
 pub use seen_set::SeenSet;
 use sensor_dedup::SensorDedup;
 pub use spend_meter::SpendMeter;
+pub use spending::Charge;
 pub use state::{ResumeCondition, SessionState};
 
 use schemars::JsonSchema;
@@ -45,106 +46,113 @@ use crate::effect::{Incident, Spend, Verdict};
 use crate::event::{SharedSpend, Usage};
 use crate::key::SessionKey;
 use crate::policy::FindingTracker;
+use crate::rules::UnknownModel;
 use crate::time::Timestamp;
 
-/// Upper bound of a serialised session.
+/// Maximum size of a serialised session.
 pub const MAX_SESSION_BYTES: usize = 64 * 1024;
 
-/// Version of the serialised form. A snapshot of another version is ignored and the session is
-/// rebuilt from its log.
-pub const SESSION_FORMAT: u16 = 2;
+/// Version of the serialised form. A snapshot of another version is ignored and the session is rebuilt from
+/// its log.
+pub const SESSION_FORMAT: u16 = 3;
 
 /// One agent conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// Which conversation.
+    /// The session's key.
     pub key: SessionKey,
-    /// For a sub-agent: who started it.
+    /// For a sub-agent: the session that started it.
     pub parent: Option<SessionKey>,
-    /// May it go on?
+    /// Whether the agent may continue.
     pub state: SessionState,
-    /// What we know about it.
+    /// Project, model, process and other facts.
     pub facts: SessionFacts,
-    /// How much has happened.
+    /// Event counters.
     pub counters: Counters,
-    /// What it has cost.
+    /// Cost of this session.
     pub spent: Spend,
-    /// What its sub-agents have cost, theirs included.
+    /// Cost of all descendants.
     pub beneath: Spend,
-    /// What it has cost since it last moved.
+    /// Cost since the last progress.
     pub clock: ProgressClock,
-    /// Limits a person set for this session; they win over the rules.
+    /// Limits set by an operator; they override the rules.
     pub budget: Budget,
     /// The open incident, if any.
     pub incident: Option<Incident>,
-    /// Declared wait, if any.
+    /// The declared wait, if any.
     pub waiting: Option<DeclaredWait>,
-    /// Events seen lately.
+    /// Identities of recent events.
     identities: RecentIdentities,
-    /// Verdicts given lately, so that the same question asked twice gets the same answer.
-    answers: Vec<(Digest, Verdict)>,
-    /// Plans named so far: a changed plan differs from all of them.
+    /// Recent verdicts, so that a repeated question gets the same verdict.
+    verdicts: Vec<(Digest, Verdict)>,
+    /// Plans named so far. A changed plan differs from all of them.
     plans: Vec<Digest>,
-    /// The last calls.
+    /// The most recent calls.
     window: CallWindow,
-    /// What was come across before.
+    /// Actions, outcomes and contents seen so far.
     seen: SeenSet,
-    /// What was done about findings.
-    tracks: FindingTracker,
-    /// What was said between calls.
-    talk: Dialogue,
-    /// Model requests, for sensors that see no tools.
-    asks: RequestHistory,
-    /// Contents of files.
-    contents: FileHistory,
-    /// Tokens and money by time.
+    /// Interventions per finding, and pending nudges.
+    findings: FindingTracker,
+    /// Prompts and responses between calls.
+    dialogue: Dialogue,
+    /// Model requests, for sensors that do not see tool calls.
+    request_history: RequestHistory,
+    /// Content digests of files.
+    file_history: FileHistory,
+    /// Tokens and cost over time.
     meter: SpendMeter,
-    /// What goes on right now.
-    pace: Activity,
-    /// A declared wait ended just now.
-    waited: bool,
-    /// Calls since progress, polls and plans aside.
-    busy_calls: u64,
-    /// The budgets that apply, see [`spending`].
+    /// Running tools, sub-agents and prompts.
+    activity: Activity,
+    /// A declared wait ended and no call has followed yet.
+    wait_just_ended: bool,
+    /// Calls since the last progress, without polls and plans.
+    calls_since_progress: u64,
+    /// The limits in force, see [`spending`].
     limits: [u64; spending::LIMIT_COUNT],
-    /// What all sessions of the project and of the account have cost on a day, as last told.
-    shared: SharedSpend,
-    /// Who pays, as far as the proxy saw.
-    pub account: Option<Digest>,
-    /// Who speaks for this session.
+    /// What a model without a price means for them.
     #[serde(default)]
-    sensors: SensorDedup,
+    unknown_model: UnknownModel,
+    /// The latest reported cost of all sessions of the project and the account.
+    shared: SharedSpend,
+    /// Digest of the credential, if the proxy has seen it.
+    pub account: Option<Digest>,
+    /// Which sensors report, for deduplication.
+    #[serde(default)]
+    sensor_dedup: SensorDedup,
 }
 
-/// What is known about a session besides its events.
+/// Facts about a session besides its events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SessionFacts {
-    /// Repository or folder the work belongs to.
+    /// Repository or directory of the work.
     pub project: Option<String>,
-    /// Current folder of the agent.
+    /// Working directory of the agent.
     pub cwd: Option<String>,
-    /// Model used last.
+    /// The most recent model.
     pub model: Option<String>,
+    /// The most recent model without a known price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unpriced_model: Option<String>,
     /// Branch.
     pub branch: Option<String>,
     /// Task name.
     pub task: Option<String>,
-    /// The agent's session file.
+    /// Path of the agent's session file.
     pub transcript: Option<String>,
     /// Agent version.
     pub agent_version: Option<String>,
-    /// Agent process.
+    /// Process id of the agent.
     pub pid: Option<u32>,
-    /// First event.
+    /// Time of the first event.
     pub started_at: Timestamp,
-    /// Newest event.
+    /// Time of the newest event.
     pub last_at: Timestamp,
-    /// When the agent said it ended, if it did and has not come back.
+    /// When the agent ended the session, unless it has resumed since.
     pub ended_at: Option<Timestamp>,
 }
 
-/// How much has happened.
+/// Event counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Counters {
@@ -158,7 +166,7 @@ pub struct Counters {
     pub errors: u64,
     /// Prompts by a person.
     pub human_turns: u64,
-    /// Model answers.
+    /// Model responses.
     pub answers: u64,
     /// File changes.
     pub edits: u64,
@@ -166,11 +174,11 @@ pub struct Counters {
     pub failed_checks: u64,
     /// Test, build and lint runs that passed.
     pub passed_checks: u64,
-    /// Findings of any rung.
+    /// Findings at any level.
     pub findings: u64,
-    /// Nudges given.
+    /// Nudges issued.
     pub nudges: u64,
-    /// Pauses by the detector.
+    /// Pauses issued by the policy.
     pub pauses: u64,
     /// Sub-agents started.
     pub sub_agents: u64,
@@ -178,13 +186,13 @@ pub struct Counters {
     pub compactions: u64,
 }
 
-/// What the session has cost since there was last evidence that it moved.
+/// Cost since the last progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProgressClock {
-    /// When it last moved.
+    /// Time of the last progress.
     pub at: Timestamp,
-    /// Everything spent since then.
+    /// Spend since then.
     pub since: Spend,
 }
 
@@ -201,11 +209,11 @@ pub struct Budget {
 /// A declared wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeclaredWait {
-    /// Since when.
+    /// Start of the wait.
     pub since: Timestamp,
-    /// Until when at the latest.
+    /// Latest end of the wait.
     pub until: Option<Timestamp>,
-    /// For what.
+    /// What it waits for.
     pub what: String,
 }
 
@@ -224,68 +232,80 @@ impl Session {
             incident: None,
             waiting: None,
             identities: RecentIdentities::default(),
-            answers: Vec::new(),
+            verdicts: Vec::new(),
             plans: Vec::new(),
             window: CallWindow::default(),
             seen: SeenSet::default(),
-            tracks: FindingTracker::default(),
-            talk: Dialogue::default(),
-            asks: RequestHistory::default(),
-            contents: FileHistory::default(),
+            findings: FindingTracker::default(),
+            dialogue: Dialogue::default(),
+            request_history: RequestHistory::default(),
+            file_history: FileHistory::default(),
             meter: SpendMeter::default(),
-            pace: Activity::default(),
-            waited: false,
-            busy_calls: 0,
+            activity: Activity::default(),
+            wait_just_ended: false,
+            calls_since_progress: 0,
             limits: [0; spending::LIMIT_COUNT],
+            unknown_model: UnknownModel::default(),
             shared: SharedSpend::default(),
             account: None,
-            sensors: SensorDedup::default(),
+            sensor_dedup: SensorDedup::default(),
         }
     }
 
-    /// Whether an event with this identity was applied lately. The store's table of them guards the rest.
+    /// Whether an event with this identity was applied recently. The store detects older duplicates.
     pub fn is_duplicate(&self, identity: Digest) -> bool {
         self.identities.contains(identity)
     }
 
-    /// The answer given to an event seen before: a question asked twice is answered alike.
+    /// The verdict on an earlier event, so that a repeated question gets the same verdict.
     pub fn repeat_verdict(&self, identity: Digest) -> Verdict {
-        match self.answers.iter().rev().find(|(asked, _)| *asked == identity) {
+        match self.verdicts.iter().rev().find(|(asked, _)| *asked == identity) {
             Some((_, verdict)) => verdict.clone(),
             None => self.hold_verdict(),
         }
     }
 
-    /// What the state alone says to anything the agent asks.
+    /// The verdict that follows from the state alone.
     pub fn hold_verdict(&self) -> Verdict {
-        let reason = |what: &str| match &self.incident {
-            Some(incident) => format!("{} {what}", incident.sentence),
-            None => what.to_owned(),
-        };
         match self.state.effective() {
-            SessionState::Paused { incident, until, gate, .. } => Verdict::Hold {
-                incident: incident.clone(),
-                reason: reason(&match (until, gate) {
-                    (Some(until), _) => format!("Belay holds this session until {until}."),
-                    (None, ResumeCondition::Plan) => "Belay holds this session until a changed plan is named: \
-                         start the next prompt with \"plan:\", or run `belay resume --plan TEXT`."
+            SessionState::Paused { incident, until, gate, .. } => {
+                let head = match (until, gate) {
+                    (Some(until), _) => format!("Belay holds this session until {until}"),
+                    (None, ResumeCondition::Plan) => "Belay holds this session until a changed plan is named (start \
+                         the next prompt with \"plan:\", or run `belay resume --plan TEXT`)"
                         .to_owned(),
                     (None, ResumeCondition::Operator) => {
-                        format!("Belay paused this session; a person can lift it with `belay resume {}`.", self.key)
+                        let who = if self.is_held_by_person() { "A person" } else { "Belay" };
+                        format!("{who} paused this session (`belay resume {}`)", self.key.short_id())
                     }
-                }),
-                until: *until,
-                plan_required: *gate == ResumeCondition::Plan,
-            },
-            SessionState::Killed { incident, .. } => Verdict::Stop {
-                incident: incident.clone(),
-                reason: reason("A person stopped this session for good. Start a new one to go on."),
-            },
+                };
+                let reason = self.incident_reason();
+                Verdict::Hold {
+                    incident: incident.clone(),
+                    reason: if reason.is_empty() { format!("{head}.") } else { format!("{head}: {reason}") },
+                    until: *until,
+                    plan_required: *gate == ResumeCondition::Plan,
+                }
+            }
+            SessionState::Killed { incident, .. } => {
+                let sentence = self.incident.as_ref().map_or(format!("{KILLED}."), |known| known.sentence.clone());
+                Verdict::Stop { incident: incident.clone(), reason: format!("{sentence} Start a new one to continue.") }
+            }
             SessionState::Active | SessionState::Ended { .. } | SessionState::Archived { .. } => Verdict::Go,
         }
     }
 
-    /// Tokens of all kinds so far.
+    fn is_held_by_person(&self) -> bool {
+        self.incident.as_ref().is_some_and(|incident| incident.finding.is_none())
+    }
+
+    /// Why the session is held, without the words for "paused".
+    fn incident_reason(&self) -> &str {
+        let sentence = self.incident.as_ref().map_or("", |incident| incident.sentence.as_str());
+        sentence.strip_prefix(PAUSED).map_or(sentence, |note| note.trim_start_matches([':', '.', ' ']))
+    }
+
+    /// Total tokens so far.
     pub fn tokens(&self) -> u64 {
         Usage::total(&self.spent.usage)
     }
@@ -295,15 +315,15 @@ impl Session {
     }
 
     pub(crate) fn dialogue(&self) -> &Dialogue {
-        &self.talk
+        &self.dialogue
     }
 
     pub(crate) fn request_history(&self) -> &RequestHistory {
-        &self.asks
+        &self.request_history
     }
 
     pub(crate) fn file_history(&self) -> &FileHistory {
-        &self.contents
+        &self.file_history
     }
 
     pub(crate) fn meter(&self) -> &SpendMeter {
@@ -311,26 +331,26 @@ impl Session {
     }
 
     pub(crate) fn activity(&self) -> &Activity {
-        &self.pace
+        &self.activity
     }
 
-    pub(crate) fn running_calls(&self) -> u64 {
-        self.busy_calls
+    pub(crate) fn calls_since_progress(&self) -> u64 {
+        self.calls_since_progress
     }
 
     pub(crate) fn findings(&self) -> &FindingTracker {
-        &self.tracks
+        &self.findings
     }
 
     pub(crate) fn findings_mut(&mut self) -> &mut FindingTracker {
-        &mut self.tracks
+        &mut self.findings
     }
 
-    fn remember_answer(&mut self, identity: Digest, verdict: Verdict) {
-        const MAX_PLANS: usize = 4;
-        if self.answers.len() == MAX_PLANS {
-            self.answers.remove(0);
+    fn record_verdict(&mut self, identity: Digest, verdict: Verdict) {
+        const MAX_VERDICTS: usize = 4;
+        if self.verdicts.len() == MAX_VERDICTS {
+            self.verdicts.remove(0);
         }
-        self.answers.push((identity, verdict));
+        self.verdicts.push((identity, verdict));
     }
 }

@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::event::TextFingerprint;
 use crate::outcome::normalise;
 
-/// How alike two simhashes say their texts are: the estimated cosine, 0 for unrelated texts.
+/// Similarity of two texts by their simhashes: the estimated cosine, 0 for unrelated texts.
 pub fn similarity(a: Digest, b: Digest) -> f32 {
     let distance = (a.0 ^ b.0).count_ones();
     (std::f32::consts::PI * distance as f32 / 64.0).cos().max(0.0)
@@ -19,7 +19,7 @@ pub fn simhash(text: &str) -> Digest {
     let mut votes = BitVotes::default();
     let mut previous = 0u64;
     words(text, |hash| {
-        // The word alone keeps one-word texts comparable; the pair keeps order.
+        // Single words make one-word texts comparable; pairs preserve order.
         votes.add(hash);
         votes.add(hash.rotate_left(17) ^ previous);
         previous = hash.wrapping_mul(HASH_MULTIPLIER);
@@ -27,9 +27,9 @@ pub fn simhash(text: &str) -> Digest {
     Digest(votes.majority())
 }
 
-/// Counts, for each of 64 bits, how many hashes had it set. The counters stand upright: plane `i` holds
-/// bit `i` of all 64 of them, and hashes are added eight at a time (carry-save), so that one costs a few
-/// operations instead of 64.
+/// Counts, for each of 64 bits, how many hashes have it set. The counters are bit-sliced: plane `i` holds bit
+/// `i` of all 64, and hashes are added eight at a time (carry-save), which takes a few operations per hash
+/// instead of 64.
 #[derive(Default)]
 struct BitVotes {
     planes: [u64; 32],
@@ -46,7 +46,7 @@ impl BitVotes {
         }
     }
 
-    /// Adds what waits; what does not wait any more must be zero.
+    /// Adds the buffered hashes; unused slots must be zero.
     fn count(&mut self) {
         /// Sum and carry of three bits, 64 times.
         fn three(a: u64, b: u64, c: u64) -> (u64, u64) {
@@ -71,8 +71,8 @@ impl BitVotes {
         self.waiting = [0; 8];
     }
 
-    /// The bits that more than half of the hashes had: all 64 counters are compared at once, from their
-    /// highest plane down.
+    /// The bits set in more than half of the hashes; all counters are compared at once from the highest plane
+    /// down.
     fn majority(mut self) -> u64 {
         self.count();
         let half = self.cast / 2;
@@ -89,7 +89,7 @@ impl BitVotes {
 /// Calls `each` with the hash of every word; punctuation separates and is itself dropped.
 fn words(text: &str, mut each: impl FnMut(u64)) {
     let bytes = text.as_bytes();
-    // The word at hand begins here.
+    // Start of the current word.
     let mut start = 0;
     let mut at = 0;
     while let Some(&b) = bytes.get(at) {
@@ -118,9 +118,9 @@ fn words(text: &str, mut each: impl FnMut(u64)) {
     }
 }
 
-/// Whether a character beyond ASCII is part of a word.
+/// Whether a non-ASCII character is part of a word.
 fn is_part(c: char) -> bool {
-    // Arrows, box drawing and bullets stand on every line of some outputs, and none is a letter.
+    // Arrows, box drawing and bullets are common in output and are not letters.
     let drawn = matches!(c, '\u{2190}'..='\u{245f}' | '\u{2500}'..='\u{2775}');
     !drawn && c.is_alphanumeric()
 }
@@ -170,7 +170,7 @@ pub(crate) fn is_cjk(c: char) -> bool {
 }
 
 impl TextFingerprint {
-    /// Sketch of a text.
+    /// Fingerprint of a text.
     pub fn of(text: &str) -> Self {
         let normalised = normalise(text);
         Self {
@@ -180,7 +180,7 @@ impl TextFingerprint {
         }
     }
 
-    /// How alike two texts are: 1 for equal but for volatile parts, about 0 for unrelated.
+    /// Similarity of two texts: 1 for equal apart from volatile parts, about 0 for unrelated.
     pub fn similarity(&self, other: &Self) -> f32 {
         if self.digest == other.digest { 1.0 } else { similarity(self.simhash, other.simhash) }
     }

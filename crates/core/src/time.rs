@@ -1,4 +1,4 @@
-//! UTC time of an event, in whole milliseconds. Core never asks what time it is.
+//! Event times in UTC, in milliseconds. Core has no clock.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ impl Timestamp {
         self.0 != 0
     }
 
-    /// How long after `earlier` this is; zero when a clock jumped back.
+    /// Time since `earlier`; zero if a clock jumped back.
     pub fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -60,7 +60,7 @@ impl Timestamp {
         Some(text)
     }
 
-    /// Reads RFC 3339, with or without a zone (then UTC), with a `T` or a blank.
+    /// Parses RFC 3339, with or without a zone (default UTC), with `T` or a space.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
@@ -71,9 +71,9 @@ impl Timestamp {
         Some(Self(zoned.timestamp().as_millisecond()))
     }
 
-    /// Reads a number the way agents write times: seconds (maybe with a fraction) or milliseconds.
+    /// Parses a number as agents write times: seconds (with or without fraction) or milliseconds.
     pub fn from_number(number: f64) -> Option<Self> {
-        // 1e11 s is the year 5138, 1e11 ms is 1973: nobody's session is in between.
+        // 1e11 s is in the year 5138 and 1e11 ms in 1973, so the units cannot be confused.
         let millis = if number.abs() < 1e11 { number * 1e3 } else { number };
         (millis.is_finite() && millis.abs() < 2.5e14).then_some(Self(millis.round() as i64))
     }
@@ -110,7 +110,7 @@ impl Sub<Duration> for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Every event and every snapshot holds times: no formatting machinery for the usual ones.
+        // Avoids the formatting machinery, because every event and snapshot contains times.
         match (self.rfc3339(), jiff::Timestamp::from_millisecond(self.0)) {
             (Some(text), _) => f.write_str(str::from_utf8(&text).unwrap_or_default()),
             (None, Ok(stamp)) => write!(f, "{stamp:.3}"),

@@ -21,8 +21,8 @@ fn every_agent_of_the_user_is_found_by_its_own_folders() {
         |only: SearchFilter| -> Vec<&str> { find(&place, only).sources.iter().map(|s| s.format.agent()).collect() };
     assert_eq!(agents(SearchFilter::default()), ["claude-code", "claude-code", "codex"]);
     assert_eq!(agents(SearchFilter { agent: Some("codex"), ..SearchFilter::default() }), ["codex"]);
-    let tomorrow = SystemTime::now() + std::time::Duration::from_secs(86_400);
-    assert!(agents(SearchFilter { since: Some(tomorrow), ..SearchFilter::default() }).is_empty());
+    let far_future = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(u64::from(u32::MAX));
+    assert!(agents(SearchFilter { since: Some(far_future), ..SearchFilter::default() }).is_empty());
 }
 
 #[cfg(unix)]

@@ -1,15 +1,17 @@
-//! Two sets of rules side by side over the same history.
+//! Compares two sets of rules over the same history.
 
 use std::fmt::Write as _;
 
-use super::format::{count, money, tokens};
+use belay_core::format::{compact, grouped};
+
+use super::format::money;
 use crate::session_report::{SessionReport, VariantResult};
 use crate::totals::Totals;
 
-/// How many sessions that are judged differently are named.
+/// Maximum number of differing sessions listed.
 const MAX_SESSIONS: usize = 10;
 
-/// A session that two sets of rules judge differently.
+/// A session with different results under two sets of rules.
 #[derive(Clone, Debug)]
 struct Difference {
     name: String,
@@ -17,7 +19,7 @@ struct Difference {
     calls: [Option<u64>; 2],
 }
 
-/// The sessions two sets of rules judge differently; a few by name, all by number.
+/// Sessions with different results under two sets of rules: all counted, some listed.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     named: Vec<Difference>,
@@ -26,7 +28,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Takes a session in.
+    /// Adds a session.
     pub fn session(&mut self, name: String, report: &SessionReport) {
         let [a, b] = report.judged.as_slice() else { return };
         let first = |judged: &VariantResult| judged.alarms.iter().map(|alarm| alarm.finding.call).min();
@@ -39,7 +41,7 @@ impl Differences {
             _ => return,
         }
         let sentence = |judged: &VariantResult| judged.alarms.first().map(|alarm| alarm.finding.sentence.clone());
-        // One-sided alarms tell most about a change of rules.
+        // Alarms under one set of rules only show most about a change.
         let one_sided = calls[0].is_none() || calls[1].is_none();
         if self.named.len() < MAX_SESSIONS && (one_sided || self.named.len() < MAX_SESSIONS / 2) {
             self.named.push(Difference { name, sentences: [sentence(a), sentence(b)], calls });
@@ -56,20 +58,20 @@ pub fn compare(names: [&str; 2], totals: [&Totals; 2], differences: &Differences
     let mut row = |name: &str, value: &dyn Fn(&Totals) -> String| {
         let _ = writeln!(out, "  {name:<26} {:>width$}  {:>width$}", value(totals[0]), value(totals[1]));
     };
-    row("loops", &|t| count(t.steps.loops));
-    row("sessions with a loop", &|t| count(t.steps.looping));
-    row("sessions nudged", &|t| count(t.steps.nudged));
-    row("sessions paused", &|t| count(t.steps.paused));
-    row("notices", &|t| count(t.steps.notices));
-    row("saved after a nudge", &|t| money(t.steps.after_nudge.cost_micros));
-    row("  tokens", &|t| tokens(t.steps.after_nudge.usage.total()));
-    row("  calls", &|t| count(t.steps.after_nudge.calls));
-    row("saved after a pause", &|t| money(t.steps.after_pause.cost_micros));
+    row("loops", &|t| grouped(t.steps.loops));
+    row("sessions with a loop", &|t| grouped(t.steps.looping));
+    row("sessions nudged", &|t| grouped(t.steps.nudged));
+    row("sessions paused", &|t| grouped(t.steps.paused));
+    row("notices", &|t| grouped(t.steps.notices));
+    row("saved after a nudge", &|t| money(&t.steps.after_nudge));
+    row("  tokens", &|t| compact(t.steps.after_nudge.usage.total()));
+    row("  calls", &|t| grouped(t.steps.after_nudge.calls));
+    row("saved after a pause", &|t| money(&t.steps.after_pause));
     let mut patterns: Vec<&String> = totals[0].patterns.keys().chain(totals[1].patterns.keys()).collect();
     patterns.sort();
     patterns.dedup();
     for pattern in patterns {
-        row(pattern, &|t| count(t.patterns.get(pattern).copied().unwrap_or(0)));
+        row(pattern, &|t| grouped(t.patterns.get(pattern).copied().unwrap_or(0)));
     }
     out.push('\n');
     let _ = writeln!(

@@ -1,25 +1,27 @@
-//! The report as one page: no script, nothing fetched, readable in the dark.
+//! The report as one HTML page: no scripts, no external resources, with a dark mode.
 
 mod chart;
 
 use std::fmt::Write as _;
 
+use belay_core::format::{compact, dollars, grouped, pluralize};
 use belay_core::prices::Prices;
+use belay_core::printable::is_unprintable;
 use jiff::tz::TimeZone;
 
 use self::chart::{Bar, columns, rows};
-use super::format::{bytes, count, day, duration, money, money_or_dash, percent, pluralize, tokens};
+use super::format::{bytes, date_range, day, money, money_or_dash, percent};
 use super::labels::{project, short};
 use super::text::{agent_name, when};
 use crate::totals::{GroupTotals, RankedLoop, Totals};
 
-/// Loops shown one by one.
+/// Maximum number of loops listed.
 const MAX_LOOPS: usize = 50;
 
-/// Rows of a table.
+/// Maximum number of rows per table.
 const MAX_ROWS: usize = 25;
 
-/// The whole page.
+/// Renders the page.
 pub fn html(totals: &Totals, zone: &TimeZone) -> String {
     let mut out = String::with_capacity(64 * 1024);
     let _ = write!(
@@ -42,7 +44,7 @@ pub fn html(totals: &Totals, zone: &TimeZone) -> String {
     out
 }
 
-/// Text from outside, harmless inside a page.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -52,7 +54,7 @@ fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
+            c if is_unprintable(c) && c != '\n' && c != '\t' => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
@@ -62,7 +64,7 @@ fn escape(text: &str) -> String {
 fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let agents: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
     let span = match totals.from.is_known() {
-        true => format!(", {}", duration(totals.from, totals.to, zone)),
+        true => format!(", {}", date_range(totals.from, totals.to, zone)),
         false => String::new(),
     };
     let _ = writeln!(
@@ -74,34 +76,34 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let steps = &totals.steps;
     let all = totals.sessions + totals.sub_agents;
     let cards = [
-        ("tool calls", count(totals.spent.calls), format!("{} by people", pluralize(totals.human_turns, "turn"))),
+        ("tool calls", grouped(totals.spent.calls), format!("{} by people", pluralize(totals.human_turns, "turn"))),
         (
             "tokens",
-            tokens(totals.spent.usage.total()),
-            format!("{} of them read from the cache", tokens(totals.spent.usage.cache_read)),
+            compact(totals.spent.usage.total()),
+            format!("{} of them read from the cache", compact(totals.spent.usage.cache_read)),
         ),
-        ("money", money(totals.spent.cost_micros), format!("list prices of {}", Prices::built_in().as_of)),
+        ("money", money(&totals.spent), format!("list prices of {}", Prices::built_in().as_of)),
         (
             "loops",
-            count(steps.loops),
+            grouped(steps.loops),
             format!("in {} ({})", pluralize(steps.looping, "session"), percent(steps.looping, all)),
         ),
         (
             "saved after a nudge",
-            money(steps.after_nudge.cost_micros),
+            money(&steps.after_nudge),
             format!(
                 "{}, {} tokens",
                 pluralize(steps.after_nudge.calls, "call"),
-                tokens(steps.after_nudge.usage.total())
+                compact(steps.after_nudge.usage.total())
             ),
         ),
         (
             "saved after a pause",
-            money(steps.after_pause.cost_micros),
+            money(&steps.after_pause),
             format!(
                 "{}, {} tokens",
                 pluralize(steps.after_pause.calls, "call"),
-                tokens(steps.after_pause.usage.total())
+                compact(steps.after_pause.usage.total())
             ),
         ),
     ];
@@ -120,7 +122,7 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
         let _ = writeln!(
             out,
             "<p class=\"note\">{} tokens went to models without a known price and are not in the money: {}.</p>",
-            tokens(totals.unpriced_tokens()),
+            compact(totals.unpriced_tokens()),
             names.join(", ")
         );
     }
@@ -139,7 +141,7 @@ fn days(out: &mut String, totals: &Totals) {
                 true => (group.cost_micros, group.saved_micros),
                 false => (group.tokens, group.saved_tokens),
             };
-            let spent = if priced { money(value) } else { format!("{} tokens", tokens(value)) };
+            let spent = if priced { dollars(value) } else { format!("{} tokens", compact(value)) };
             let loops = if group.loops == 0 { String::new() } else { format!(", {}", pluralize(group.loops, "loop")) };
             Bar { name: date.to_string(), value, part: part.min(value), note: format!("{date}: {spent}{loops}") }
         })
@@ -149,7 +151,7 @@ fn days(out: &mut String, totals: &Totals) {
         out,
         "<section>\n<h2>{what} by day</h2>\n{}<p class=\"legend\"><i class=\"all\"></i> spent <i class=\"part\"></i> spent in \
          loops after the first nudge</p>\n</section>",
-        columns(&bars, if priced { money } else { tokens })
+        columns(&bars, if priced { dollars } else { compact })
     );
 }
 
@@ -168,7 +170,7 @@ fn patterns(out: &mut String, totals: &Totals) {
         })
         .collect();
     bars.sort_by(|a, b| b.value.cmp(&a.value).then(a.name.cmp(&b.name)));
-    let _ = writeln!(out, "<section>\n<h2>What went round</h2>\n{}</section>", rows(&bars));
+    let _ = writeln!(out, "<section>\n<h2>Patterns</h2>\n{}</section>", rows(&bars));
 }
 
 fn worst(out: &mut String, totals: &Totals, zone: &TimeZone) {
@@ -197,7 +199,7 @@ fn loop_card(out: &mut String, at: usize, worst: &RankedLoop, zone: &TimeZone) {
     };
     let saved = match worst.repeated.after_nudge.cost_micros {
         0 => pluralize(worst.repeated.after_nudge.calls, "call"),
-        micros => money(micros),
+        micros => dollars(micros),
     };
     let _ = write!(
         out,
@@ -211,7 +213,7 @@ fn loop_card(out: &mut String, at: usize, worst: &RankedLoop, zone: &TimeZone) {
         escape(&when(worst)),
     );
     if !worst.evidence.is_empty() {
-        out.push_str("<table>\n<tr><th class=\"n\">call</th><th>what</th><th>what came of it</th></tr>\n");
+        out.push_str("<table>\n<tr><th class=\"n\">call</th><th>what</th><th>result</th></tr>\n");
         for evidence in &worst.evidence {
             let _ = writeln!(
                 out,
@@ -247,11 +249,11 @@ fn table(out: &mut String, title: &str, mut groups: Vec<(String, GroupTotals)>) 
             "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
              <td class=\"n\">{}</td><td class=\"n\">{saved}</td></tr>",
             escape(&name),
-            count(group.sessions),
-            count(group.calls),
-            tokens(group.tokens),
+            grouped(group.sessions),
+            grouped(group.calls),
+            compact(group.tokens),
             money_or_dash(group.cost_micros, group.tokens),
-            count(group.loops),
+            grouped(group.loops),
         );
     }
     out.push_str("</table>\n");
@@ -262,10 +264,14 @@ fn table(out: &mut String, title: &str, mut groups: Vec<(String, GroupTotals)>) 
 }
 
 fn foot(out: &mut String, totals: &Totals) {
+    let copies = match totals.copied_files {
+        0 => String::new(),
+        number => format!(" {} only repeat others and count once.", pluralize(number, "file")),
+    };
     let damage = match totals.damaged_files {
         0 => String::new(),
         number => format!(
-            " {} could not be read whole; {} were passed over.",
+            " {} could not be read completely; {} were skipped.",
             pluralize(number, "file"),
             pluralize(totals.tally.damaged_lines(), "line")
         ),
@@ -274,7 +280,7 @@ fn foot(out: &mut String, totals: &Totals) {
         out,
         "<footer>\n<p>A loop lasts from the first call of its evidence until the session moves again: a sign of progress, a \
          person's turn, or its end. Saved is what was spent in a loop after the step that would have stopped it: after a \
-         nudge if the agent heeds it, after a pause for sure.</p>\n<p>Read {}, {}.{damage}</p>\n</footer>",
+         nudge if the agent follows it, after a pause in any case.</p>\n<p>Read {}, {}.{copies}{damage}</p>\n</footer>",
         pluralize(totals.files, "file"),
         bytes(totals.tally.bytes)
     );

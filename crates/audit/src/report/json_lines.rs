@@ -1,4 +1,4 @@
-//! JSON lines: one for every step, session and, last, the total. `belay schema audit` documents them.
+//! JSON lines: one per step, one per session, and the total as the last. `belay schema audit` documents them.
 
 use std::collections::BTreeMap;
 
@@ -21,39 +21,38 @@ use crate::totals::Totals;
 pub enum Line {
     /// The agent would have been nudged or paused.
     Alarm(InterventionLine),
-    /// Something would have been recorded, and nothing done.
+    /// A notice would have been recorded, without an intervention.
     Notice(InterventionLine),
     /// A session, after all its alarms and notices.
     Session(Box<SessionLine>),
-    /// The sums; the last line.
+    /// The totals; the last line.
     Total(Box<TotalLine>),
 }
 
-/// A step the policy would have taken.
+/// A step that the policy would have taken.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InterventionLine {
-    /// The session: the name of its file where files were named, its own id else.
+    /// The session: the name of its file if files were named, otherwise its id.
     pub session: String,
     /// The file it was read from.
     pub file: String,
-    /// 0-based ordinal of the call whose result completed the evidence; of the latest call where
-    /// there was none.
+    /// 0-based ordinal of the call whose result completed the evidence, otherwise of the latest call.
     pub call: u64,
-    /// Which pattern.
+    /// The pattern.
     pub pattern: String,
-    /// How hard.
+    /// The level of the intervention.
     pub action: InterventionLevel,
     /// 0-based ordinal of the first call of the evidence.
     pub from_call: u64,
-    /// One plain sentence.
+    /// What was repeated, in one sentence.
     pub sentence: String,
-    /// The calls it rests on.
+    /// The calls of the evidence.
     pub evidence: Vec<Evidence>,
-    /// How often the evidence had occurred by then.
+    /// Number of occurrences up to then.
     pub count: u32,
-    /// Id of the finding, as `belay explain` would know it.
+    /// Id of the finding, as in `belay explain`.
     pub finding: String,
-    /// When.
+    /// Time of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// Id of the agent.
@@ -61,7 +60,7 @@ pub struct InterventionLine {
     /// For a sub-agent: the session that started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// In a comparison: by which rules.
+    /// In a comparison: the set of rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
 }
@@ -69,21 +68,21 @@ pub struct InterventionLine {
 /// One session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionLine {
-    /// As in its alarms.
+    /// The same name as in its alarms.
     pub session: String,
     /// Id of the agent.
     pub agent: String,
     /// The agent's own id of the session.
     pub id: String,
-    /// For a sub-agent: the session that started it. Its calls are counted from 0 for itself.
+    /// For a sub-agent: the session that started it. Its own calls are counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// The file it was read from.
     pub file: String,
-    /// All files it stands in, when there are several.
+    /// All files that contain it, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
-    /// Repository or folder.
+    /// Repository or directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// First event.
@@ -96,7 +95,7 @@ pub struct SessionLine {
     pub calls: u64,
     /// Tool results that were errors.
     pub errors: u64,
-    /// Model answers.
+    /// Model responses.
     pub answers: u64,
     /// Prompts by a person.
     pub human_turns: u64,
@@ -104,14 +103,14 @@ pub struct SessionLine {
     pub compactions: u64,
     /// Tokens.
     pub usage: Usage,
-    /// Millionths of a US dollar; models without a known price are not in it.
+    /// Millionths of a US dollar, without models whose price is unknown.
     pub cost_micros: u64,
     /// Tokens by model.
     pub models: BTreeMap<String, u64>,
-    /// In a comparison: by which rules; there is a line for each.
+    /// In a comparison: the set of rules; there is one line for each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
-    /// Stretches in circles.
+    /// Loops.
     pub loops: u64,
     /// Nudges and pauses.
     pub alarms: u64,
@@ -127,20 +126,20 @@ pub struct SessionLine {
     pub saved: SavedLine,
 }
 
-/// What was spent in loops after the step that would have stopped them, until the session moved
-/// again (progress, a person's turn, its end).
+/// Cost of loops after the step that would have stopped them, until the session made progress, a person took a turn, or
+/// it ended.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct SavedLine {
-    /// After the first nudge: saved if the agent heeds it.
+    /// After the first nudge: saved if the agent follows it.
     pub after_nudge: Spend,
-    /// After the first pause: saved for sure, because a pause holds the agent.
+    /// After the first pause: saved in any case, because a pause holds the agent.
     pub after_pause: Spend,
 }
 
-/// The sums.
+/// The totals.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TotalLine {
-    /// In a comparison: by which rules.
+    /// In a comparison: the set of rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
     /// Sessions, sub-agents not counted.
@@ -153,11 +152,11 @@ pub struct TotalLine {
     pub human_turns: u64,
     /// Tokens.
     pub usage: Usage,
-    /// Millionths of a US dollar; models without a known price are not in it.
+    /// Millionths of a US dollar, without models whose price is unknown.
     pub cost_micros: u64,
-    /// Models whose price is not known, with their tokens.
+    /// Models whose price is unknown, with their tokens.
     pub unpriced: BTreeMap<String, u64>,
-    /// The day of the built-in prices.
+    /// Date of the built-in prices.
     pub prices_as_of: String,
     /// Loops.
     pub loops: u64,
@@ -179,17 +178,19 @@ pub struct TotalLine {
     pub bytes: u64,
     /// Lines read.
     pub lines: u64,
-    /// Damaged or cut off lines.
+    /// Damaged or truncated lines.
     pub broken_lines: u64,
-    /// Lines too long to be read.
+    /// Lines above the maximum length.
     pub too_long_lines: u64,
-    /// Lines that are no text.
+    /// Lines of binary data.
     pub binary_lines: u64,
-    /// Lines of an unknown type; no fault.
+    /// Lines of an unknown type, which are not damage.
     pub unknown_lines: u64,
     /// Files with damage.
     pub damaged_files: u64,
-    /// Sessions a filter left out.
+    /// Files whose content is also in other files; it counts once.
+    pub copied_files: u64,
+    /// Sessions that a filter excluded.
     pub left_out: u64,
 }
 
@@ -197,12 +198,12 @@ fn known(at: Timestamp) -> Option<Timestamp> {
     at.is_known().then_some(at)
 }
 
-/// The name of a set of rules, where there are two.
+/// The name of a set of rules, if there are two.
 fn config(variants: &[RuleSet], at: usize) -> Option<String> {
     (variants.len() > 1).then(|| variants[at].name.clone())
 }
 
-/// The lines of one session: its steps in order, then itself.
+/// The lines of one session: its steps in order, then the session.
 pub fn lines(report: &SessionReport, names: LabelStyle, variants: &[RuleSet]) -> Vec<Line> {
     let parent = report.parent.as_ref().map(|parent| parent.id.to_string());
     let session = names.of(report);
@@ -278,7 +279,7 @@ pub fn total(totals: &Totals, variants: &[RuleSet], at: usize) -> Line {
         usage: totals.spent.usage,
         cost_micros: totals.spent.cost_micros,
         unpriced: totals.unpriced.clone(),
-        prices_as_of: Prices::built_in().as_of.clone(),
+        prices_as_of: Prices::built_in().as_of.to_owned(),
         loops: totals.steps.loops,
         looping_sessions: totals.steps.looping,
         nudged_sessions: totals.steps.nudged,
@@ -294,6 +295,7 @@ pub fn total(totals: &Totals, variants: &[RuleSet], at: usize) -> Line {
         binary_lines: totals.tally.binary,
         unknown_lines: totals.tally.unknown,
         damaged_files: totals.damaged_files,
+        copied_files: totals.copied_files,
         left_out: totals.left_out,
     }))
 }

@@ -1,15 +1,15 @@
-//! What a session is called: by its file where a file was named, by its own id else.
+//! Names of sessions: the file if files were named, otherwise the session's id.
 
 use belay_core::SessionKey;
 
 use crate::session_report::SessionReport;
 
-/// How sessions are named.
+/// The source of a session's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelStyle {
-    /// By the agent's own id.
+    /// The agent's own id.
     Ids,
-    /// By the file it stands in.
+    /// The file that contains it.
     Files,
 }
 
@@ -24,7 +24,7 @@ impl LabelStyle {
     }
 }
 
-/// A session's id, cut to what people need to tell it from others.
+/// A session's id, shortened for display.
 pub(super) fn short(key: &SessionKey) -> String {
     let id = key.id.rsplit('/').next().unwrap_or(&key.id);
     let id = id.strip_suffix(".jsonl").unwrap_or(id);
@@ -34,7 +34,7 @@ pub(super) fn short(key: &SessionKey) -> String {
     }
 }
 
-/// The last part of a project's folder.
+/// The last component of a project's path.
 pub(super) fn project(path: Option<&str>) -> &str {
     let path = path.unwrap_or("unknown project").trim_end_matches(['/', '\\']);
     path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or("/")

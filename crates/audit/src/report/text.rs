@@ -1,29 +1,32 @@
-//! The report on a terminal.
+//! The report as text for a terminal.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use belay_agents::AGENTS;
 use belay_core::effect::Spend;
+use belay_core::format::{compact, dollars, duration, grouped, pluralize};
 use belay_core::prices::Prices;
+use belay_core::printable::single_line;
 use jiff::tz::TimeZone;
 
-use super::format::{bytes, count, day, duration, money, money_or_dash, percent, pluralize, time, tokens};
+use super::format::{bytes, date_range, day, money, money_or_dash, percent};
 use super::labels::{project, short};
 use crate::totals::{GroupTotals, RankedLoop, Totals};
 
-/// Rows of a table of projects, models or days.
+/// Maximum number of rows per table.
 const MAX_ROWS: usize = 10;
 
-/// Loops named one by one.
+/// Maximum number of loops listed.
 const MAX_LOOPS: usize = 10;
 
-/// The whole report.
+/// Renders the report.
 pub fn text(totals: &Totals, zone: &TimeZone) -> String {
     let mut out = String::new();
     let all = totals.sessions + totals.sub_agents;
     if all == 0 {
         out.push_str(
-            "No session was found, so there is nothing to report.\n\
+            "No session was found.\n\
              Without a path, Belay looks where your agents keep their sessions; with one, it looks there.\n",
         );
         damage(&mut out, totals);
@@ -48,7 +51,7 @@ pub fn text(totals: &Totals, zone: &TimeZone) -> String {
     out
 }
 
-/// The agent's name for people.
+/// The agent's display name.
 pub(super) fn agent_name(id: &str) -> &str {
     AGENTS.iter().find(|agent| agent.id == id).map_or(id, |agent| agent.display_name)
 }
@@ -61,25 +64,25 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
     let names: Vec<&str> = totals.agent_names().into_iter().map(agent_name).collect();
     let _ = write!(out, "{}{subs} of {}", pluralize(totals.sessions, "session"), names.join(", "));
     if totals.from.is_known() {
-        let _ = write!(out, ", {}", duration(totals.from, totals.to, zone));
+        let _ = write!(out, ", {}", date_range(totals.from, totals.to, zone));
     }
     out.push_str("\n\n");
     let usage = totals.usage();
     let rows = [
-        ("tool calls", count(totals.spent.calls)),
-        ("human turns", count(totals.human_turns)),
+        ("tool calls", grouped(totals.spent.calls)),
+        ("human turns", grouped(totals.human_turns)),
         (
             "tokens",
             format!(
                 "{} ({} fresh input, {} cache writes, {} cache reads, {} output)",
-                tokens(usage.total()),
-                tokens(usage.input),
-                tokens(usage.cache_write),
-                tokens(usage.cache_read),
-                tokens(usage.output)
+                compact(usage.total()),
+                compact(usage.input),
+                compact(usage.cache_write),
+                compact(usage.cache_read),
+                compact(usage.output)
             ),
         ),
-        ("money", format!("{} at list prices of {}", money(totals.spent.cost_micros), Prices::built_in().as_of)),
+        ("money", format!("{} at list prices of {}", money(&totals.spent), Prices::built_in().as_of)),
     ];
     for (name, value) in rows {
         let _ = writeln!(out, "  {name:<12} {value}");
@@ -93,8 +96,8 @@ fn head(out: &mut String, totals: &Totals, zone: &TimeZone) {
             out,
             "  {:<12} {} without a known price, tokens only: {}",
             "",
-            tokens(totals.unpriced_tokens()) + " tokens",
-            names.join(", ")
+            compact(totals.unpriced_tokens()) + " tokens",
+            single_line(&names.join(", "))
         );
     }
 }
@@ -106,8 +109,8 @@ fn loops(out: &mut String, totals: &Totals) {
     if steps.loops == 0 {
         let noted = match steps.notices {
             0 => String::new(),
-            1 => " One repetition was noted; nothing would have been done about it.".to_owned(),
-            number => format!(" {} repetitions were noted; nothing would have been done about them.", count(number)),
+            1 => " One repetition was noted; no intervention would have followed.".to_owned(),
+            number => format!(" {} repetitions were noted; no intervention would have followed.", grouped(number)),
         };
         let _ = writeln!(out, "No loops.{noted}");
         return;
@@ -116,8 +119,8 @@ fn loops(out: &mut String, totals: &Totals) {
         out,
         "{} in {} of {} sessions ({})",
         pluralize(steps.loops, "loop"),
-        count(steps.looping),
-        count(all),
+        grouped(steps.looping),
+        grouped(all),
         percent(steps.looping, all)
     );
     let _ = writeln!(
@@ -126,8 +129,9 @@ fn loops(out: &mut String, totals: &Totals) {
         pluralize(steps.nudged, "session")
     );
     let _ = writeln!(out, "  paused       {}, the agent waits for a person", pluralize(steps.paused, "session"));
-    let _ = writeln!(out, "  saved        {} after the first nudge, if it is heeded", spent(&steps.after_nudge));
-    let _ = writeln!(out, "               {} after the first pause, for sure", spent(&steps.after_pause));
+    let _ =
+        writeln!(out, "  saved        {} after the first nudge, if the agent follows it", spent(&steps.after_nudge));
+    let _ = writeln!(out, "               {} after the first pause, guaranteed", spent(&steps.after_pause));
     let mut patterns: Vec<(&String, &u64)> = totals.patterns.iter().collect();
     patterns.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     let patterns: Vec<String> = patterns.iter().map(|(name, number)| format!("{name} {number}")).collect();
@@ -141,13 +145,13 @@ fn loops(out: &mut String, totals: &Totals) {
 fn spent(spent: &Spend) -> String {
     let mut text = pluralize(spent.calls, "call");
     if spent.usage.total() > 0 {
-        let _ = write!(text, ", {} tokens", tokens(spent.usage.total()));
+        let _ = write!(text, ", {} tokens", compact(spent.usage.total()));
     }
     if spent.cost_micros > 0 {
-        let _ = write!(text, ", {}", money(spent.cost_micros));
+        let _ = write!(text, ", {}", dollars(spent.cost_micros));
     }
     if spent.millis > 0 {
-        let _ = write!(text, ", {}", time(spent.millis));
+        let _ = write!(text, ", {}", duration(Duration::from_millis(spent.millis)));
     }
     text
 }
@@ -156,16 +160,16 @@ fn worst(out: &mut String, totals: &Totals, zone: &TimeZone) {
     if totals.worst.is_empty() {
         return;
     }
-    let title = if totals.worst.len() > MAX_LOOPS { "The ten worst" } else { "All of them, worst first" };
+    let title = if totals.worst.len() > MAX_LOOPS { "The ten worst loops" } else { "All loops, worst first" };
     let _ = writeln!(out, "\n{title} (a session's calls are counted from 0)");
     for (at, worst) in totals.worst.iter().take(MAX_LOOPS).enumerate() {
-        let _ = writeln!(out, "  {:>2}. {}", at + 1, whose(worst, zone));
-        let _ = writeln!(out, "      {}", worst.repeated.sentence);
+        let _ = writeln!(out, "  {:>2}. {}", at + 1, single_line(&whose(worst, zone)));
+        let _ = writeln!(out, "      {}", single_line(&worst.repeated.sentence));
         let _ = writeln!(out, "      {}", when(worst));
     }
 }
 
-/// Which session, of whom.
+/// The session and its agent.
 fn whose(worst: &RankedLoop, zone: &TimeZone) -> String {
     let parent = match &worst.parent {
         Some(parent) => format!(", sub-agent of {}", short(parent)),
@@ -179,7 +183,7 @@ fn whose(worst: &RankedLoop, zone: &TimeZone) -> String {
     format!("{} {}{parent}{project}{began}", agent_name(&worst.session.agent), short(&worst.session))
 }
 
-/// When it would have been stopped and what it cost after that.
+/// When the loop would have been stopped, and its cost after that.
 pub(super) fn when(worst: &RankedLoop) -> String {
     let one = &worst.repeated;
     let mut steps = Vec::new();
@@ -194,9 +198,9 @@ pub(super) fn when(worst: &RankedLoop) -> String {
         first.make_ascii_uppercase();
     }
     match one.after_nudge.calls {
-        0 => text.push_str("; it went round no further"),
+        0 => text.push_str("; the loop ended there"),
         _ => {
-            let _ = write!(text, "; it went on to call {}: {} more", one.to_call, spent(&one.after_nudge));
+            let _ = write!(text, "; it continued to call {}: {} more", one.to_call, spent(&one.after_nudge));
         }
     }
     text + "."
@@ -213,7 +217,9 @@ fn table(out: &mut String, title: &str, rows: Vec<(String, GroupTotals)>, order:
     if rows.is_empty() {
         return;
     }
-    let mut rows = merged(rows);
+    // Names come from transcripts: of directories and models.
+    let rows = rows.into_iter().map(|(name, group)| (single_line(&name).into_owned(), group));
+    let mut rows = merged(rows.collect());
     match order {
         Order::Cost => rows.sort_by(|a, b| {
             (b.1.cost_micros, b.1.tokens, b.1.calls).cmp(&(a.1.cost_micros, a.1.tokens, a.1.calls)).then(a.0.cmp(&b.0))
@@ -231,11 +237,11 @@ fn table(out: &mut String, title: &str, rows: Vec<(String, GroupTotals)>, order:
         let _ = writeln!(
             out,
             "  {name:<width$} {:>8} {:>9} {:>9} {:>11} {:>6} {saved:>8}",
-            count(group.sessions),
-            count(group.calls),
-            tokens(group.tokens),
+            grouped(group.sessions),
+            grouped(group.calls),
+            compact(group.tokens),
             money_or_dash(group.cost_micros, group.tokens),
-            count(group.loops),
+            grouped(group.loops),
         );
     }
     if more > 0 {
@@ -243,7 +249,7 @@ fn table(out: &mut String, title: &str, rows: Vec<(String, GroupTotals)>, order:
     }
 }
 
-/// Rows of the same name are one row: two folders may have one name.
+/// Merges rows of the same name: two directories may have the same name.
 fn merged(rows: Vec<(String, GroupTotals)>) -> Vec<(String, GroupTotals)> {
     let mut merged: Vec<(String, GroupTotals)> = Vec::new();
     for (name, group) in rows {
@@ -255,32 +261,47 @@ fn merged(rows: Vec<(String, GroupTotals)>) -> Vec<(String, GroupTotals)> {
     merged
 }
 
+/// Files that were read but do not count.
+fn copies(out: &mut String, totals: &Totals) {
+    if totals.copied_files == 0 {
+        return;
+    }
+    let _ = writeln!(out, "{} only repeat others and count once:", pluralize(totals.copied_files, "file"));
+    for path in &totals.copies {
+        let _ = writeln!(out, "  {}", single_line(&path.display().to_string()));
+    }
+    if totals.copied_files > totals.copies.len() as u64 {
+        let _ = writeln!(out, "  and {} more", grouped(totals.copied_files - totals.copies.len() as u64));
+    }
+}
+
 fn damage(out: &mut String, totals: &Totals) {
     let _ = write!(out, "\nRead {}, {}", pluralize(totals.files, "file"), bytes(totals.tally.bytes));
     if totals.left_out > 0 {
-        let _ = write!(out, "; {} left out as asked", pluralize(totals.left_out, "session"));
+        let _ = write!(out, "; {} excluded", pluralize(totals.left_out, "session"));
     }
     out.push_str(".\n");
+    copies(out, totals);
     if totals.damaged_files == 0 {
         return;
     }
     let lines = match totals.tally.damaged_lines() {
         0 => String::new(),
-        number => format!(", {} passed over", pluralize(number, "line")),
+        number => format!(", {} skipped", pluralize(number, "line")),
     };
-    let _ = writeln!(out, "{} could not be read whole{lines}:", pluralize(totals.damaged_files, "file"));
+    let _ = writeln!(out, "{} could not be read completely{lines}:", pluralize(totals.damaged_files, "file"));
     for damage in &totals.damaged {
         let why = match &damage.failed {
             Some(why) => why.clone(),
             None => {
                 let places: Vec<String> =
-                    damage.places.iter().take(3).map(|(line, flaw)| format!("line {line} is {flaw}")).collect();
+                    damage.places.iter().take(3).map(|(line, error)| format!("line {line} is {error}")).collect();
                 let rest = damage.lines.saturating_sub(places.len() as u64);
                 let rest = if rest == 0 { String::new() } else { format!(", and {rest} more") };
                 format!("{}{rest}", places.join(", "))
             }
         };
-        let _ = writeln!(out, "  {}: {why}", damage.path.display());
+        let _ = writeln!(out, "  {}", single_line(&format!("{}: {why}", damage.path.display())));
     }
     if totals.damaged_files > totals.damaged.len() as u64 {
         let _ = writeln!(out, "  and {} more", totals.damaged_files - totals.damaged.len() as u64);

@@ -1,6 +1,7 @@
 //! `belay audit` on made-up histories, as its users meet it.
 
 mod history;
+mod live;
 mod report;
 mod robust;
 mod wording;

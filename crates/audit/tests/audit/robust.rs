@@ -19,7 +19,7 @@ fn damage_is_counted_and_named_and_the_rest_is_read() {
     assert_eq!(total["calls"], 4);
     assert_eq!((total["broken_lines"].as_u64(), total["binary_lines"].as_u64()), (Some(1), Some(1)));
     let text = audited.text(folder.path());
-    assert!(text.contains("line 6 is damaged or cut off, line 7 is not text"), "{text}");
+    assert!(text.contains("line 6 is damaged or truncated, line 7 is binary data"), "{text}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 
 /// Prices are looked up now and then; the report's words do not depend on when.
 fn undated(text: &str) -> String {
-    text.replace(&belay_core::prices::Prices::built_in().as_of, "[date]")
+    text.replace(belay_core::prices::Prices::built_in().as_of, "[date]")
 }
 
 const BEGIN: i64 = 1_772_352_000_000; // 2026-03-01T08:00:00Z
@@ -30,7 +30,7 @@ fn usage(scale: u64) -> Usage {
 }
 
 fn spent(calls: u64, scale: u64) -> Spend {
-    Spend { calls, usage: usage(scale), cost_micros: 363_000 * scale, millis: 90_000 * scale }
+    Spend { calls, usage: usage(scale), cost_micros: 363_000 * scale, unpriced_micros: 0, millis: 90_000 * scale }
 }
 
 fn session(agent: &str, id: &str, project: &str, model: &str, judged: VariantResult) -> SessionReport {
@@ -61,6 +61,7 @@ fn stuck(pause: bool) -> VariantResult {
         id: "fnd-0000000001".into(),
         pattern: "exact_repeat".into(),
         count: 3,
+        denied: 0,
         sentence: "The same call failed 3 times with the same error: `npm install`.".into(),
         unchanged: "npm error code ERESOLVE".into(),
         progress_would_be: "another error".into(),
@@ -110,6 +111,7 @@ fn totals() -> Totals {
     let mut totals = Totals::default();
     sessions().iter().for_each(|report| totals.session(report, 0));
     totals.file(&FileReport {
+        is_copy: false,
         path: "/home/user/sessions/torn.jsonl".into(),
         result: Ok(ReadStats {
             bytes: 1_234_567,

@@ -1,4 +1,4 @@
-//! What kind of thing a tool does, from its name and the shape of its input.
+//! Classifies tools by name and by the fields of their input.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::ToolKind;
 use super::input::ToolInput;
 use super::tool_names;
 
-/// Where different tools keep the same thing.
+/// Field names that different tools use for the same thing.
 pub(super) const COMMAND_FIELDS: &[&str] =
     &["command", "cmd", "commands", "script", "shell_command", "command_line", "CommandLine"];
 pub(super) const CODE_FIELDS: &[&str] = &["code", "python_code", "source", "source_code"];
@@ -83,7 +83,7 @@ pub(super) const PATTERN_FIELDS: &[&str] = &[
 pub(super) const URL_FIELDS: &[&str] = &["url", "urls", "link", "href"];
 pub(super) const PATCH_FIELDS: &[&str] = &["patch", "diff", "input", "patch_text", "patchText"];
 
-/// Kind of a tool nobody told us about, from its name and the shape of its input.
+/// Kind of an unlisted tool, from its name and input.
 pub fn classify(name: &str, input: &Value) -> ToolKind {
     let input = ToolInput::read(input);
     let bare = bare_name(name);
@@ -110,7 +110,7 @@ pub(super) fn is_mcp(name: &str) -> bool {
     name.starts_with("mcp__") || name.starts_with("mcp_") || name.starts_with("mcp-") || name.starts_with("mcp.")
 }
 
-/// Editors that do several things, told apart by `command` (or `mode`, `action`).
+/// Multi-purpose editors, distinguished by `command` (or `mode`, `action`).
 fn editor_command(input: &ToolInput<'_>) -> Option<ToolKind> {
     let command = input.text(&["command", "mode", "action", "operation"])?;
     if !input.has(PATH_FIELDS) && command != "undo_edit" {
@@ -126,7 +126,7 @@ fn editor_command(input: &ToolInput<'_>) -> Option<ToolKind> {
     })
 }
 
-/// Writing nothing to a running process is asking how it is doing; writing something runs it.
+/// Writing nothing to a running process is a poll; writing something is a command.
 fn stdin_to_process(name: &str, input: &ToolInput<'_>) -> Option<ToolKind> {
     if tool_names::normalize_name(name) != "writestdin" {
         return None;
@@ -135,8 +135,8 @@ fn stdin_to_process(name: &str, input: &ToolInput<'_>) -> Option<ToolKind> {
     Some(if chars.is_empty() { ToolKind::Poll } else { ToolKind::Shell })
 }
 
-/// A tool whose whole input is a command line that starts with its own name (`open a.py 12`) is a
-/// program; known ones keep their kind.
+/// A tool whose input is a command line that starts with its own name (`open a.py 12`) is a program; listed
+/// tools keep their kind.
 fn command_line(name: &str, text: &str) -> Option<ToolKind> {
     let first = text.split_whitespace().next()?;
     if !first.eq_ignore_ascii_case(name) {
@@ -175,7 +175,7 @@ pub(super) fn looks_like_patch(text: &str) -> bool {
     text.contains("*** Begin Patch") || text.starts_with("--- ") || text.contains("\n+++ ") || text.contains("\n@@")
 }
 
-/// The verb in an unknown name, as the last resort.
+/// Last resort: the verb in an unlisted name.
 fn by_words(name: &str) -> Option<ToolKind> {
     let words = split_words(name);
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));

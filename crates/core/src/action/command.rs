@@ -1,7 +1,7 @@
 //! Fingerprints of commands.
 //!
-//! The key of a command is what it does, not how it is dressed: the folder it first goes to, where
-//! its chatter goes, how much of it is shown and how long it may take are left out.
+//! The key of a command covers what it does. It ignores the directory it starts in, redirected output, output
+//! filters and timeouts.
 
 mod container_exec;
 mod effective_program;
@@ -14,7 +14,7 @@ use super::shell;
 use super::{Action, FingerprintBuilder, ToolKind, skeleton_of, sketch_of, tool_names};
 use crate::digest::Digest;
 use crate::event::CheckKind;
-use crate::outcome::is_stable;
+use crate::outcome::strip_volatile;
 use effective_program::{EffectiveProgram, code_writes_files, redirects_to_file};
 use normalize::{strip_leading_cd, strip_output_filters, to_canonical_string, unwrap_shells};
 
@@ -23,7 +23,7 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
     let workdir = input.text(&["workdir", "cwd", "working_directory", "workingDirectory", "dir", "directory"]);
     let workdir = workdir.map(|dir| normalize_path(&dir)).unwrap_or_default();
     let Some(text) = command_text(name, input) else {
-        // A shell tool without a command: the whole input must do.
+        // A shell tool without a command field: use the complete input.
         let text = canonical(input, &[]);
         let action = Action {
             key: print.digest("key", &[name, &text]),
@@ -39,7 +39,7 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         CommandText::Code(script) => (script, true),
     };
     if code {
-        let steady = is_stable(script.trim());
+        let steady = strip_volatile(script.trim());
         let action = Action {
             key: print.digest("code", &[&steady, &workdir]),
             shape: print.digest("shape", &["code"]),
@@ -51,7 +51,7 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         return (action, script);
     }
     let facts = CommandFacts::of(&script);
-    let steady_text = is_stable(&facts.canonical);
+    let steady_text = strip_volatile(&facts.canonical);
     let action = Action {
         key: print.digest("key", &[&steady_text, &workdir]),
         shape: print.digest("shape", &[&facts.program, facts.target.as_deref().unwrap_or_default()]),
@@ -73,7 +73,7 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
 
 enum CommandText {
     Command(String),
-    /// Code of another language than the shell's.
+    /// Code in another language than shell.
     Code(String),
 }
 
@@ -117,14 +117,14 @@ fn base_name(program: &str) -> &str {
     base.strip_suffix(".exe").unwrap_or(base)
 }
 
-/// What a script does, taken together.
+/// Facts about a complete script.
 #[derive(Debug, Default)]
 struct CommandFacts {
-    /// The script without how it is dressed.
+    /// The normalised script.
     canonical: String,
-    /// As `canonical`, with the filters that choose what is shown.
+    /// Like `canonical`, but with output filters.
     shown: String,
-    /// First program that matters, with its subcommand.
+    /// First relevant program, with its subcommand.
     program: String,
     target: Option<String>,
     place: Option<String>,
@@ -167,7 +167,7 @@ impl CommandFacts {
                 facts.check = check.or(facts.check);
             }
             facts.poll |= first && does == Some(ProgramEffect::Poll);
-            // The program that matters: the first that does more than set the scene.
+            // The first program that does more than set up the environment.
             let scene = does == Some(ProgramEffect::Look)
                 && matches!(
                     ran.program,

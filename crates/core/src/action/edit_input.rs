@@ -4,7 +4,7 @@ use super::classify::{CONTENT_FIELDS, NEW_TEXT_FIELDS, OLD_TEXT_FIELDS, PATCH_FI
 use super::input::{ToolInput, canonical, normalize_path};
 use super::{Action, EditSides, FingerprintBuilder, MAX_SKETCHED_BYTES, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
-use crate::outcome::one_line;
+use crate::outcome::head_and_tail;
 
 pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, String) {
     let print = FingerprintBuilder::new(kind, name);
@@ -26,13 +26,17 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         Some(sides) => {
             let before = sides.before.as_deref().unwrap_or_default();
             sketch_of(
-                &[&one_line(before, MAX_SKETCHED_BYTES / 2), "\n", &one_line(&sides.after, MAX_SKETCHED_BYTES / 2)]
-                    .concat(),
+                &[
+                    &head_and_tail(before, MAX_SKETCHED_BYTES / 2),
+                    "\n",
+                    &head_and_tail(&sides.after, MAX_SKETCHED_BYTES / 2),
+                ]
+                .concat(),
             )
         }
         None => sketch_of(&whole),
     };
-    // What is edited is in the path; the words are what is taken out and put in.
+    // The path identifies the file; the simhash covers the removed and inserted text.
     let shape = if path.is_empty() { print.digest("shape", &[name]) } else { print.digest("shape", &[&path]) };
     let action = Action {
         key: print.digest("key", &[&path, &whole]),
@@ -62,11 +66,11 @@ fn patch_text(input: &ToolInput<'_>) -> Option<String> {
     looks_like_patch(&text).then_some(text)
 }
 
-/// What is taken out and what is put in.
+/// Removed and inserted text.
 #[derive(Default)]
 struct EditTexts {
     paths: Vec<String>,
-    /// `None` for a whole file: what it replaces is not told.
+    /// `None` for a whole file, whose previous content is unknown.
     before: Option<String>,
     after: String,
 }
@@ -102,7 +106,7 @@ impl EditTexts {
         })
     }
 
-    /// Reads unified diffs and the `*** Begin Patch` form.
+    /// Parses unified diffs and the `*** Begin Patch` format.
     fn of_patch(patch: &str) -> Self {
         let mut sides = Self { before: Some(String::new()), ..Self::default() };
         let mut before = String::new();

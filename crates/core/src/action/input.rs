@@ -1,4 +1,4 @@
-//! One view of whatever an agent hands to a tool: an object, a text that holds an object, or a text.
+//! A uniform view of tool inputs: an object, a string that contains an object, or plain text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ pub(super) enum ToolInput<'a> {
     Text(Cow<'a, str>),
 }
 
-/// Objects that only wrap the real input.
+/// Fields that only wrap the actual input.
 const WRAPPER_FIELDS: &[&str] = &["input", "arguments", "args", "params", "parameters", "kwargs"];
 
-/// How deep wrappers may nest before we take them at face value.
+/// Maximum nesting of wrappers.
 const MAX_DEPTH: u8 = 4;
 
 impl<'a> ToolInput<'a> {
@@ -53,7 +53,7 @@ impl<'a> ToolInput<'a> {
         }
     }
 
-    /// The plain text, when that is all there is.
+    /// The plain text, if there is nothing else.
     pub(super) fn as_plain_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -61,13 +61,13 @@ impl<'a> ToolInput<'a> {
         }
     }
 
-    /// The first of these fields that holds a text, number or list of texts, and is not empty.
+    /// The first of these fields that is a non-empty string, number or list of strings.
     pub(super) fn text(&self, names: &[&str]) -> Option<Cow<'_, str>> {
         let map = self.fields()?;
         names.iter().find_map(|name| map.get(*name).and_then(as_text).filter(|text| !text.is_empty()))
     }
 
-    /// The first of these fields that is there at all, empty or not.
+    /// The first of these fields that is present, even if empty.
     pub(super) fn first_present(&self, names: &[&str]) -> Option<Cow<'_, str>> {
         let map = self.fields()?;
         names.iter().find_map(|name| map.get(*name).and_then(as_text))
@@ -99,7 +99,7 @@ fn join(items: &[Value]) -> String {
     items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// Fields that say nothing about what is asked for: how long it may take, why, and under which id.
+/// Fields irrelevant to what is requested: timeouts, descriptions, ids.
 const VOLATILE_FIELDS: &[&str] = &[
     "description",
     "explanation",
@@ -130,15 +130,15 @@ const VOLATILE_FIELDS: &[&str] = &[
     "tool_summary",
 ];
 
-/// The input as one text that does not depend on the order of keys, on volatile fields, or on
-/// fields sent empty. `skip` leaves out more.
+/// Canonical text of the input, independent of key order, volatile fields and empty fields. `skip` excludes
+/// more fields.
 pub(super) fn canonical(input: &ToolInput<'_>, skip: &[&str]) -> String {
     let mut out = String::new();
     match input {
         ToolInput::Text(text) => out.push_str(text.trim()),
         ToolInput::Fields(map) => {
             let skip = |name: &str| VOLATILE_FIELDS.contains(&name) || skip.contains(&name);
-            // An input of volatile fields only is still somebody's input: never a bare tool name.
+            // An input with only volatile fields still counts; the key must not be the bare tool name.
             let all_volatile = map.keys().all(|name| VOLATILE_FIELDS.contains(&name.as_str()));
             write_object(&mut out, map, &|name| !all_volatile && skip(name));
         }
@@ -181,7 +181,7 @@ fn write_value(out: &mut String, value: &Value) {
     }
 }
 
-/// Quoted as JSON would, so that no text can pass for structure.
+/// JSON quoting, so that no text can be mistaken for structure.
 fn write_quoted(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);
     out.push('"');
@@ -212,7 +212,7 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// A path without what does not change where it leads.
+/// Removes redundant path components.
 pub(super) fn normalize_path(path: &str) -> String {
     let path = path.trim().trim_matches(|c| c == '"' || c == '\'' || c == '`');
     let path = path.strip_prefix("file://").unwrap_or(path);
@@ -231,8 +231,8 @@ pub(super) fn normalize_path(path: &str) -> String {
     out
 }
 
-/// The text without digits, and with every run of blanks as one: equal for texts that differ only
-/// in numbers and indentation.
+/// The text without digits and with collapsed whitespace: equal for texts that differ only in numbers and
+/// indentation.
 pub(super) fn skeleton(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -241,7 +241,7 @@ pub(super) fn skeleton(text: &str) -> String {
         rest = &rest[at..];
         let mut chars = rest.chars();
         let Some(c) = chars.next() else { break };
-        // Blanks may stand in the text itself or escaped inside a quoted value.
+        // Whitespace may be literal or escaped inside a quoted value.
         let escaped_blank = c == '\\' && chars.next().is_some_and(|next| matches!(next, 'n' | 't' | 'r'));
         if escaped_blank || c.is_whitespace() {
             if !out.ends_with(' ') {

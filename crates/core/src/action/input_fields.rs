@@ -1,11 +1,11 @@
-//! Fingerprints of everything that is neither a command nor an edit.
+//! Fingerprints of inputs that are neither commands nor edits.
 
 use super::classify::{PATH_FIELDS, PATTERN_FIELDS, URL_FIELDS, is_mcp};
 use super::input::{ToolInput, canonical, normalize_path};
 use super::programs::appends_output;
 use super::{Action, FingerprintBuilder, ToolKind, skeleton_of, sketch_of};
 use crate::digest::Digest;
-use crate::outcome::is_stable;
+use crate::outcome::strip_volatile;
 
 pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, String) {
     let print = FingerprintBuilder::new(kind, name);
@@ -13,7 +13,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
     let pattern = input.text(PATTERN_FIELDS);
     let url = input.text(URL_FIELDS);
     let whole = canonical(input, PATH_FIELDS);
-    let words = is_stable(&whole);
+    let words = strip_volatile(&whole);
     let path_text = path.as_deref().unwrap_or_default();
     let key = print.digest("key", &[path_text, &words]);
     let shape = match kind {
@@ -45,7 +45,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
     (action, salient)
 }
 
-/// An MCP tool that says it only shows something.
+/// An MCP tool whose name says that it only reads.
 fn reads_by_name(name: &str) -> bool {
     let tool = name.rsplit("__").next().unwrap_or(name).trim_start_matches('_').to_ascii_lowercase();
     ["get", "list", "read", "search", "find", "fetch", "query", "show", "view", "describe"]

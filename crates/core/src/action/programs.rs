@@ -1,36 +1,36 @@
-//! What programs do, as data: which only look, which change files, which wait, which check the work.
+//! Effects of programs, as data: which read, change files, wait, or run checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// What running a program means for us.
+/// Effect of running a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramEffect {
-    /// Shows something and changes nothing.
+    /// Shows something without changing anything.
     Look,
     /// Changes files or other lasting state.
     Change,
-    /// Waits, or asks how something that runs is doing.
+    /// Waits, or checks on something that runs.
     Poll,
     /// Makes a commit.
     Commit,
     Test,
     Build,
     Lint,
-    /// Something else: neither a look nor a check, and what it changes nobody knows.
+    /// Neither a read nor a check; its effects are unknown.
     Other,
 }
 
 use ProgramEffect::*;
 
-/// What `program subcommand` does; `None` when nobody said.
+/// Effect of `program subcommand`; `None` if unlisted.
 pub(super) fn program_effect(program: &str, subcommand: Option<&str>) -> Option<ProgramEffect> {
     let table = &*TABLE;
     let by_subcommand = subcommand.and_then(|sub| table.subcommands.get(&(program, sub)));
     by_subcommand.or_else(|| table.programs.get(program)).copied()
 }
 
-/// Programs whose first argument names what they do.
+/// Programs with subcommands.
 pub(super) fn has_subcommands(program: &str) -> bool {
     TABLE.with_subcommands.contains(program)
 }
@@ -56,7 +56,7 @@ static TABLE: LazyLock<ProgramTable> = LazyLock::new(|| {
     table
 });
 
-/// Programs, their subcommands, and what these do. Where two rows speak of one, the later holds.
+/// Subcommands and their effects. Later rows override earlier ones.
 #[rustfmt::skip]
 const SUBCOMMANDS: &[(&str, &str, ProgramEffect)] = &[
     ("git", "commit", Commit),
@@ -128,7 +128,7 @@ const SUBCOMMANDS: &[(&str, &str, ProgramEffect)] = &[
     ("helm terraform tofu aws gcloud az fly flyctl vercel heroku workmux argo sacct", "status list show logs get", Poll),
 ];
 
-/// Programs that do one thing, or nothing else by default.
+/// Programs with one effect, or with this effect by default.
 #[rustfmt::skip]
 const PROGRAMS: &[(ProgramEffect, &str)] = &[
     (Look, "ls ll dir cat bat head tail less more nl grep egrep fgrep rg ag ack find fd tree wc file stat du df pwd \
@@ -158,8 +158,7 @@ const PROGRAMS: &[(ProgramEffect, &str)] = &[
       codespell"),
 ];
 
-/// Whether a file is what a running program writes as it goes: nobody expects it to be different at each
-/// look, and looking again is waiting.
+/// Whether a running program writes this file continuously, so that reading it again is polling.
 pub(super) fn appends_output(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     name.rsplit_once('.').is_some_and(|(_, ext)| matches!(ext, "log" | "out" | "output" | "pid" | "status"))
@@ -176,7 +175,7 @@ pub(super) fn is_runner(program: &str) -> bool {
     )
 }
 
-/// `tool run program`: two words that together run another program.
+/// `tool run program`: pairs that run another program.
 pub(super) const RUNNER_SUBCOMMANDS: &[(&str, &str)] = &[
     ("uv", "run"),
     ("poetry", "run"),
@@ -205,21 +204,21 @@ pub(super) const RUNNER_SUBCOMMANDS: &[(&str, &str)] = &[
 /// Shells that take a script as an argument.
 pub(super) const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "fish", "powershell", "pwsh", "cmd"];
 
-/// Interpreters: what they run is named by their first plain argument, or follows `-c`/`-e`.
+/// Interpreters: the program is the first positional argument, or follows `-c`/`-e`.
 pub(super) const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "ipython", "node", "nodejs", "ruby", "perl", "php", "lua", "Rscript", "julia",
     "tsx", "ts-node", "deno", "bun", "java", "pypy", "pypy3",
 ];
 
-/// Words of the shell's grammar that stand before a program.
+/// Shell keywords that precede a program.
 pub(super) const SHELL_KEYWORDS: &[&str] =
     &["if", "then", "else", "elif", "while", "until", "do", "!", "{", "}", "(", "time", "function"];
 
-/// Words of the grammar that run nothing themselves.
+/// Shell keywords that run nothing.
 pub(super) const SHELL_STRUCTURE_WORDS: &[&str] =
     &["for", "done", "fi", "esac", "case", "select", "in", "break", "continue", "return", "exit"];
 
-/// Written by scripts that change files without a program we know doing it.
+/// Code snippets that write files without a listed program.
 pub(super) const FILE_WRITING_SNIPPETS: &[&str] = &[
     ".write(",
     ".write_text(",

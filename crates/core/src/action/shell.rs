@@ -1,10 +1,10 @@
-//! A small, forgiving reader of shell commands: enough to see which programs run, on what, and where
-//! their output goes. It never fails; what it does not understand stays a word.
+//! A small lenient shell parser: enough to see which programs run, with which arguments and redirections. It
+//! never fails; unknown syntax becomes a word.
 
 /// One program with its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SimpleCommand {
-    /// How it is tied to the one before it.
+    /// The operator before it.
     pub op: ShellOperator,
     /// Arguments with quotes resolved.
     pub words: Vec<String>,
@@ -14,7 +14,7 @@ pub(super) struct SimpleCommand {
     pub documents: Vec<String>,
 }
 
-/// What stands between two programs.
+/// Operator between two programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ShellOperator {
     #[default]
@@ -34,10 +34,10 @@ pub(super) struct Redirect {
     pub file: String,
 }
 
-/// Commands longer than this are read up to here.
+/// Maximum number of bytes parsed.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
-/// Splits a script into its programs.
+/// Splits a script into its commands.
 pub(super) fn parse(script: &str) -> Vec<SimpleCommand> {
     let script = crate::excerpt::floor(script, MAX_COMMAND_BYTES);
     let mut reader = ShellParser {
@@ -52,7 +52,7 @@ pub(super) fn parse(script: &str) -> Vec<SimpleCommand> {
     reader.commands
 }
 
-/// Where the next finished word goes.
+/// Destination of the next word.
 #[derive(Clone, Copy)]
 enum WordTarget {
     Word,
@@ -60,9 +60,9 @@ enum WordTarget {
         writes: bool,
         append: bool,
     },
-    /// `2>&1`: the target is a descriptor, of no interest.
+    /// `2>&1`: the target is a descriptor and ignored.
     Descriptor,
-    /// `<<EOF`: the word is the end mark.
+    /// `<<EOF`: the word is the delimiter.
     DocumentEnd {
         strip_tabs: bool,
     },
@@ -74,7 +74,7 @@ struct ShellParser<'a> {
     rest: &'a str,
     commands: Vec<SimpleCommand>,
     word: Option<String>,
-    /// Here-documents whose bodies begin on the next line: which command, end mark, strip tabs.
+    /// Here-documents that start on the next line: command index, delimiter, strip tabs.
     expected: Vec<(usize, String, bool)>,
     into: WordTarget,
 }
@@ -249,7 +249,7 @@ impl ShellParser<'_> {
         self.nested_parens_at("$");
     }
 
-    /// Takes a balanced `(...)` into the word as it stands.
+    /// Appends a balanced `(...)` to the word verbatim.
     fn nested_parens_at(&mut self, before: &str) {
         let mut depth = 0u32;
         let mut quote = None;

@@ -1,4 +1,4 @@
-//! Behaviour of fingerprints a detector relies on.
+//! Behaviour of fingerprints that detectors rely on.
 
 mod commands;
 mod edits;
@@ -38,7 +38,7 @@ fn inputs_may_be_json_text_holding_json_or_plain_text() {
 }
 
 #[test]
-fn a_tool_without_known_fields_is_told_by_its_whole_input() {
+fn a_tool_without_known_fields_is_identified_by_its_complete_input() {
     let a = action("frobnicate", json!({"alpha": 1}));
     let b = action("frobnicate", json!({"alpha": 1, "beta": "two"}));
     assert_ne!(a.key, b.key);
@@ -47,7 +47,7 @@ fn a_tool_without_known_fields_is_told_by_its_whole_input() {
 }
 
 #[test]
-fn other_offsets_of_one_file_are_other_looks_of_one_target() {
+fn offsets_change_the_key_but_not_the_target() {
     let first = action("Read", json!({"file_path": "/a/b.rs", "offset": 1, "limit": 50}));
     let second = action("Read", json!({"file_path": "/a/b.rs", "offset": 51, "limit": 50}));
     assert_ne!(first.key, second.key);
@@ -57,7 +57,7 @@ fn other_offsets_of_one_file_are_other_looks_of_one_target() {
 }
 
 #[test]
-fn queries_that_differ_in_a_word_are_alike() {
+fn queries_that_differ_in_a_word_are_similar() {
     let a = action("WebSearch", json!({"query": "rust sqlite wal mode concurrent writers busy timeout"}));
     let b = action("WebSearch", json!({"query": "rust sqlite wal mode concurrent writers busy timeouts"}));
     let c = action("WebSearch", json!({"query": "how to bake sourdough bread at home"}));

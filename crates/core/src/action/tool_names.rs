@@ -1,9 +1,9 @@
-//! Tool names of the agents we know, as data. A name is looked up without case and punctuation, so
-//! `TodoWrite`, `todo_write` and `todowrite` are one.
+//! Known tool names, as data. Lookup ignores case and punctuation, so `TodoWrite`, `todo_write` and
+//! `todowrite` are equal.
 
 use super::ToolKind::{self, *};
 
-/// Kind of a tool known by name alone.
+/// Kind of a tool by its name alone.
 pub(super) fn kind_of(name: &str) -> Option<ToolKind> {
     let name = normalize_name(name);
     TOOL_KINDS_BY_NAME

@@ -1,4 +1,4 @@
-//! What a pattern may look at.
+//! The context of a session that patterns evaluate.
 
 use std::cell::OnceCell;
 
@@ -9,36 +9,34 @@ use crate::digest::Digest;
 use crate::outcome::CallStatus;
 use crate::session::{Call, CallFlags, Session};
 
-/// A session, seen from one of its calls.
+/// A session from the point of context of one call.
 #[derive(Debug)]
 pub struct CallContext<'a> {
-    /// The session.
     pub session: &'a Session,
-    /// Where the call stands whose answer gave occasion to look.
+    /// Index of the call that triggered the evaluation.
     pub focus: usize,
-    /// The call was just asked for; its answer is not there yet.
-    pub asked: bool,
-    /// Occurrences of the call in focus: several patterns ask for them.
+    /// The call has been requested but has no result yet.
+    pub pending: bool,
+    /// Cached because several patterns need it.
     repeats: OnceCell<Option<Repeats<'a>>>,
 }
 
 impl<'a> CallContext<'a> {
-    pub(crate) fn new(session: &'a Session, focus: usize, asked: bool) -> Self {
-        Self { session, focus, asked, repeats: OnceCell::new() }
+    pub(crate) fn new(session: &'a Session, focus: usize, pending: bool) -> Self {
+        Self { session, focus, pending, repeats: OnceCell::new() }
     }
 
-    /// Occurrences of the call in focus, if there is more than one.
+    /// Occurrences of the current call, if there is more than one.
     pub(crate) fn repeats(&self) -> Option<&Repeats<'a>> {
         self.repeats.get_or_init(|| Repeats::of(self)).as_ref()
     }
 
-    /// The call that gave occasion to look.
+    /// The call that triggered the evaluation.
     pub fn call(&self) -> Option<&'a Call> {
         self.session.window().get(self.focus)
     }
 
-    /// The calls before it that still count as evidence, newest first, at most `reach` back. Plans and
-    /// the like are left out.
+    /// Earlier calls that count as evidence, newest first, at most `reach` back. Neutral calls are skipped.
     pub fn earlier(&self, reach: usize) -> impl Iterator<Item = &'a Call> + use<'a> {
         let window = self.session.window();
         let since = window.since();
@@ -53,20 +51,35 @@ impl<'a> CallContext<'a> {
 }
 
 impl CallContext<'_> {
-    /// A claim about what happens between calls, since the latest of them.
+    /// A claim about turns, since the latest call.
     pub(crate) fn turn_claim(&self, count: u32, strength: Strength, action: Digest) -> Claim {
         let first = self.session.counters.calls.saturating_sub(1);
-        Claim { count, strength, action, outcome: Digest(0), first, calls: Vec::new(), matcher: NudgeTarget::Turn }
+        Claim {
+            count,
+            denied: 0,
+            strength,
+            action,
+            outcome: Digest(0),
+            first,
+            calls: Vec::new(),
+            nudge_target: NudgeTarget::Turn,
+        }
     }
 
-    /// A claim about the session as a whole, since a person spoke last.
-    pub(crate) fn session_claim(&self, count: u32, strength: Strength, action: Digest, matcher: NudgeTarget) -> Claim {
+    /// A claim about the whole session, since the last prompt by a person.
+    pub(crate) fn session_claim(
+        &self,
+        count: u32,
+        strength: Strength,
+        action: Digest,
+        nudge_target: NudgeTarget,
+    ) -> Claim {
         let first = self.session.window().since();
-        Claim { count, strength, action, outcome: Digest(0), first, calls: Vec::new(), matcher }
+        Claim { count, denied: 0, strength, action, outcome: Digest(0), first, calls: Vec::new(), nudge_target }
     }
 }
 
-/// May this call be evidence of going in circles at all?
+/// Whether this call can be evidence of a loop.
 pub(crate) fn is_loop_candidate(call: &Call) -> bool {
     !call.is_neutral()
         && call.kind != ToolKind::Finish
@@ -75,28 +88,29 @@ pub(crate) fn is_loop_candidate(call: &Call) -> bool {
         && call.status() != Some(CallStatus::Running)
 }
 
-/// How many calls a finding shows.
+/// Maximum number of calls shown in a finding.
 const MAX_EVIDENCE_CALLS: usize = 12;
 
-/// Counts batches while walking back over calls.
+/// Counts batches while iterating backwards over calls.
 #[derive(Debug)]
 pub(crate) struct BatchCounter {
     last_batch: u32,
-    /// Batches counted.
     pub count: u32,
-    /// The oldest call counted.
+    denied: u32,
+    /// Ordinal of the oldest counted call.
     pub first: u64,
     calls: [u64; MAX_EVIDENCE_CALLS],
 }
 
 impl BatchCounter {
-    pub(crate) fn of(call: &Call) -> Self {
+    pub(crate) fn new(call: &Call) -> Self {
         let mut calls = [0; MAX_EVIDENCE_CALLS];
         calls[0] = call.ordinal;
-        Self { last_batch: call.batch, count: 1, first: call.ordinal, calls }
+        let denied = u32::from(call.is(CallFlags::HELD_BACK));
+        Self { last_batch: call.batch, count: 1, denied, first: call.ordinal, calls }
     }
 
-    /// Counts a call, unless its batch was counted already.
+    /// Counts a call unless its batch is already counted.
     pub(crate) fn add(&mut self, call: &Call) {
         if self.last_batch == call.batch {
             return;
@@ -107,12 +121,27 @@ impl BatchCounter {
             *slot = call.ordinal;
         }
         self.count += 1;
+        self.denied += u32::from(call.is(CallFlags::HELD_BACK));
     }
 
-    /// The claim that follows.
-    pub(crate) fn claim(&self, strength: Strength, matcher: NudgeTarget, action: Digest, outcome: Digest) -> Claim {
+    pub(crate) fn claim(
+        &self,
+        strength: Strength,
+        nudge_target: NudgeTarget,
+        action: Digest,
+        outcome: Digest,
+    ) -> Claim {
         let shown = self.calls.get(..self.count as usize).unwrap_or(&self.calls);
         let calls = shown.iter().rev().copied().collect();
-        Claim { count: self.count, strength, action, outcome, first: self.first, calls, matcher }
+        Claim {
+            count: self.count,
+            denied: self.denied,
+            strength,
+            action,
+            outcome,
+            first: self.first,
+            calls,
+            nudge_target,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a pattern found, before any words are made of it.
+//! What a pattern found, before it is put into text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::session::{Call, ShortDigest};
 
-/// How much a repeat proves.
+/// How conclusive repeated evidence is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strength {
-    /// Happens in healthy work too; only many of it mean something.
+    /// Common in healthy work; meaningful only in large numbers.
     VeryWeak,
     /// Suspicious.
     Weak,
@@ -18,7 +18,7 @@ pub enum Strength {
     Strong,
 }
 
-/// Which calls a nudge is the answer to.
+/// Which call a nudge is delivered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NudgeTarget {
@@ -28,14 +28,14 @@ pub enum NudgeTarget {
     Target(ShortDigest),
     /// The same tool.
     Tool(ShortDigest),
-    /// Whatever the agent does next.
+    /// The next call, whatever it is.
     Any,
-    /// The next turn: there are no tool calls to answer.
+    /// The next turn, because no tool calls are made.
     Turn,
 }
 
 impl NudgeTarget {
-    /// Whether a nudge of this kind is the answer to a call.
+    /// Whether the nudge is delivered with this call.
     pub(crate) fn matches(&self, call: &Call) -> bool {
         match *self {
             Self::Key(key) => call.key == key,
@@ -50,18 +50,27 @@ impl NudgeTarget {
 /// A pattern's claim about the calls so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// How often it has occurred.
+    /// Number of occurrences, denied ones included.
     pub count: u32,
-    /// How much that proves.
+    /// Number of occurrences that Belay denied, so that they have no result.
+    pub denied: u32,
+    /// How conclusive the occurrences are.
     pub strength: Strength,
-    /// The action repeated (or what stands for it).
+    /// The repeated action, or a digest that identifies the claim.
     pub action: Digest,
-    /// The outcome that stayed the same (or what stands for it).
+    /// The unchanged outcome, or a digest that identifies it.
     pub outcome: Digest,
-    /// Ordinal of the first call it rests on.
+    /// Ordinal of the first call of the evidence.
     pub first: u64,
-    /// Ordinals of the calls it rests on, oldest first; the newest of them when there are many.
+    /// Ordinals of the calls of the evidence, oldest first; only the newest if there are many.
     pub calls: Vec<u64>,
-    /// What the nudge will answer.
-    pub matcher: NudgeTarget,
+    /// Which call the nudge is delivered with.
+    pub nudge_target: NudgeTarget,
+}
+
+impl Claim {
+    /// Number of occurrences that ran.
+    pub(crate) fn ran(&self) -> u32 {
+        self.count.saturating_sub(self.denied)
+    }
 }

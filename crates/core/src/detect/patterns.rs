@@ -1,4 +1,4 @@
-//! One file per pattern. Each counts one kind of evidence and has its own words.
+//! The built-in patterns, one file each.
 
 mod budget;
 mod completion_claims;
@@ -17,6 +17,7 @@ mod monologue;
 mod near_repeat;
 mod oscillation;
 mod outage;
+mod outage_repeat;
 mod permission_wall;
 mod polling;
 mod read_only_revisiting;
@@ -32,48 +33,46 @@ mod sub_agent_runaway;
 use super::{CallContext, Claim, Wording};
 use crate::rules::{PatternRule, Patterns};
 
-/// When a pattern is asked.
+/// When a pattern is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// A call was answered, or will not be any more; or it was just asked for.
-    Answered,
-    /// The agent claims to be done.
-    Claimed,
-    /// The model answered.
-    Said,
-    /// A model request left the agent.
-    Asked,
+    /// A call was requested, has a result, or will never get one.
+    CallUpdated,
+    /// The agent claims that the work is done.
+    CompletionClaimed,
+    /// The model responded.
+    ModelAnswered,
+    /// The agent sent a model request.
+    ModelAsked,
     /// Tokens or money were spent.
     Spent,
     /// A file's content changed.
-    Changed,
-    /// A sub-agent was started.
-    Branched,
-    /// Something outside failed.
+    FileChanged,
+    SubAgentStarted,
+    /// An external system failed.
     Outage,
 }
 
-/// A pattern.
+/// A built-in pattern.
 #[derive(Debug)]
 pub struct Pattern {
-    /// Its name in rules, findings and wording.
+    /// Name in rules and findings.
     pub name: &'static str,
-    /// When it is asked.
+    /// When it is evaluated.
     pub trigger: Trigger,
-    /// It can be told when a call is asked for, before its answer.
-    pub ahead: bool,
-    /// An edit in between does not end it: its nudge stays due.
+    /// Also evaluated before the call has a result.
+    pub before_result: bool,
+    /// Its nudge stays pending after an edit.
     pub outlives_edits: bool,
-    /// Its section of the rules.
+    /// Selects its section of the rules.
     pub rule: fn(&Patterns) -> &PatternRule,
-    /// What it finds.
-    pub look: fn(&CallContext<'_>, &PatternRule) -> Option<Claim>,
-    /// How it is told.
-    pub say: fn(&CallContext<'_>, &Claim) -> Wording,
+    /// Counts the evidence.
+    pub detect: fn(&CallContext<'_>, &PatternRule) -> Option<Claim>,
+    /// Puts a claim into text.
+    pub describe: fn(&CallContext<'_>, &Claim) -> Wording,
 }
 
-/// Every pattern. Where several make claims of one rung, the first is told: the more particular ones
-/// come first.
+/// All patterns. Among claims of the same level the first one wins, so the more specific patterns come first.
 pub static PATTERNS: &[&Pattern] = &[
     &permission_wall::PATTERN,
     &dead_shell::PATTERN,
@@ -89,6 +88,7 @@ pub static PATTERNS: &[&Pattern] = &[
     &same_outcome::PATTERN,
     &search_spiral::PATTERN,
     &error_cascade::PATTERN,
+    &outage_repeat::PATTERN,
     &revisiting::PATTERN,
     &read_only_revisiting::PATTERN,
     &polling::PATTERN,

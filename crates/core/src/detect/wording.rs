@@ -1,32 +1,41 @@
-//! Making sentences: what happened, why we think so, what to do next.
+//! Text of findings: what happened, the evidence, what to do next.
 
 use std::fmt::Write;
 
 use super::CallContext;
 
-/// How everything begins that an agent reads from us.
+/// Prefix of every message to an agent.
 pub(crate) const MESSAGE_PREFIX: &str = "Belay: ";
 
-/// How one claim is told.
+/// The text of one claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wording {
     /// What repeated, how often, what stayed the same.
     pub sentence: String,
-    /// What stayed the same, in a few redacted words.
+    /// What stayed the same, in short and redacted.
     pub unchanged: String,
     /// What would have counted as progress.
     pub progress: &'static str,
-    /// Two or three concrete things to try.
+    /// Two or three concrete suggestions.
     pub tips: &'static [&'static str],
-    /// What a custom pattern says instead.
-    pub own: Option<String>,
+    /// Message of a custom pattern; replaces the rest.
+    pub custom_message: Option<String>,
+}
+
+/// The attempts that Belay denied, if any.
+pub(crate) fn denied_sentence(denied: u32) -> String {
+    match denied {
+        0 => String::new(),
+        1 => " Belay denied one more attempt.".to_owned(),
+        n => format!(" Belay denied {n} more attempts."),
+    }
 }
 
 impl Wording {
-    /// What the agent reads.
+    /// Message to the agent.
     pub fn nudge_text(&self) -> String {
-        if let Some(own) = &self.own {
-            return format!("{MESSAGE_PREFIX}{own}");
+        if let Some(message) = &self.custom_message {
+            return format!("{MESSAGE_PREFIX}{message}");
         }
         let mut text = format!("{MESSAGE_PREFIX}{}", self.sentence);
         if !self.unchanged.is_empty() {
@@ -39,7 +48,7 @@ impl Wording {
         text
     }
 
-    /// What a person reads.
+    /// Message to a person.
     pub fn pause_text(&self) -> String {
         let mut text = self.sentence.clone();
         if !self.unchanged.is_empty() {
@@ -59,45 +68,21 @@ pub(crate) fn count_phrase(count: u32) -> String {
     }
 }
 
-/// "$1.25".
-pub(crate) fn dollars(micros: u64) -> String {
-    format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000)
-}
-
-/// 950, 12.3k, 4.5M, 1.9G
-pub fn tokens(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{:.1}k", number as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1}M", number as f64 / 1e6),
-        _ => format!("{:.1}G", number as f64 / 1e9),
-    }
-}
-
-/// "12 minutes".
-pub(crate) fn minutes(millis: u64) -> String {
-    match millis / 60_000 {
-        0 => format!("{} seconds", millis / 1_000),
-        1 => "1 minute".to_owned(),
-        n => format!("{n} minutes"),
-    }
-}
-
-/// The call in focus, quoted.
-pub(crate) fn describe_call(view: &CallContext<'_>) -> String {
-    match view.call() {
+/// The current call, quoted.
+pub(crate) fn describe_call(context: &CallContext<'_>) -> String {
+    match context.call() {
         Some(call) if !call.what.is_empty() => format!("`{}`.", call.what),
         Some(_) | None => "a call without readable input.".to_owned(),
     }
 }
 
-/// What the call in focus led to, in a few words.
-pub(crate) fn describe_outcome(view: &CallContext<'_>) -> String {
-    // A call that was only asked for is told with the answer it had before.
-    let answered = || view.repeats().and_then(|repeats| repeats.answered.answer.as_ref());
-    match view.call().and_then(|call| call.answer.as_ref()).or_else(answered) {
-        Some(answer) if answer.brief.is_empty() => "no output".to_owned(),
-        Some(answer) => answer.brief.to_string(),
-        None => "no answer".to_owned(),
+/// The current call's result, in short.
+pub(crate) fn describe_outcome(context: &CallContext<'_>) -> String {
+    // A call without a result is described by the previous one.
+    let answered = || context.repeats().and_then(|repeats| repeats.latest.result.as_ref());
+    match context.call().and_then(|call| call.result.as_ref()).or_else(answered) {
+        Some(answer) if answer.summary.is_empty() => "no output".to_owned(),
+        Some(answer) => answer.summary.to_string(),
+        None => "no result".to_owned(),
     }
 }

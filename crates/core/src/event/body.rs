@@ -1,4 +1,4 @@
-//! What can happen in a session.
+//! The kinds of events.
 
 use std::borrow::Cow;
 
@@ -8,68 +8,70 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::effect::Spend;
 
-/// The kinds of events. `kind` names the variant on the wire; the other fields stand beside it.
+/// The kinds of events. `kind` names the variant in JSON; the variant's fields are on the same level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Body {
-    /// A conversation began or was taken up again.
+    /// A conversation started or was resumed.
     SessionStarted(SessionStarted),
-    /// A conversation ended. A paused or killed session stays so.
+    /// A conversation ended. A pause or kill stays in force.
     SessionEnded(SessionEnded),
-    /// Somebody told the agent what to do.
+    /// The agent received a prompt.
     Prompt(Prompt),
-    /// The agent asks for a tool, before it runs.
+    /// The agent requested a tool call that has not run yet.
     ToolCalled(ToolCalled),
-    /// A tool answered, failed, was refused, or goes on in the background.
+    /// A tool call succeeded, failed, was refused, or continues in the background.
     ToolReturned(ToolReturned),
-    /// A fact about an earlier call or answer that was not known when it was told.
+    /// A fact about an earlier call or response that was not known at the time.
     Learned(LateFact),
     /// A file's content changed.
     FileChanged(FileChanged),
-    /// A test, build or lint run began or ended.
+    /// A test, build or lint run started or ended.
     CheckRan(CheckRan),
     /// A commit was made.
     Committed(Committed),
-    /// A model request left the agent.
+    /// The agent sent a model request.
     ModelAsked(ModelAsked),
-    /// A model answered.
+    /// The model responded.
     ModelAnswered(ModelAnswered),
-    /// A model call failed for a reason outside the agent: outage, overload, refusal.
+    /// A model call failed for an external reason: outage, overload, refusal.
     ModelFailed(ModelFailed),
     /// A usage limit was hit.
     LimitHit(UsageLimitHit),
-    /// The agent's turn ended (it stopped by itself).
+    /// The agent ended its turn by itself.
     TurnEnded(TurnEnded),
-    /// The agent declares that it waits.
+    /// The agent declared a wait.
     Waiting(Waiting),
-    /// A declared wait is over.
+    /// A declared wait ended.
     WaitEnded(WaitEnded),
-    /// The agent asks a person for permission.
+    /// The agent asked a person for permission.
     PermissionAsked(PermissionRequested),
-    /// The conversation was condensed; the agent forgets, we do not.
+    /// The agent compacted the conversation. Belay's evidence is unaffected.
     Compacted(Compacted),
-    /// A sub-agent was started by this session.
+    /// This session started a sub-agent.
     SubAgentStarted(SubAgent),
     /// A sub-agent of this session ended.
     SubAgentEnded(SubAgent),
-    /// What the sub-agents of this session have cost so far. Told by Belay itself: budgets add up to the root.
+    /// Total cost of this session's sub-agents so far. Emitted by Belay, because budgets add up to the root
+    /// session.
     SubAgentsSpent(SubAgentSpend),
-    /// What all sessions of the same project and account have cost today. Told by Belay itself: they share budgets.
+    /// Today's cost of all sessions of the same project and account. Emitted by Belay, because they share
+    /// budgets.
     SharedSpent(SharedSpend),
-    /// A named task began, moved or was completed.
+    /// A named task started, progressed or completed.
     Task(Task),
-    /// Something worth keeping, without meaning for detection.
+    /// A note in the session's record, ignored by detection.
     Note(Note),
-    /// A person's decision.
+    /// An operator's decision.
     Operator(Operator),
-    /// An intervention reached the agent (there is proof).
+    /// An intervention was delivered to the agent, with proof.
     Delivered(Delivered),
-    /// Time passes. Sent by the resident process to sessions that may stall.
+    /// A clock tick, sent by the resident process to sessions that may stall.
     Tick,
 }
 
 impl Body {
-    /// The variant's name on the wire.
+    /// The variant's name in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::SessionStarted(_) => "session_started",
@@ -102,7 +104,7 @@ impl Body {
         }
     }
 
-    /// Identity by the agent's own ids, in two pieces; `None` where the event id must do.
+    /// Identity from the agent's own ids, as prefix and id; `None` if the event id has to serve.
     pub(super) fn native_id(&self) -> Option<(&'static str, Cow<'_, str>)> {
         fn named<'a>(kind: &'static str, id: &'a Option<String>) -> Option<(&'static str, Cow<'a, str>)> {
             id.as_deref().map(|id| (kind, Cow::Borrowed(id)))

@@ -1,4 +1,4 @@
-//! What happens to the conversation itself: beginning, end, prompts, turns, waits, sub-agents.
+//! Events about the conversation itself: start, end, prompts, turns, waits, sub-agents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use crate::excerpt::Excerpt;
 use crate::key::SessionKey;
 use crate::time::Timestamp;
 
-/// A conversation began or was taken up again.
+/// A conversation started or was resumed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SessionStarted {
-    /// Fresh, resumed, forked, cleared, or begun again after compaction.
+    /// New, resumed, forked, cleared, or restarted after compaction.
     pub how: StartKind,
     /// Model in use, as the agent names it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,16 +21,16 @@ pub struct SessionStarted {
     /// Version of the agent CLI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
-    /// Repository or folder the work belongs to; tombstones are scoped to it.
+    /// Repository or directory of the work; tombstones are scoped to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Branch checked out.
+    /// Git branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Task name or id, if the user gave one.
+    /// Task name or id, if the user set one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The agent's session file.
+    /// Path of the agent's session file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
     /// Process id of the agent, for a last-resort interrupt.
@@ -38,7 +38,7 @@ pub struct SessionStarted {
     pub pid: Option<u32>,
 }
 
-/// How a conversation began.
+/// How a conversation started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StartKind {
@@ -54,21 +54,21 @@ pub enum StartKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SessionEnded {
-    /// The agent's word for why (exit, logout, error, ...).
+    /// The agent's reason (exit, logout, error, ...).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Exit status of the agent process, when known.
+    /// Exit code of the agent process, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
 }
 
-/// Somebody told the agent what to do.
+/// A prompt to the agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Prompt {
-    /// Who: only a person's turn resets what a person's turn should reset.
+    /// The author. Only a person's prompt resets the evidence.
     pub by: Author,
-    /// Redacted beginning and end of the text.
+    /// Redacted head and tail of the text.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub text: Excerpt,
 }
@@ -83,76 +83,76 @@ pub enum Author {
     Continuation,
     /// Another agent (the parent of a sub-agent).
     Agent,
-    /// A schedule, a notification of the agent itself.
+    /// A schedule or a notification of the agent itself.
     System,
 }
 
-/// The agent's turn ended by itself.
+/// The agent ended its turn by itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TurnEnded {
-    /// Last words, redacted.
+    /// The final message, redacted.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub text: Excerpt,
-    /// Sketch of the last words.
+    /// Fingerprint of the final message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<TextFingerprint>,
     /// The turn ended because the model call failed.
     pub failed: bool,
 }
 
-/// The agent declares that it waits.
+/// The agent declared a wait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Waiting {
-    /// Until when, at the latest.
+    /// Latest end of the wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// For what: a file, a command, a process, a person.
+    /// What it waits for: a file, a command, a process, a person.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
 }
 
-/// A declared wait is over.
+/// A declared wait ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WaitEnded {
-    /// Whether what it waited for came true (else the ceiling was reached).
+    /// Whether the condition was met; `false` if the wait timed out.
     pub met: bool,
 }
 
-/// The agent asks a person for permission.
+/// The agent asked a person for permission.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PermissionRequested {
-    /// Tool call it is about.
+    /// The tool call in question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// What is asked, redacted.
+    /// The request, redacted.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
 }
 
-/// The conversation was condensed.
+/// The agent compacted the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Compacted {
-    /// By the agent itself rather than by a person's command.
+    /// Triggered by the agent rather than by a person's command.
     pub automatic: bool,
-    /// Tokens in the window before.
+    /// Tokens in the context window before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
 }
 
-/// What sub-agents have cost.
+/// Total cost of a session's sub-agents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SubAgentSpend {
-    /// All of them together, theirs included, since the session began.
+    /// Sum over all descendants since the session started.
     pub beneath: Spend,
 }
 
-/// What several sessions have cost together on one day, this one included.
+/// Combined cost of several sessions on one day, including this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SharedSpend {
@@ -160,7 +160,7 @@ pub struct SharedSpend {
     pub day: i64,
     /// All sessions of the project.
     pub project: TokenCost,
-    /// All sessions that the same account pays for.
+    /// All sessions of the same account.
     pub account: TokenCost,
 }
 
@@ -179,7 +179,7 @@ pub struct TokenCost {
 pub struct SubAgent {
     /// The child's session.
     pub child: SessionKey,
-    /// Its type or role, when named.
+    /// Its type or role, if named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
 }

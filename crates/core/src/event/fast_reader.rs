@@ -11,14 +11,17 @@ use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeseri
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::{Body, Event, SCHEMA_VERSION, Source};
-use crate::key::{MAX_ID_BYTES, SessionKey};
+use crate::key::{SessionKey, validate_id};
 use crate::time::Timestamp;
 
 struct FastEvent(Event);
 
 /// The event, or `None` if the lenient reader has to parse it.
 pub(super) fn read(json: &[u8]) -> Option<Event> {
-    serde_json::from_slice(json).ok().map(|FastEvent(event)| event)
+    let FastEvent(mut event) = serde_json::from_slice(json).ok()?;
+    event.bound_amounts();
+    event.redact_names();
+    Some(event)
 }
 
 impl<'de> Deserialize<'de> for FastEvent {
@@ -27,7 +30,7 @@ impl<'de> Deserialize<'de> for FastEvent {
     }
 }
 
-/// The fields that all events have.
+/// Fields common to all events.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 enum Field {
@@ -44,7 +47,7 @@ enum Field {
     Other,
 }
 
-/// The kinds that come often.
+/// The frequent kinds.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -89,7 +92,7 @@ impl<'de> Visitor<'de> for Reader {
             }
         };
         let session = session.ok_or_else(unusual)?;
-        let named = [&*id, &*session.agent, &*session.id].into_iter().all(is_name);
+        let named = validate_id(&id).is_ok() && session.validate().is_ok();
         if !(1..=SCHEMA_VERSION).contains(&v) || !named {
             return Err(unusual());
         }
@@ -103,11 +106,7 @@ impl<'de> Visitor<'de> for Reader {
 }
 
 fn unusual<E: Error>() -> E {
-    E::custom("this needs a second look")
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
+    E::custom("left to the lenient reader")
 }
 
 fn body<'de, A: MapAccess<'de>>(kind: Kind, rest: &mut BodyFields<A>) -> Result<Body, A::Error> {
@@ -132,7 +131,7 @@ fn body<'de, A: MapAccess<'de>>(kind: Kind, rest: &mut BodyFields<A>) -> Result<
     })
 }
 
-/// The fields behind the kind. A field every event has would be overlooked here, so it is told.
+/// The fields after `kind`. A common field in this position would be ignored, so it is reported.
 struct BodyFields<A> {
     map: A,
     late: bool,
@@ -150,14 +149,14 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for &mut BodyFields<A> {
     }
 }
 
-/// A key on its way to whoever wants it.
+/// Captures a key before passing it on to the inner deserializer.
 struct Key<'a, K> {
     seed: K,
     late: &'a mut bool,
 }
 
 impl<K> Key<'_, K> {
-    fn look(&mut self, key: &str) {
+    fn inspect(&mut self, key: &str) {
         *self.late |= matches!(key, "v" | "id" | "session" | "parent" | "source" | "at" | "batch" | "cwd" | "kind");
     }
 }
@@ -178,12 +177,12 @@ impl<'de, K: DeserializeSeed<'de>> Visitor<'de> for Key<'_, K> {
     }
 
     fn visit_borrowed_str<E: Error>(mut self, key: &'de str) -> Result<K::Value, E> {
-        self.look(key);
+        self.inspect(key);
         self.seed.deserialize(BorrowedStrDeserializer::new(key))
     }
 
     fn visit_str<E: Error>(mut self, key: &str) -> Result<K::Value, E> {
-        self.look(key);
+        self.inspect(key);
         self.seed.deserialize(StrDeserializer::new(key))
     }
 }

@@ -1,4 +1,4 @@
-//! Requests to the model, its answers, usage, failures and limits.
+//! Model requests, responses, usage, failures and limits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,78 +7,78 @@ use crate::digest::Digest;
 use crate::excerpt::Excerpt;
 use crate::time::Timestamp;
 
-/// A model request left the agent.
+/// The agent sent a model request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelAsked {
-    /// Request id, when the agent sends one.
+    /// Request id, if the agent sends one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// Model asked.
+    /// Requested model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Title, token counting and the like: not a turn.
+    /// A request for a title, a token count or similar; not a turn.
     pub auxiliary: bool,
-    /// Sketch of what is new in this request, for sensors that see no tools.
+    /// Fingerprint of the new part of this request, for sensors that do not see tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail: Option<TextFingerprint>,
     /// Size of the request body in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Digest of the credential it was sent with: budgets per account.
+    /// Digest of the credential, for budgets per account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Digest>,
-    /// A changed plan the agent names (asked for by a conditional resume).
+    /// A changed plan named by the agent, as a conditional resume requires.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub plan: Excerpt,
 }
 
-/// A model answered.
+/// The model responded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelAnswered {
     /// Response id; usage repeated under one id counts once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
-    /// Request it answers.
+    /// The request's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// Model that answered.
+    /// The responding model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why it stopped, as the API says.
+    /// Stop reason as reported by the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<String>,
-    /// Cost in millionths of a US dollar, when the sensor knows it; else priced from the table.
+    /// Cost in millionths of a US dollar, if the sensor knows it; otherwise computed from the price table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
-    /// How many tool calls it asked for; `None` when unknown.
+    /// Number of tool calls in the response; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u32>,
-    /// Sketch of the text it said.
+    /// Fingerprint of the response text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<TextFingerprint>,
-    /// Redacted beginning and end of the text it said.
+    /// Redacted head and tail of the response text.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub text: Excerpt,
-    /// The text degenerated into repetition (found while streaming or afterwards).
+    /// The text degenerated into repetition, detected during or after streaming.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub chanting: bool,
-    /// Title, token counting and the like: not a turn.
+    /// A response to an auxiliary request; not a turn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub auxiliary: bool,
 }
 
-/// Tokens of one model answer. Input does not include what was read from or written to the cache.
+/// Tokens of one model response. Input excludes tokens read from or written to the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Usage {
-    /// Fresh input tokens.
+    /// Uncached input tokens.
     pub input: u64,
-    /// Output tokens, reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
     /// Input tokens read from the prompt cache.
     pub cache_read: u64,
@@ -91,12 +91,12 @@ impl Usage {
         self.input.saturating_add(self.output).saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// What the model had before it: the fill of its window.
+    /// Input tokens of all kinds: how full the context window is.
     pub fn context(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// What was used since `earlier`.
+    /// Usage since `earlier`.
     pub fn saturating_sub(&self, earlier: &Self) -> Self {
         Self {
             input: self.input.saturating_sub(earlier.input),
@@ -114,13 +114,12 @@ impl Usage {
     }
 }
 
-/// Enough of a text to compare it with another: a digest of its normalised form and a simhash of
-/// its words.
+/// Enough of a text to compare it with another: a digest of its normalised form and a simhash of its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TextFingerprint {
     /// Equal for texts that differ only in volatile parts.
     pub digest: Digest,
-    /// Close (by Hamming distance) for similar texts.
+    /// Close in Hamming distance for similar texts.
     pub simhash: Digest,
     /// Length of the text in bytes.
     pub len: u32,
@@ -130,13 +129,13 @@ pub struct TextFingerprint {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelFailed {
-    /// HTTP status, when there was one.
+    /// HTTP status, if there was a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Redacted message.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub message: Excerpt,
-    /// When the provider said to come back.
+    /// When the provider allows a retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
 }
@@ -145,7 +144,7 @@ pub struct ModelFailed {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UsageLimitHit {
-    /// Which limit, in the provider's words.
+    /// The provider's name of the limit.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
     /// When it resets.

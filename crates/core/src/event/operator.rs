@@ -1,4 +1,4 @@
-//! A person's decisions, and what reached the agent.
+//! Operator decisions and delivery confirmations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,55 +6,69 @@ use serde::{Deserialize, Serialize};
 use super::Source;
 use crate::excerpt::Excerpt;
 
-/// A person's decision.
+/// An operator's decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operator {
-    /// What was decided.
+    /// The decision.
     #[serde(flatten)]
     pub decision: OperatorDecision,
-    /// Why, in the person's words.
+    /// The operator's reason.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub note: Excerpt,
-    /// Who (a user name), when known.
+    /// The operator's user name, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The process that called for the decision, if it came from the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Box<Caller>>,
 }
 
-/// What a person can decide.
+/// The process that called for a decision.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Caller {
+    /// The agent among its ancestors, such as `claude, pid 812`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Excerpt>,
+    /// The process and its ancestors as pid and command line, nearest first, redacted.
+    pub processes: Excerpt,
+}
+
+/// Decisions an operator can make.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum OperatorDecision {
-    /// Hold the session.
+    /// Pause the session.
     Pause,
-    /// Let it go on.
+    /// Resume the session.
     Resume {
         /// Only after this many seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cooldown_secs: Option<u64>,
-        /// The changed plan, named by the operator.
+        /// A changed plan, supplied by the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Excerpt>,
-        /// The agent must name a changed plan before it goes on.
+        /// Require the agent to name a changed plan first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         require_plan: bool,
-        /// Also forget the evidence.
+        /// Also discard the evidence.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reset: bool,
     },
-    /// Seen; stays paused.
+    /// Acknowledge the incident; the session stays paused.
     Acknowledge,
-    /// Stop it for good. A resume does not lift it.
+    /// Stop the session permanently; it cannot be resumed.
     Kill,
-    /// Forget the evidence, not the log.
+    /// Discard the evidence; the log stays.
     Reset,
-    /// Take it out of sight.
+    /// Hide the session.
     Archive,
-    /// "This is fine": the pair of action and outcome of a finding never counts again here.
+    /// Mark a finding as acceptable: its pair of action and outcome no longer counts in this session.
     Allow {
         /// The finding.
         finding: String,
     },
-    /// Set or raise a budget of this session.
+    /// Set a budget for this session.
     Budget {
         /// Tokens, all kinds together.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,15 +77,15 @@ pub enum OperatorDecision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
     },
-    /// A remark in the session's record.
+    /// A note in the session's record.
     Note,
 }
 
-/// An intervention reached the agent.
+/// An intervention was delivered to the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Delivered {
-    /// The finding it answers.
+    /// Id of the finding.
     pub finding: String,
-    /// Through which channel (hook, proxy, pane, signal).
+    /// The channel: hook, proxy, pane or signal.
     pub channel: Source,
 }

@@ -1,4 +1,4 @@
-//! Tool calls, their results, and what was learned of them later.
+//! Tool calls, their results, and facts learned about them later.
 
 use std::borrow::Cow;
 
@@ -12,58 +12,58 @@ use crate::digest::Digest;
 use crate::excerpt::Excerpt;
 use crate::outcome::{CallStatus, Outcome};
 
-/// The agent asks for a tool.
+/// The agent requested a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ToolCalledWire")]
 pub struct ToolCalled {
-    /// The agent's tool call id; ties the result to the call and makes the event idempotent.
+    /// The agent's tool call id; matches the result to the call and makes the event idempotent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// Kind and native name.
     pub tool: Tool,
-    /// What the call does: fingerprints of the input.
+    /// Fingerprints of the input.
     pub action: Action,
-    /// Redacted beginning and end of the input's salient part (the command, path, pattern, hunk).
+    /// Redacted head and tail of the salient input: the command, path, pattern or hunk.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub input: Excerpt,
 }
 
-/// A tool answered.
+/// A tool returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ToolReturnedWire")]
 pub struct ToolReturned {
-    /// The call this answers. Without it: the latest call that still waits for an answer.
+    /// The call this result belongs to. Without it: the latest call without a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// For agents that give their calls no id: fingerprint ([`Action::key`]) of the call this answers.
+    /// For agents without call ids: fingerprint ([`Action::key`]) of the call this result belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Digest>,
-    /// How it ended, as the agent says.
+    /// Status reported by the agent.
     pub status: CallStatus,
-    /// Exit code of a command, when known.
+    /// Exit code of a command, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Facts drawn from the whole output: digest, error family, failing set.
+    /// Facts from the complete output: digest, error family, failing tests.
     pub outcome: Outcome,
-    /// Redacted beginning and end of the output.
+    /// Redacted head and tail of the output.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub output: Excerpt,
-    /// How long it ran, in milliseconds.
+    /// Duration in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
-/// A fact about an earlier event that was not known when it was told.
+/// A fact about an earlier event that was not known at the time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LateFact {
-    /// Tool call the fact is about.
+    /// The tool call in question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// Exit code of that call's command.
+    /// Exit code of that call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Response the usage is about.
+    /// The response the usage belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
     /// Tokens of that response.
@@ -78,7 +78,7 @@ impl LateFact {
     pub(super) fn identity(&self) -> (&'static str, Cow<'_, str>) {
         match (&self.call, &self.response) {
             (Some(call), _) => ("learned-exit:", Cow::Borrowed(call)),
-            // Usage of an answer is the same fact whether it came with the answer or after it.
+            // The usage of a response is the same fact whether it arrives with the response or later.
             (None, Some(response)) => ("answer:", Cow::Borrowed(response)),
             (None, None) => ("learned:", Cow::Borrowed("nothing")),
         }

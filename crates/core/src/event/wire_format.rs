@@ -1,5 +1,5 @@
-//! Reading events from outside: whole inputs and outputs are welcome, and leave only their digests,
-//! derived facts and excerpts. Every refusal names the field.
+//! Deserialization of external events. Complete inputs and outputs are accepted and reduced to digests,
+//! derived facts and excerpts. Every error names the field.
 
 use std::fmt;
 
@@ -13,29 +13,31 @@ use super::{Event, SCHEMA_VERSION, ToolCalled, ToolReturned};
 use crate::action::{self, Action, Tool, ToolKind};
 use crate::digest::Digest;
 use crate::excerpt::Excerpt;
-use crate::key::MAX_ID_BYTES;
+use crate::key::validate_id;
 use crate::outcome::{CallStatus, Outcome};
+use crate::redact::{names_env_file, redact};
 
-/// Longest event we read, in bytes of JSON.
+/// Maximum size of an event in bytes of JSON.
 pub const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Why an event was refused. Nothing of it was taken.
+/// Why an event was rejected. A rejected event has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct EventError {
-    /// The field at fault, `event` when it is the whole.
+    /// The invalid field, or `event` for the event as a whole.
     pub field: String,
-    /// What is wrong with it and what would be right.
+    /// What is wrong with it and what is expected.
     pub problem: String,
 }
 
 impl EventError {
     fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self { field: field.into(), problem: problem.into() }
+        // serde's messages quote values.
+        Self { field: field.into(), problem: redact(&problem.into()).into_owned() }
     }
 }
 
-/// `tool_called` as sensors may send it: with the whole `input`, or already condensed.
+/// `tool_called` as sensors may send it: with the complete `input`, or already condensed.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ToolCalledWire {
     #[serde(default)]
@@ -61,7 +63,7 @@ struct FullToolForm {
     name: String,
 }
 
-/// By hand: to try one form after the other, serde would copy what it reads.
+/// Implemented by hand because serde's untagged enums buffer the input.
 impl<'de> Deserialize<'de> for ToolForm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
@@ -101,15 +103,18 @@ impl From<ToolCalledWire> for ToolCalled {
 }
 
 impl ToolCalled {
-    /// Condenses a whole input. `kind` is the agent's own knowledge of its tool, where it has any.
+    /// Condenses a complete input. `kind` is the agent's classification of its tool, if it has one.
     pub fn new(call: Option<String>, kind: Option<ToolKind>, name: &str, input: &Value) -> Self {
         let kind = kind.unwrap_or_else(|| action::classify(name, input));
         let (action, salient) = Action::of(kind, name, input);
-        Self { call, tool: Tool { kind, name: name.to_owned() }, action, input: Excerpt::new(&salient) }
+        // The path stands in the first lines, whether the input is a path, a command, a patch or a whole file.
+        let is_env_file = salient.lines().take(MAX_PATH_LINES).any(names_env_file);
+        let input = if is_env_file { Excerpt::of_env_file(&salient) } else { Excerpt::new(&salient) };
+        Self { call, tool: Tool { kind, name: name.to_owned() }, action, input }
     }
 }
 
-/// `tool_returned` as sensors may send it: with the whole `output`, or already condensed.
+/// `tool_returned` as sensors may send it: with the complete `output`, or already condensed.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ToolReturnedWire {
     #[serde(default)]
@@ -149,7 +154,7 @@ impl From<ToolReturnedWire> for ToolReturned {
 }
 
 impl ToolReturned {
-    /// Condenses a whole output. Without a status it follows from the exit code and the text.
+    /// Condenses a complete output. Without a status, the status follows from exit code and text.
     pub fn new(call: Option<String>, status: Option<CallStatus>, exit_code: Option<i32>, output: &str) -> Self {
         let outcome = match status {
             Some(CallStatus::Ok) => Outcome::from_success(output, exit_code),
@@ -159,18 +164,26 @@ impl ToolReturned {
         Self { call, answers: None, status, exit_code, outcome, output: Excerpt::new(output), duration_ms: None }
     }
 
-    /// Condenses what a look (a file read, a search) brought that the sensor knows to have gone well.
+    /// The result of a call that reads or prints an environment file.
+    pub(crate) fn with_env_values_redacted(&self) -> Self {
+        Self { output: Excerpt::of_env_file(self.output.as_str()), ..self.clone() }
+    }
+
+    /// Condenses the result of a read (a file, a search) that the sensor knows to have succeeded.
     pub fn from_read(call: Option<String>, output: &str) -> Self {
         let (outcome, output) = (Outcome::from_read(output), Excerpt::with_limit(output, READ_EXCERPT_BYTES));
         Self { call, answers: None, status: CallStatus::Ok, exit_code: None, outcome, output, duration_ms: None }
     }
 }
 
-/// How much is kept of what was merely looked at; the thing itself is still there.
+/// Lines at the start of an input that may hold the path.
+const MAX_PATH_LINES: usize = 3;
+
+/// Excerpt size for reads, whose source still exists.
 const READ_EXCERPT_BYTES: usize = 512;
 
 impl Event {
-    /// Reads one event. A refusal names the field and nothing is taken.
+    /// Parses one event. An error names the field.
     pub fn from_json(json: &[u8]) -> Result<Self, EventError> {
         if json.len() > MAX_EVENT_BYTES {
             return Err(EventError::new(
@@ -186,7 +199,7 @@ impl Event {
         Self::from_value(value)
     }
 
-    /// As [`Event::from_json`], from a parsed value.
+    /// Like [`Event::from_json`], from a parsed value.
     pub fn from_value(value: Value) -> Result<Self, EventError> {
         let Some(object) = value.as_object() else {
             return Err(EventError::new("event", "must be a JSON object"));
@@ -200,14 +213,14 @@ impl Event {
                 ));
             }
         }
-        text_field(object, "id")?;
+        id_field(object, "id")?;
         let Some(session) = object.get("session") else {
             return Err(EventError::new("session", "is missing; say {\"agent\": ..., \"id\": ...}"));
         };
         let Some(session) = session.as_object() else {
             return Err(EventError::new("session", "must be an object {\"agent\": ..., \"id\": ...}"));
         };
-        text_field(session, "agent").and_then(|()| text_field(session, "id")).map_err(|mut e| {
+        id_field(session, "agent").and_then(|()| id_field(session, "id")).map_err(|mut e| {
             e.field = format!("session.{}", e.field);
             e
         })?;
@@ -215,26 +228,22 @@ impl Event {
             return Err(EventError::new("kind", "is missing; see `belay schema event` for the kinds"));
         };
         let kind = kind.to_owned();
-        serde_json::from_value::<Self>(value).map_err(|e| explain(&kind, &e))
+        let mut event = serde_json::from_value::<Self>(value).map_err(|e| explain(&kind, &e))?;
+        event.bound_amounts();
+        event.redact_names();
+        Ok(event)
     }
 }
 
-fn text_field(object: &serde_json::Map<String, Value>, field: &str) -> Result<(), EventError> {
+fn id_field(object: &serde_json::Map<String, Value>, field: &str) -> Result<(), EventError> {
     match object.get(field) {
-        Some(Value::String(text)) if text.is_empty() => Err(EventError::new(field, "must not be empty")),
-        Some(Value::String(text)) if text.len() > MAX_ID_BYTES => {
-            Err(EventError::new(field, format!("is {} bytes long; at most {MAX_ID_BYTES} are kept", text.len())))
-        }
-        Some(Value::String(text)) if text.chars().any(char::is_control) => {
-            Err(EventError::new(field, "must not hold control characters"))
-        }
-        Some(Value::String(_)) => Ok(()),
+        Some(Value::String(text)) => validate_id(text).map_err(|problem| EventError::new(field, problem.to_string())),
         Some(_) => Err(EventError::new(field, "must be a text")),
         None => Err(EventError::new(field, "is missing")),
     }
 }
 
-/// serde names the field only inside its sentence; bring it to the front.
+/// serde names the field only inside its message; this moves it to the front.
 fn explain(kind: &str, error: &serde_json::Error) -> EventError {
     let text = error.to_string();
     if text.starts_with("unknown variant") && text.contains(&format!("`{kind}`")) {
@@ -244,7 +253,7 @@ fn explain(kind: &str, error: &serde_json::Error) -> EventError {
     EventError::new(field.unwrap_or_else(|| kind.to_owned()), text)
 }
 
-/// Every kind there is, for documentation and tests.
+/// All event kinds, for documentation and tests.
 pub const EVENT_KINDS: &[&str] = &[
     "session_started",
     "session_ended",

@@ -1,4 +1,4 @@
-//! What becomes of the work: files, checks, commits, tasks, notes.
+//! Events about the work: files, checks, commits, tasks, notes.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use crate::excerpt::Excerpt;
 /// A file's content changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChanged {
-    /// Path as the agent or watcher names it.
+    /// Path as reported by the agent or watcher.
     pub path: String,
     /// Created, modified, deleted or moved.
     #[serde(default)]
     pub change: ChangeKind,
-    /// Digest of the content before, when known.
+    /// Digest of the previous content, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
-    /// Digest of the content after; `None` for a deletion or when unknown.
+    /// Digest of the new content; `None` for a deletion or if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Digest>,
     /// Lines added.
@@ -28,12 +28,12 @@ pub struct FileChanged {
     /// Lines removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u32>,
-    /// Tool call that did it, when known.
+    /// The tool call that made the change, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
 }
 
-/// What became of a file.
+/// Kind of a file change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -49,30 +49,30 @@ pub enum ChangeKind {
 pub struct CheckRan {
     /// Test, build or lint.
     pub check: CheckKind,
-    /// `None` while it runs; then whether it passed.
+    /// Whether it passed; `None` while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ok: Option<bool>,
     /// The command, redacted.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub command: Excerpt,
-    /// How many passed.
+    /// Number of passed tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<u32>,
-    /// How many failed.
+    /// Number of failed tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<u32>,
-    /// Names of what failed (bounded by the reader to 64).
+    /// Names of the failures (at most 64 are read).
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub failing: BTreeSet<String>,
-    /// Digest of the normalised failure text, so that a changed failure of the same test shows.
+    /// Digest of the normalised failure text, so that a changed failure of the same test is noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Digest>,
-    /// Tool call that ran it, when known: then the call's own outcome says the same and this adds detail.
+    /// The tool call that ran it, if known. The event then only adds detail to the call's own outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
 }
 
-/// What was checked.
+/// Kind of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
@@ -86,7 +86,7 @@ pub enum CheckKind {
 pub struct Committed {
     /// Commit id.
     pub sha: String,
-    /// Files in it, when known.
+    /// Number of files, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
 }
@@ -94,14 +94,14 @@ pub struct Committed {
 /// A named task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
-    /// Began, moved or completed.
+    /// Phase of the task.
     pub phase: TaskPhase,
-    /// What it is, redacted.
+    /// Description, redacted.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
 }
 
-/// Where a task stands.
+/// Phase of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskPhase {
@@ -110,7 +110,7 @@ pub enum TaskPhase {
     Completed,
 }
 
-/// Something worth keeping.
+/// A note in the session's record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Note {

@@ -1,4 +1,4 @@
-//! Bounded, clean, and the same when read again.
+//! Excerpts are bounded, redacted and stable.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn short_texts_stay_and_long_ones_keep_their_ends() {
 }
 
 #[test]
-fn a_secret_across_the_cut_is_seen_whole() {
+fn a_secret_across_the_elision_is_redacted() {
     for before in 0..80 {
         let head = "x".repeat(EXCERPT_BYTES * 2 / 3 - before);
         let text = format!("{head} {TOKEN}\n{}", "y\n".repeat(5000));
@@ -29,19 +29,20 @@ fn a_secret_across_the_cut_is_seen_whole() {
 }
 
 #[test]
-fn the_middle_of_a_private_key_does_not_show() {
+fn the_middle_of_a_private_key_is_redacted() {
     let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n".repeat(100);
     for text in [
         format!("-----BEGIN PRIVATE{} KEY-----\n{body}-----END PRIVATE KEY-----\n", ""),
         format!("-----BEGIN PRIVATE{} KEY-----\n{body}", ""),
         format!("{body}-----END PRIVATE{} KEY-----\n", ""),
+        format!("Private-{}Lines: 100\n{body}Private-MAC: 0a1b2c3d\n", ""),
     ] {
         assert!(!Excerpt::new(&text).as_str().contains("MIIEvQ"), "{}", Excerpt::new(&text));
     }
 }
 
 #[test]
-fn marks_do_not_make_it_longer_than_the_bound() {
+fn redactions_respect_the_limit() {
     let text = "DB_PASSWORD=x\n".repeat(140);
     assert!(text.len() < EXCERPT_BYTES);
     assert!(Excerpt::new(&text).as_str().len() <= EXCERPT_BYTES);
@@ -55,7 +56,7 @@ fn reading_redacts_too() {
 
 proptest! {
     #[test]
-    fn bounded_and_the_same_when_read_again(text in "(\\PC{0,40}|\n|password=[a-z0-9]{1,12} |é){0,200}", limit in 16..EXCERPT_BYTES) {
+    fn excerpts_are_bounded_and_round_trip(text in "(\\PC{0,40}|\n|password=[a-z0-9]{1,12} |é){0,200}", limit in 16..EXCERPT_BYTES) {
         let excerpt = Excerpt::with_limit(&text, limit);
         prop_assert!(excerpt.as_str().len() <= limit);
         prop_assert_eq!(Excerpt::new(excerpt.as_str()), excerpt);

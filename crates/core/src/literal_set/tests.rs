@@ -1,4 +1,4 @@
-//! The same answers as looking for each literal by itself.
+//! Results equal those of searching each literal separately.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn the_first_and_there_the_longest() {
 
 proptest! {
     #[test]
-    fn agrees_with_looking_one_by_one(text in "[abcdABK_key:/é]{0,40}") {
+    fn agrees_with_searching_one_by_one(text in "[abcdABK_key:/é]{0,40}") {
         let set = LiteralSet::case_sensitive(TEXTS);
         let mut found = [false; TEXTS.len()];
         set.for_each(&text, |hit| found[hit.number] = true);

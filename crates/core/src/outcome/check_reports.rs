@@ -1,7 +1,7 @@
-//! What tests, compilers and linters report: how many passed and failed, and which.
+//! Reports of tests, compilers and linters: how many passed and failed, and which.
 //!
-//! One small reader per dialect. Each gets the normalised lines and either recognises its own
-//! summary or stays silent; the dialects do not overlap, so the first that speaks is right.
+//! There is one parser per format. Each gets the normalised lines and returns a report if it recognises its
+//! summary. The formats do not overlap, so the first match is right.
 
 mod cargo;
 mod ctest;
@@ -25,35 +25,35 @@ use serde::{Deserialize, Serialize};
 use super::error_family::strip_positions;
 use crate::digest::Digest;
 
-/// How many failing names are kept apart.
+/// Maximum number of retained failing names.
 pub(super) const MAX_FAILING_NAMES: usize = 32;
 
 /// A report of tests, a compiler or a linter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CheckReport {
-    /// How many passed, when the report says so.
+    /// Number of passed tests, if reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<u32>,
-    /// How many failed: tests, or diagnostics of a compiler or linter.
+    /// Number of failures: tests, or diagnostics of a compiler or linter.
     pub failed: u32,
-    /// Digest of the set of failing names, in any order. The empty set has one too.
+    /// Digest of the set of failing names, independent of order; also defined for the empty set.
     pub failing: Digest,
     /// Digests of the failing names, sorted; at most 32, the smallest ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Digest>,
 }
 
-/// What a reader collects.
+/// Collects a report.
 #[derive(Debug, Default)]
 pub(super) struct ReportBuilder {
     pub checks: CheckReport,
     names: BTreeSet<String>,
-    /// Lines that say why.
+    /// Failure messages.
     messages: Vec<String>,
 }
 
-/// More messages than this are not compared.
+/// Maximum number of messages that are compared.
 const MAX_COMPARED_MESSAGES: usize = 64;
 
 impl ReportBuilder {
@@ -85,7 +85,7 @@ impl ReportBuilder {
         self
     }
 
-    /// Digest of what is said about the failures, or of their names where nothing is said.
+    /// Digest of the failure messages, or of the names if there are none.
     pub(super) fn failure(&self) -> Digest {
         let mut messages: Vec<_> = self.messages.iter().map(String::as_str).collect();
         messages.sort_unstable();
@@ -96,7 +96,7 @@ impl ReportBuilder {
 
 type ReportParser = fn(&str) -> Option<ReportBuilder>;
 
-/// The readers, and what a text must hold for one to be asked.
+/// The parsers, and the literals one of which must occur for a parser to run.
 #[rustfmt::skip]
 const PARSERS: &[(ReportParser, &[&str])] = &[
     (pytest::read, &[" passed", " failed", " error in ", " errors in ", "no tests ran", " skipped in ", " deselected in ", " xfailed"]),
@@ -111,12 +111,12 @@ const PARSERS: &[(ReportParser, &[&str])] = &[
     (diagnostics::read, diagnostics::DIAGNOSTIC_LITERALS),
 ];
 
-/// What readers must find in a text to be asked, with their numbers.
+/// All parser literals with the index of their parser.
 pub(super) fn parser_literals() -> impl Iterator<Item = (usize, &'static str)> {
     PARSERS.iter().enumerate().flat_map(|(reader, (_, signs))| signs.iter().map(move |sign| (reader, *sign)))
 }
 
-/// The report in a normalised output, if one of the readers asked finds one.
+/// The report in a normalised output, from the parsers selected in `asked`.
 pub(super) fn parse(text: &str, asked: u32) -> Option<ReportBuilder> {
     let readers = PARSERS.iter().enumerate().filter(|(reader, _)| asked & (1 << reader) != 0);
     readers.filter_map(|(_, (reader, _))| reader(text)).next().map(ReportBuilder::finish)

@@ -1,9 +1,8 @@
-//! What kind of error an output reports: its decisive line, and the cause behind it.
+//! Classifies the error in an output by its decisive line.
 //!
-//! Programs say what went wrong in one line among many. Where that line stands is a convention: an
-//! interpreter's comes last (after the trace), a compiler's first (the rest follows from it), a
-//! tool's own at the very start. From the line we keep the cause and drop the single case: numbers,
-//! paths, quoted texts that are more than a name.
+//! Programs report the cause in one line among many. Its position is a convention: last for an interpreter
+//! (after the trace), first for a compiler (the rest follows from it), at the start for a tool. The family
+//! retains the cause and drops specifics: numbers, paths, quoted texts longer than a name.
 
 use std::sync::LazyLock;
 
@@ -15,33 +14,33 @@ use crate::redact::redact;
 /// The error an output reports.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ErrorFamily {
-    /// The cause in a few words.
+    /// Short text of the cause.
     pub cause: String,
-    /// Digest of the message with its numbers, without places.
+    /// Digest of the message with numbers, without positions.
     pub message: Digest,
 }
 
-/// Longest cause we keep.
+/// Maximum length of a cause.
 const CAUSE_BYTES: usize = 96;
 
-/// `lines` are where errors may be named. `at_start`: the call itself said that it failed, so the
-/// beginning is the message.
+/// `lines` are the offsets of candidate lines. `at_start`: the call itself reported the failure, so the text
+/// starts with the message.
 pub(super) fn parse(text: &str, lines: &[usize], at_start: bool) -> Option<ErrorFamily> {
     let message = match decisive(text, lines) {
-        // A trace or a compiler's complaint says more than how the tool began.
+        // A trace or a compiler error is more specific than the tool's introduction.
         Some((weight, line)) if weight >= DECISIVE_WEIGHT || !at_start => line,
         _ if at_start => opening(text)?,
-        // Tools have sentences of their own for what went wrong.
+        // Tools have their own error sentences.
         _ => {
             let said = super::status_phrases::first_lines(text);
             return known_causes::known_cause(said).map(|cause| family(cause.to_owned(), said));
         }
     };
-    // The sign of a well-known cause may stand after a long quotation.
+    // A known cause may follow a long quotation.
     let around = if at_start { text } else { message };
     let known =
-        known_causes::known_cause(message).or_else(|| known_causes::known_cause(&super::one_line(around, 4096)));
-    let cause = known.map_or_else(|| general(&redact(message)), str::to_owned);
+        known_causes::known_cause(message).or_else(|| known_causes::known_cause(&super::head_and_tail(around, 4096)));
+    let cause = known.map_or_else(|| generalize(&redact(message)), str::to_owned);
     (!cause.is_empty()).then(|| family(cause, message))
 }
 
@@ -49,10 +48,10 @@ fn family(cause: String, message: &str) -> ErrorFamily {
     ErrorFamily { cause, message: Digest::of(strip_positions(message)) }
 }
 
-/// What a tool says first when it fails.
+/// The first line of a tool's failure message.
 fn opening(text: &str) -> Option<&str> {
     let mut rest = text.trim_start();
-    // Warnings that happen to come first are not what went wrong.
+    // Leading warnings are not the cause.
     while let Some((line, below)) = rest.split_once('\n')
         && (line.contains("Warning: ") || line.starts_with("  "))
         && !below.trim().is_empty()
@@ -69,10 +68,10 @@ fn opening(text: &str) -> Option<&str> {
     (!message.trim().is_empty()).then_some(message)
 }
 
-/// From this weight on a line is what went wrong, whatever else is said.
+/// From this weight on, a line is decisive.
 const DECISIVE_WEIGHT: u8 = 5;
 
-/// The line that says what went wrong, and how sure that is. `lines` are where to look.
+/// The decisive line and its weight, among the candidates in `lines`.
 fn decisive<'a>(text: &'a str, lines: &[usize]) -> Option<(u8, &'a str)> {
     let mut best: Option<(u8, &str)> = None;
     let mut consider = |weight: u8, last_wins: bool, line: &'a str| {
@@ -84,7 +83,7 @@ fn decisive<'a>(text: &'a str, lines: &[usize]) -> Option<(u8, &'a str)> {
         let rest = &text[start..];
         let line = rest.lines().next().unwrap_or_default();
         if line.ends_with("Traceback (most recent call last):") {
-            // The frames are indented; the first line that is not is the exception, whatever its name.
+            // Frames are indented; the first line that is not is the exception.
             if let Some(exception) =
                 rest.lines().skip(1).find(|line| !line.is_empty() && !line.starts_with([' ', '\t']))
             {
@@ -97,12 +96,12 @@ fn decisive<'a>(text: &'a str, lines: &[usize]) -> Option<(u8, &'a str)> {
     best.map(|(weight, line)| (weight, strip_label(line)))
 }
 
-/// No line that `rank` knows is without one of these.
+/// Every line that `rank` accepts contains one of these.
 pub(super) fn line_literals() -> impl Iterator<Item = &'static str> {
     LINE_PREFIXES.iter().chain(ERROR_NAME_SUFFIXES).chain(UNIX_ERRORS).copied()
 }
 
-/// How decisive a line is, and whether of two equal ones the last counts.
+/// Weight of a line, and whether the last of equal ones wins.
 fn rank(line: &str) -> Option<(u8, bool)> {
     let trimmed = line.trim_start();
     if trimmed.len() < 5 || trimmed.len() > 2000 {
@@ -111,7 +110,7 @@ fn rank(line: &str) -> Option<(u8, bool)> {
     let indent = line.len() - trimmed.len();
     let text = trimmed.strip_prefix("E ").map_or(trimmed, str::trim_start);
     if let Some(name) = exception_name(text) {
-        // Traces indent their frames, not their last word; test reports mark it with E.
+        // Traces indent the frames but not the exception; test reports mark it with E.
         if indent > 0 && text.len() == trimmed.len() {
             return Some((2, true));
         }
@@ -120,13 +119,13 @@ fn rank(line: &str) -> Option<(u8, bool)> {
     if text.starts_with("Caused by: ") || text.starts_with("Exception in thread ") {
         return Some((6, true));
     }
-    // Mostly it is only the name of an error, and all that follows is not there.
+    // Fast path for lines with only an exception name.
     let said = LINE_CLUES.mask(text);
     if text.starts_with("panic: ") || text.starts_with("fatal error: ") || said & CLUE_PANIC != 0 {
         return Some((6, false));
     }
     if ["error[", "error: ", "error TS"].iter().any(|start| text.starts_with(start)) || said & CLUE_COMPILER != 0 {
-        // Summaries come last and say less.
+        // Summaries come last and are less specific.
         let summary =
             text.contains("aborting due to") || text.contains("could not compile") || text.contains("build failed");
         return Some((if summary { 3 } else { 5 }, false));
@@ -136,14 +135,14 @@ fn rank(line: &str) -> Option<(u8, bool)> {
     if ["fatal:", "npm err!", "npm error", "error ", "error:"].iter().any(starts) {
         return Some((4, false));
     }
-    // The shell itself complains, or `program: what: errno text` of Unix tools.
+    // Errors of the shell itself, or `program: what: errno text` of Unix tools.
     let colon = memchr::memchr_iter(b':', text.as_bytes()).find(|at| text.as_bytes().get(at + 1) == Some(&b' '));
     let program = &text[..colon.filter(|_| indent == 0)?];
     let is_shell = ["bash", "sh", "zsh", "dash"].contains(&program.rsplit('/').next().unwrap_or(program));
     (is_shell || UNIX_ERRORS.iter().any(|phrase| text.ends_with(phrase))).then_some((4, false))
 }
 
-/// What stands somewhere in a decisive line, and what it says.
+/// A phrase within a decisive line, and its meaning.
 struct LineClue {
     literals: LiteralSet,
     masks: [u8; 5],
@@ -168,7 +167,7 @@ impl LineClue {
 const LINE_PREFIXES: &[&str] =
     &["Traceback", "Caused by: ", "panic", "fatal", "Fatal", "FATAL", "error", "ERROR", "ERR!", "bash: ", "sh: "];
 
-/// How the names of errors end.
+/// Suffixes of error names.
 const ERROR_NAME_SUFFIXES: &[&str] =
     &["Error", "Exception", "Warning", "Exit", "Interrupt", "Failure", "Fault", "Panic", "NotFound", "DoesNotExist"];
 
@@ -216,8 +215,8 @@ fn strip_label(line: &str) -> &str {
         .unwrap_or(line)
 }
 
-/// The message without the single case.
-fn general(message: &str) -> String {
+/// The message without specifics.
+fn generalize(message: &str) -> String {
     let message = message.trim();
     let mut out = String::new();
     let mut rest = message;
@@ -230,7 +229,7 @@ fn general(message: &str) -> String {
             '\'' | '"' | '`' => {
                 let after_word = out.ends_with(|c: char| c.is_alphanumeric());
                 match rest[1..].find(c) {
-                    // An apostrophe inside a word quotes nothing.
+                    // An apostrophe inside a word is not a quote.
                     Some(len) if !(c == '\'' && after_word) => {
                         let quoted = &rest[1..1 + len];
                         out.push_str(if is_name(quoted) { quoted } else { "_" });
@@ -268,14 +267,14 @@ fn general(message: &str) -> String {
     crate::excerpt::floor(out.trim(), CAUSE_BYTES).trim_end().to_owned()
 }
 
-/// Something short enough to be a name: of a module, a variable, a parameter.
+/// Short enough to be the name of a module, variable or parameter.
 fn is_name(quoted: &str) -> bool {
     quoted.bytes().any(|b| !b.is_ascii_digit())
         && quoted.len() <= 40
         && quoted.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ':' | '@'))
 }
 
-/// The message with its numbers, but without line numbers and columns.
+/// The message with numbers but without line numbers and columns.
 pub(super) fn strip_positions(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     let bytes = message.as_bytes();

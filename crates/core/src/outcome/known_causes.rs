@@ -1,14 +1,14 @@
-//! Well-known causes of failure under the many words tools have for them, as data.
+//! Well-known causes of failure in the wordings of many tools, as data.
 
 use std::sync::LazyLock;
 
 use super::phrase_groups::PhraseGroups;
 
-/// The cause a message names, in our words, when it is one of those every tool words differently.
+/// The canonical cause in a message, if it is one that every tool words differently.
 pub(super) fn known_cause(message: &str) -> Option<&'static str> {
     static CAUSE_LITERALS: LazyLock<PhraseGroups> =
         LazyLock::new(|| PhraseGroups::new(CAUSES.iter().map(|(_, signs)| *signs)));
-    // Where several causes are named, the earlier row says more.
+    // If several causes match, the earlier row is more specific.
     CAUSES.get(CAUSE_LITERALS.scan(message).trailing_zeros() as usize).map(|(cause, _)| *cause)
 }
 

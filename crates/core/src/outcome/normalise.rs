@@ -1,12 +1,11 @@
-//! Text without what changes from run to run though nothing has changed.
+//! Normalises text: removes what varies from run to run.
 //!
-//! One pass over the bytes, line by line, no regular expressions. A line is first freed of terminal
-//! control ([`terminal`]), then its words are read from left to right; times, durations, process
-//! ids, addresses, ids, ports and names in temporary folders are replaced by marks.
+//! One pass over the bytes, line by line, without regular expressions. A line is first stripped of terminal
+//! control sequences ([`ansi`]), then read word by word; times, durations, process ids, addresses, ids, ports
+//! and names in temporary directories become placeholders.
 //!
-//! Promises: idempotent (`normalise(normalise(x)) == normalise(x)`), safe for every script (what is
-//! not ASCII is never touched, spinner glyphs aside), file names stay, and the numbers of an
-//! assertion stay: `3 != 4` is another failure than `3 != 5`.
+//! Guarantees: idempotent; non-ASCII text is unchanged except for spinner glyphs; file names stay; numbers of
+//! an assertion stay, because `3 != 4` and `3 != 5` are different failures.
 
 mod ansi;
 mod candidates;
@@ -23,33 +22,33 @@ use memchr::memmem;
 
 use crate::literal_set::LiteralSet;
 
-/// The text without volatile parts; no blank lines at its ends, no blanks at the ends of lines.
+/// The text without volatile parts, trailing whitespace, and blank lines at both ends.
 pub fn normalise(text: &str) -> String {
     run(text, TextScope::Output)
 }
 
-/// An input without what makes two equal requests differ: points in time, random ids, random names
-/// in temporary folders. Numbers, ports and durations are what is asked for, and stay.
-pub(crate) fn is_stable(text: &str) -> Cow<'_, str> {
-    // Nothing volatile is without a digit or a temporary folder.
+/// An input without timestamps, random ids and random names in temporary directories. Numbers, ports and
+/// durations are part of the request and stay.
+pub(crate) fn strip_volatile(text: &str) -> Cow<'_, str> {
+    // Everything volatile contains a digit or a temporary directory.
     if !text.bytes().any(|b| b.is_ascii_digit()) && !text.contains("tmp") {
         return Cow::Borrowed(text);
     }
     Cow::Owned(run(text, TextScope::Input))
 }
 
-/// What is volatile depends on where the text stands.
+/// What counts as volatile depends on the kind of text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TextScope {
     Output,
     Input,
 }
 
-/// Notes an agent's harness adds to the result of a tool; they are not part of it.
+/// Notes that a harness adds to tool results.
 const HARNESS_NOTE_OPEN: &str = "<system-reminder>";
 const HARNESS_NOTE_CLOSE: &str = "</system-reminder>";
 
-/// To make it takes longer than to look through a short text.
+/// Cached, because building it takes longer than searching a short text.
 static NOTE_FINDER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(HARNESS_NOTE_OPEN));
 
 fn run(text: &str, scope: TextScope) -> String {
@@ -66,7 +65,7 @@ fn run(text: &str, scope: TextScope) -> String {
         if controlled && candidates::has_control(line) {
             line = ansi::strip_ansi(raw, &mut scratch);
         }
-        // Without control characters, what is no tag now will not become one.
+        // Without control characters, no new tag can appear.
         if !notes && !controlled {
             lines.push(line);
             continue;
@@ -77,7 +76,7 @@ fn run(text: &str, scope: TextScope) -> String {
                 line = &line[at + HARNESS_NOTE_CLOSE.len()..];
                 in_note = false;
             }
-            // A note stands on lines of its own; the tag inside a line is somebody's text.
+            // A note has lines of its own; a tag inside a line is ordinary text.
             match line.trim_start().strip_prefix(HARNESS_NOTE_OPEN) {
                 Some(rest) => {
                     line = rest;
@@ -95,7 +94,7 @@ fn run(text: &str, scope: TextScope) -> String {
 
 struct Lines {
     out: String,
-    /// Blank lines that only count if something follows them.
+    /// Pending blank lines, dropped at the end of the text.
     blank: usize,
     begun: bool,
     scope: TextScope,
@@ -118,8 +117,8 @@ impl Lines {
         self.settle(line);
     }
 
-    /// Cuts a line until nothing more is found: a mark can make a time of what stood before it, and
-    /// a text normalised twice must be the same as once. Most lines are done at the first cut.
+    /// Repeats until nothing is replaced, because a placeholder can turn the text before it into a time, and
+    /// normalisation must be idempotent. Most lines need one pass.
     fn settle(&mut self, line: &str) {
         const MAX_CUTS: usize = 32;
         let floor = self.out.len();
@@ -134,7 +133,7 @@ impl Lines {
     }
 }
 
-/// Classes of bytes, as bits: a run of word bytes is told by the union of its classes.
+/// Byte classes as bits; the class of a word is the union over its bytes.
 const DIGIT: u8 = 1;
 const HEX_LOWER: u8 = 2;
 const HEX_UPPER: u8 = 4;
@@ -179,27 +178,27 @@ fn word_end(bytes: &[u8], at: usize) -> (usize, u8) {
     (end, mask)
 }
 
-/// One line on its way from left to right.
+/// A line during normalisation.
 struct Line<'a> {
     text: &'a str,
     bytes: &'a [u8],
     scope: TextScope,
-    /// Whether it states an assertion; worked out when first asked.
+    /// Whether it is an assertion; computed lazily.
     assertion: Option<bool>,
 }
 
-/// What was found at a place: where it ends, and what stands for it.
+/// A replacement: where it ends, and its placeholder.
 struct Replacement {
     end: usize,
     mark: &'static str,
 }
 
-/// Writes the line without its volatile parts; whether it had any.
+/// Writes the normalised line; returns whether anything was replaced.
 fn cut(text: &str, scope: TextScope, out: &mut String) -> bool {
     let mut line = Line { text, bytes: text.as_bytes(), scope, assertion: None };
     let bytes = line.bytes;
     let floor = out.len();
-    // What is copied in one go begins here.
+    // Start of the pending verbatim copy.
     let mut copied = 0;
     let mut at = 0;
     while let Some(sign) = candidates::byte_flags(bytes, at) {
@@ -207,8 +206,8 @@ fn cut(text: &str, scope: TextScope, out: &mut String) -> bool {
             at = match paths::temp_path(bytes, sign) {
                 Some(end) if paths::is_normalized(&text[sign..end]) => end,
                 Some(_) => {
-                    // Whether the line asserts something must not depend on made-up names: settle
-                    // the paths, then begin again.
+                    // Whether a line is an assertion must not depend on random names: normalise the paths,
+                    // then start over.
                     out.truncate(floor);
                     cut(&paths::normalize_path(text), scope, out);
                     return true;
@@ -249,7 +248,7 @@ fn cut(text: &str, scope: TextScope, out: &mut String) -> bool {
     copied > 0
 }
 
-/// Writes a mark; columns padded to the width of what stood there are not kept.
+/// Writes a placeholder and drops padding that depends on the original width.
 fn mark(out: &mut String, floor: usize, mark: &str) {
     while out.len() > floor + 1 && out.ends_with("  ") {
         out.pop();
@@ -264,8 +263,8 @@ struct Word {
 }
 
 impl Line<'_> {
-    /// Something volatile that begins at this word or is announced by it. The first value is where
-    /// the mark goes.
+    /// A volatile part that starts at this word or is announced by it. The first value is the position of the
+    /// placeholder.
     fn find(&mut self, word: &Word) -> Option<(usize, Replacement)> {
         let &Word { at, end, mask } = word;
         let first = self.bytes[at];
@@ -356,7 +355,7 @@ impl Line<'_> {
                 && before.strip_suffix(b"[").is_some_and(|name| name.last().is_some_and(|b| is_word(*b))))
     }
 
-    /// Numbers that a word before them declares to be volatile.
+    /// Numbers that the preceding word marks as volatile.
     fn announced(&mut self, word: &Word) -> Option<(usize, Replacement)> {
         let &Word { at, end, .. } = word;
         let bytes = self.bytes;
@@ -387,7 +386,7 @@ impl Line<'_> {
         (fits && !self.asserts()).then_some((from, Replacement { end: to, mark }))
     }
 
-    /// Whether the line compares two values: then its numbers are what it is about.
+    /// Whether the line compares two values, so that its numbers matter.
     fn asserts(&mut self) -> bool {
         if self.scope == TextScope::Input {
             return false;

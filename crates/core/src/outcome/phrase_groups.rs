@@ -1,4 +1,4 @@
-//! Groups of phrases: one pass over a text tells which groups have a say.
+//! Groups of phrases, matched in one pass.
 
 use crate::literal_set::LiteralSet;
 
@@ -19,7 +19,7 @@ impl PhraseGroups {
         Self { literals: LiteralSet::case_insensitive(phrases), groups }
     }
 
-    /// The groups that occur, as bits.
+    /// Bit set of the groups that occur.
     pub(super) fn scan(&self, text: &str) -> u32 {
         let mut mask = 0;
         self.literals.for_each(text, |hit| mask |= 1 << self.groups[hit.number]);

@@ -1,25 +1,25 @@
-//! One pass over a text that tells which readers to ask and which lines may say what went wrong.
+//! One pass over a text that selects the report parsers to run and the lines that may name an error.
 
 use std::sync::LazyLock;
 
 use super::{check_reports, error_family};
 use crate::literal_set::LiteralSet;
 
-/// What a text holds.
+/// Result of the pass.
 #[derive(Debug, Default)]
 pub(super) struct Prescan {
-    /// Readers of [`checks`] that may find a report, as bits.
+    /// Bit set of report parsers that may match.
     pub readers: u32,
-    /// Where lines begin that may name an error, in order.
+    /// Offsets of lines that may name an error, in order.
     pub lines: Vec<usize>,
 }
 
-/// The bit of literals that may stand in the line of an error.
+/// Bit of the literals that occur in error lines.
 const ERROR_LINE_BIT: u32 = 1 << 31;
 
 struct PrescanLiterals {
     literals: LiteralSet,
-    /// What each literal speaks for.
+    /// Parser bits of each literal.
     masks: Vec<u32>,
 }
 

@@ -1,18 +1,17 @@
-//! What looking at something brought: a file, a folder, the hits of a search.
+//! Results of reads: a file, a directory, search results.
 //!
-//! A file may be full of words like "error"; what was looked at is not how it went. So nothing is
-//! read out of a long text that somebody successfully looked at, and only whether it is the same as
-//! another time counts. That is most of what agents read, and most of the bytes of a history.
+//! File content may contain words like "error" that say nothing about the read itself. For a long text that
+//! was read successfully only its digest matters. Most of the bytes of a history are such reads.
 
 use super::{Outcome, ends, normalise, unwrap_harness};
 use crate::digest::Digest;
 
-/// Shorter texts may be an answer ("no matches") rather than what was looked for.
+/// Shorter texts may be a message ("no matches") rather than content.
 const MAX_ANSWER_BYTES: usize = 4096;
 
 impl Outcome {
-    /// Facts of what a look brought that the sensor knows to have gone well. Digest and length
-    /// are those of [`Outcome::from_output`].
+    /// Facts about a read that the sensor knows to have succeeded. Digest and length equal those of
+    /// [`Outcome::from_output`].
     pub fn from_read(output: &str) -> Self {
         if output.len() <= MAX_ANSWER_BYTES {
             return Self::from_success(output, None);
@@ -29,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_is_known_again_however_it_was_read() {
+    fn the_same_read_has_the_same_digest() {
         let file = "error: this line stands in the file that was read, at 12:30:01\n".repeat(200);
         let (look, full) = (Outcome::from_read(&file), Outcome::from_output(&file, None));
         assert_eq!((look.digest, look.len), (full.digest, full.len));
@@ -37,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_answer_is_read_in_full() {
+    fn a_short_result_is_read_in_full() {
         assert!(Outcome::from_read("No matches found").empty);
     }
 }

@@ -1,12 +1,12 @@
-//! Short phrases by which tools and harnesses say what became of a call. Data, with care about where
-//! a phrase must stand: the same words inside a file somebody reads mean nothing.
+//! Phrases by which tools and harnesses report the status of a call. Each has a required position, because the
+//! same words inside a file mean nothing.
 
 use std::sync::LazyLock;
 
 use super::phrase_groups::PhraseGroups;
 use crate::excerpt::{ceil, floor};
 
-/// What the phrases say.
+/// The statuses found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct StatusSigns {
     pub error: bool,
@@ -17,17 +17,17 @@ pub(super) struct StatusSigns {
     pub acknowledged: bool,
 }
 
-/// A harness speaks briefly; longer texts are what a tool brought.
+/// Harness messages are short; longer texts are tool output.
 const MAX_HARNESS_TEXT_BYTES: usize = 1200;
 
-/// Reads the signs. `failed`: the exit code or a wrapper has told that already, so that every word counts.
+/// Finds status phrases. `failed`: exit code or wrapper already report a failure, so phrases count anywhere.
 pub(super) fn classify(text: &str, failed: bool) -> StatusSigns {
     let text = text.trim();
     let brief = text.len() <= MAX_HARNESS_TEXT_BYTES;
     let error = error_label(text).is_some() || (brief && starts(text, ERROR_STARTS));
     let all = brief.then(|| PHRASES.scan(text));
     let (opening, closing) = match all {
-        // Mostly there is nothing anywhere.
+        // Fast path: most texts contain no phrase.
         Some(all) if failed || error || all == 0 => (all, all),
         _ => (PHRASES.scan(first_lines(text)), PHRASES.scan(closing(text))),
     };
@@ -48,32 +48,32 @@ pub(super) fn classify(text: &str, failed: bool) -> StatusSigns {
     }
 }
 
-/// What does not answer on this machine is the work at hand, not the world outside.
+/// A service on this machine is part of the work, not an external system.
 fn is_local(text: &str) -> bool {
     let ends = [floor(text, MAX_HARNESS_TEXT_BYTES), ceil(text, text.len().saturating_sub(MAX_HARNESS_TEXT_BYTES))];
     ends.iter().any(|end| ["localhost", "127.0.0.1", "0.0.0.0", "[::1]"].iter().any(|host| end.contains(host)))
 }
 
-/// How much of a line is read.
+/// Maximum number of bytes read per line.
 const MAX_LINE_BYTES: usize = 400;
 
-/// The first lines, when a harness may be speaking.
+/// The first lines, if they may come from a harness.
 pub(super) fn first_lines(text: &str) -> &str {
     let head = floor(text, MAX_LINE_BYTES);
     let end = memchr::memchr_iter(b'\n', head.as_bytes()).nth(2).unwrap_or(head.len());
-    if is_said(head) { &head[..end] } else { "" }
+    if is_message(head) { &head[..end] } else { "" }
 }
 
-/// The last line, when a harness may be speaking.
+/// The last line, if it may come from a harness.
 fn closing(text: &str) -> &str {
     let tail = ceil(text, text.len().saturating_sub(MAX_LINE_BYTES));
     let line = tail.rsplit('\n').next().unwrap_or(tail);
-    if is_said(line) { line } else { "" }
+    if is_message(line) { line } else { "" }
 }
 
-/// Whether a line is somebody's sentence rather than a line of a file: no indentation, no line number, no
-/// `file:12:` before it, no sign that code, a comment or a list begins with.
-fn is_said(line: &str) -> bool {
+/// Whether a line is a message rather than a line of a file: no indentation, line number, `file:12:` prefix,
+/// or leading punctuation of code, comments or lists.
+fn is_message(line: &str) -> bool {
     let line = line.lines().next().unwrap_or_default();
     let first_word = line.split([' ', '\t']).next().unwrap_or_default();
     let numbered = first_word.split(':').nth(1).is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()));
@@ -113,7 +113,7 @@ fn starts(text: &str, needles: &[&str]) -> bool {
 
 const ERROR_LABELS: [&str; 5] = ["Error:", "ERROR:", "error:", "[error]", "[ERROR]"];
 
-/// Where the first label stands. They are looked for by their ends, which few texts have.
+/// Offset of the first label. Searched by the labels' rare endings.
 fn label(text: &str) -> Option<usize> {
     memchr::memchr2_iter(b':', b']', text.as_bytes()).find_map(|end| {
         let before = &text.as_bytes()[..=end];
@@ -121,8 +121,8 @@ fn label(text: &str) -> Option<usize> {
     })
 }
 
-/// Where `Error:` stands when a text begins with it, perhaps after a few plain words that introduce
-/// it (`Tool x returned: Error: ...`). A place in a file (`a.py:12: Error:`) introduces nothing.
+/// Offset of `Error:` at the start of a text, possibly after a few introductory words (`Tool x returned:
+/// Error: ...`). A position (`a.py:12: Error:`) is not an introduction.
 pub(super) fn error_label(text: &str) -> Option<usize> {
     let head = floor(text, 200);
     let at = label(head)?;
@@ -135,7 +135,7 @@ pub(super) fn error_label(text: &str) -> Option<usize> {
     introduced.then_some(at)
 }
 
-/// How a tool begins when it could not do what it was asked.
+/// How tools start the report of a failure.
 const ERROR_STARTS: &[&str] = &[
     "error -",
     "fatal:",
@@ -165,7 +165,7 @@ const ERROR_STARTS: &[&str] = &[
     "agentexecutionerror",
 ];
 
-/// Answers of tools that speak JSON or print an object.
+/// Results of tools that return JSON or print an object.
 const ERROR_FIELDS: &[&str] = &[
     "\"success\": false",
     "\"success\":false",
@@ -175,7 +175,7 @@ const ERROR_FIELDS: &[&str] = &[
     "\"iserror\": true",
 ];
 
-/// A person, a policy or a sandbox stands in the way.
+/// Refused by a person, a policy or a sandbox.
 const REFUSAL_PHRASES: &[&str] = &[
     "requires approval",
     "require approval",
@@ -218,7 +218,7 @@ const REFUSAL_PHRASES: &[&str] = &[
     "auto-denied",
 ];
 
-/// It did not end in time, or the shell no longer answers.
+/// Timed out, or the shell no longer responds.
 const TIMEOUT_PHRASES: &[&str] = &[
     "command timed out",
     "timed out after",
@@ -247,7 +247,7 @@ const TIMEOUT_PHRASES: &[&str] = &[
     "sigterm after timeout",
 ];
 
-/// The world outside, not the work, is at fault.
+/// External failures.
 const OUTAGE_PHRASES: &[&str] = &[
     "429 too many requests",
     "too many requests",
@@ -293,10 +293,10 @@ const OUTAGE_PHRASES: &[&str] = &[
     "max retries exceeded",
 ];
 
-/// The same as error codes.
+/// External failures as error codes.
 const OUTAGE_CODES: &[&str] = &["ECONNRESET", "ECONNREFUSED", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH"];
 
-/// Looked, found nothing.
+/// Searches without results.
 const EMPTY_RESULT_PHRASES: &[&str] = &[
     "no matches found",
     "no match found",
@@ -316,7 +316,7 @@ const EMPTY_RESULT_PHRASES: &[&str] = &[
     "did not match any",
 ];
 
-/// Whole texts that stand for nothing.
+/// Complete outputs that mean "nothing".
 const EMPTY_TEXTS: &[&str] = &[
     "none",
     "null",
@@ -335,7 +335,7 @@ const EMPTY_TEXTS: &[&str] = &[
     "undefined",
 ];
 
-/// "Heard you."
+/// Fixed confirmations.
 const ACKNOWLEDGEMENTS: &[&str] = &[
     "todos have been modified successfully",
     "todo list updated",

@@ -1,4 +1,4 @@
-//! What becomes of real outputs: wrappers, status, families, signs.
+//! Wrappers, status, error families and phrases in real outputs.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn status(output: &str) -> CallStatus {
 }
 
 #[test]
-fn wrappers_come_off_and_tell_the_exit_code() {
+fn wrappers_are_removed_and_yield_the_exit_code() {
     let plain = of("running");
     for (wrapped, code) in [
         ("Exit code: 3\nWall time: 0.1 seconds\nOutput:\nrunning\n", Some(3)),
@@ -46,7 +46,7 @@ fn wrappers_come_off_and_tell_the_exit_code() {
 }
 
 #[test]
-fn what_only_looks_like_a_wrapper_stays() {
+fn text_that_resembles_a_wrapper_stays() {
     for text in
         ["Output:\nfoo", "{\"output\": 3}", "Exit code unknown\nrest", "[1, 2, 3]", "<div>\n</div>", "Command: ls"]
     {
@@ -56,7 +56,7 @@ fn what_only_looks_like_a_wrapper_stays() {
 }
 
 #[test]
-fn the_sensor_knows_better_than_the_text() {
+fn exit_codes_override_the_text() {
     assert_eq!(Outcome::from_output("Exit code 3\nrunning", Some(0)).exit_code, Some(0));
     assert!(!Outcome::from_output("Error: x", Some(0)).failed);
 }
@@ -70,7 +70,7 @@ fn a_running_process_has_neither_failed_nor_succeeded() {
 }
 
 #[test]
-fn a_file_that_speaks_of_errors_is_no_error() {
+fn file_content_about_errors_is_not_an_error() {
     for text in [
         "     1\tfn main() {\n     2\t    eprintln!(\"error: command timed out after 5s\");\n     3\t}\n",
         "src/a.rs:12:    // requires approval by the user\nsrc/b.rs:3:    rate limit\n",
@@ -86,7 +86,7 @@ fn a_file_that_speaks_of_errors_is_no_error() {
 }
 
 #[test]
-fn harnesses_say_how_it_ended() {
+fn harness_messages_set_the_status() {
     for (text, expected) in [
         ("<tool_use_error>String to replace not found in file.</tool_use_error>", CallStatus::Error),
         ("Error: File does not exist.", CallStatus::Error),
@@ -119,7 +119,7 @@ fn harnesses_say_how_it_ended() {
 }
 
 #[test]
-fn outages_are_of_the_world_outside() {
+fn outages_are_external() {
     for text in [
         "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
         "Error: Request failed with status code 429",
@@ -138,7 +138,7 @@ fn outages_are_of_the_world_outside() {
 }
 
 #[test]
-fn nothing_and_acknowledgements() {
+fn empty_results_and_acknowledgements() {
     for text in [
         "",
         "\n",
@@ -163,7 +163,7 @@ fn family(output: &str) -> String {
 }
 
 #[test]
-fn one_cause_under_many_words() {
+fn one_cause_in_many_wordings() {
     let table: &[(&str, &[&str])] = &[
         (
             "text to replace not found",
@@ -228,7 +228,7 @@ fn the_decisive_line() {
 }
 
 #[test]
-fn the_single_case_does_not_matter_but_the_message_shows() {
+fn specifics_affect_the_message_but_not_the_family() {
     let a = Outcome::from_output("ValueError: expected 3 rows, got 4 in /data/x.csv", Some(1));
     let b = Outcome::from_output("ValueError: expected 3 rows, got 5 in /data/y.csv", Some(1));
     assert_eq!(a.family, b.family);
@@ -244,7 +244,7 @@ fn a_family_holds_no_secret() {
 }
 
 #[test]
-fn moved_lines_do_not_change_a_failure() {
+fn moved_lines_do_not_change_the_failure() {
     let at = |line: u32| Outcome::from_output(&format!("src/a.c:{line}:5: error: expected ';'\n"), Some(1));
     assert_eq!(at(3).failure, at(30).failure);
     assert_eq!(at(3).family, at(30).family);
@@ -252,7 +252,7 @@ fn moved_lines_do_not_change_a_failure() {
 }
 
 #[test]
-fn long_outputs_are_told_by_their_ends() {
+fn long_outputs_are_identified_by_their_ends() {
     let middle = |c: &str| format!("{}{}{}", "a\n".repeat(20_000), c.repeat(40_000), "b\n".repeat(20_000));
     assert_eq!(of(&middle("x")).digest, of(&middle("y")).digest);
     assert_ne!(of(&format!("z{}", middle("x"))).digest, of(&middle("x")).digest);
@@ -260,7 +260,7 @@ fn long_outputs_are_told_by_their_ends() {
 }
 
 #[test]
-fn an_outcome_is_small_and_survives_the_wire() {
+fn an_outcome_is_small_and_round_trips() {
     let many: String = (0..500).map(|i| format!("FAILED a.py::test_{i} - boom\n")).collect();
     let outcome = Outcome::from_output(&format!("{many}== 500 failed in 3.1s =="), Some(1));
     let json = serde_json::to_string(&outcome).unwrap();
@@ -271,11 +271,11 @@ fn an_outcome_is_small_and_survives_the_wire() {
 
 proptest! {
     #[test]
-    fn any_text_is_read(text in "\\PC{0,200}(\n\\PC{0,80}){0,6}", code in prop::option::of(-1..130i32)) {
+    fn any_text_is_accepted(text in "\\PC{0,200}(\n\\PC{0,80}){0,6}", code in prop::option::of(-1..130i32)) {
         let outcome = Outcome::from_output(&text, code);
         prop_assert!(outcome.family_name.len() <= 96);
         prop_assert_eq!(outcome.family.is_some(), !outcome.family_name.is_empty());
-        // The digest is of what is left of the text: reading it again adds nothing.
+        // Parsing the remaining text again adds nothing.
         prop_assert_eq!(Outcome::from_output(&text, code), outcome);
     }
 

@@ -1,4 +1,4 @@
-//! Taking off what agents wrap around a tool's output, and keeping what the wrapper tells.
+//! Removes what agents wrap around a tool's output and extracts the facts in it.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,13 @@ use serde::Deserialize;
 pub(super) struct Unwrapped<'a> {
     pub body: Cow<'a, str>,
     pub exit_code: Option<i32>,
-    /// The process goes on.
+    /// The process continues.
     pub running: bool,
-    /// The wrapper says that the call failed.
+    /// The wrapper reports a failure.
     pub error: bool,
 }
 
-/// Wrappers may be nested; more layers than this nobody makes.
+/// Maximum nesting of wrappers.
 const MAX_LAYERS: usize = 6;
 
 pub(super) fn unwrap(output: &str) -> Unwrapped<'_> {
@@ -98,7 +98,7 @@ fn tags<'a>(body: &'a str, facts: &mut Unwrapped<'_>) -> Option<&'a str> {
     None
 }
 
-/// Lines of facts before the output proper.
+/// Fact lines before the output.
 fn header<'a>(body: &'a str, facts: &mut Unwrapped<'_>) -> Option<&'a str> {
     let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
     let first = first.trim_end();
@@ -154,7 +154,7 @@ fn label(line: &str, facts: &mut Unwrapped<'_>) -> bool {
     }
 }
 
-/// One line of facts after the output proper.
+/// One fact line after the output.
 fn footer<'a>(body: &'a str, facts: &mut Unwrapped<'_>) -> Option<&'a str> {
     let body = body.trim_end();
     let (before, last) = match body.rsplit_once('\n') {

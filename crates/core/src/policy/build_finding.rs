@@ -1,26 +1,29 @@
-//! Making a finding of a claim: its words, its evidence, its cost.
+//! Builds a finding from a claim: text, evidence, cost.
 
-use super::EvaluationTrigger;
+use super::Evaluation;
 use crate::detect::{CallContext, Claim, Trigger, Wording};
 use crate::digest::Digest;
 use crate::effect::{Evidence, Finding, Spend};
-use crate::session::Call;
+use crate::session::{Call, CallFlags};
 
 pub(super) fn build(
-    view: &CallContext<'_>,
+    context: &CallContext<'_>,
     name: &str,
     claim: &Claim,
-    words: &Wording,
-    occasion: EvaluationTrigger,
+    wording: &Wording,
+    evaluation: Evaluation,
 ) -> Finding {
-    let session = view.session;
+    let session = context.session;
     let calls = session.window().calls();
     let latest = session.counters.calls.saturating_sub(1);
-    let call = match occasion.trigger {
-        Trigger::Answered => view.call().map_or(latest, |call| call.ordinal),
+    let call = match evaluation.trigger {
+        Trigger::CallUpdated => context.call().map_or(latest, |call| call.ordinal),
         _ => latest,
     };
     let find = |ordinal: &u64| calls.iter().find(|call| call.ordinal == *ordinal);
+    // The last denied call has not been marked yet.
+    let denied_now = (claim.denied > 0 && evaluation.pending).then_some(call);
+    let evidence = |call: &Call| evidence(call, denied_now == Some(call.ordinal));
     let evidence: Vec<Evidence> = claim.calls.iter().filter_map(find).map(evidence).collect();
     let began = find(&claim.first).or_else(|| calls.front());
     let (usage, cost_micros) = session.meter().since(claim.first, &session.spent);
@@ -29,41 +32,48 @@ pub(super) fn build(
         usage,
         cost_micros,
         millis: began
-            .map_or(0, |began| u64::try_from(occasion.at.saturating_since(began.at).as_millis()).unwrap_or(u64::MAX)),
+            .map_or(0, |began| u64::try_from(evaluation.at.saturating_since(began.at).as_millis()).unwrap_or(u64::MAX)),
+        ..Spend::default()
     };
     Finding {
-        id: id(view, name, claim),
+        id: id(context, name, claim),
         pattern: name.to_owned(),
         count: claim.count,
-        sentence: words.sentence.clone(),
-        unchanged: words.unchanged.clone(),
-        progress_would_be: words.progress.to_owned(),
+        denied: claim.denied,
+        sentence: wording.sentence.clone(),
+        unchanged: wording.unchanged.clone(),
+        progress_would_be: wording.progress.to_owned(),
         evidence,
         from_call: claim.first,
         call,
         action: claim.action,
         outcome: claim.outcome,
         spent,
-        at: occasion.at,
+        at: evaluation.at,
     }
 }
 
-fn evidence(call: &Call) -> Evidence {
+/// The outcome of a call that Belay denied, in evidence.
+const DENIED: &str = "denied by Belay";
+
+fn evidence(call: &Call, denied_now: bool) -> Evidence {
+    let denied = denied_now || call.is(CallFlags::HELD_BACK);
+    let result = call.result.as_ref().map_or_else(String::new, |answer| answer.summary.to_string());
     Evidence {
         call: call.ordinal,
         id: call.id.as_deref().map(str::to_owned),
         what: call.what.to_string(),
-        outcome: call.answer.as_ref().map_or_else(String::new, |answer| answer.brief.to_string()),
+        outcome: if denied { DENIED.to_owned() } else { result },
         at: call.at,
     }
 }
 
-/// Derived from what it rests on. A finding keeps its id while it grows.
-fn id(view: &CallContext<'_>, name: &str, claim: &Claim) -> String {
-    if let Some(known) = view.session.findings().id(name, claim) {
+/// Derived from the evidence. A finding keeps its id while its count grows.
+fn id(context: &CallContext<'_>, name: &str, claim: &Claim) -> String {
+    if let Some(known) = context.session.findings().id(name, claim) {
         return known.to_owned();
     }
-    let session = view.session.key.to_string();
+    let session = context.session.key.to_string();
     let (action, outcome) = (claim.action.0.to_le_bytes(), claim.outcome.0.to_le_bytes());
     let first = claim.first.to_le_bytes();
     let digest = Digest::of_parts([session.as_bytes(), name.as_bytes(), &action, &outcome, &first]);

@@ -1,4 +1,4 @@
-//! What was done about each finding so far, and the nudges that wait for their call.
+//! Interventions per finding, and the nudges that wait for delivery.
 
 use std::collections::VecDeque;
 
@@ -9,65 +9,67 @@ use crate::digest::Digest;
 use crate::effect::{Finding, InterventionLevel};
 use crate::session::{Call, ShortDigest};
 
-/// How many findings are remembered.
+/// Maximum number of retained findings.
 const MAX_FINDINGS: usize = 24;
-/// How many nudges can be due at once.
+/// Maximum number of pending nudges.
 const MAX_PENDING_NUDGES: usize = 4;
-/// How many pairs a person can call fine.
+/// Maximum number of pairs allowed by the operator.
 const MAX_ALLOWED_PAIRS: usize = 16;
-/// A nudge whose call does not come within so many calls has lost its occasion.
+/// A nudge expires if no matching call follows within this many calls.
 const NUDGE_EXPIRES_AFTER_CALLS: u64 = 20;
-/// What a nudge about one thing leaves to another: so many occurrences after it.
+/// Occurrences required after a nudge before another finding on the same calls counts.
 const MIN_NEW_OCCURRENCES: usize = 2;
 
-/// One finding's history.
+/// Interventions for one finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindingHistory {
-    /// Pattern, action and outcome together.
-    mark: ShortDigest,
+    /// Digest of pattern, action and outcome.
+    key: ShortDigest,
     id: String,
     action: Digest,
     outcome: Digest,
-    /// Highest step taken.
+    /// Highest level reached.
     rung: InterventionLevel,
     nudges: u32,
-    /// Call at which it was last seen.
-    last: u64,
-    /// Count when the last step was taken.
+    /// Ordinal of the call at which it was last seen.
+    last_call: u64,
+    /// Count at the last step.
     count: u32,
 }
 
-/// A nudge that waits for the next matching call.
+/// A nudge that waits for a matching call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendingNudge {
-    /// The finding it answers.
+    /// Id of the finding.
     pub finding: String,
     /// What the agent reads.
     pub message: String,
-    pub(crate) matcher: NudgeTarget,
+    pub(crate) nudge_target: NudgeTarget,
     pub(super) outlives_edits: bool,
-    /// The call that brought it about.
+    /// Ordinal of the call that caused it.
     pub(crate) call: u64,
 }
 
-/// How far a pattern may go.
+/// How far a pattern may escalate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LadderLimits {
-    /// So many nudges, then a pause.
+    /// Number of nudges before a pause.
     pub max_nudges: u32,
-    /// Or no pause at all.
+    /// Whether it may pause at all.
     pub may_pause: bool,
+    /// A nudge waits for a request: until it is delivered, no other one follows.
+    pub delivered_by_request: bool,
 }
 
-/// All findings and due nudges of a session.
+/// All findings and pending nudges of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FindingTracker {
-    tracks: VecDeque<FindingHistory>,
-    due: VecDeque<PendingNudge>,
-    /// Call at which the agent was last told something.
-    told: Option<u64>,
-    /// Pairs a person called fine.
-    fine: Vec<(Digest, Digest)>,
+    histories: VecDeque<FindingHistory>,
+    pending: VecDeque<PendingNudge>,
+    /// Ordinal of the call at the last nudge or pause.
+    last_intervention: Option<u64>,
+    /// Pairs of action and outcome allowed by the operator.
+    allowed: Vec<(Digest, Digest)>,
 }
 
 fn history_key(name: &str, claim: &Claim) -> ShortDigest {
@@ -76,18 +78,18 @@ fn history_key(name: &str, claim: &Claim) -> ShortDigest {
 }
 
 impl FindingTracker {
-    /// The history of a claim, if the evidence goes back to what was answered then.
+    /// The history of a claim, if its evidence reaches back to the last step.
     fn find(&self, name: &str, claim: &Claim) -> Option<&FindingHistory> {
-        let mark = history_key(name, claim);
-        self.tracks.iter().rev().find(|track| track.mark == mark && track.last >= claim.first)
+        let key = history_key(name, claim);
+        self.histories.iter().rev().find(|history| history.key == key && history.last_call >= claim.first)
     }
 
-    /// The id a claim's finding already has.
+    /// The id of a claim's finding, if it has one.
     pub(super) fn id(&self, name: &str, claim: &Claim) -> Option<&str> {
-        self.find(name, claim).map(|track| track.id.as_str())
+        self.find(name, claim).map(|history| history.id.as_str())
     }
 
-    /// The step to take now, given what was done before; `None` when there is nothing new to do.
+    /// The step to take now, given earlier steps; `None` if nothing new is due.
     pub(super) fn next_step(
         &self,
         limits: LadderLimits,
@@ -96,55 +98,59 @@ impl FindingTracker {
         rung: InterventionLevel,
         focus: Option<(Digest, Digest)>,
     ) -> Option<InterventionLevel> {
-        if focus.is_some_and(|pair| self.is_dealt_with(history_key(name, claim), pair)) {
+        if focus.is_some_and(|pair| self.is_handled(history_key(name, claim), pair)) {
             return None;
         }
-        let Some(track) = self.find(name, claim) else {
-            return Some(if self.is_answered(claim) { InterventionLevel::Notice } else { rung });
+        let Some(history) = self.find(name, claim) else {
+            return Some(if self.is_covered(claim) { InterventionLevel::Notice } else { rung });
         };
-        if track.rung >= InterventionLevel::Pause || rung == InterventionLevel::Notice || claim.count <= track.count {
+        if history.rung >= InterventionLevel::Pause || rung == InterventionLevel::Notice || claim.count <= history.count
+        {
             return None;
         }
-        if track.nudges == 0 && self.is_answered(claim) {
+        if history.nudges == 0 && self.is_covered(claim) {
             return None;
         }
+        let is_pending = || self.pending.iter().any(|nudge| nudge.finding == history.id);
         match rung {
-            InterventionLevel::Nudge if track.nudges >= limits.max_nudges => {
+            InterventionLevel::Nudge if limits.delivered_by_request && is_pending() => None,
+            InterventionLevel::Nudge if history.nudges >= limits.max_nudges => {
                 limits.may_pause.then_some(InterventionLevel::Pause)
             }
             other => Some(other),
         }
     }
 
-    /// The agent was already told about this very pair of action and outcome, by another name.
-    fn is_dealt_with(&self, mine: ShortDigest, pair: (Digest, Digest)) -> bool {
-        let told =
-            |track: &FindingHistory| track.rung >= InterventionLevel::Nudge && (track.action, track.outcome) == pair;
-        self.tracks.iter().any(|track| track.mark != mine && told(track))
+    /// Another pattern has already intervened for this pair of action and outcome.
+    fn is_handled(&self, own_key: ShortDigest, pair: (Digest, Digest)) -> bool {
+        let intervened = |history: &FindingHistory| {
+            history.rung >= InterventionLevel::Nudge && (history.action, history.outcome) == pair
+        };
+        self.histories.iter().any(|history| history.key != own_key && intervened(history))
     }
 
-    /// A nudge answers its evidence: whoever else rests on the same calls waits for new ones.
-    fn is_answered(&self, claim: &Claim) -> bool {
-        self.told.is_some_and(|told| {
-            claim.first <= told
-                && claim.calls.iter().filter(|call| **call > told).count() < MIN_NEW_OCCURRENCES
+    /// A nudge covers its evidence: other findings on the same calls need new occurrences.
+    fn is_covered(&self, claim: &Claim) -> bool {
+        self.last_intervention.is_some_and(|last| {
+            claim.first <= last
+                && claim.calls.iter().filter(|call| **call > last).count() < MIN_NEW_OCCURRENCES
                 && !claim.calls.is_empty()
         })
     }
 
-    /// It goes on, whether or not there is something to do about it.
-    pub(super) fn mark_continuing(&mut self, going_on: &[ShortDigest], call: u64) {
-        for track in self.tracks.iter_mut().filter(|track| going_on.contains(&track.mark)) {
-            track.last = track.last.max(call);
+    /// Records that claims persist, even if no step is due.
+    pub(super) fn mark_continuing(&mut self, continuing: &[ShortDigest], call: u64) {
+        for history in self.histories.iter_mut().filter(|history| continuing.contains(&history.key)) {
+            history.last_call = history.last_call.max(call);
         }
     }
 
-    /// The mark of a claim's history, if it has one.
-    pub(super) fn mark(&self, name: &str, claim: &Claim) -> Option<ShortDigest> {
-        self.find(name, claim).map(|track| track.mark)
+    /// The key of a claim's history, if it has one.
+    pub(super) fn key(&self, name: &str, claim: &Claim) -> Option<ShortDigest> {
+        self.find(name, claim).map(|history| history.key)
     }
 
-    /// A step was taken. Tells whether the finding is a new one.
+    /// Records a step. Returns whether the finding is new.
     pub(super) fn record_step(
         &mut self,
         name: &str,
@@ -152,99 +158,103 @@ impl FindingTracker {
         rung: InterventionLevel,
         finding: &Finding,
     ) -> bool {
-        let mark = history_key(name, claim);
+        let key = history_key(name, claim);
         let nudged = u32::from(rung == InterventionLevel::Nudge);
         if rung >= InterventionLevel::Nudge {
-            self.told = Some(finding.call);
+            self.last_intervention = Some(finding.call);
         }
-        if let Some(track) = self.tracks.iter_mut().rev().find(|track| track.mark == mark && track.last >= claim.first)
+        if let Some(history) =
+            self.histories.iter_mut().rev().find(|history| history.key == key && history.last_call >= claim.first)
         {
-            track.rung = track.rung.max(rung);
-            track.nudges += nudged;
-            track.last = finding.call.max(claim.first);
-            track.count = claim.count;
+            history.rung = history.rung.max(rung);
+            history.nudges += nudged;
+            history.last_call = finding.call.max(claim.first);
+            history.count = claim.count;
             return false;
         }
-        // The same thing begins anew: what was done about it then is history.
-        self.tracks.retain(|track| track.mark != mark);
-        if self.tracks.len() == MAX_FINDINGS {
-            self.tracks.pop_front();
+        // The evidence starts over, so earlier steps no longer count.
+        self.histories.retain(|history| history.key != key);
+        if self.histories.len() == MAX_FINDINGS {
+            self.histories.pop_front();
         }
-        self.tracks.push_back(FindingHistory {
-            mark,
+        self.histories.push_back(FindingHistory {
+            key,
             id: finding.id.clone(),
             action: claim.action,
             outcome: claim.outcome,
             rung,
             nudges: nudged,
-            last: finding.call.max(claim.first),
+            last_call: finding.call.max(claim.first),
             count: claim.count,
         });
         true
     }
 
-    /// A nudge is due at the next call that matches.
-    pub(super) fn queue_nudge(&mut self, due: PendingNudge) {
-        self.due.retain(|other| other.finding != due.finding);
-        if self.due.len() == MAX_PENDING_NUDGES {
-            self.due.pop_front();
+    /// Queues a nudge for the next matching call.
+    pub(super) fn queue_nudge(&mut self, nudge: PendingNudge) {
+        self.pending.retain(|other| other.finding != nudge.finding);
+        if self.pending.len() == MAX_PENDING_NUDGES {
+            self.pending.pop_front();
         }
-        self.due.push_back(due);
+        self.pending.push_back(nudge);
     }
 
-    /// Takes the nudge that answers this call, if one is due.
+    /// Removes and returns the nudge for this call.
     pub(crate) fn take_matching_nudge(&mut self, call: &Call) -> Option<PendingNudge> {
-        if self.due.is_empty() {
+        if self.pending.is_empty() {
             return None;
         }
-        // A tool call ends idle talk, and what was waited for too long has lost its occasion.
-        self.due.retain(|due| due.matcher != NudgeTarget::Turn && call.ordinal <= due.call + NUDGE_EXPIRES_AFTER_CALLS);
-        let at = self.due.iter().position(|due| due.matcher.matches(call))?;
-        self.due.remove(at)
+        // A tool call ends a series of idle turns; other nudges expire.
+        self.pending.retain(|nudge| {
+            nudge.nudge_target != NudgeTarget::Turn && call.ordinal <= nudge.call + NUDGE_EXPIRES_AFTER_CALLS
+        });
+        let at = self.pending.iter().position(|nudge| nudge.nudge_target.matches(call))?;
+        self.pending.remove(at)
     }
 
-    /// Takes the oldest nudge that is due, whatever it waits for.
-    pub(crate) fn take_any_nudge(&mut self) -> Option<PendingNudge> {
-        self.due.pop_front()
+    /// The oldest pending nudge, given the ordinal of the newest call. It stays pending until it is delivered.
+    pub(crate) fn next_nudge(&mut self, call: u64) -> Option<PendingNudge> {
+        self.pending.retain(|nudge| call <= nudge.call + NUDGE_EXPIRES_AFTER_CALLS);
+        self.pending.front().cloned()
     }
 
-    /// Takes the nudge that answers the next turn, if one is due.
+    /// Removes and returns the nudge for the next turn.
     pub(crate) fn take_turn_nudge(&mut self) -> Option<PendingNudge> {
-        let at = self.due.iter().position(|due| due.matcher == NudgeTarget::Turn)?;
-        self.due.remove(at)
+        let at = self.pending.iter().position(|nudge| nudge.nudge_target == NudgeTarget::Turn)?;
+        self.pending.remove(at)
     }
 
-    /// Something new was changed: nudges about going round without changing anything are void.
+    /// A new change invalidates nudges about repetition without change.
     pub(crate) fn on_change(&mut self) {
-        self.due.retain(|due| due.outlives_edits);
+        self.pending.retain(|nudge| nudge.outlives_edits);
     }
 
-    /// A person said that a finding is fine. Tells its pair, if we know it.
+    /// Allows a finding's pair and returns it, if the finding is known.
     pub(crate) fn allow(&mut self, id: &str) -> Option<(Digest, Digest)> {
-        let track = self.tracks.iter().rev().find(|track| track.id == id)?;
-        let pair = (track.action, track.outcome);
-        self.due.retain(|due| due.finding != id);
-        if !self.fine.contains(&pair) {
-            if self.fine.len() == MAX_ALLOWED_PAIRS {
-                self.fine.remove(0);
+        let history = self.histories.iter().rev().find(|history| history.id == id)?;
+        let pair = (history.action, history.outcome);
+        self.pending.retain(|nudge| nudge.finding != id);
+        if !self.allowed.contains(&pair) {
+            if self.allowed.len() == MAX_ALLOWED_PAIRS {
+                self.allowed.remove(0);
             }
-            self.fine.push(pair);
+            self.allowed.push(pair);
         }
         Some(pair)
     }
 
-    /// Whether a person said that this is fine.
+    /// Whether the operator allowed this pair.
     pub(crate) fn allows(&self, action: Digest, outcome: Digest) -> bool {
-        self.fine.contains(&(action, outcome))
+        self.allowed.contains(&(action, outcome))
     }
 
-    /// The agent has read it, through whichever channel: it is not due any more.
+    /// Removes a nudge that was delivered through any channel.
     pub(crate) fn mark_delivered(&mut self, finding: &str) {
-        self.due.retain(|due| due.finding != finding);
+        self.pending.retain(|nudge| nudge.finding != finding);
     }
 
-    /// A person spoke or the slate was wiped. What was called fine stays fine.
+    /// Clears everything but the allowed pairs.
     pub(crate) fn clear(&mut self) {
-        *self = Self { fine: std::mem::take(&mut self.fine), ..Self::default() };
+        *self = Self { allowed: std::mem::take(&mut self.allowed), ..Self::default() };
     }
 }

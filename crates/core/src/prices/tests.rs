@@ -4,29 +4,56 @@ use super::*;
 fn the_built_in_table_is_valid_and_dated() {
     let prices = Prices::built_in();
     assert_eq!(prices.as_of.len(), "2025-01-01".len());
-    for row in &prices.rows {
-        assert!(row.output > row.input && row.input >= row.cache_read, "{} looks wrong", row.matches);
-        assert!(row.window.is_some_and(|window| window >= 100_000), "{} has no window", row.matches);
+    for (name, row) in &prices.rows {
+        let price = ModelPrice::parse(row).unwrap_or_else(|| panic!("{name} {row}"));
+        assert_eq!(canonical(name), *name);
+        assert!(price.rates.output >= price.rates.input && price.rates.input >= price.rates.cache_read, "{name} {row}");
+        assert!(price.window >= 8_000 && price.window <= 20_000_000, "{name} {row}");
+        assert!(price.long_context.is_sorted_by_key(|(threshold, _)| *threshold), "{name} {row}");
+    }
+}
+
+#[test]
+fn default_models_of_current_agents_have_a_price() {
+    for model in ["claude-opus-5-5", "claude-sonnet-5", "claude-haiku-4-5-20251001", "gpt-6.1-sol", "gpt-5.5"] {
+        assert!(ModelPrice::for_model(model, &[]).is_some(), "{model}");
     }
 }
 
 #[test]
 fn models_are_found_however_agents_spell_them() {
     let opus = ModelPrice::for_model("claude-opus-4-1-20250805", &[]).unwrap();
-    assert_eq!(ModelPrice::for_model("anthropic/claude-opus-4.1", &[]), Some(opus));
-    assert_eq!(ModelPrice::for_model("us.anthropic.claude-opus-4-1-20250805-v1:0", &[]), Some(opus));
-    assert_ne!(ModelPrice::for_model("claude-opus-4.5", &[]), Some(opus));
-    assert!(ModelPrice::for_model("gpt-4.1", &[]).is_some());
-    assert_eq!(ModelPrice::for_model("gpt-5.1-codex-mini", &[]), ModelPrice::for_model("gpt-5-mini", &[]));
-    assert_eq!(ModelPrice::for_model("some-model-nobody-knows", &[]), None);
+    assert_eq!(ModelPrice::for_model("anthropic/claude-opus-4.1", &[]).unwrap(), opus);
+    assert_eq!(ModelPrice::for_model("us.anthropic.claude-opus-4-1-20250805-v1:0", &[]).unwrap(), opus);
+    assert_eq!(ModelPrice::for_model("claude-opus-4-1@20250805", &[]).unwrap(), opus);
+    assert_eq!(ModelPrice::for_model("Claude-Opus-4-1[1m]", &[]).unwrap(), opus);
+    assert_ne!(ModelPrice::for_model("claude-opus-4.5", &[]).unwrap(), opus);
+    let dated = ModelPrice::for_model("gpt-4.1-2025-04-14", &[]);
+    assert!(dated.is_some() && dated == ModelPrice::for_model("gpt-4.1", &[]));
+}
+
+#[test]
+fn a_model_never_gets_the_price_of_a_shorter_name() {
+    let unknown = ["some-model", "gpt-5-terra-max", "claude-opus-5-5-ultra", "claude-opus-4-1-fast", "gpt-6.1", "o3-x"];
+    for model in unknown {
+        assert_eq!(ModelPrice::for_model(model, &[]), None, "{model}");
+    }
 }
 
 #[test]
 fn cost_adds_up_by_kind_of_token() {
-    let sonnet = ModelPrice::for_model("claude-sonnet-4-5", &[]).unwrap();
+    let sonnet = ModelPrice::for_model("claude-sonnet-4-0", &[]).unwrap();
     let usage = Usage { input: 1_000, output: 2_000, cache_read: 100_000, cache_write: 10_000 };
     // 0.003 + 0.03 + 0.03 + 0.0375 dollars
     assert_eq!(sonnet.cost_micros(&usage), 100_500);
+}
+
+#[test]
+fn a_long_context_has_its_own_rates() {
+    let price = ModelPrice::parse("1 2 0 0 500 >100 10 20 0 0 >200 100 200 0 0").unwrap();
+    let cost = |input: u64| price.cost_micros(&Usage { input, ..Usage::default() });
+    assert_eq!([100, 101, 200, 201, 500].map(cost), [100, 1_010, 2_000, 20_100, 50_000]);
+    assert_eq!(cost(501), 501, "more than the window is the sum of several requests");
 }
 
 #[test]
@@ -44,8 +71,16 @@ fn own_rows_come_first() {
 }
 
 #[test]
+fn the_upper_bound_is_the_stated_one() {
+    let bound = ModelPrice::UPPER_BOUND;
+    let dollars = |micros: u64| format!("${} per million", micros / 1_000_000);
+    assert!(UPPER_BOUND_PHRASE.contains(&format!("{} input", dollars(bound.rates.input))));
+    assert!(UPPER_BOUND_PHRASE.contains(&format!("{} output", dollars(bound.rates.output))));
+}
+
+#[test]
 fn no_sum_overflows() {
-    let tariff = ModelPrice::for_model("o1", &[]).unwrap();
+    let price = ModelPrice::for_model("o1", &[]).unwrap();
     let most = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX };
-    assert_eq!(tariff.cost_micros(&most), u64::MAX);
+    assert_eq!(price.cost_micros(&most), u64::MAX);
 }

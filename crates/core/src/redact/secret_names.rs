@@ -1,15 +1,17 @@
 //! Names whose values are secret.
 
-/// How sure a name makes us.
+/// How strongly a name indicates a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Confidence {
     /// Any literal is a secret.
     Strong,
-    /// Only what looks made by a machine: a `key` or `token` may be anything.
+    /// A short name of a password (`PASS`, `pwd`). Paths, counters and results have such names too.
+    Password,
+    /// Only random-looking values: a `key` or `token` may be anything.
     Weak,
 }
 
-/// What the end of a name says: `DB_PASSWORD`, `clientSecret`, `x-api-key`.
+/// Classifies a name by its ending: `DB_PASSWORD`, `clientSecret`, `x-api-key`.
 pub(super) fn name_confidence(name: &str) -> Option<Confidence> {
     let squashed: String =
         name.bytes().filter(u8::is_ascii_alphanumeric).map(|b| b.to_ascii_lowercase() as char).collect();
@@ -18,6 +20,9 @@ pub(super) fn name_confidence(name: &str) -> Option<Confidence> {
     }
     if SECRET_NAMES.iter().any(|ending| squashed.ends_with(ending)) {
         return Some(Confidence::Strong);
+    }
+    if PASSWORD_NAMES.iter().any(|ending| squashed.ends_with(ending)) {
+        return Some(Confidence::Password);
     }
     POSSIBLE_SECRET_NAMES.iter().any(|ending| squashed.ends_with(ending)).then_some(Confidence::Weak)
 }
@@ -57,7 +62,9 @@ const SECRET_NAMES: &[&str] = &[
     "ghtoken",
 ];
 
-const POSSIBLE_SECRET_NAMES: &[&str] = &["token", "key", "pass", "pwd", "auth", "credential", "credentials", "tokens"];
+const PASSWORD_NAMES: &[&str] = &["pass", "pwd"];
+
+const POSSIBLE_SECRET_NAMES: &[&str] = &["token", "key", "auth", "credential", "credentials", "tokens"];
 
 const NON_SECRET_NAMES: &[&str] = &[
     "publickey",
@@ -79,4 +86,9 @@ const NON_SECRET_NAMES: &[&str] = &[
     "continuationtoken",
     "compass",
     "bypass",
+    "surpass",
+    "trespass",
+    "overpass",
+    "underpass",
+    "multipass",
 ];

@@ -1,30 +1,30 @@
-//! The table: what kinds of secrets there are. A test runs every row's sample.
+//! The table of secret kinds. A test runs the sample of every row.
 
 use super::secret_shapes::{self, ShapeFinder};
 use super::secret_values::Charset::{self, *};
-use super::{LiteralHit, SecretSpan};
+use super::{LiteralHit, SecretSpan, assignments, command_lines};
 
 /// One kind of secret.
 pub(super) struct SecretRule {
-    /// What a cut is called.
+    /// Name in the redaction.
     pub kind: &'static str,
     /// Literals that begin or announce such a secret, in any case.
     pub begins: &'static [&'static str],
-    /// Where it is, seen from the literal.
+    /// Position relative to the literal.
     pub shape: SecretShape,
     /// An example, for the test of this row.
     #[cfg_attr(not(test), expect(dead_code, reason = "each row is its own test"))]
     pub sample: &'static str,
-    /// What must be left of the example.
+    /// The sample after redaction.
     #[cfg_attr(not(test), expect(dead_code, reason = "each row is its own test"))]
     pub redacted: &'static str,
 }
 
-/// Where a secret is, seen from the literal that gave it away.
+/// Position of a secret relative to its literal.
 pub(super) enum SecretShape {
-    /// The literal (case and all) and at least so many of these characters after it.
+    /// The literal in exact case, followed by at least this many characters of the set.
     Token(Charset, usize),
-    /// Something that needs a closer look.
+    /// A dedicated finder.
     Closer(ShapeFinder),
 }
 
@@ -32,13 +32,16 @@ impl SecretRule {
     pub(super) fn find(&self, place: &LiteralHit<'_>) -> Option<SecretSpan> {
         let (start, end) = match &self.shape {
             SecretShape::Token(..) => {
-                let inside_a_word = place.before().is_ascii_alphanumeric() || place.before() == b'_';
+                let before = place.before();
+                let inside_a_word = before.is_ascii_alphanumeric()
+                    || before == b'_'
+                    || before == b'-' && matches!(self.shape, SecretShape::Token(DashedRandom, _));
                 let end = self.token_end(place.text, place.start, place.end).filter(|_| !inside_a_word)?;
                 (place.start, end)
             }
             SecretShape::Closer(find) => {
                 let (start, end) = find(place)?;
-                // A value with a cut in it has had its turn. A private key goes whole, cuts and all.
+                // A value that contains a redaction has been processed. A private key is redacted as a whole.
                 if place.text[place.end..end].contains(super::REDACTION_PREFIX) && self.kind != "private-key" {
                     return None;
                 }
@@ -48,13 +51,15 @@ impl SecretRule {
         Some(SecretSpan { start, end, kind: self.kind })
     }
 
-    /// End of the token that begins with the literal at `start..end`. Words hold no digit; tokens do.
+    /// End of the token that begins with the literal at `start..end`.
     pub(super) fn token_end(&self, text: &str, start: usize, end: usize) -> Option<usize> {
         let SecretShape::Token(charset, min) = self.shape else { return None };
+        if !self.begins.contains(&&text[start..end]) {
+            return None;
+        }
         let rest = &text.as_bytes()[end..];
-        let run = charset.token_end(rest);
-        let fits = run >= min && rest[..run].iter().any(u8::is_ascii_digit) && self.begins.contains(&&text[start..end]);
-        fits.then_some(end + run)
+        let run = charset.wrapped_end(rest, charset.token_end(rest), min);
+        (run >= min && charset.is_token(&rest[..run])).then_some(end + run)
     }
 }
 
@@ -66,10 +71,11 @@ macro_rules! rules {
 
 use SecretShape::{Closer, Token};
 
-// Samples are put together from pieces so that no scanner takes this file for a leak.
+// Samples are assembled from pieces so that secret scanners do not flag this file.
 pub(super) static RULES: &[SecretRule] = rules! {
     "anthropic-key" ["sk-ant-"], Token(Dashed, 20), concat!("key sk-", "ant-api03-AbCdEf0123456789_-AbCdEf0123456789") => "key [redacted:anthropic-key]";
-    "openai-key" ["sk-", "sk-proj-", "sk-svcacct-", "sk-admin-", "sess-"], Token(Dashed, 20), concat!("OPENAI sk-", "proj-AbCdEf0123456789AbCdEf") => "OPENAI [redacted:openai-key]";
+    "openai-key" ["sk-"], Token(DashedRandom, 20), concat!("key=sk-", "AbCdEf0123456789AbCdEf0123456789") => "key=[redacted:openai-key]";
+    "openai-key" ["sk-proj-", "sk-svcacct-", "sk-admin-", "sess-"], Token(Dashed, 20), concat!("OPENAI sk-", "proj-AbCdEf0123456789AbCdEf") => "OPENAI [redacted:openai-key]";
     "openrouter-key" ["sk-or-"], Token(Dashed, 20), concat!("sk-", "or-v1-0123456789abcdef0123456789abcdef") => "[redacted:openrouter-key]";
     "google-key" ["AIza"], Token(Dashed, 35), concat!("AI", "zaSyA0123456789abcdefghijklmnopqrstuv") => "[redacted:google-key]";
     "google-oauth" ["ya29.", "GOCSPX-", "1//0"], Token(Dotted, 20), concat!("ya", "29.a0AfH6SMBx0123456789abcdef") => "[redacted:google-oauth]";
@@ -109,18 +115,37 @@ pub(super) static RULES: &[SecretRule] = rules! {
     "age-key" ["AGE-SECRET-KEY-1"], Token(Upper, 50), concat!("AGE-SECRET", "-KEY-1QQ23QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ") => "[redacted:age-key]";
     "planetscale-token" ["pscale_tkn_", "pscale_pw_", "pscale_oauth_"], Token(Dotted, 30), concat!("psc", "ale_tkn_AbCdEf0123456789AbCdEf0123456789") => "[redacted:planetscale-token]";
     "atlassian-token" ["ATATT3", "ATCTT3"], Token(Dashed, 60), concat!("ATA", "TT3xFfGF0AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789") => "[redacted:atlassian-token]";
+    "postman-key" ["PMAK-"], Token(Dashed, 40), concat!("PM", "AK-0123456789abcdef01234567-0123456789abcdef0123456789abcdef01") => "[redacted:postman-key]";
+    "supabase-key" ["sbp_", "sb_secret_"], Token(Dashed, 20), concat!("sb", "p_0123456789abcdef0123456789abcdef01234567") => "[redacted:supabase-key]";
+    "new-relic-key" ["NRAK-", "NRII-", "NRIQ-", "NRRA-", "NRSP-"], Token(Dashed, 24), concat!("NR", "AK-ABCDEF0123456789ABCDEF01234") => "[redacted:new-relic-key]";
+    "new-relic-key" ["NRAL"], Closer(secret_shapes::new_relic_license), concat!("0123456789abcdef0123456789abcdef0123", "NRAL") => "[redacted:new-relic-key]";
+    "doppler-token" ["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit.", "dp.said."], Token(Dotted, 32), concat!("dp", ".pt.AbCdEf0123456789AbCdEf0123456789AbCdEf01") => "[redacted:doppler-token]";
+    "fly-token" ["fo1_", "fm1_", "fm1a_", "fm1r_", "fm2_"], Token(Base64, 40), concat!("FlyV1 fm", "2_lJPECAAAAAAAAAAAxBAbCdEf0123456789+/AbCdEf0123456789") => "FlyV1 [redacted:fly-token]";
+    "1password-token" ["ops_eyJ"], Token(Base64, 40), concat!("ops", "_eyJzaWduSW5BZGRyZXNzIjoibXkuMXBhc3N3b3JkLmNvbSJ9") => "[redacted:1password-token]";
+    "1password-key" ["A3-"], Closer(secret_shapes::one_password_key), concat!("A", "3-ABC123-DEF456-GHJ78-KLM90-NPQ12-RST34") => "[redacted:1password-key]";
+    "netlify-token" ["nfp_", "nfc_", "nfo_", "nfu_", "nfb_"], Token(Alnum, 30), concat!("nf", "p_AbCdEf0123456789AbCdEf0123456789abcd") => "[redacted:netlify-token]";
+    "pulumi-token" ["pul-"], Token(Hex, 40), concat!("pu", "l-0123456789abcdef0123456789abcdef01234567") => "[redacted:pulumi-token]";
+    "terraform-token" [".atlasv1."], Closer(secret_shapes::terraform), concat!("AbCdEf01234567.atla", "sv1.AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789abc") => "[redacted:terraform-token]";
+    "mapbox-token" ["sk.eyJ", "tk.eyJ", "pk.eyJ"], Token(Dotted, 40), concat!("sk", ".eyJ1IjoibWUiLCJhIjoiY2swMTIzNDU2Nzg5In0.AbCdEf0123456789AbCdEf") => "[redacted:mapbox-token]";
+    "airtable-token" ["pat"], Closer(secret_shapes::airtable), concat!("pa", "tAbCdEf01234567.0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef") => "[redacted:airtable-token]";
     "azure-key" ["AccountKey=", "SharedAccessKey=", "SharedSecretValue="], Closer(secret_shapes::after_literal), concat!("AccountName=a;Account", "Key=AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789==;EndpointSuffix=x") => "AccountName=a;AccountKey=[redacted:azure-key];EndpointSuffix=x";
     "azure-sas" ["sig="], Closer(secret_shapes::signature), concat!("?sv=2024&si", "g=AbCdEf0123456789AbCdEf0123456789AbCdEf01234%3D&se=x") => "?sv=2024&sig=[redacted:azure-sas]&se=x";
     "jwt" ["eyJ"], Closer(secret_shapes::jwt), concat!("ey", "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.AbCdEf0123456789-_AbCdEf") => "[redacted:jwt]";
     "private-key" ["-----BEGIN "], Closer(secret_shapes::pem), concat!("-----BEGIN RSA PRIVATE", " KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----\nrest") => "[redacted:private-key]\nrest";
     "private-key" ["-----END "], Closer(secret_shapes::pem_end), concat!("MIIEowIBAAKCAQEA0123456789abcdef\\nAAAA\n-----END RSA PRIVATE", " KEY-----\nrest") => "[redacted:private-key]\nrest";
+    "private-key" ["Private-Lines: "], Closer(secret_shapes::putty), concat!("Public-Lines: 1\nAAAA\nPrivate-", "Lines: 1\nAAAAgQDl\nPrivate-MAC: 0123abcd\nrest") => "Public-Lines: 1\nAAAA\n[redacted:private-key]\nrest";
+    "private-key" ["Private-MAC: "], Closer(secret_shapes::putty_end), concat!("AAAAgQDl0123\nAAAA\nPrivate-", "MAC: 0123abcd\nrest") => "[redacted:private-key]\nrest";
     "password" ["://"], Closer(secret_shapes::userinfo), "postgres://app:s3cr3t@db.example.com/main" => "postgres://app:[redacted:password]@db.example.com/main";
     "bearer-token" ["bearer "], Closer(secret_shapes::bearer), "curl -H 'Authorization: Bearer abc123def456ghi' x" => "curl -H 'Authorization: Bearer [redacted:bearer-token]' x";
     "authorization" ["authorization"], Closer(secret_shapes::authorization), "Authorization: Basic dXNlcjpwYXNzd29yZA==" => "Authorization: Basic [redacted:authorization]";
     "cookie" ["cookie"], Closer(secret_shapes::cookie), "Set-Cookie: sid=abc123; Path=/" => "Set-Cookie: [redacted:cookie]";
-    "password" ["-u ", "--user ", "--proxy-user "], Closer(secret_shapes::curl_user), "curl -u admin:hunter2 https://example.com" => "curl -u admin:[redacted:password] https://example.com";
+    "password" ["-u ", "--user ", "--proxy-user "], Closer(command_lines::curl_user), "curl -u admin:hunter2 https://example.com" => "curl -u admin:[redacted:password] https://example.com";
     "password" ["sshpass -p "], Closer(secret_shapes::after_literal), "sshpass -p hunter2 ssh host" => "sshpass -p [redacted:password] ssh host";
-    "password" ["passw", "passphrase", "pwd", "_pass"], Closer(secret_shapes::assignment), "DB_PASSWORD=hunter2" => "DB_PASSWORD=[redacted:password]";
-    "secret" ["secret", "credential", "key", "auth"], Closer(secret_shapes::assignment), "\"client_secret\": \"abc-def-123\"" => "\"client_secret\": \"[redacted:secret]\"";
-    "token" ["token"], Closer(secret_shapes::assignment), "API_TOKEN=abcdef0123456789abcdef" => "API_TOKEN=[redacted:token]";
+    "password" ["mysql", "mariadb"], Closer(command_lines::mysql_client), "mysqldump -u root -phunter2 shop" => "mysqldump -u root -p[redacted:password] shop";
+    "password" ["redis-cli "], Closer(command_lines::redis_cli), "redis-cli -h cache -a hunter2 ping" => "redis-cli -h cache -a [redacted:password] ping";
+    "password" ["docker login "], Closer(command_lines::docker_login), "docker login -u me -p hunter2 registry" => "docker login -u me -p [redacted:password] registry";
+    "password" ["machine ", "default login "], Closer(command_lines::netrc), "machine example.com login me password hunter2" => "machine example.com login me password [redacted:password]";
+    "password" ["pass", "pwd"], Closer(assignments::assignment), "DB_PASSWORD=hunter2" => "DB_PASSWORD=[redacted:password]";
+    "secret" ["secret", "credential", "key", "auth"], Closer(assignments::assignment), "\"client_secret\": \"abc-def-123\"" => "\"client_secret\": \"[redacted:secret]\"";
+    "token" ["token"], Closer(assignments::assignment), "API_TOKEN=abcdef0123456789abcdef" => "API_TOKEN=[redacted:token]";
 };

@@ -1,15 +1,12 @@
-//! Closer looks: from the literal that gave a secret away to where it begins and ends.
-//!
-//! Each function gets the literal's place and answers with the bytes to cut.
+//! Finders that locate the start and end of a secret from its literal.
 
 use super::LiteralHit;
-use super::secret_names::{self, Confidence};
 use super::secret_values::{Charset, is_placeholder, looks_like_password, looks_random};
 
-/// A closer look.
+/// Returns the byte range to redact.
 pub(super) type ShapeFinder = fn(&LiteralHit<'_>) -> Option<(usize, usize)>;
 
-fn is_name(b: u8) -> bool {
+pub(super) fn is_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
 }
 
@@ -18,7 +15,7 @@ fn ends_value(b: u8) -> bool {
         || matches!(b, b'"' | b'\'' | b'`' | b'&' | b';' | b',' | b')' | b']' | b'}' | b'<' | b'>' | b'\\' | b'|')
 }
 
-fn value_end(bytes: &[u8], at: usize) -> usize {
+pub(super) fn value_end(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|b| !ends_value(**b)).count()
 }
 
@@ -80,11 +77,76 @@ pub(super) fn jwt(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
         return None;
     }
     let payload = header + 1 + Charset::Dashed.token_end(&bytes[header + 1..]);
-    if bytes.get(payload) != Some(&b'.') {
-        return Some((start, payload));
-    }
-    Some((start, payload + 1 + Charset::Dashed.token_end(&bytes[payload + 1..])))
+    let end = match bytes.get(payload) {
+        Some(b'.') => payload + 1 + Charset::Dashed.token_end(&bytes[payload + 1..]),
+        _ => payload,
+    };
+    Some((start, Charset::Dotted.wrapped_end(bytes, end, 0)))
 }
+
+/// A licence key ends with its literal.
+pub(super) fn new_relic_license(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    let &LiteralHit { text, start, end, floor, .. } = place;
+    let bytes = text.as_bytes();
+    let key = bytes[floor..start].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
+    let ends = !bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
+    ((32..=40).contains(&key) && ends && &text[start..end] == "NRAL").then_some((start - key, end))
+}
+
+/// `<14 characters>.atlasv1.<60 and more>`
+pub(super) fn terraform(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    let &LiteralHit { text, start, end, floor, .. } = place;
+    let bytes = text.as_bytes();
+    let id = bytes[floor..start].iter().rev().take_while(|b| b.is_ascii_alphanumeric()).count();
+    let run = Charset::Dashed.token_end(&bytes[end..]);
+    (id >= 14 && run >= 40).then_some((start - id, end + run))
+}
+
+/// `A3-` and groups of capitals and digits, 34 characters in all.
+pub(super) fn one_password_key(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    let &LiteralHit { text, start, end, .. } = place;
+    let bytes = text.as_bytes();
+    let run = bytes[end..].iter().take_while(|b| Charset::Upper.contains(**b) || **b == b'-').count();
+    let key = &text[end..end + run];
+    let groups = key.split('-').all(|group| matches!(group.len(), 5 | 6 | 11));
+    let inside_a_word = Charset::Dashed.contains(place.before());
+    (groups && key.len() >= 29 && key.bytes().any(|b| b.is_ascii_digit()) && !inside_a_word)
+        .then_some((start, end + run))
+}
+
+/// `pat<14 characters>.<64 hex digits>`; most matches are the word "path".
+pub(super) fn airtable(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    const ID: usize = 14;
+    let &LiteralHit { text, start, end, .. } = place;
+    let bytes = text.as_bytes();
+    if bytes.get(end + ID) != Some(&b'.') || !bytes[end..end + ID].iter().all(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let from = end + ID + 1;
+    let run = Charset::Hex.token_end(&bytes[from..]);
+    let inside_a_word = Charset::Word.contains(place.before());
+    (run >= 60 && !inside_a_word && &text[start..end] == "pat").then_some((start, from + run))
+}
+
+/// The private part of a PuTTY key, to its checksum or to the end of the text.
+pub(super) fn putty(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    let &LiteralHit { text, start, end, .. } = place;
+    if !text.as_bytes().get(end).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let mac = text[end..].find(PUTTY_MAC).map(|at| end + at + PUTTY_MAC.len());
+    Some((start, mac.map_or(text.len(), |at| at + Charset::Hex.token_end(&text.as_bytes()[at..]))))
+}
+
+/// The end of a PuTTY key whose beginning was cut off.
+pub(super) fn putty_end(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    let &LiteralHit { text, start, end, floor, .. } = place;
+    let bytes = text.as_bytes();
+    let mac = Charset::Hex.token_end(&bytes[end..]);
+    (mac > 0).then(|| (start - key_body(&bytes[floor..start]), end + mac))
+}
+
+const PUTTY_MAC: &str = "Private-MAC: ";
 
 /// A private key, to its end mark or to the end of the text.
 pub(super) fn pem(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
@@ -99,10 +161,13 @@ pub(super) fn pem(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
 pub(super) fn pem_end(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
     let &LiteralHit { text, start, end, floor, .. } = place;
     let label = private_key(text, end)?;
-    // Base64, its line breaks as they are or escaped.
+    Some((start - key_body(&text.as_bytes()[floor..start]), end + label.len() + DASHES.len()))
+}
+
+/// Length of the base64 at the end of a text, its line breaks as they are or escaped.
+fn key_body(bytes: &[u8]) -> usize {
     let is_body = |b: &&u8| Charset::Base64.contains(**b) || matches!(**b, b'\n' | b'\r' | b'\\');
-    let body = text.as_bytes()[floor..start].iter().rev().take_while(is_body).count();
-    Some((start - body, end + label.len() + DASHES.len()))
+    bytes.iter().rev().take_while(is_body).count()
 }
 
 const DASHES: &str = "-----";
@@ -113,19 +178,26 @@ fn private_key(text: &str, at: usize) -> Option<&str> {
     (label.len() <= 40 && (label.ends_with("PRIVATE KEY") || label.ends_with("PRIVATE KEY BLOCK"))).then_some(label)
 }
 
-/// `scheme://user:password@host`, `https://token@host`.
+/// `scheme://user:password@host`, `https://token@host`. A password may hold `/`, `?` and `#`, although it should not.
 pub(super) fn userinfo(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    const MAX_URL_BYTES: usize = 512;
     let &LiteralHit { text, end, .. } = place;
     let bytes = text.as_bytes();
-    let stop = end
-        + bytes[end..]
-            .iter()
-            .take(512)
-            .take_while(|b| {
-                !b.is_ascii_whitespace() && !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
-            })
-            .count();
-    let at = end + memchr::memrchr(b'@', &bytes[end..stop])?;
+    let ends_url = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\');
+    let url = &bytes[end..end + bytes[end..].iter().take(MAX_URL_BYTES).take_while(|b| !ends_url(b)).count()];
+    // A second address is not part of the first.
+    let url = &url[..memchr::memmem::find(url, b"://").unwrap_or(url.len())];
+    let authority = url.iter().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(url.len());
+    let at = match memchr::memrchr(b'@', &url[..authority]) {
+        Some(at) => at,
+        // `host:80/path` has a port where a password would stand.
+        None => {
+            let colon = memchr::memchr(b':', &url[..authority])?;
+            let is_port = url[colon + 1..authority].iter().all(u8::is_ascii_digit);
+            memchr::memrchr(b'@', url).filter(|_| !is_port && colon > 0)?
+        }
+    };
+    let at = end + at;
     match memchr::memchr(b':', &bytes[end..at]) {
         Some(colon) => {
             let from = end + colon + 1;
@@ -196,77 +268,4 @@ fn header_value(text: &str, end: usize) -> Option<(usize, usize)> {
     let stop =
         at + bytes[at..].iter().take_while(|b| !matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')).count();
     (stop > at).then_some((at, stop))
-}
-
-/// `curl -u user:password`
-pub(super) fn curl_user(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
-    let &LiteralHit { text, end, .. } = place;
-    if !place.line_before().iter().any(|piece| piece.contains("curl")) {
-        return None;
-    }
-    let bytes = text.as_bytes();
-    let from = end + usize::from(matches!(bytes.get(end), Some(b'"' | b'\'')));
-    let stop = value_end(bytes, from);
-    let colon = from + text[from..stop].find(':')? + 1;
-    (colon < stop && !is_placeholder(&text[colon..stop])).then_some((colon, stop))
-}
-
-/// `NAME=value`, `"name": "value"`, `name: value`, `--name value`.
-pub(super) fn assignment(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
-    let &LiteralHit { text, start, end, floor, .. } = place;
-    const MAX_NAME_BYTES: usize = 64;
-    let bytes = text.as_bytes();
-    let left = bytes[floor..start].iter().rev().take(MAX_NAME_BYTES).take_while(|b| is_name(**b)).count();
-    let right = bytes[end..].iter().take(MAX_NAME_BYTES).take_while(|b| is_name(**b)).count();
-    let (name_start, name_end) = (start - left, end + right);
-    let name = &text[name_start..name_end];
-    let sure = secret_names::name_confidence(name)?;
-    // A quoted name, perhaps inside another text (`\"`).
-    let mut at = name_end + usize::from(bytes.get(name_end) == Some(&b'\\'));
-    at += usize::from(matches!(bytes.get(at), Some(b'"' | b'\'')));
-    let blanks = |at: usize| bytes[at..].iter().take(8).take_while(|b| matches!(b, b' ' | b'\t')).count();
-    let gap = blanks(at);
-    let flag = name.starts_with("--");
-    let tight = match bytes.get(at + gap) {
-        Some(b'=') if matches!(bytes.get(at + gap + 1), Some(b'=' | b'~')) => return None,
-        Some(b'=' | b':') => {
-            let arrow = bytes[at + gap..].starts_with(b"=>") || bytes[at + gap..].starts_with(b":=");
-            let colon = bytes[at + gap] == b':';
-            at += gap + 1 + usize::from(arrow);
-            gap == 0 && !colon && !arrow
-        }
-        _ if flag && gap == 1 => {
-            at += 1;
-            true
-        }
-        _ => return None,
-    };
-    let after = blanks(at);
-    let from = at + after;
-    // A quoted literal, perhaps inside another text (`\"`).
-    let escape = usize::from(bytes.get(from) == Some(&b'\\'));
-    if let Some(&quote @ (b'"' | b'\'' | b'`')) = bytes.get(from + escape) {
-        let from = from + escape + 1;
-        let stop = from + bytes[from..].iter().take_while(|b| **b != quote && !matches!(b, b'\n' | b'\\')).count();
-        let value = &text[from..stop];
-        let fits = match sure {
-            Confidence::Strong => !value.is_empty() && !value.contains(' '),
-            Confidence::Weak => looks_random(value),
-        };
-        return (fits && !is_placeholder(value)).then_some((from, stop));
-    }
-    let stop = value_end(bytes, from);
-    let value = &text[from..stop];
-    if value.is_empty() || is_placeholder(value) || bytes.get(stop) == Some(&b'(') {
-        return None;
-    }
-    // In an environment file everything after the sign is the value.
-    let environment =
-        tight && after == 0 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-    let fits = match sure {
-        Confidence::Strong if environment || (flag && tight) => true,
-        Confidence::Strong => looks_like_password(value),
-        Confidence::Weak => looks_random(value),
-    };
-    fits.then_some((from, stop))
 }

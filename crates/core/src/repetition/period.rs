@@ -1,19 +1,19 @@
-//! Words that repeat with a period.
+//! Detects words that repeat with a period.
 
 use super::RepetitionRules;
 use super::tokenizer::Word;
 
-/// A degenerate stretch.
+/// A degenerate repetition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeriodMatch {
-    /// Bytes of one round.
+    /// Bytes of one period.
     pub length: usize,
     pub repeats: u32,
-    /// Bytes of all rounds.
+    /// Bytes of all repetitions.
     pub bytes: u64,
 }
 
-/// A word as it is kept for comparison.
+/// A retained word.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeptWord {
     hash: u32,
@@ -21,23 +21,23 @@ struct KeptWord {
     start: u64,
 }
 
-/// How many words are kept; a power of two. No period is longer.
+/// Number of retained words; a power of two and the maximum period.
 const WORD_BUFFER_LEN: usize = 1024;
 
-/// Periods followed at the same time: a sequence that stands twice in one round proposes a wrong one
-/// beside the right one.
+/// Number of periods tracked in parallel: a sequence that occurs twice in one period also proposes a wrong
+/// one.
 const MAX_CANDIDATES: usize = 4;
 
-/// A round with numbers that count up must have this many words, or every table would be one.
+/// Minimum period with varying numbers; otherwise every table would match.
 const MIN_NUMERIC_PERIOD_WORDS: u32 = 12;
 
-/// What a wrong word costs a candidate, in right words; and how much it can owe.
+/// Cost of a mismatch in matching words, and the maximum penalty.
 const MISMATCH_PENALTY: u32 = 64;
-/// Longer rounds than this cannot be seen.
+/// Maximum detectable period in words.
 pub(super) const MAX_PERIOD_WORDS: u32 = SequenceIndex::MAX_DISTANCE_WORDS as u32;
 const MAX_PENALTY: u32 = 2 * MISMATCH_PENALTY;
 
-/// Follows the periods of a stream of words.
+/// Tracks the periods of a word stream.
 #[derive(Clone, Debug)]
 pub(super) struct PeriodTracker {
     kept: Box<[KeptWord; WORD_BUFFER_LEN]>,
@@ -49,19 +49,19 @@ pub(super) struct PeriodTracker {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct PeriodCandidate {
-    /// In words; 0 is an empty seat.
+    /// Period in words; 0 marks an unused slot.
     period: u32,
-    /// Where the rounds began in the stream when every word counts.
+    /// Start of the exact repetition in the stream.
     exact_from: u64,
     exact_words: u32,
-    /// Where they began when numbers may differ and a word now and then.
+    /// Start of the approximate repetition, in which numbers and occasional words differ.
     near_from: u64,
     near_words: u32,
     debt: u32,
-    /// Numbers among the near words.
+    /// Numbers among the approximate words.
     counted: u32,
-    /// Words of the exact rounds that stood in structured text, that were not numbers, that were pieces
-    /// of runs without end.
+    /// Words of the exact repetition that were in structured text, were not numbers, or were pieces of
+    /// unbroken runs.
     structured: u32,
     spoken: u32,
     endless: u32,
@@ -77,7 +77,7 @@ impl PeriodTracker {
         }
     }
 
-    /// Takes a word. Answers with whether the last few words stood together before.
+    /// Adds a word. Returns whether the last few words occurred together before.
     pub(super) fn push(&mut self, word: &Word, structured: bool) -> SequenceSeen {
         let now = self.count;
         self.count += 1;
@@ -103,12 +103,12 @@ impl PeriodTracker {
         if period == 0 || period as usize >= WORD_BUFFER_LEN / 2 || self.candidates.iter().any(|c| c.period == period) {
             return;
         }
-        // The seat of the candidate that has shown least.
+        // The slot of the weakest candidate.
         let Some(seat) = self.candidates.iter_mut().min_by_key(|c| if c.period == 0 { 0 } else { c.near_words + 1 })
         else {
             return;
         };
-        // One sequence that stood here before proves little: do not unseat a candidate for it that has more.
+        // One recurring sequence proves little, so it does not replace a stronger candidate.
         if seat.period != 0 && seat.near_words > SequenceIndex::SEQUENCE_WORDS {
             return;
         }
@@ -117,11 +117,11 @@ impl PeriodTracker {
         *seat = PeriodCandidate { period, exact_from: from, near_from: from, ..PeriodCandidate::default() };
     }
 
-    /// The rounds that are degenerate, if any are.
+    /// The degenerate repetition, if any.
     pub(super) fn degenerate_period(&self, rules: &RepetitionRules) -> Option<PeriodMatch> {
         let now = self.count.checked_sub(1)?;
         let here = self.kept[now as usize % WORD_BUFFER_LEN].start;
-        // Most words are nowhere near a round.
+        // Fast path: most words are far from a repetition.
         let close = |c: &&PeriodCandidate| c.period != 0 && c.near_words / c.period + 1 >= rules.rounds;
         self.candidates.iter().filter(close).find_map(|candidate| {
             let length = here - self.kept[(now - u64::from(candidate.period)) as usize % WORD_BUFFER_LEN].start;
@@ -171,14 +171,14 @@ impl PeriodCandidate {
         }
     }
 
-    /// How many times more is needed for what these rounds are made of.
+    /// Factor for the content of this repetition.
     fn factor(&self, rules: &RepetitionRules) -> u64 {
         let structured = u64::from(rules.structured_factor.max(1));
         if self.endless * 2 > self.exact_words {
-            // Base64 of an empty picture.
+            // Such as Base64 of an empty image.
             structured * 4
         } else if self.spoken == 0 {
-            // Zeros of some array.
+            // Such as the zeros of an array.
             structured * 2
         } else if self.structured * 2 > self.exact_words {
             structured
@@ -188,15 +188,15 @@ impl PeriodCandidate {
     }
 }
 
-/// Whether a sequence of words stood in the stream before.
+/// Whether a sequence of words occurred before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequenceSeen {
     pub before: bool,
-    /// Where the newest word began.
+    /// Start of the newest word.
     pub start: u64,
 }
 
-/// Remembers where sequences of words last stood.
+/// Index of the last position of word sequences.
 #[derive(Clone, Debug)]
 struct SequenceIndex {
     slots: Box<[(u32, u32)]>,
@@ -218,8 +218,7 @@ impl SequenceIndex {
     const SEQUENCE_WORDS: u32 = 4;
     /// A power of two; older sequences are overwritten.
     const SLOTS: usize = 4096;
-    /// Sequences further back than this are forgotten, so that the answer does not depend on which
-    /// slot was overwritten when.
+    /// Older sequences are ignored, so that the result does not depend on when a slot was overwritten.
     const MAX_DISTANCE_WORDS: u64 = 3000;
 
     fn push(&mut self, word: &Word, now: u64) -> SequenceLookup {

@@ -1,9 +1,9 @@
-//! Text that has no period, yet says hardly anything new.
+//! Detects text without a period that says hardly anything new.
 
 use super::RepetitionRules;
 use super::period::SequenceSeen;
 
-/// Looks at the last words: how many of them belong to sequences seen before?
+/// Counts how many of the last words belong to known sequences.
 #[derive(Clone, Debug)]
 pub(super) struct RecurrenceWindow {
     window: Vec<WindowEntry>,
@@ -33,7 +33,7 @@ impl RecurrenceWindow {
         }
     }
 
-    /// Takes a word. Answers with the bytes of the window when there is next to nothing new in it.
+    /// Adds a word. Returns the bytes of the window if almost nothing in it is new.
     pub(super) fn push(&mut self, seen: SequenceSeen, structured: bool) -> Option<u64> {
         let size = self.window.len();
         let slot = self.window.get_mut(self.next)?;
@@ -46,7 +46,7 @@ impl RecurrenceWindow {
             self.full = true;
         }
         let words = u32::try_from(size).unwrap_or(u32::MAX);
-        // Structured text repeats its phrases by nature.
+        // Structured text repeats phrases by nature.
         let prose = self.structured * 4 < words;
         let stale = self.full && prose && u64::from(self.old) * 100 >= u64::from(words) * u64::from(self.percent);
         stale.then(|| seen.start - self.window[self.next].start)

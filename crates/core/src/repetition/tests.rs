@@ -1,4 +1,4 @@
-//! Chants that must be found, texts that must pass, and cuts that must not matter.
+//! Repetition that must be found, texts that must pass, and independence of chunk boundaries.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ const THOUGHT: &str = "Wait, let me think about this again. The handler closes t
                        reader sees an empty buffer. Maybe the lock is taken in the wrong order. Let me look at the lock again.\n\n";
 
 #[test]
-fn one_word_fourteen_thousand_times() {
+fn finds_one_word_repeated() {
     let finding = find(&"again ".repeat(14_000)).unwrap();
     assert_eq!(finding.kind, RepetitionKind::Rounds);
     assert_eq!(finding.what, "again");
@@ -25,7 +25,7 @@ fn one_word_fourteen_thousand_times() {
 }
 
 #[test]
-fn it_is_found_early() {
+fn reports_early() {
     let finding = find(&THOUGHT.repeat(50)).unwrap();
     assert_eq!(finding.kind, RepetitionKind::Rounds);
     assert!(finding.repeats <= 6 && finding.bytes < 1600, "{finding:?}");
@@ -38,7 +38,7 @@ fn phrases_in_turn() {
 }
 
 #[test]
-fn a_long_paragraph() {
+fn finds_a_long_period() {
     let paragraph: String = (0..180).map(|i| format!("word{} ", i * 7919 % 1000)).collect();
     assert!((1200..1500).contains(&paragraph.len()));
     let finding = find(&paragraph.repeat(6)).unwrap();
@@ -47,13 +47,13 @@ fn a_long_paragraph() {
 }
 
 #[test]
-fn a_counter_does_not_hide_it() {
+fn finds_repetition_with_a_counter() {
     let text: String = (1..40).map(|i| format!("Attempt {i}: {THOUGHT}")).collect();
     assert!(find(&text).is_some());
 }
 
 #[test]
-fn without_blanks_and_in_other_scripts() {
+fn finds_repetition_without_spaces_and_in_other_scripts() {
     assert!(find(&"ha".repeat(20_000)).is_some());
     assert!(find(&"もう一度考えてみます。".repeat(60)).is_some());
     assert!(find(&"давай подумаем ещё раз ".repeat(60)).is_some());
@@ -61,14 +61,14 @@ fn without_blanks_and_in_other_scripts() {
 }
 
 #[test]
-fn nothing_at_all() {
+fn finds_wordless_output() {
     assert_eq!(find(&"\n".repeat(5_000)).unwrap().kind, RepetitionKind::Wordless);
     assert_eq!(find(&"!".repeat(5_000)).unwrap().kind, RepetitionKind::Wordless);
     passes(&"-".repeat(500));
 }
 
 #[test]
-fn thinking_in_circles() {
+fn finds_recurrence_without_a_period() {
     let sentences = [
         "Let me think about this again, because the test still fails and I do not see why it does.",
         "The fixture opens the database before the migration has been applied to it.",
@@ -161,7 +161,7 @@ fn a_license_in_a_few_files_passes() {
 }
 
 #[test]
-fn it_tells_once() {
+fn reports_once() {
     let mut chant = RepetitionDetector::new(&RepetitionRules::default());
     let found = (0..1000).filter(|_| chant.push("again and again ").is_some()).count();
     assert_eq!(found, 1);
@@ -175,7 +175,7 @@ fn rules_decide() {
     assert!(RepetitionDetector::of(&"again and again ".repeat(8), &strict).is_some());
 }
 
-/// The finding, and after how many bytes it came.
+/// The finding, and the number of bytes before it.
 fn stream<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Option<RepetitionFinding> {
     let mut chant = RepetitionDetector::new(&RepetitionRules::default());
     chunks.into_iter().fold(None, |found, chunk| found.or(chant.push(chunk)))
@@ -183,7 +183,7 @@ fn stream<'a>(chunks: impl IntoIterator<Item = &'a str>) -> Option<RepetitionFin
 
 proptest! {
     #[test]
-    fn cuts_do_not_matter(
+    fn chunk_boundaries_do_not_matter(
         prefix in "[a-z é日\n|`-]{0,200}",
         unit in "[a-zé日0-9 .\n]{1,60}",
         times in 1..200usize,
@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn ever_new_words_are_never_a_chant(seed in 0..1000u64) {
+    fn new_words_are_not_repetition(seed in 0..1000u64) {
         let text: String = (0..4000u64).map(|i| format!("{:x} ", (i + seed * 4000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
         prop_assert_eq!(find(&text), None);
     }

@@ -1,16 +1,16 @@
-//! Whether the text at hand is structured: code, a table, a list, data. Such text repeats by nature.
+//! Detects structured text (code, tables, lists, data), which repeats by nature.
 
-/// Follows lines and fences, and how much of the text is signs.
+/// Tracks lines, code fences and the share of punctuation.
 #[derive(Clone, Debug)]
 pub(super) struct TextLayout {
-    /// First characters of the line, blanks aside.
+    /// First non-blank characters of the line.
     lead: [char; 3],
     led: usize,
     /// Blanks at the start of the line.
     indent: u32,
     fenced: bool,
     listed: bool,
-    /// Share of signs among the last hundred-odd characters, in 65536ths.
+    /// Share of punctuation in the last hundred or so characters, in 65536ths.
     signs: u32,
 }
 
@@ -50,12 +50,12 @@ impl TextLayout {
     }
 
     pub(super) fn is_structured(&self) -> bool {
-        // One sign in eleven is more than prose has.
+        // Prose has less than one punctuation character in eleven.
         self.fenced || self.listed || self.indent >= 4 || self.signs > 65_536 / 11
     }
 }
 
-/// Signs that structure rather than speak.
+/// Punctuation that structures text.
 fn is_sign(c: char) -> bool {
     matches!(
         c,

@@ -1,27 +1,27 @@
-//! Words of a stream: runs of letters and digits, without case. Scripts written without spaces give one
-//! word per character; runs without end are cut into pieces of equal length.
+//! Splits a stream into words: runs of letters and digits, without case. Scripts without spaces give one word
+//! per character; very long runs are cut into pieces of equal length.
 
-/// A word that is over.
+/// A complete word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word {
     /// Equal for equal words.
     pub hash: u32,
     /// Whether it is a number.
     pub number: bool,
-    /// Whether it was cut out of a run without end.
+    /// Whether it is a piece of a very long run.
     pub endless: bool,
-    /// Where it began in the stream.
+    /// Start in the stream.
     pub start: u64,
 }
 
-/// Runs longer than this are cut: a chant without blanks repeats in pieces, too.
+/// Longer runs are cut, because repetition may lack spaces.
 const MAX_WORD_CHARS: u32 = 32;
 
-/// Reads words out of characters.
+/// Splits characters into words.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tokenizer {
     state: Option<PartialWord>,
-    /// How long the present run is, pieces included.
+    /// Length of the current run, including pieces.
     run: u32,
 }
 
@@ -40,7 +40,7 @@ impl PartialWord {
 }
 
 impl Tokenizer {
-    /// The word that this character shows to be over, if any. `at` is where the character stands.
+    /// The word that this character completes, if any. `at` is the character's position.
     pub(super) fn push(&mut self, c: char, at: u64) -> Option<Word> {
         let ascii = c.is_ascii();
         let part = if ascii { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() };
@@ -49,7 +49,7 @@ impl Tokenizer {
         let full = self.state.is_some_and(|begun| begun.chars >= MAX_WORD_CHARS);
         let finished = if !part || alone || full { self.finish() } else { None };
         if part {
-            // What begins with a digit counts as a number: 0x1f, 3rd, 12ms.
+            // Anything that starts with a digit counts as a number: 0x1f, 3rd, 12ms.
             let begun =
                 self.state.get_or_insert(PartialWord { hash: SEED, chars: 0, number: c.is_numeric(), start: at });
             if ascii {
@@ -58,7 +58,7 @@ impl Tokenizer {
                 c.to_lowercase().for_each(|lower| begun.add(lower));
             }
             begun.chars += 1;
-            // A character that is a word by itself ends with the next one, whatever that is.
+            // A character that is a word by itself ends with the next one.
             if alone {
                 begun.chars = MAX_WORD_CHARS;
             }
@@ -66,7 +66,7 @@ impl Tokenizer {
         finished
     }
 
-    /// Whether the last character was part of a word.
+    /// Whether the last character belongs to an unfinished word.
     pub(super) fn partial(&self) -> bool {
         self.state.is_some()
     }

@@ -1,4 +1,4 @@
-//! The section `[allow]` of the rules: what is fine.
+//! The `[allow]` section of the rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::glob;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllowList {
-    /// Calls, as `Tool:input` with `*` and `?`: `Bash:npm test`, `*:git status*`. The tool is the agent's
-    /// own name for it or our kind (`shell:`, `read:`); the input is the command, path or query.
+    /// Calls as `Tool:input` with `*` and `?`: `Bash:npm test`, `*:git status*`. The tool is the agent's name
+    /// or Belay's kind (`shell:`, `read:`); the input is the command, path or query.
     pub actions: Vec<String>,
-    /// Pairs of action and outcome, `ACTION:OUTCOME` as findings name them.
+    /// Pairs of action and outcome, `ACTION:OUTCOME` as in findings.
     pub pairs: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl AllowList {
         }
     }
 
-    /// Whether a person or rule said that this call is fine.
+    /// Whether this call is allowed.
     pub(crate) fn allows(&self, called: &ToolCalled) -> bool {
         if self.actions.is_empty() {
             return false;
@@ -51,13 +51,13 @@ impl AllowList {
         fits(&called.tool.name) || fits(kind)
     }
 
-    /// Whether this pair is fine.
+    /// Whether this pair is allowed.
     pub(crate) fn allows_pair(&self, action: Digest, outcome: Digest) -> bool {
         self.pairs.iter().any(|pair| parse(pair) == Some((action, outcome)))
     }
 }
 
-/// Our word for a kind of tool, as in events.
+/// Name of a tool kind, as in events.
 fn word(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Shell => "shell",

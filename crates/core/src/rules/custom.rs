@@ -1,4 +1,4 @@
-//! The sections `[[custom]]` of the rules: patterns of one's own that really trigger.
+//! The `[[custom]]` sections of the rules: user-defined patterns.
 
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -11,55 +11,55 @@ use crate::event::{ToolCalled, ToolReturned};
 use crate::glob;
 use crate::outcome::CallStatus;
 
-/// How many custom patterns there may be: one bit of a call's record each.
+/// Maximum number of custom patterns: one bit each in a call's record.
 pub(super) const MAX_CUSTOM_PATTERNS: usize = 32;
-/// How large one regular expression may get.
+/// Maximum size of a compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-/// A pattern of one's own: calls that match all that is given are counted.
+/// A user-defined pattern. It counts calls that match all given conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CustomPattern {
-    /// Its name in findings.
+    /// Name in findings.
     pub name: String,
-    /// What the agent reads. `{target}` stands for the call, `{count}` and `{threshold}` for the numbers.
+    /// Message to the agent. `{target}` stands for the call, `{count}` and `{threshold}` for the numbers.
     pub message: String,
-    /// Kinds of tools; empty for any.
+    /// Tool kinds; empty for any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<ToolKind>,
-    /// The agent's own names of tools, with `*` and `?`; empty for any.
+    /// The agent's tool names, with `*` and `?`; empty for any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Regular expression on the command of a shell call.
+    /// Regular expression for the command of a shell call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Regular expression on the path (and what follows it) of a call that reads, edits or writes.
+    /// Regular expression for the path (and what follows it) of a read, edit or write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Regular expression on the beginning and end of what came back.
+    /// Regular expression for head and tail of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// How it must have ended.
+    /// Required status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<CallStatus>,
-    /// What must be the same for two calls to count together.
+    /// What two calls must have in common to be counted together.
     #[serde(default)]
     pub same: GroupBy,
-    /// How many calls back it looks.
+    /// Number of calls to look back.
     #[serde(default = "twenty")]
     pub window: usize,
-    /// At how many it acts.
+    /// Number of occurrences that triggers it.
     #[serde(default = "three")]
     pub threshold: u32,
-    /// How bad it is.
+    /// Severity of its findings.
     #[serde(default)]
     pub severity: Severity,
-    /// What is done: notice, nudge, pause.
+    /// Intervention: notice, nudge or pause.
     #[serde(default = "nudge")]
     pub intervention: InterventionLevel,
 }
 
-/// What must be the same for two calls to count together.
+/// What two calls must have in common to be counted together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupBy {
@@ -85,7 +85,8 @@ fn nudge() -> InterventionLevel {
 }
 
 impl CustomPattern {
-    pub(super) fn check(&self) -> Result<(), RuleError> {
+    /// Checks the name, the expressions and the limits.
+    pub fn check(&self) -> Result<(), RuleError> {
         let at = |key: &str| format!("custom.{}.{key}", self.name);
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if self.name.is_empty() || !self.name.chars().all(plain) {
@@ -131,17 +132,17 @@ fn compile(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build()
 }
 
-/// When a pattern can be decided.
+/// When a pattern can be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EvaluateAt {
-    /// As soon as the call is asked for.
+    /// When the call is requested.
     Before,
-    /// Once it was answered.
+    /// When the call has a result.
     After,
 }
 
-/// A custom pattern, ready to be matched. One whose expression does not compile matches nothing;
-/// [`super::Rules::check`] has said so.
+/// A compiled custom pattern. If its expression is invalid, which [`super::Rules::check`] reports, it matches
+/// nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledPattern {
     kinds: Vec<ToolKind>,
@@ -151,7 +152,7 @@ pub(crate) struct CompiledPattern {
     outcome: Option<Regex>,
     status: Option<CallStatus>,
     broken: bool,
-    pub(crate) asked: EvaluateAt,
+    pub(crate) evaluate_at: EvaluateAt,
 }
 
 impl CompiledPattern {
@@ -175,11 +176,11 @@ impl CompiledPattern {
             outcome,
             status: pattern.status,
             broken,
-            asked: if after { EvaluateAt::After } else { EvaluateAt::Before },
+            evaluate_at: if after { EvaluateAt::After } else { EvaluateAt::Before },
         }
     }
 
-    /// Whether a call fits, as far as can be told before its answer.
+    /// Whether a call matches, as far as can be decided before its result.
     pub(crate) fn matches_call(&self, called: &ToolCalled) -> bool {
         let kind = called.tool.kind;
         let input = called.input.as_str();
@@ -191,7 +192,7 @@ impl CompiledPattern {
             && self.path.as_ref().is_none_or(|regex| files && regex.is_match(input))
     }
 
-    /// Whether its answer fits, too.
+    /// Whether the result matches.
     pub(crate) fn matches_outcome(&self, returned: &ToolReturned, status: CallStatus) -> bool {
         self.status.is_none_or(|wanted| wanted == status)
             && self.outcome.as_ref().is_none_or(|regex| regex.is_match(returned.output.as_str()))

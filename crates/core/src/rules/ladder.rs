@@ -1,4 +1,4 @@
-//! The ladder: at which occurrence which step is taken.
+//! The ladder: the number of occurrences at which each intervention happens.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,19 +7,19 @@ use super::PatternRule;
 use crate::detect::Strength;
 use crate::effect::InterventionLevel;
 
-/// At which occurrence which step is taken. 0 means never.
+/// Occurrences at which each intervention happens; 0 means never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ladder {
-    /// Recorded.
+    /// Notice.
     pub notice_at: u32,
-    /// The agent is told, where the evidence is strong.
+    /// Nudge on strong evidence.
     pub nudge_at: u32,
-    /// The agent is told, where the evidence is weak.
+    /// Nudge on weak evidence.
     pub nudge_weak_at: u32,
-    /// The agent is told, where the evidence is faint.
+    /// Nudge on very weak evidence.
     pub nudge_faint_at: u32,
-    /// The agent is held back.
+    /// Pause.
     pub pause_at: u32,
 }
 
@@ -36,7 +36,7 @@ impl Ladder {
         }
     }
 
-    /// The occurrence a nudge is due at.
+    /// Number of occurrences for a nudge.
     pub fn nudge(&self, strength: Strength) -> u32 {
         match strength {
             Strength::Strong => self.nudge_at,
@@ -45,17 +45,26 @@ impl Ladder {
         }
     }
 
-    /// The occurrence a pause is due at: as far beyond the nudge as for strong evidence. Evidence too
-    /// poor to speak of is too poor to act on.
+    /// Number of occurrences for a pause: as far beyond the nudge as for strong evidence. Evidence that never
+    /// leads to a nudge never leads to a pause.
     fn pause(&self, strength: Strength) -> u32 {
         match (self.pause_at, self.nudge(strength)) {
             (0, _) => 0,
             (_, 0) if self.nudge_at != 0 => 0,
-            (at, nudge) => at + nudge.saturating_sub(self.nudge_at),
+            (at, nudge) => at.saturating_add(nudge.saturating_sub(self.nudge_at)),
         }
     }
 
-    /// The step so many occurrences are worth.
+    /// The occurrences from which on a notice, a nudge and a pause are due; 0 means never. A higher level covers the
+    /// lower ones.
+    pub(super) fn first_occurrences(&self, strength: Strength) -> [u32; 3] {
+        let earlier = |a: u32, b: u32| if a == 0 || (b != 0 && b < a) { b } else { a };
+        let pause = self.pause(strength);
+        let nudge = earlier(self.nudge(strength), pause);
+        [earlier(self.notice_at, nudge), nudge, pause]
+    }
+
+    /// The intervention for a number of occurrences.
     pub fn rung(&self, count: u32, strength: Strength) -> Option<InterventionLevel> {
         let due = |at: u32| at != 0 && count >= at;
         if due(self.pause(strength)) {

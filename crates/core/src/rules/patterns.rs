@@ -1,12 +1,13 @@
-//! The sections `[patterns.*]` of the rules.
+//! The `[patterns.*]` sections of the rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::RuleError;
+use super::budget::check_usd;
 use crate::session::CALL_WINDOW;
 
-/// How bad a finding of a pattern is.
+/// Severity of a pattern's findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -16,38 +17,38 @@ pub enum Severity {
     High,
 }
 
-/// Thresholds of one pattern. What is not given comes from the ladder.
+/// Thresholds of one pattern. Missing values come from the ladder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatternRule {
-    /// Looked for at all.
+    /// Whether the pattern is evaluated.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// How bad it is.
+    /// Severity of its findings.
     #[serde(default)]
     pub severity: Severity,
-    /// Recorded at this occurrence.
+    /// Notice at this occurrence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice_at: Option<u32>,
-    /// Nudged at this occurrence; 0 = never.
+    /// Nudge at this occurrence; 0 = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nudge_at: Option<u32>,
-    /// Nudged at this occurrence where the evidence is weak.
+    /// Nudge at this occurrence on weak evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nudge_weak_at: Option<u32>,
-    /// Nudged at this occurrence where the evidence is faint.
+    /// Nudge at this occurrence on very weak evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nudge_faint_at: Option<u32>,
-    /// Paused at this occurrence; 0 = never.
+    /// Pause at this occurrence; 0 = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_at: Option<u32>,
-    /// How many calls it looks back.
+    /// Number of calls to look back.
     #[serde(default = "far")]
     pub window: usize,
-    /// How alike two texts must be, 0 to 1.
+    /// Minimum similarity of two texts, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f32>,
-    /// Fewer calls prove nothing.
+    /// Minimum number of calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
     /// A limit in tokens.
@@ -82,10 +83,7 @@ impl PatternRule {
         if self.similarity.is_some_and(|similarity| !(0.0..=1.0).contains(&similarity)) {
             return Err(RuleError::new(at("similarity"), "must be between 0 and 1"));
         }
-        if self.usd.is_some_and(|usd| usd.is_nan() || usd < 0.0) {
-            return Err(RuleError::new(at("usd"), "must not be negative"));
-        }
-        Ok(())
+        self.usd.map_or(Ok(()), |usd| check_usd(&at("usd"), usd))
     }
 }
 
@@ -106,66 +104,68 @@ macro_rules! patterns {
 }
 
 patterns! {
-    /// The same call, answered the same way, with nothing in between.
+    /// The same call with the same result and nothing in between.
     exact_repeat,
-    /// The same call but for numbers and indentation.
+    /// Calls that differ only in numbers and indentation.
     near_repeat,
-    /// The same call with others in between, nothing changed by them.
+    /// The same call with other calls in between that changed nothing.
     interleaved_repeat,
-    /// A round of calls gone through again and again.
+    /// A repeated sequence of calls.
     cycle,
     /// Edits of one file that fail for one cause.
     failing_edits,
     /// Varied input, always the same failure.
     same_outcome,
-    /// Commands that do not come back.
+    /// Commands that time out.
     dead_shell,
-    /// Text put in and taken out again.
+    /// Edits made and reverted repeatedly.
     oscillation,
-    /// Going over what is known.
+    /// Calls that produce nothing new.
     wandering,
     /// The same successful change again.
     repeated_mutation,
-    /// Changes without effect on the test.
+    /// Changes that do not affect the test result.
     fruitless_fix,
-    /// One error after the other.
+    /// Consecutive errors.
     error_cascade,
     /// Searches that find nothing.
     search_spiral,
-    /// Refused again and again.
+    /// Repeated refusals.
     permission_wall,
-    /// Claims to be done that are not accepted.
+    /// Completion claims that are not accepted.
     completion_claims,
     /// Turns without a tool call.
     spin,
-    /// The same thing said again.
+    /// Turns that repeat nearly the same text.
     monologue,
     /// Output degenerated into repetition.
     chanting,
-    /// A file's content comes back to what it was.
+    /// A file's content that returns to an earlier one.
     edit_undo,
-    /// Looking and looking, little of it new, nothing changed.
+    /// Reads with little new content and no change.
     read_only_wandering,
-    /// Model requests that bring nothing new.
+    /// Model requests with nothing new.
     request_overlap,
     /// The same files changed, the same failure.
     repeated_strategy,
-    /// The model's window is nearly full.
+    /// The context window is nearly full.
     context_cliff,
-    /// Asking again whether something is ready.
+    /// Polling with the same result.
     poll,
     /// Tokens, money and minutes without progress.
     burn,
     /// A budget is used up.
     budget,
-    /// Very many sub-agents.
+    /// Too many sub-agents.
     sub_agent_runaway,
-    /// Something outside does not answer.
+    /// An external system fails.
     outage,
-    /// Nothing happens though the agent is at work.
+    /// The same call although a service does not respond.
+    outage_repeat,
+    /// No activity although the agent is working.
     stall,
     /// A tool runs far longer than usual.
     hung_tool,
-    /// A permission prompt nobody answers.
+    /// An unanswered permission prompt.
     permission_prompt,
 }

@@ -32,7 +32,7 @@ fn an_unknown_pattern_or_key_is_an_error() {
 }
 
 #[test]
-fn a_custom_pattern_is_refused_with_the_place_and_the_reason() {
+fn invalid_custom_patterns_report_key_and_reason() {
     let good = r#"
         name = "no_force_push"
         message = "Do not force-push."
@@ -68,20 +68,6 @@ fn an_allow_list_entry_must_name_a_tool_or_a_pair() {
 }
 
 #[test]
-fn heartbeat_patterns_come_along() {
-    let file = r#"{"name": "grep-spiral", "display_name": "Grep Spiral", "description": "x", "tools": ["Grep", "Search"],
-        "nudge": "You searched for {target} {threshold}+ times.", "severity": "warning"}"#;
-    let pattern = parse_heartbeat_pattern(file).unwrap();
-    assert_eq!(pattern.name, "grep_spiral");
-    assert_eq!(pattern.tools, ["Grep", "Search"]);
-    assert_eq!(pattern.message, "Grep Spiral: You searched for {target} {threshold}+ times.");
-    assert_eq!((pattern.threshold, pattern.window, pattern.same), (3, 20, GroupBy::Outcome));
-    insta::assert_snapshot!(parse_heartbeat_pattern("{}").unwrap_err(), @"name: is missing");
-    insta::assert_snapshot!(parse_heartbeat_pattern(r#"{"name": "x"}"#).unwrap_err(), @"nudge: is missing; it is what the agent reads");
-    insta::assert_snapshot!(parse_heartbeat_pattern("nonsense").unwrap_err(), @"pattern file: is no heartbeat pattern: expected ident at line 1 column 2");
-}
-
-#[test]
 fn the_ladder_gives_weaker_evidence_more_time() {
     use crate::InterventionLevel::{Notice, Nudge, Pause};
     use crate::detect::Strength::{Strong, VeryWeak, Weak};
@@ -97,7 +83,7 @@ fn the_ladder_gives_weaker_evidence_more_time() {
 }
 
 #[test]
-fn chanting_is_set_in_the_rules_and_checked() {
+fn repetition_rules_are_validated() {
     assert_eq!(Rules::default().repetition, RepetitionRules::default(), "the file and the type say the same");
     let stricter = DEFAULT_RULES.replace("rounds = 4 ", "rounds = 3 ");
     assert_eq!(toml::from_str::<Rules>(&stricter).unwrap().repetition.rounds, 3);

@@ -1,32 +1,32 @@
-//! Time: what runs, how long such things usually take, and what a person was already told of.
+//! Running work, typical durations, and the notifications already sent.
 
 use serde::{Deserialize, Serialize};
 
 use crate::action::ToolKind;
 use crate::time::Timestamp;
 
-/// What is going on right now.
+/// What the agent is doing at the moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
-    /// The agent is at work: it was asked something and has not ended its turn.
-    pub at_work: bool,
-    /// Last sign of life.
-    pub alive_at: Timestamp,
-    /// A permission prompt is open since then.
-    pub asking_since: Option<Timestamp>,
-    /// Sub-agents started and not ended.
-    pub children: u32,
-    /// Sub-agents started since a person spoke.
-    pub children_started: u32,
-    /// Usual duration by kind of tool, in milliseconds: a moving average.
-    usual: Vec<(ToolKind, u64)>,
-    /// What a person was told since the last sign of life.
-    told: Vec<StallNotice>,
-    /// Model calls or tools in a row that failed for reasons outside.
+    /// The agent has work and has not ended its turn.
+    pub working: bool,
+    /// Time of the last activity.
+    pub last_activity: Timestamp,
+    /// Time since which a permission prompt is open.
+    pub permission_since: Option<Timestamp>,
+    /// Running sub-agents.
+    pub running_sub_agents: u32,
+    /// Sub-agents started since the last prompt by a person.
+    pub sub_agents_started: u32,
+    /// Moving average of the duration per tool kind, in milliseconds.
+    typical: Vec<(ToolKind, u64)>,
+    /// Notifications sent since the last activity.
+    notified: Vec<StallNotice>,
+    /// Consecutive failures of model calls or tools for external reasons.
     pub outages: u32,
 }
 
-/// What a person is told once.
+/// A notification that is sent at most once per period of inactivity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StallNotice {
@@ -36,31 +36,31 @@ pub(super) enum StallNotice {
 }
 
 impl Activity {
-    /// A sign of life.
+    /// Records activity and re-arms the notifications.
     pub(super) fn on_activity(&mut self, at: Timestamp) {
-        self.alive_at = self.alive_at.max(at);
-        self.told.clear();
+        self.last_activity = self.last_activity.max(at);
+        self.notified.clear();
     }
 
-    /// A tool took so long.
+    /// Updates the typical duration of a tool kind.
     pub(super) fn record_duration(&mut self, kind: ToolKind, millis: u64) {
-        match self.usual.iter_mut().find(|(of, _)| *of == kind) {
-            Some((_, usual)) => *usual = (*usual * 7 + millis) / 8,
-            None => self.usual.push((kind, millis)),
+        match self.typical.iter_mut().find(|(of, _)| *of == kind) {
+            Some((_, typical)) => *typical = (*typical * 7 + millis) / 8,
+            None => self.typical.push((kind, millis)),
         }
     }
 
-    /// How long such a tool usually takes.
+    /// The typical duration of a tool kind, in milliseconds.
     pub fn typical_duration_ms(&self, kind: ToolKind) -> u64 {
-        self.usual.iter().find(|(of, _)| *of == kind).map_or(0, |(_, usual)| *usual)
+        self.typical.iter().find(|(of, _)| *of == kind).map_or(0, |(_, typical)| *typical)
     }
 
-    /// Whether this is still to be told; then it counts as told.
+    /// Returns `true` the first time it is called for a notice since the last activity.
     pub(super) fn should_notify_once(&mut self, what: StallNotice) -> bool {
-        let news = !self.told.contains(&what);
-        if news {
-            self.told.push(what);
+        let first = !self.notified.contains(&what);
+        if first {
+            self.notified.push(what);
         }
-        news
+        first
     }
 }

@@ -1,6 +1,8 @@
-//! One event into one session.
+//! Applies one event to a session.
 
-use super::evidence::evaluation_trigger;
+use std::borrow::Cow;
+
+use super::evidence::evaluation;
 use super::{DeclaredWait, ResumeCondition, Session, SessionState};
 use crate::detect::Trigger;
 use crate::digest::Digest;
@@ -12,41 +14,52 @@ use crate::rules::Rules;
 use crate::time::Timestamp;
 
 impl Session {
-    /// Takes one event in and tells what follows from it. An event seen before changes nothing.
+    /// Applies an event and returns its effects. A duplicate changes nothing.
     pub fn apply(&mut self, event: &Event, rules: &Rules) -> Vec<Effect> {
         let identity = event.identity_digest();
         if self.is_duplicate(identity) { Vec::new() } else { self.apply_unseen(event, identity, rules) }
     }
 
-    /// As [`Session::apply`], for whoever has found that this identity, the event's, was not seen lately.
+    /// Like [`Session::apply`], for callers that have already ruled out a duplicate of `identity`.
     pub fn apply_unseen(&mut self, event: &Event, identity: Digest, rules: &Rules) -> Vec<Effect> {
         self.identities.insert(identity);
         let before = self.state.clone();
         let mut effects = Vec::new();
-        self.lift_if_due(event.at, &mut effects);
-        self.end_wait_if_due(event.at);
-        let told = self.is_already_reported(event);
-        self.sensors.record_source(event);
-        self.note_facts(event);
-        if !told {
+        self.expire_cooldown(event.at, &mut effects);
+        self.expire_wait(event.at);
+        let already_reported = self.is_already_reported(event);
+        self.sensor_dedup.record_source(event);
+        self.record_facts(event);
+        if !already_reported {
             self.update_activity(event);
             self.count(event, rules);
-            self.react(event, rules, &mut effects);
+            self.dispatch(event, rules, &mut effects);
         }
         if self.state != before {
             effects.push(Effect::StateChanged { from: before, to: self.state.clone() });
         }
         if event.is_question() && self.hold_verdict() != Verdict::Go {
-            self.remember_answer(identity, self.hold_verdict());
-            if matches!(event.body, Body::ToolCalled(_)) && !told {
+            self.record_verdict(identity, self.hold_verdict());
+            if matches!(event.body, Body::ToolCalled(_)) && !already_reported {
                 self.window.mark_newest_held_back();
             }
         }
         effects
     }
 
-    /// A cooldown that a person gave with a resume ends by itself.
-    fn lift_if_due(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
+    /// The event as it may be stored: the result of a call that shows an environment file loses every value.
+    pub fn redact_env_result<'a>(&self, event: &'a Event) -> Cow<'a, Event> {
+        match &event.body {
+            Body::ToolReturned(returned) if self.window.shows_env_file(returned) => {
+                let body = Body::ToolReturned(returned.with_env_values_redacted());
+                Cow::Owned(Event { body, ..event.clone() })
+            }
+            _ => Cow::Borrowed(event),
+        }
+    }
+
+    /// Ends a pause whose cooldown is over.
+    fn expire_cooldown(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         let SessionState::Paused { until, gate, .. } = &mut self.state else { return };
         if until.is_none_or(|until| now < until) {
             return;
@@ -59,38 +72,39 @@ impl Session {
         }
     }
 
-    /// Who declared a wait and was killed in it cannot say that it is over; its ceiling does.
-    fn end_wait_if_due(&mut self, now: Timestamp) {
+    /// An agent that is killed while it waits never reports the end of the wait, so the wait expires.
+    fn expire_wait(&mut self, now: Timestamp) {
         if self.waiting.as_ref().and_then(|wait| wait.until).is_some_and(|until| now >= until) {
             self.waiting = None;
-            self.waited = true;
+            self.wait_just_ended = true;
         }
     }
 
-    fn note_facts(&mut self, event: &Event) {
+    fn record_facts(&mut self, event: &Event) {
         let facts = &mut self.facts;
         if event.at.is_known() {
             if !facts.started_at.is_known() {
                 facts.started_at = event.at;
                 self.clock.at = event.at;
             }
-            // Clocks jump and results come late: the newest time never goes back. That time passes is no
-            // sign of life.
+            // Clocks jump and results arrive late, so the newest time never decreases. A tick is not activity.
             if !matches!(event.body, Body::Tick) {
                 facts.last_at = facts.last_at.max(event.at);
+                let span = facts.last_at.saturating_since(facts.started_at);
+                self.spent.millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
             }
         }
-        keep(&mut facts.cwd, event.cwd.as_deref(), MAX_PATH_BYTES);
+        update(&mut facts.cwd, event.cwd.as_deref(), MAX_PATH_BYTES);
         if self.parent.is_none() {
             self.parent.clone_from(&event.parent);
         }
         let model = match &event.body {
             Body::SessionStarted(start) => {
-                keep(&mut facts.project, start.project.as_deref(), MAX_PATH_BYTES);
-                keep(&mut facts.transcript, start.transcript.as_deref(), MAX_PATH_BYTES);
-                keep(&mut facts.branch, start.branch.as_deref(), MAX_NAME_BYTES);
-                keep(&mut facts.task, start.task.as_deref(), MAX_NAME_BYTES);
-                keep(&mut facts.agent_version, start.agent_version.as_deref(), MAX_NAME_BYTES);
+                update(&mut facts.project, start.project.as_deref(), MAX_PATH_BYTES);
+                update(&mut facts.transcript, start.transcript.as_deref(), MAX_PATH_BYTES);
+                update(&mut facts.branch, start.branch.as_deref(), MAX_NAME_BYTES);
+                update(&mut facts.task, start.task.as_deref(), MAX_NAME_BYTES);
+                update(&mut facts.agent_version, start.agent_version.as_deref(), MAX_NAME_BYTES);
                 facts.pid = start.pid.or(facts.pid);
                 &start.model
             }
@@ -99,7 +113,7 @@ impl Session {
             Body::Learned(fact) => &fact.model,
             _ => &None,
         };
-        keep(&mut facts.model, model.as_deref(), MAX_NAME_BYTES);
+        update(&mut facts.model, model.as_deref(), MAX_NAME_BYTES);
     }
 
     fn count(&mut self, event: &Event, rules: &Rules) {
@@ -127,23 +141,23 @@ impl Session {
             Body::ModelAsked(_) => self.load_limits(rules),
             Body::ModelAnswered(answer) => {
                 counters.answers += u64::from(!answer.auxiliary);
-                self.record_spend(event, answer.model.as_deref(), answer.usage.as_ref(), answer.cost_micros, rules);
+                self.record_spend(event, rules);
                 self.record_context_fill(answer, rules);
             }
-            Body::Learned(fact) => self.record_spend(event, fact.model.as_deref(), fact.usage.as_ref(), None, rules),
+            Body::Learned(_) => self.record_spend(event, rules),
             Body::SubAgentStarted(_) => counters.sub_agents += 1,
             Body::Compacted(_) => counters.compactions += 1,
             _ => {}
         }
     }
 
-    fn react(&mut self, event: &Event, rules: &Rules, effects: &mut Vec<Effect>) {
+    fn dispatch(&mut self, event: &Event, rules: &Rules, effects: &mut Vec<Effect>) {
         match &event.body {
             Body::Operator(operator) => self.apply_operator_decision(event, operator, effects),
             Body::SessionEnded(_) => {
                 self.facts.ended_at = Some(event.at);
                 self.waiting = None;
-                // A person's decision outlives the agent process.
+                // An operator's decision outlives the agent process.
                 if self.state == SessionState::Active {
                     self.state = SessionState::Ended { at: event.at };
                 }
@@ -158,10 +172,10 @@ impl Session {
             }
             Body::WaitEnded(_) => {
                 self.waiting = None;
-                self.waited = true;
+                self.wait_just_ended = true;
             }
             Body::Prompt(prompt) => {
-                self.come_back();
+                self.reopen();
                 self.prompted(event, prompt);
                 let text = prompt.text.as_str().trim_start();
                 if prompt.by == Author::Person
@@ -172,19 +186,20 @@ impl Session {
             }
             Body::ModelAsked(ask) => {
                 self.account = ask.account.or(self.account);
-                self.come_back();
+                self.reopen();
+                self.refuse_unpriced_model(event, ask, rules, effects);
                 self.model_asked(event, ask, rules, effects);
                 if !ask.plan.is_empty() {
                     self.record_plan(ask.plan.as_str(), event.at, effects);
                 }
             }
             Body::ToolCalled(called) => {
-                self.come_back();
+                self.reopen();
                 self.tool_called(event, called, rules, effects);
             }
             Body::ToolReturned(returned) => self.tool_returned(event, returned, rules, effects),
             Body::ModelAnswered(answer) => {
-                self.come_back();
+                self.reopen();
                 self.model_answered(event, answer, rules, effects);
                 self.check_budgets(event, rules, effects);
             }
@@ -201,40 +216,40 @@ impl Session {
             Body::Committed(_) => self.mark_progress(),
             Body::Task(task) if task.phase == TaskPhase::Completed => self.mark_progress(),
             Body::ModelFailed(_) | Body::LimitHit(_) => {
-                self.pace.outages += 1;
-                self.evaluate(evaluation_trigger(Trigger::Outage, self.last_call_index(), event), rules, effects);
+                self.activity.outages += 1;
+                self.evaluate(evaluation(Trigger::Outage, self.last_call_index(), event), rules, effects);
             }
-            Body::SharedSpent(told) => {
-                self.shared = *told;
+            Body::SharedSpent(spend) => {
+                self.shared = *spend;
                 self.check_budgets(event, rules, effects);
             }
-            Body::SubAgentsSpent(told) => self.descendant_spend(event, &told.beneath, rules, effects),
+            Body::SubAgentsSpent(spend) => self.descendant_spend(event, &spend.beneath, rules, effects),
             Body::SubAgentStarted(_) => {
-                self.evaluate(evaluation_trigger(Trigger::Branched, self.last_call_index(), event), rules, effects)
+                self.evaluate(evaluation(Trigger::SubAgentStarted, self.last_call_index(), event), rules, effects)
             }
             Body::Tick => self.tick(event.at, rules, effects),
             Body::TurnEnded(_) => {
-                self.talk.turn_ended(self.counters.calls.saturating_sub(1));
-                self.evaluate(evaluation_trigger(Trigger::Claimed, self.last_call_index(), event), rules, effects);
+                self.dialogue.turn_ended(self.counters.calls.saturating_sub(1));
+                self.evaluate(evaluation(Trigger::CompletionClaimed, self.last_call_index(), event), rules, effects);
             }
-            Body::SessionStarted(_) => self.come_back(),
+            Body::SessionStarted(_) => self.reopen(),
             Body::Delivered(delivered) => self.findings_mut().mark_delivered(&delivered.finding),
             _ => {}
         }
     }
 
-    /// Activity after an end: the conversation goes on.
-    fn come_back(&mut self) {
+    /// Activity after the end means that the conversation was resumed.
+    fn reopen(&mut self) {
         self.facts.ended_at = None;
         if matches!(self.state, SessionState::Ended { .. }) {
             self.state = SessionState::Active;
         }
     }
 
-    /// A plan lifts a pause that waits for one, if it differs from those tried.
+    /// Records a plan. A new plan ends a pause that requires one.
     pub(super) fn record_plan(&mut self, plan: &str, at: Timestamp, effects: &mut Vec<Effect>) -> bool {
         let digest = plan_digest(plan);
-        // Too early: it may be named again when the cooldown is over.
+        // The plan does not count before the cooldown is over, so it must not be recorded as used.
         let cooling = matches!(self.state, SessionState::Paused { gate: ResumeCondition::Plan, until: Some(_), .. });
         if plan.trim().is_empty() || self.plans.contains(&digest) || cooling {
             return false;
@@ -251,29 +266,29 @@ impl Session {
         true
     }
 
-    /// The verdict on an event that was just applied.
+    /// The verdict on an event that has just been applied.
     pub fn verdict(&self, event: &Event) -> Verdict {
         match event.is_question() {
-            true if self.answers.is_empty() => self.hold_verdict(),
+            true if self.verdicts.is_empty() => self.hold_verdict(),
             true => self.repeat_verdict(event.identity_digest()),
             false => Verdict::Go,
         }
     }
 }
 
-/// Longest path and longest other name kept of what sensors tell about a session.
+/// Maximum length of paths and of other names in the facts.
 const MAX_PATH_BYTES: usize = 512;
 const MAX_NAME_BYTES: usize = 200;
 
-/// Keeps what is new, cut to a bound; most events tell what is known already.
-fn keep(slot: &mut Option<String>, new: Option<&str>, bytes: usize) {
+/// Stores a new value, truncated. Avoids an allocation when the value is unchanged, as it is for most events.
+fn update(slot: &mut Option<String>, new: Option<&str>, bytes: usize) {
     let new = new.map(|new| floor(new, bytes));
     if new.is_some() && slot.as_deref() != new {
         *slot = new.map(str::to_owned);
     }
 }
 
-/// Plans differ when their words do: case, punctuation and spacing make no new plan.
+/// Digest of the words only, so that case, punctuation and spacing do not make a new plan.
 fn plan_digest(plan: &str) -> Digest {
     let words: Vec<String> =
         plan.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase).collect();

@@ -1,4 +1,5 @@
-//! One tool call as detectors see it: digests and a few words, small enough to keep a hundred.
+//! A tool call as detectors see it: digests and short texts, small enough to retain
+//! [`CALL_WINDOW`](super::CALL_WINDOW) of them.
 
 mod flags;
 mod short_digest;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Action, ToolKind};
 use crate::digest::Digest;
 use crate::event::{ToolCalled, ToolReturned};
-use crate::outcome::CallStatus;
+use crate::outcome::{CallStatus, without_wrapper};
 use crate::simhash;
 use crate::time::Timestamp;
 
@@ -20,65 +21,65 @@ pub use short_digest::ShortDigest;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "snapshot_row::CallRow", into = "snapshot_row::CallRow")]
 pub struct Call {
-    /// 0-based ordinal in its session.
+    /// 0-based ordinal in the session.
     pub ordinal: u64,
-    /// Calls made side by side share it.
+    /// Calls made in parallel share a batch.
     pub batch: u32,
     pub kind: ToolKind,
-    /// Name of the tool.
+    /// Digest of the tool name.
     pub tool: ShortDigest,
-    /// What is asked for, volatile parts aside.
+    /// Fingerprint of the input without volatile parts.
     pub key: Digest,
-    /// Folder a command first changes into.
+    /// Directory a command changes into first.
     pub place: ShortDigest,
-    /// What is asked of, coarser than `key`.
+    /// Coarser than `key`: path of an edit, program and subcommand of a command.
     pub shape: ShortDigest,
     /// `key` without numbers and indentation.
     pub skeleton: ShortDigest,
     /// Simhash of the salient words.
     pub sketch: Digest,
-    /// The one file or folder it is about.
+    /// The file or directory in question, if there is exactly one.
     pub target: ShortDigest,
-    /// Text taken out by an edit.
+    /// Text removed by an edit.
     pub before: ShortDigest,
-    /// Text put in by an edit.
+    /// Text inserted by an edit.
     pub after: ShortDigest,
-    pub traits: CallFlags,
-    /// Custom patterns that match so far, one bit each.
+    pub flags: CallFlags,
+    /// Bit set of the custom patterns that match so far.
     pub custom: u32,
     pub at: Timestamp,
-    /// The agent's id of the call, when it is short enough to be worth keeping.
+    /// The agent's call id, if it is short enough to retain.
     pub id: Option<Box<str>>,
-    /// Digest of that id, whatever its length.
-    pub id_mark: ShortDigest,
-    /// What was done, in a few redacted words.
+    /// Digest of the call id, whatever its length.
+    pub id_digest: ShortDigest,
+    /// Short redacted description of the input.
     pub what: Box<str>,
-    pub answer: Option<CallResult>,
+    pub result: Option<CallResult>,
 }
 
-/// What a call led to.
+/// Result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult {
     pub status: CallStatus,
     /// Digest of the normalised text.
     pub digest: Digest,
-    /// Class of the error, numbers and names aside.
+    /// Error family.
     pub family: ShortDigest,
-    /// The set of failing tests or diagnostics.
+    /// Digest of the set of failing tests or diagnostics.
     pub failing: ShortDigest,
-    /// The failure messages, numbers kept and places dropped.
+    /// Digest of the failure messages with numbers but without positions.
     pub failure: ShortDigest,
     /// Simhash of the normalised text.
     pub sketch: Digest,
-    /// In a few redacted words.
-    pub brief: Box<str>,
+    /// Short redacted text of the output.
+    pub summary: Box<str>,
 }
 
-/// From here on two messages say the same.
+/// Minimum similarity of two messages that count as the same.
 const MESSAGE_SIMILARITY: f32 = 0.9;
-/// Longest id kept for evidence.
+/// Maximum length of a retained id.
 const MAX_ID_BYTES: usize = 40;
-/// How many bytes `what` and `brief` may take in a snapshot.
+/// Maximum size of `what` and `summary` in a snapshot.
 const MAX_SNAPSHOT_TEXT_BYTES: usize = 72;
 
 impl Call {
@@ -87,7 +88,7 @@ impl Call {
         let action = &called.action;
         let kind = called.tool.kind;
         let mutates = action.mutates || matches!(kind, ToolKind::Edit | ToolKind::Write);
-        let traits = CallFlags::default()
+        let flags = CallFlags::default()
             .with(CallFlags::MUTATES, mutates)
             .with(CallFlags::POLL, action.poll || kind == ToolKind::Poll)
             .with(CallFlags::CHECK, action.check.is_some())
@@ -106,20 +107,20 @@ impl Call {
             target: action.target.into(),
             before: hunk.and_then(|hunk| hunk.before).into(),
             after: hunk.map(|hunk| hunk.after).into(),
-            traits,
+            flags,
             custom: 0,
             at,
             id: called.call.as_deref().filter(|id| id.len() <= MAX_ID_BYTES).map(Box::from),
-            id_mark: called.call.as_ref().map(Digest::of).into(),
+            id_digest: called.call.as_ref().map(Digest::of).into(),
             what: match kind {
                 ToolKind::Shell => shorten(called.input.as_str()),
                 _ => shorten(&[&called.tool.name, " ", called.input.as_str()].concat()),
             },
-            answer: None,
+            result: None,
         }
     }
 
-    /// Something that no tool call told of.
+    /// A change or check that no tool call reported.
     pub(crate) fn observed(
         ordinal: u64,
         batch: u32,
@@ -141,33 +142,33 @@ impl Call {
             target: ShortDigest::NONE,
             before: ShortDigest::NONE,
             after: ShortDigest::NONE,
-            traits: CallFlags::EXTERNAL,
+            flags: CallFlags::EXTERNAL,
             custom: 0,
             at,
             id: None,
-            id_mark: ShortDigest::NONE,
+            id_digest: ShortDigest::NONE,
             what,
-            answer: None,
+            result: None,
         }
     }
 
-    /// The same thing is asked for again, in the same place as far as we know.
+    /// Same input in the same directory, as far as known.
     pub fn has_same_action(&self, other: &Self) -> bool {
-        self.key == other.key && self.place.matches_digest(other.place)
+        self.key == other.key && self.place.is_compatible_with(other.place)
     }
 
-    /// Both were answered, and alike.
+    /// Both have equal results, or both have none.
     pub fn has_same_result(&self, other: &Self) -> bool {
-        match (&self.answer, &other.answer) {
+        match (&self.result, &other.result) {
             (Some(mine), Some(theirs)) => mine.digest == theirs.digest && mine.status == theirs.status,
             (None, None) => true,
             _ => false,
         }
     }
 
-    /// Both failed, and the messages are the same but for some words.
+    /// Both failed with nearly the same message.
     pub fn fails_same_way(&self, other: &Self) -> bool {
-        let (Some(mine), Some(theirs)) = (&self.answer, &other.answer) else { return false };
+        let (Some(mine), Some(theirs)) = (&self.result, &other.result) else { return false };
         self.failed()
             && other.failed()
             && (mine.failure.equals_if_known(theirs.failure)
@@ -175,15 +176,15 @@ impl Call {
                 || mine.sketch != Digest(0) && simhash::similarity(mine.sketch, theirs.sketch) >= MESSAGE_SIMILARITY)
     }
 
-    pub fn is(&self, traits: CallFlags) -> bool {
-        self.traits.has(traits)
+    pub fn is(&self, flags: CallFlags) -> bool {
+        self.flags.intersects(flags)
     }
 
     pub fn status(&self) -> Option<CallStatus> {
-        self.answer.as_ref().map(|answer| answer.status)
+        self.result.as_ref().map(|result| result.status)
     }
 
-    /// It ended, and not well.
+    /// Failed, timed out or was refused.
     pub fn failed(&self) -> bool {
         matches!(self.status(), Some(CallStatus::Error | CallStatus::TimedOut | CallStatus::Refused))
     }
@@ -192,42 +193,41 @@ impl Call {
         self.status() == Some(CallStatus::Ok)
     }
 
-    /// Class of its error, when it failed.
+    /// Error family, if it failed.
     pub fn family(&self) -> ShortDigest {
-        self.answer.as_ref().map_or(ShortDigest::NONE, |answer| answer.family)
+        self.result.as_ref().map_or(ShortDigest::NONE, |result| result.family)
     }
 
-    /// Digest of what came back; zero when nothing did.
+    /// Digest of the output; zero if there is no result.
     pub fn outcome(&self) -> Digest {
-        self.answer.as_ref().map_or(Digest(0), |answer| answer.digest)
+        self.result.as_ref().map_or(Digest(0), |result| result.digest)
     }
 
-    /// What came back tells next to nothing: nobody answered, an empty text, or a tool we know nothing about
-    /// ("Clicked.", "Scrolled down.") that may well have done something.
+    /// The result proves little: none, an empty text, or a short confirmation ("Clicked.") of an unknown tool
+    /// that may have had an effect.
     pub fn is_terse(&self) -> bool {
         let known = matches!(
             self.kind,
             ToolKind::Shell | ToolKind::Read | ToolKind::Edit | ToolKind::Write | ToolKind::Search | ToolKind::Fetch
         );
-        let Some(answer) = &self.answer else { return true };
-        self.is(CallFlags::NO_OUTPUT) || !known && self.succeeded() && !answer.brief.ends_with('…')
+        let Some(result) = &self.result else { return true };
+        self.is(CallFlags::NO_OUTPUT) || !known && self.succeeded() && !result.summary.ends_with('…')
     }
 
-    /// It changes a file through the agent's own editing tools.
+    /// Changes a file through the agent's editing tools.
     pub fn edits(&self) -> bool {
         matches!(self.kind, ToolKind::Edit | ToolKind::Write)
     }
 
-    /// Says nothing about circles: plans and questions to a person, as long as they are accepted, and
-    /// what a person allowed.
+    /// Not evidence: accepted plans and questions to a person, and calls that are allowed.
     pub fn is_neutral(&self) -> bool {
         matches!(self.kind, ToolKind::Plan | ToolKind::Ask) && !self.failed() || self.is(CallFlags::ALLOWED)
     }
 }
 
 impl CallResult {
-    /// An answer that says nothing but how it went.
-    pub(crate) fn is_bare(status: CallStatus) -> Self {
+    /// A result with nothing but a status.
+    pub(crate) fn status_only(status: CallStatus) -> Self {
         Self {
             status,
             digest: Digest(0),
@@ -235,14 +235,14 @@ impl CallResult {
             failing: ShortDigest::NONE,
             failure: ShortDigest::NONE,
             sketch: Digest(0),
-            brief: Box::default(),
+            summary: Box::default(),
         }
     }
 
     pub(crate) fn new(returned: &ToolReturned) -> Self {
         let outcome = &returned.outcome;
         let status = match returned.status {
-            // A sensor that only knows "failed" leaves the rest to the text.
+            // A sensor that only reports "failed" leaves the details to the text.
             CallStatus::Error if outcome.refused => CallStatus::Refused,
             CallStatus::Error if outcome.timed_out => CallStatus::TimedOut,
             known => known,
@@ -255,23 +255,23 @@ impl CallResult {
             failing: failing.map(|checks| checks.failing).into(),
             failure: outcome.failure.into(),
             sketch: outcome.sketch,
-            brief: shorten(returned.output.as_str()),
+            summary: shorten(&without_wrapper(returned.output.as_str())),
         }
     }
 }
 
-/// The beginning of a text on one line, short also once it is escaped in a snapshot.
+/// The head of a text on one line, bounded also after JSON escaping.
 pub(crate) fn shorten(text: &str) -> Box<str> {
     const ELLIPSIS: char = '…';
     let mut line = [0; MAX_SNAPSHOT_TEXT_BYTES];
-    let (mut len, mut room, mut blank) = (0, MAX_SNAPSHOT_TEXT_BYTES, false);
+    let (mut len, mut available, mut blank) = (0, MAX_SNAPSHOT_TEXT_BYTES, false);
     for c in text.trim().chars() {
         if !c.is_ascii_graphic() && (c.is_whitespace() || c.is_control()) {
             blank = len > 0;
             continue;
         }
         let cost = c.len_utf8() + usize::from(matches!(c, '"' | '\\')) + usize::from(blank);
-        if cost + ELLIPSIS.len_utf8() > room {
+        if cost + ELLIPSIS.len_utf8() > available {
             len += ELLIPSIS.encode_utf8(&mut line[len..]).len();
             break;
         }
@@ -285,7 +285,7 @@ pub(crate) fn shorten(text: &str) -> Box<str> {
         } else {
             len += c.encode_utf8(&mut line[len..]).len();
         }
-        room -= cost;
+        available -= cost;
     }
     Box::from(str::from_utf8(&line[..len]).unwrap_or_default())
 }

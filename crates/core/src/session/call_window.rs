@@ -1,4 +1,4 @@
-//! The last calls of a session, in call order, with answers attached as they come.
+//! The most recent calls of a session in call order; results are attached as they arrive.
 
 use std::collections::VecDeque;
 
@@ -9,73 +9,74 @@ use crate::detect::MESSAGE_PREFIX;
 use crate::digest::Digest;
 use crate::event::{ToolCalled, ToolReturned};
 use crate::outcome::CallStatus;
+use crate::redact::names_env_file;
 use crate::time::Timestamp;
 
-/// How many calls detectors can look back on.
+/// How many calls back detectors can see.
 pub const CALL_WINDOW: usize = 64;
 
-/// The last calls.
+/// The most recent calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallWindow {
     calls: VecDeque<Call>,
     /// Number of the current batch.
     batch: u32,
-    /// Name of the current batch, when its sensor names batches.
+    /// Name of the current batch, if the sensor names batches.
     batch_name: ShortDigest,
-    /// Something was said since the last call, so the next one begins a batch.
-    broken: bool,
-    /// Calls before this ordinal are no evidence any more: a person spoke, or reset.
+    /// Text or a prompt followed the last call, so the next call starts a batch.
+    batch_closed: bool,
+    /// Calls before this ordinal no longer count as evidence: a person prompted or reset.
     since: u64,
 }
 
 impl CallWindow {
-    /// All calls kept, oldest first.
+    /// All retained calls, oldest first.
     pub fn calls(&self) -> &VecDeque<Call> {
         &self.calls
     }
 
-    /// First ordinal that still counts as evidence.
+    /// First ordinal that counts as evidence.
     pub fn since(&self) -> u64 {
         self.since
     }
 
-    /// What happened so far is no evidence any more.
+    /// Excludes all calls before `next_ordinal` from the evidence.
     pub fn drop_evidence(&mut self, next_ordinal: u64) {
         self.since = next_ordinal;
     }
 
-    /// Text or a prompt separates batches.
+    /// Ends the current batch.
     pub fn insert_boundary(&mut self) {
-        self.broken = true;
+        self.batch_closed = true;
     }
 
-    /// Takes a call in. Calls that carry the same batch name, or that come while the one before
-    /// still runs and nothing was said in between, were made side by side.
+    /// Adds a call. Calls with the same batch name were made in parallel; without names, so were calls that
+    /// start while the previous one runs with no text in between.
     pub fn push(&mut self, ordinal: u64, name: Option<&str>, at: Timestamp, called: &ToolCalled) -> &mut Call {
         let name = ShortDigest::from(name.map(Digest::of));
-        let beside = match self.calls.back() {
+        let in_batch = match self.calls.back() {
             Some(_) if name.is_some() => name == self.batch_name,
-            Some(last) => !self.broken && last.answer.is_none(),
+            Some(last) => !self.batch_closed && last.result.is_none(),
             None => false,
         };
-        if !beside {
+        if !in_batch {
             self.batch = self.batch.wrapping_add(1);
         }
         self.batch_name = name;
-        self.broken = false;
-        self.put(Call::new(ordinal, self.batch, at, called))
+        self.batch_closed = false;
+        self.push_call(Call::new(ordinal, self.batch, at, called))
     }
 
-    /// Takes something in that no tool call told of: always a batch of its own.
+    /// Adds an entry that no tool call reported, as a batch of its own.
     pub fn observe(&mut self, make: impl FnOnce(u32) -> Call) -> &mut Call {
         self.batch = self.batch.wrapping_add(1);
         self.batch_name = ShortDigest::NONE;
-        self.broken = true;
+        self.batch_closed = true;
         let call = make(self.batch);
-        self.put(call)
+        self.push_call(call)
     }
 
-    fn put(&mut self, call: Call) -> &mut Call {
+    fn push_call(&mut self, call: Call) -> &mut Call {
         if self.calls.len() == CALL_WINDOW {
             self.calls.pop_front();
         }
@@ -84,99 +85,119 @@ impl CallWindow {
         &mut self.calls[last]
     }
 
-    /// Calls of this kind are fine, those that were made included.
+    /// Marks all calls with this action and outcome as allowed.
     pub fn allow(&mut self, action: Digest, outcome: Digest) {
         for call in self.calls.iter_mut().filter(|call| call.key == action && call.outcome() == outcome) {
-            call.traits.set(CallFlags::ALLOWED, true);
+            call.flags.set(CallFlags::ALLOWED, true);
         }
     }
 
-    /// Where the call with this id stands.
+    /// Index of the call with this id.
     pub fn position(&self, id: &str) -> Option<usize> {
-        let mark = ShortDigest::from(Digest::of(id));
-        self.calls.iter().rposition(|call| call.id_mark == mark)
+        let digest = ShortDigest::from(Digest::of(id));
+        self.calls.iter().rposition(|call| call.id_digest == digest)
     }
 
-    /// Attaches an answer to the call it belongs to and tells where that stands. Without an id that
-    /// is the oldest waiting call with the fingerprint named; without either, the oldest call of the
-    /// newest batch that still waits, else the newest that waits at all. What was held back waits for
-    /// nothing, but may have run all the same.
+    /// Attaches a result to its call and returns the index. Without an id, that is the oldest pending call
+    /// with the given fingerprint; without either, the oldest pending call of the newest batch, else the
+    /// newest pending call. A held-back call is not pending, but may have run all the same.
     pub fn match_result(&mut self, returned: &ToolReturned) -> Option<usize> {
-        let denied = |call: &Call| call.is(CallFlags::HELD_BACK);
-        let waits = |call: &Call| (call.answer.is_none() || denied(call)) && !call.is(CallFlags::EXTERNAL);
-        let at = match (&returned.call, returned.answers) {
-            (Some(id), _) => self.position(id).filter(|at| waits(&self.calls[*at])),
-            (None, Some(key)) => {
-                let asked = |call: &Call| waits(call) && call.key == key;
-                let ran = self.calls.iter().position(|call| asked(call) && !denied(call));
-                ran.or_else(|| self.calls.iter().rposition(asked))
-            }
-            (None, None) => {
-                let newest = self.calls.iter().position(|call| waits(call) && call.batch == self.batch);
-                newest.or_else(|| self.calls.iter().rposition(waits))
-            }
-        }?;
-        self.calls[at].answer = Some(CallResult::new(returned));
+        let at = self.call_of(returned)?;
+        let call = &mut self.calls[at];
+        call.result = Some(match names_env_file(&call.what) {
+            true => CallResult::new(&returned.with_env_values_redacted()),
+            false => CallResult::new(returned),
+        });
         Some(at)
     }
 
-    /// A call passes the proxy: whether it is one that a hook told of without an id, and that was not
-    /// seen there before. It has an id then.
+    /// Whether the call of this result reads or prints an environment file.
+    pub(crate) fn shows_env_file(&self, returned: &ToolReturned) -> bool {
+        self.call_of(returned).is_some_and(|at| names_env_file(&self.calls[at].what))
+    }
+
+    /// Index of the call that this result belongs to.
+    fn call_of(&self, returned: &ToolReturned) -> Option<usize> {
+        let held_back = |call: &Call| call.is(CallFlags::HELD_BACK);
+        let is_pending = |call: &Call| (call.result.is_none() || held_back(call)) && !call.is(CallFlags::EXTERNAL);
+        match (&returned.call, returned.answers) {
+            (Some(id), _) => self.position(id).filter(|at| is_pending(&self.calls[*at])),
+            (None, Some(key)) => {
+                let matches = |call: &Call| is_pending(call) && call.key == key;
+                let running = self.calls.iter().position(|call| matches(call) && !held_back(call));
+                running.or_else(|| self.calls.iter().rposition(matches))
+            }
+            (None, None) => {
+                let newest = self.calls.iter().position(|call| is_pending(call) && call.batch == self.batch);
+                newest.or_else(|| self.calls.iter().rposition(is_pending))
+            }
+        }
+    }
+
+    /// Matches a call seen by the proxy with one that a hook reported without an id, and gives that call its
+    /// id. Returns whether there is one.
     pub fn take_unmatched(&mut self, called: &ToolCalled) -> bool {
-        let apart = CallFlags::SEEN_BY_PROXY.and(CallFlags::EXTERNAL);
-        let is_it = |call: &&mut Call| call.key == called.action.key && !call.is(apart) && !call.id_mark.is_some();
-        let Some(call) = self.calls.iter_mut().find(is_it) else { return false };
-        call.traits.set(CallFlags::SEEN_BY_PROXY, true);
-        call.id_mark = called.call.as_ref().map(Digest::of).into();
+        let excluded = CallFlags::SEEN_BY_PROXY.union(CallFlags::EXTERNAL);
+        let is_candidate = |call: &Call| !call.is(excluded) && !call.id_digest.is_some();
+        let same = self.calls.iter().position(|call| call.key == called.action.key && is_candidate(call));
+        // A hook may replace the command of a call that is held back.
+        let at = same.or_else(|| {
+            let newest = self.calls.back().filter(|call| call.is(CallFlags::HELD_BACK) && is_candidate(call));
+            newest.map(|_| self.calls.len() - 1)
+        });
+        let Some(call) = at.and_then(|at| self.calls.get_mut(at)) else { return false };
+        call.flags.set(CallFlags::SEEN_BY_PROXY, true);
+        call.id_digest = called.call.as_ref().map(Digest::of).into();
         true
     }
 
-    /// An answer passes the proxy: whether the call it belongs to has one from a hook.
+    /// Marks a result as seen by the proxy. Returns whether a hook has already reported it.
     pub fn take_unmatched_result(&mut self, returned: &ToolReturned) -> bool {
         let at = match &returned.call {
             Some(id) => self.position(id),
             None => {
-                let waits =
+                let is_pending =
                     |call: &Call| call.is(CallFlags::SEEN_BY_PROXY) && !call.is(CallFlags::RESULT_SEEN_BY_PROXY);
-                self.calls.iter().position(waits)
+                self.calls.iter().position(is_pending)
             }
         };
         let Some(call) = at.and_then(|at| self.calls.get_mut(at)) else { return false };
-        call.traits.set(CallFlags::RESULT_SEEN_BY_PROXY, true);
-        call.answer.is_some()
+        call.flags.set(CallFlags::RESULT_SEEN_BY_PROXY, true);
+        call.result.is_some()
     }
 
-    /// The call that was just asked for does not run.
+    /// Marks the newest call as held back.
     pub fn mark_newest_held_back(&mut self) {
         if let Some(call) = self.calls.back_mut() {
-            call.traits.set(CallFlags::HELD_BACK, true);
+            call.flags.set(CallFlags::HELD_BACK, true);
         }
     }
 
-    /// Whether this is how an agent tells of a call that we held back: its answer is our own doing and
-    /// no evidence of anything.
+    /// Whether this result is the agent's report of a call that Belay held back. Such a result is not
+    /// evidence.
     pub fn held_back(&self, returned: &ToolReturned) -> bool {
-        let denied = |call: &Call| call.is(CallFlags::HELD_BACK);
-        let answered = match (&returned.call, returned.answers) {
+        let held_back = |call: &Call| call.is(CallFlags::HELD_BACK);
+        let call = match (&returned.call, returned.answers) {
             (Some(id), _) => self.position(id).map(|at| &self.calls[at]),
-            (None, Some(key)) => self.calls.iter().rev().find(|call| denied(call) && call.key == key),
+            (None, Some(key)) => self.calls.iter().rev().find(|call| held_back(call) && call.key == key),
             (None, None) => None,
         };
-        answered.is_some_and(denied) && (CallResult::new(returned).status == CallStatus::Refused || quotes_us(returned))
+        call.is_some_and(held_back)
+            && (CallResult::new(returned).status == CallStatus::Refused || quotes_belay(returned))
     }
 
-    /// The oldest call of the newest batch that still runs.
+    /// The oldest running call of the newest batch.
     pub fn running(&self) -> Option<&Call> {
         let newest = self.calls.iter().rev().take_while(|call| call.batch == self.batch);
-        newest.filter(|call| call.answer.is_none() && !call.is(CallFlags::HELD_BACK)).last()
+        newest.filter(|call| call.result.is_none() && !call.is(CallFlags::HELD_BACK)).last()
     }
 
-    /// The call that runs has declared that it waits: asked again as often as it likes, it is no poll.
+    /// Exempts the running call from polling detection after it declared a wait.
     pub(crate) fn ignore_declared_wait(&mut self) {
         let batch = self.batch;
         let newest = self.calls.iter_mut().rev().take_while(|call| call.batch == batch);
-        if let Some(call) = newest.filter(|call| call.answer.is_none() && call.is(CallFlags::POLL)).last() {
-            call.traits.set(CallFlags::ALLOWED, true);
+        if let Some(call) = newest.filter(|call| call.result.is_none() && call.is(CallFlags::POLL)).last() {
+            call.flags.set(CallFlags::ALLOWED, true);
         }
     }
 
@@ -188,11 +209,11 @@ impl CallWindow {
         self.calls.get_mut(at)
     }
 
-    /// Calls of the batch before the current one that were never answered: nothing will come now.
-    pub fn evicted(&self) -> Vec<usize> {
+    /// Indices of the previous batch's calls without a result: none will arrive now.
+    pub fn abandoned(&self) -> Vec<usize> {
         let before = self.batch.wrapping_sub(1);
         let unanswered = |(_, call): &(usize, &Call)| {
-            call.batch == before && call.answer.is_none() && !call.is(CallFlags::HELD_BACK)
+            call.batch == before && call.result.is_none() && !call.is(CallFlags::HELD_BACK)
         };
         let recent =
             self.calls.iter().enumerate().rev().take_while(|(_, call)| call.batch.wrapping_add(1) >= self.batch);
@@ -202,7 +223,7 @@ impl CallWindow {
     }
 }
 
-/// Agents put words of their own around a nudge they pass on.
-fn quotes_us(returned: &ToolReturned) -> bool {
+/// Agents may wrap a nudge in text of their own.
+fn quotes_belay(returned: &ToolReturned) -> bool {
     returned.output.as_str().contains(MESSAGE_PREFIX)
 }

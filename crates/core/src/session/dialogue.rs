@@ -1,4 +1,4 @@
-//! What is said between calls: answers without tools, prompts that repeat, claims to be done.
+//! Prompts and responses between calls: responses without tools, repeated prompts, completion claims.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,47 +7,43 @@ use crate::action::ToolKind;
 use crate::digest::Digest;
 use crate::event::{Author, ModelAnswered, Prompt, TextFingerprint};
 
-/// A prompt repeated word for word that is at least so long was not typed by a person: harnesses
-/// repeat themselves, people who say "c" ten times do not write a paragraph ten times.
+/// Repeated prompts of at least this length come from a harness: people repeat "c", but not a paragraph.
 const MIN_AUTOMATED_PROMPT_BYTES: usize = 160;
-/// How many prompts are remembered.
 const MAX_PROMPTS: usize = 8;
-/// How many answers are remembered.
-const MAX_ANSWERS: usize = 12;
-/// Shorter answers ("Done.", "Continuing.") say too little to be compared.
+const MAX_RESPONSES: usize = 12;
+/// Shorter responses ("Done.", "Continuing.") carry too little text to compare.
 const MIN_COMPARED_BYTES: u32 = 24;
-/// How many claims are remembered.
 const MAX_CLAIMS: usize = 12;
 
-/// Who is behind a prompt.
+/// Origin of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PromptOrigin {
-    /// A person, or another agent that gives a new task.
+    /// A person, or another agent that assigns a new task.
     Person,
-    /// A harness that makes the agent go on.
-    Machine,
-    /// News: a notification, a schedule. It asks for an answer, but says nothing about the work.
-    News,
+    /// A harness that makes the agent continue.
+    Harness,
+    /// A notification or a schedule. It expects a response but is not about the work.
+    Notification,
 }
 
-/// What was said lately.
+/// Recent prompts and responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dialogue {
     prompts: Vec<Digest>,
-    /// Answers since the last tool call or a person's turn, newest last.
-    said: Vec<TextFingerprint>,
-    /// How many answers without a tool call there were since then.
-    pub idle_answers: u32,
-    /// Answers that were degenerate, since a person's turn.
-    pub chants: u32,
-    /// Claims to be done that were not accepted, since something was changed.
-    refused: Vec<u64>,
-    /// The latest claim, as long as nothing shows whether it was accepted.
-    open: Option<u64>,
+    /// Responses since the last tool call or prompt by a person, newest last.
+    responses: Vec<TextFingerprint>,
+    /// Number of responses without a tool call since then.
+    pub idle_responses: u32,
+    /// Degenerate responses since the last prompt by a person.
+    pub degenerate_responses: u32,
+    /// Completion claims that were not accepted since the last change.
+    rejected_claims: Vec<u64>,
+    /// The latest claim, until it is accepted or rejected.
+    open_claim: Option<u64>,
 }
 
 impl Dialogue {
-    /// A prompt came. Tells who spoke.
+    /// Records a prompt and returns its origin.
     pub(super) fn on_prompt(&mut self, prompt: &Prompt) -> PromptOrigin {
         let text = prompt.text.as_str().trim();
         let digest = Digest::of(text);
@@ -55,96 +51,94 @@ impl Dialogue {
         if !repeated {
             push(&mut self.prompts, digest, MAX_PROMPTS);
         }
-        let voice = match prompt.by {
+        let origin = match prompt.by {
             Author::Person | Author::Agent if !(repeated && text.len() >= MIN_AUTOMATED_PROMPT_BYTES) => {
                 PromptOrigin::Person
             }
-            Author::System => PromptOrigin::News,
-            _ => PromptOrigin::Machine,
+            Author::System => PromptOrigin::Notification,
+            _ => PromptOrigin::Harness,
         };
-        match voice {
+        match origin {
             PromptOrigin::Person => self.clear(),
-            PromptOrigin::News => {
-                self.said.clear();
-                self.idle_answers = 0;
-                self.open = None;
+            PromptOrigin::Notification => {
+                self.responses.clear();
+                self.idle_responses = 0;
+                self.open_claim = None;
             }
-            // Told to go on: the claim was not accepted.
-            PromptOrigin::Machine => self.refuse(),
+            // A request to continue rejects the claim.
+            PromptOrigin::Harness => self.reject_claim(),
         }
-        voice
+        origin
     }
 
-    /// What was said so far is no evidence any more.
+    /// Discards everything but the prompts.
     pub(super) fn clear(&mut self) {
         *self = Self { prompts: std::mem::take(&mut self.prompts), ..Self::default() };
     }
 
-    /// The model answered.
     pub(super) fn on_response(&mut self, answer: &ModelAnswered) {
         if answer.auxiliary {
             return;
         }
-        self.chants += u32::from(answer.chanting);
+        self.degenerate_responses += u32::from(answer.chanting);
         if answer.tool_calls.is_some_and(|calls| calls > 0) {
             return;
         }
         let text = answer.text.as_str();
-        let sketch = answer.said.or_else(|| (!text.is_empty()).then(|| TextFingerprint::of(text)));
-        self.idle_answers = self.idle_answers.saturating_add(1);
-        if let Some(sketch) = sketch.filter(|sketch| sketch.len >= MIN_COMPARED_BYTES) {
-            push(&mut self.said, sketch, MAX_ANSWERS);
+        let fingerprint = answer.said.or_else(|| (!text.is_empty()).then(|| TextFingerprint::of(text)));
+        self.idle_responses = self.idle_responses.saturating_add(1);
+        if let Some(fingerprint) = fingerprint.filter(|fingerprint| fingerprint.len >= MIN_COMPARED_BYTES) {
+            push(&mut self.responses, fingerprint, MAX_RESPONSES);
         }
     }
 
-    /// A tool was called.
     pub(super) fn on_call(&mut self, call: &Call) {
-        self.said.clear();
-        self.idle_answers = 0;
+        self.responses.clear();
+        self.idle_responses = 0;
         if call.kind == ToolKind::Finish {
-            self.open = Some(call.ordinal);
+            self.open_claim = Some(call.ordinal);
         } else if !call.is_neutral() {
-            // It went on working: so it was not done.
-            self.refuse();
+            // Further work means that it was not done.
+            self.reject_claim();
         }
     }
 
-    /// The agent's turn ended by itself: it thinks it is done.
+    /// An agent that ends its turn claims to be done.
     pub(super) fn turn_ended(&mut self, latest_call: u64) {
-        self.open = Some(latest_call);
+        self.open_claim = Some(latest_call);
     }
 
-    /// Something new was changed: claims start afresh.
+    /// A new change makes earlier claims irrelevant.
     pub(super) fn on_change(&mut self) {
-        self.refused.clear();
+        self.rejected_claims.clear();
     }
 
-    fn refuse(&mut self) {
-        if let Some(claim) = self.open.take() {
-            push(&mut self.refused, claim, MAX_CLAIMS);
+    fn reject_claim(&mut self) {
+        if let Some(claim) = self.open_claim.take() {
+            push(&mut self.rejected_claims, claim, MAX_CLAIMS);
         }
     }
 
-    /// Claims that were not accepted, and the latest one.
+    /// Rejected claims and the latest one.
     pub fn unaccepted_claims(&self) -> Vec<u64> {
-        self.refused.iter().copied().chain(self.open).collect()
+        self.rejected_claims.iter().copied().chain(self.open_claim).collect()
     }
 
-    /// How many of the last answers are like the newest one, itself included.
+    /// How many of the last responses are similar to the newest, including itself.
     pub fn similar_in_a_row(&self, similarity: f32) -> u32 {
-        let Some((newest, before)) = self.said.split_last() else { return 0 };
-        let alike = before.iter().rev().filter(|said| newest.similarity(said) >= similarity).count();
-        u32::try_from(alike + 1).unwrap_or(u32::MAX)
+        let Some((newest, before)) = self.responses.split_last() else { return 0 };
+        let similar = before.iter().rev().filter(|response| newest.similarity(response) >= similarity).count();
+        u32::try_from(similar + 1).unwrap_or(u32::MAX)
     }
 
-    /// Digest of the newest answer.
+    /// Digest of the newest response.
     pub fn newest(&self) -> Digest {
-        self.said.last().map_or(Digest(0), |said| said.digest)
+        self.responses.last().map_or(Digest(0), |response| response.digest)
     }
 }
 
-fn push<T>(list: &mut Vec<T>, item: T, kept: usize) {
-    if list.len() == kept {
+fn push<T>(list: &mut Vec<T>, item: T, capacity: usize) {
+    if list.len() == capacity {
         list.remove(0);
     }
     list.push(item);

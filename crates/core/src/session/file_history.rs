@@ -1,4 +1,4 @@
-//! File contents by their digests: a content that comes back is an undo.
+//! Digests of file contents. A content that returns is an undo.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::call::ShortDigest;
 
-/// How many contents are remembered over all files.
+/// Maximum number of contents over all files.
 const MAX_VERSIONS: usize = 48;
 
-/// The last contents of files, oldest first.
+/// The most recent contents of files, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileHistory(VecDeque<FileVersion>);
 
@@ -18,30 +18,29 @@ pub struct FileHistory(VecDeque<FileVersion>);
 struct FileVersion {
     path: ShortDigest,
     content: ShortDigest,
-    /// The file had it before, and something else in between.
-    back: bool,
-    /// The call it was seen after.
+    /// The file had this content before, with another one in between.
+    reverted: bool,
+    /// Ordinal of the call that produced it.
     call: u64,
 }
 
 impl From<(ShortDigest, ShortDigest, bool, u64)> for FileVersion {
-    fn from((path, content, back, call): (ShortDigest, ShortDigest, bool, u64)) -> Self {
-        Self { path, content, back, call }
+    fn from((path, content, reverted, call): (ShortDigest, ShortDigest, bool, u64)) -> Self {
+        Self { path, content, reverted, call }
     }
 }
 
 impl From<FileVersion> for (ShortDigest, ShortDigest, bool, u64) {
-    fn from(FileVersion { path, content, back, call }: FileVersion) -> Self {
-        (path, content, back, call)
+    fn from(FileVersion { path, content, reverted, call }: FileVersion) -> Self {
+        (path, content, reverted, call)
     }
 }
 
 impl FileHistory {
-    /// A file has this content now. Tells whether that is new to the file.
+    /// Records a file's current content. Returns whether it is new to the file.
     pub(super) fn record(&mut self, path: ShortDigest, content: ShortDigest, call: u64) -> bool {
         let mut past = self.0.iter().rev().filter(|seen| seen.path == path);
-        let back = match past.next() {
-            // Still the same: nothing happened.
+        let reverted = match past.next() {
             Some(latest) if latest.content == content => return false,
             Some(_) => past.any(|seen| seen.content == content),
             None => false,
@@ -49,23 +48,22 @@ impl FileHistory {
         if self.0.len() == MAX_VERSIONS {
             self.0.pop_front();
         }
-        self.0.push_back(FileVersion { path, content, back, call });
-        !back
+        self.0.push_back(FileVersion { path, content, reverted, call });
+        !reverted
     }
 
-    /// The calls after which the file that was changed last came back to an earlier content, oldest
-    /// first, since a given call, and to how many different contents it came back; nothing unless the
-    /// last change was such a return.
+    /// Reverts of the most recently changed file since a given call: the calls, oldest first, and the number
+    /// of distinct contents that returned. Empty unless the latest change was a revert.
     pub fn reverts_since(&self, since: u64) -> (Vec<u64>, usize) {
-        let Some(latest) = self.0.back().filter(|latest| latest.back) else { return (Vec::new(), 0) };
-        let back = |seen: &&FileVersion| seen.path == latest.path && seen.back && seen.call >= since;
-        let mut contents: Vec<ShortDigest> = self.0.iter().filter(back).map(|seen| seen.content).collect();
+        let Some(latest) = self.0.back().filter(|latest| latest.reverted) else { return (Vec::new(), 0) };
+        let reverted = |seen: &&FileVersion| seen.path == latest.path && seen.reverted && seen.call >= since;
+        let mut contents: Vec<ShortDigest> = self.0.iter().filter(reverted).map(|seen| seen.content).collect();
         contents.sort_unstable();
         contents.dedup();
-        (self.0.iter().filter(back).map(|seen| seen.call).collect(), contents.len())
+        (self.0.iter().filter(reverted).map(|seen| seen.call).collect(), contents.len())
     }
 
-    /// The file that was changed last.
+    /// The most recently changed file.
     pub fn last_changed(&self) -> ShortDigest {
         self.0.back().map_or(ShortDigest::NONE, |latest| latest.path)
     }

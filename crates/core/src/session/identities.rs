@@ -1,4 +1,4 @@
-//! The identities of the last events: a duplicate that arrives soon after the original needs no lookup in the store.
+//! Identities of recent events: a duplicate that arrives soon after the original needs no store lookup.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::digest::Digest;
 /// How many identities a session remembers. The log detects older duplicates.
 pub const MAX_RECENT: usize = 256;
 
-/// The digests of identities.
+/// Identities of recent events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecentIdentities(DigestRing);
@@ -25,7 +25,7 @@ impl RecentIdentities {
     }
 }
 
-/// The last digests, oldest first.
+/// The most recent digests, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct DigestRing(VecDeque<Digest>);

@@ -1,4 +1,4 @@
-//! A person's decisions.
+//! Applies operator decisions.
 
 use std::time::Duration;
 
@@ -8,17 +8,21 @@ use crate::effect::{Effect, Incident, InterventionLevel};
 use crate::event::{Event, Operator, OperatorDecision};
 use crate::time::Timestamp;
 
-/// Longest cooldown a resume may give: a day.
+/// Maximum cooldown of a resume: a day.
 pub const MAX_COOLDOWN: Duration = Duration::from_secs(86_400);
+
+/// The sentences of incidents that an operator opens; a note may follow.
+pub(super) const PAUSED: &str = "A person paused this session";
+pub const KILLED: &str = "A person killed this session";
 
 impl Session {
     pub(super) fn apply_operator_decision(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
         let at = event.at;
         match &operator.decision {
-            OperatorDecision::Pause => self.pause_by_person(event, operator, effects),
+            OperatorDecision::Pause => self.pause_by_operator(event, operator, effects),
             OperatorDecision::Resume { cooldown_secs, plan, require_plan, reset } => {
                 if *reset {
-                    self.forget_evidence();
+                    self.reset_evidence();
                 }
                 self.resume(at, *cooldown_secs, *require_plan, effects);
                 if let Some(plan) = plan {
@@ -31,8 +35,8 @@ impl Session {
                     effects.push(Effect::IncidentUpdated(incident.clone()));
                 }
             }
-            OperatorDecision::Kill => self.kill_by_person(event, operator, effects),
-            OperatorDecision::Reset => self.forget_evidence(),
+            OperatorDecision::Kill => self.kill_by_operator(event, operator, effects),
+            OperatorDecision::Reset => self.reset_evidence(),
             OperatorDecision::Archive => {
                 if !self.state.is_archived() {
                     let was = Box::new(std::mem::take(&mut self.state));
@@ -47,13 +51,20 @@ impl Session {
             }
             OperatorDecision::Note => {}
         }
+        if let Some(agent) = operator.caller.as_ref().and_then(|caller| caller.agent.as_ref()) {
+            let sentence = match operator.decision {
+                OperatorDecision::Note => operator.note.to_string(),
+                _ => format!("A decision came from an agent's process ({agent}), confirmed with --as-operator."),
+            };
+            effects.push(Effect::NotifyOperator { pattern: "agent_decision".to_owned(), sentence });
+        }
     }
 
-    fn pause_by_person(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
+    fn pause_by_operator(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
         if self.state.is_paused() || self.state.is_killed() {
             return;
         }
-        let incident = self.person_incident(event, operator, InterventionLevel::Pause, "A person paused this session");
+        let incident = self.operator_incident(event, operator, InterventionLevel::Pause, PAUSED);
         self.state = SessionState::Paused {
             incident: incident.id.clone(),
             since: event.at,
@@ -63,12 +74,16 @@ impl Session {
         self.open_incident(incident, effects);
     }
 
-    fn kill_by_person(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
+    fn kill_by_operator(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
         if self.state.is_killed() {
             return;
         }
         self.close_incident(event.at, effects);
-        let incident = self.person_incident(event, operator, InterventionLevel::Kill, "A person killed this session");
+        // There is nothing left to decide, so the incident is a record and not a task.
+        let incident = Incident {
+            closed_at: Some(event.at),
+            ..self.operator_incident(event, operator, InterventionLevel::Kill, KILLED)
+        };
         let killed = SessionState::Killed { incident: incident.id.clone(), since: event.at };
         self.state = match &self.state {
             SessionState::Archived { at, .. } => SessionState::Archived { at: *at, was: Box::new(killed) },
@@ -77,8 +92,8 @@ impl Session {
         self.open_incident(incident, effects);
     }
 
-    /// Lifts a pause, at once, after a cooldown, or only once a changed plan is named; with both, the plan
-    /// counts after the cooldown. A kill stays.
+    /// Ends a pause: immediately, after a cooldown, or once a changed plan is named. With both, the plan
+    /// counts only after the cooldown. A killed session stays killed.
     fn resume(&mut self, at: Timestamp, cooldown_secs: Option<u64>, require_plan: bool, effects: &mut Vec<Effect>) {
         let cooldown = cooldown_secs.filter(|secs| *secs > 0).map(|secs| Duration::from_secs(secs).min(MAX_COOLDOWN));
         let held = match std::mem::take(&mut self.state) {
@@ -92,7 +107,7 @@ impl Session {
             }
             SessionState::Paused { .. } => {
                 self.close_incident(at, effects);
-                // A person looked at it: what led here is answered.
+                // The operator has reviewed the evidence.
                 self.clear_evidence();
                 SessionState::Active
             }
@@ -100,13 +115,13 @@ impl Session {
         };
     }
 
-    /// Forgets what detection rests on; the log keeps everything.
-    fn forget_evidence(&mut self) {
+    /// Discards the evidence; the log stays complete.
+    fn reset_evidence(&mut self) {
         self.mark_progress();
         self.clear_evidence();
     }
 
-    fn person_incident(&self, event: &Event, operator: &Operator, rung: InterventionLevel, what: &str) -> Incident {
+    fn operator_incident(&self, event: &Event, operator: &Operator, rung: InterventionLevel, what: &str) -> Incident {
         let sentence = match operator.note.as_str() {
             "" => format!("{what}."),
             note => format!("{what}: {note}."),
@@ -136,7 +151,7 @@ impl Session {
     }
 }
 
-/// Derived, not drawn: replaying a log gives the same ids.
+/// Derived from the event, so that a replay yields the same ids.
 pub(super) fn incident_id(session: &Session, event: &Event, what: &str) -> String {
     let key = session.key.to_string();
     let digest = Digest::of_parts([key.as_bytes(), event.identity_text().as_bytes(), what.as_bytes()]);

@@ -1,5 +1,4 @@
-//! Model requests, for sensors that see no tools: what is new in each, and what was attempted between
-//! two of them.
+//! Model requests and the attempts between them, for sensors that do not see tool calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +6,12 @@ use super::call::ShortDigest;
 use crate::digest::Digest;
 use crate::event::TextFingerprint;
 
-/// How many requests and attempts are remembered.
+/// Maximum number of retained requests and attempts.
 const MAX_REQUESTS: usize = 8;
-/// Shorter tails ("continue") say too little to be compared.
+/// Shorter tails ("continue") carry too little text to compare.
 const MIN_COMPARED_BYTES: u32 = 24;
 
-/// Requests and attempts since a person spoke.
+/// Requests and attempts since the last prompt by a person.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestHistory {
     tails: Vec<TextFingerprint>,
@@ -22,7 +21,7 @@ pub struct RequestHistory {
 }
 
 impl RequestHistory {
-    /// A request left; the attempt before it is over.
+    /// A request ends the current attempt.
     pub(super) fn on_request(&mut self, tail: Option<TextFingerprint>) {
         if let Some(tail) = tail.filter(|tail| tail.len >= MIN_COMPARED_BYTES) {
             push(&mut self.tails, tail);
@@ -34,31 +33,31 @@ impl RequestHistory {
         (self.files, self.failures) = (0, 0);
     }
 
-    /// A file was changed in this attempt. The order of files makes no difference.
+    /// Adds a changed file to the attempt, independent of order.
     pub(super) fn on_file_changed(&mut self, path: ShortDigest) {
         self.files ^= path.bits();
     }
 
-    /// A check or tool failed in this attempt.
+    /// Adds a failure to the attempt.
     pub(super) fn on_failure(&mut self, failure: ShortDigest) {
         self.failures ^= failure.bits();
     }
 
-    /// How many of the last requests are like the newest, itself included.
+    /// How many of the last requests are similar to the newest, including itself.
     pub fn similar_in_a_row(&self, similarity: f32) -> u32 {
         let Some((newest, before)) = self.tails.split_last() else { return 0 };
-        let alike = before.iter().filter(|tail| newest.similarity(tail) >= similarity).count();
-        u32::try_from(alike + 1).unwrap_or(u32::MAX)
+        let similar = before.iter().filter(|tail| newest.similarity(tail) >= similarity).count();
+        u32::try_from(similar + 1).unwrap_or(u32::MAX)
     }
 
-    /// How many attempts in a row changed the same files and failed the same way.
+    /// Number of consecutive attempts that changed the same files and failed the same way.
     pub fn identical_attempts(&self) -> u32 {
         let Some((newest, before)) = self.attempts.split_last() else { return 0 };
         let same = before.iter().rev().take_while(|attempt| *attempt == newest).count();
         u32::try_from(same + 1).unwrap_or(u32::MAX)
     }
 
-    /// Stands for the newest request and attempt.
+    /// Digest of the newest request.
     pub fn newest(&self) -> Digest {
         self.tails.last().map_or(Digest(0), |tail| tail.digest)
     }

@@ -1,25 +1,24 @@
-//! What a session has already come across: contents, looks, pairs of action and outcome.
+//! A bounded set of everything a session has seen: contents, reads, pairs of action and outcome.
 //!
-//! The newest marks are kept exactly. What is pushed out goes into a Bloom filter and still counts as
-//! seen; when that filter fills up, it becomes the older one of two and a new one begins. So memory
-//! is bounded, and what is forgotten at last (after some thousand marks) counts as new: when in
-//! doubt, the agent made progress.
+//! The newest keys are exact. Evicted keys go into a Bloom filter; a full filter becomes the older of two and
+//! a new one starts. Keys of the oldest filter are eventually dropped (after a few thousand) and then count as
+//! new, which errs on the side of progress.
 
 use serde::{Deserialize, Serialize};
 
 use super::identities::DigestRing;
 use crate::digest::Digest;
 
-/// How many marks are kept exactly.
+/// Number of exact keys.
 const MAX_EXACT: usize = 128;
-/// Words of one filter: 12 Kibit.
+/// 64-bit words per filter: 12 Kibit.
 const BLOOM_WORDS: usize = 192;
-/// How many marks one filter takes before it would answer "seen" too often (about 1 in 100).
+/// Keys per filter, for a false positive rate of about 1 %.
 const BLOOM_CAPACITY: u32 = 1_200;
-/// Bits set per mark.
+/// Bits set per key.
 const BLOOM_PROBES: u32 = 6;
 
-/// The memory.
+/// The keys seen so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeenSet {
     recent: DigestRing,
@@ -30,66 +29,65 @@ pub struct SeenSet {
 }
 
 impl SeenSet {
-    pub fn contains(&self, mark: Digest) -> bool {
-        self.recent.contains(mark)
-            || [&self.older, &self.oldest].into_iter().flatten().any(|bloom| bloom.contains(mark))
+    pub fn contains(&self, key: Digest) -> bool {
+        self.recent.contains(key) || [&self.older, &self.oldest].into_iter().flatten().any(|bloom| bloom.contains(key))
     }
 
-    /// Remembers a mark; `true` when it was new.
-    pub fn insert(&mut self, mark: Digest) -> bool {
-        if self.contains(mark) {
+    /// Adds a key; `true` if it is new.
+    pub fn insert(&mut self, key: Digest) -> bool {
+        if self.contains(key) {
             return false;
         }
-        if let Some(evicted) = self.recent.push(mark, MAX_EXACT) {
-            self.put_away(evicted);
+        if let Some(evicted) = self.recent.push(key, MAX_EXACT) {
+            self.archive(evicted);
         }
         true
     }
 
-    fn put_away(&mut self, mark: Digest) {
-        if self.older.as_ref().is_some_and(|bloom| bloom.held >= BLOOM_CAPACITY) {
+    fn archive(&mut self, key: Digest) {
+        if self.older.as_ref().is_some_and(|bloom| bloom.len >= BLOOM_CAPACITY) {
             self.oldest = self.older.take();
         }
-        self.older.get_or_insert_default().insert(mark);
+        self.older.get_or_insert_default().insert(key);
     }
 }
 
-/// A set that never forgets and is rarely wrong.
+/// A fixed-size Bloom filter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct BloomFilter {
-    held: u32,
+    len: u32,
     #[serde(with = "hex")]
     words: Vec<u64>,
 }
 
 impl Default for BloomFilter {
     fn default() -> Self {
-        Self { held: 0, words: vec![0; BLOOM_WORDS] }
+        Self { len: 0, words: vec![0; BLOOM_WORDS] }
     }
 }
 
 impl BloomFilter {
-    fn insert(&mut self, mark: Digest) {
-        self.held += 1;
-        for bit in bits(mark) {
+    fn insert(&mut self, key: Digest) {
+        self.len += 1;
+        for bit in bits(key) {
             if let Some(word) = self.words.get_mut(bit / 64) {
                 *word |= 1 << (bit % 64);
             }
         }
     }
 
-    fn contains(&self, mark: Digest) -> bool {
-        bits(mark).all(|bit| self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1))
+    fn contains(&self, key: Digest) -> bool {
+        bits(key).all(|bit| self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1))
     }
 }
 
-/// Double hashing: the two halves of the digest are as good as two hashes.
-fn bits(mark: Digest) -> impl Iterator<Item = usize> {
-    let (step, start) = (mark.0 >> 32 | 1, mark.0 & 0xffff_ffff);
+/// Double hashing over the two halves of the digest.
+fn bits(key: Digest) -> impl Iterator<Item = usize> {
+    let (step, start) = (key.0 >> 32 | 1, key.0 & 0xffff_ffff);
     (0..u64::from(BLOOM_PROBES)).map(move |i| (start.wrapping_add(i.wrapping_mul(step)) as usize) % (BLOOM_WORDS * 64))
 }
 
-/// Words as one text, for a small snapshot.
+/// Serialises the words as one hex string to keep snapshots small.
 mod hex {
     use std::fmt::Write;
 

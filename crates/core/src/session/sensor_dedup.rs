@@ -1,9 +1,8 @@
-//! Which sensors speak for a session, and what two of them tell in words of their own.
+//! Deduplicates facts that two sensors report without a common id.
 //!
-//! Most facts carry the agent's own ids and are known again by them. Some agents give their hooks none:
-//! then what a hook told is looked for when the same thing passes the proxy, which is always later,
-//! because a request repeats what has happened. Each is taken for the other once, so nothing is lost
-//! when one of the two falls silent.
+//! Most facts carry the agent's ids and are deduplicated by identity. Some agents' hooks have no ids. Their
+//! reports are then matched when the same fact passes the proxy, which is always later because a request
+//! repeats the history. Each report is matched once, so nothing is lost if one sensor stops.
 
 use std::time::Duration;
 
@@ -14,74 +13,87 @@ use crate::digest::Digest;
 use crate::event::{Body, Event, Prompt, Source};
 use crate::time::Timestamp;
 
-/// How many prompts wait to be seen on the wire.
+/// Maximum number of prompts not yet seen by the proxy.
 const MAX_PENDING_PROMPTS: usize = 8;
-/// A hook's word on an answer may come so long before the proxy's own.
+/// Maximum time by which a hook's report of a response may precede the proxy's.
 const MAX_HOOK_LEAD: Duration = Duration::from_secs(10);
 
-/// Who speaks for a session.
+/// The sensors that report on a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct SensorDedup {
-    /// A hook of the agent.
+    /// A hook has reported.
     pub(super) hooked: bool,
-    /// The proxy sees its requests.
-    proxied: bool,
-    /// Prompts a hook told of, not seen on the wire yet.
-    prompts: Vec<Digest>,
-    /// When a hook told of an answer that the proxy had not told of.
-    early: Option<Timestamp>,
+    /// The proxy has seen a request.
+    pub(super) proxied: bool,
+    /// A sender without the API token has reported.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unverified: bool,
+    /// Prompts reported by a hook and not yet seen by the proxy.
+    pending_prompts: Vec<Digest>,
+    /// Time of a hook's report of a response that the proxy has not reported yet.
+    response_from_hook: Option<Timestamp>,
 }
 
 impl SensorDedup {
     pub(super) fn record_source(&mut self, event: &Event) {
         self.hooked |= event.source == Source::Hook;
+        self.unverified |= event.source == Source::Unverified;
         self.proxied |= event.source == Source::Proxy && matches!(event.body, Body::ModelAsked(_));
     }
 
-    fn prompt(&mut self, source: Source, prompt: &Prompt) -> bool {
+    fn is_reported_prompt(&mut self, source: Source, prompt: &Prompt) -> bool {
         let digest = Digest::of(prompt.text.as_str().trim());
         match source {
             Source::Hook => {
-                if self.prompts.len() == MAX_PENDING_PROMPTS {
-                    self.prompts.remove(0);
+                if self.pending_prompts.len() == MAX_PENDING_PROMPTS {
+                    self.pending_prompts.remove(0);
                 }
-                self.prompts.push(digest);
+                self.pending_prompts.push(digest);
                 false
             }
             Source::Proxy => {
-                let at = self.prompts.iter().position(|told| *told == digest);
-                at.map(|at| self.prompts.remove(at)).is_some()
+                let at = self.pending_prompts.iter().position(|reported| *reported == digest);
+                at.map(|at| self.pending_prompts.remove(at)).is_some()
             }
             _ => false,
         }
     }
 
-    /// The proxy reads what an answer cost from the answer itself.
-    fn answer(&mut self, source: Source, at: Timestamp) -> bool {
+    /// The proxy's report wins, because it reads the usage from the response itself.
+    fn is_reported_response(&mut self, source: Source, at: Timestamp) -> bool {
         match source {
             Source::Hook if self.proxied => true,
             Source::Hook => {
-                self.early = Some(at);
+                self.response_from_hook = Some(at);
                 false
             }
-            Source::Proxy => self.early.take().is_some_and(|told| at.saturating_since(told) < MAX_HOOK_LEAD),
+            Source::Proxy => {
+                self.response_from_hook.take().is_some_and(|reported| at.saturating_since(reported) < MAX_HOOK_LEAD)
+            }
             _ => false,
         }
     }
 }
 
 impl Session {
-    /// Whether another sensor has told of this already.
+    /// Whether events of this session came from a sender that did not prove who it is.
+    pub fn has_unverified_events(&self) -> bool {
+        self.sensor_dedup.unverified
+    }
+
+    /// Whether another sensor has already reported this event.
     pub(super) fn is_already_reported(&mut self, event: &Event) -> bool {
-        let on_wire = event.source == Source::Proxy && self.sensors.hooked;
+        let from_proxy = event.source == Source::Proxy && self.sensor_dedup.hooked;
         match &event.body {
-            Body::Prompt(prompt) => self.sensors.prompt(event.source, prompt),
-            Body::ModelAnswered(_) => self.sensors.answer(event.source, event.at),
-            Body::Learned(fact) if fact.usage.is_some() => self.sensors.answer(event.source, event.at),
-            Body::ModelAsked(_) => event.source == Source::Hook && self.sensors.proxied,
-            Body::ToolCalled(called) if on_wire => self.window.take_unmatched(called),
-            Body::ToolReturned(returned) if on_wire => self.window.take_unmatched_result(returned),
+            Body::Prompt(prompt) => self.sensor_dedup.is_reported_prompt(event.source, prompt),
+            Body::ModelAnswered(_) => self.sensor_dedup.is_reported_response(event.source, event.at),
+            Body::Learned(fact) if fact.usage.is_some() => {
+                self.sensor_dedup.is_reported_response(event.source, event.at)
+            }
+            Body::ModelAsked(_) => event.source == Source::Hook && self.sensor_dedup.proxied,
+            Body::ToolCalled(called) if from_proxy => self.window.take_unmatched(called),
+            Body::ToolReturned(returned) if from_proxy => self.window.take_unmatched_result(returned),
             _ => false,
         }
     }

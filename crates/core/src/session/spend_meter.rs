@@ -5,15 +5,11 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::ShortDigest;
-use crate::digest::Digest;
 use crate::effect::Spend;
 use crate::event::Usage;
 use crate::prices::{ModelPrice, PriceRow};
 use crate::time::Timestamp;
 
-/// How many models' tariffs are kept: agents use one or two at a time.
-const MAX_PRICED_MODELS: usize = 4;
 /// Minutes over which the speed of spending is measured.
 const RATE_WINDOW_MINUTES: i64 = 5;
 /// For how many calls it is known what had been spent when they were made.
@@ -24,7 +20,6 @@ const DAY_MILLIS: i64 = 86_400_000;
 /// The meter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpendMeter {
-    tariffs: Vec<(ShortDigest, Option<ModelPrice>)>,
     /// Tokens and money by minute, newest last.
     minutes: VecDeque<(i64, u64, u64)>,
     /// Day, tokens, money.
@@ -33,30 +28,18 @@ pub struct SpendMeter {
     miles: VecDeque<(u64, [u64; 4], u64)>,
     /// Tokens in the model's window at the latest answer, and how many it takes.
     pub fill: (u64, u64),
+    /// The model in use has no price.
+    #[serde(default)]
+    pub(super) unpriced: bool,
+    /// The operator knows that a model has no price.
+    #[serde(default)]
+    pub(super) unpriced_warned: bool,
 }
 
 impl SpendMeter {
-    /// What an answer cost: as told, or by the table. Unknown models cost nothing we know of.
-    pub(super) fn record_answer(
-        &mut self,
-        model: Option<&str>,
-        usage: Option<&Usage>,
-        told: Option<u64>,
-        at: Timestamp,
-        own: &[PriceRow],
-    ) -> u64 {
-        let tariff = model.and_then(|model| self.tariff(model, own));
-        let cost = told.or_else(|| Some(tariff?.cost_micros(usage?))).unwrap_or(0);
-        // Some sensors know what an answer cost, and not of how many tokens.
-        if usage.is_some() || cost > 0 {
-            self.add(usage.map_or(0, Usage::total), cost, at);
-        }
-        cost
-    }
-
     /// How full the window was when this was answered.
     pub(super) fn record_context_fill(&mut self, model: Option<&str>, usage: &Usage, own: &[PriceRow]) {
-        let window = model.and_then(|model| self.tariff(model, own)).map_or(0, |tariff| tariff.window);
+        let window = model.and_then(|model| ModelPrice::for_model(model, own)).map_or(0, |price| price.window);
         self.fill = (usage.context(), window);
     }
 
@@ -79,19 +62,6 @@ impl SpendMeter {
             spent.usage.saturating_sub(&Usage { input, output, cache_read, cache_write }),
             spent.cost_micros.saturating_sub(cost),
         )
-    }
-
-    fn tariff(&mut self, model: &str, own: &[PriceRow]) -> Option<ModelPrice> {
-        let mark = ShortDigest::from(Digest::of(model));
-        if let Some((_, known)) = self.tariffs.iter().find(|(of, _)| *of == mark) {
-            return *known;
-        }
-        if self.tariffs.len() == MAX_PRICED_MODELS {
-            self.tariffs.remove(0);
-        }
-        let tariff = ModelPrice::for_model(model, own);
-        self.tariffs.push((mark, tariff));
-        tariff
     }
 
     pub(super) fn add(&mut self, tokens: u64, cost: u64, at: Timestamp) {

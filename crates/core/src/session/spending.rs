@@ -1,30 +1,109 @@
 //! Tokens and money: prices, budgets, the clock of progress.
 
-use super::evidence::evaluation_trigger;
+use super::evidence::evaluation;
 use super::{Budget, Session};
 use crate::detect::Trigger;
 use crate::effect::{Effect, Spend};
-use crate::event::{Event, ModelAnswered, SharedSpend, Usage};
-use crate::rules::Rules;
+use crate::event::{Body, Event, ModelAnswered, ModelAsked, SharedSpend, Usage};
+use crate::prices::{ModelPrice, UPPER_BOUND_PHRASE};
+use crate::rules::{Rules, UnknownModel};
+
+/// What one event adds to the total of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge<'a> {
+    /// The model that answered; the session's current one if the event does not name it.
+    pub model: Option<&'a str>,
+    /// Tokens.
+    pub usage: Usage,
+    /// Millionths of a US dollar; `None` if the price is unknown.
+    pub cost_micros: Option<u64>,
+    /// Upper bound of an unknown cost in millionths of a US dollar; 0 if the rules ignore it.
+    pub unpriced_micros: u64,
+}
 
 impl Session {
-    /// Books what an answer cost; the table fills in what the sensor does not know.
-    pub(super) fn record_spend(
+    /// The charge for an event that is being applied or was applied last; `None` if it costs nothing. The session adds
+    /// up charges, and reports that split its total by day or model split the same charges.
+    pub fn charge<'a>(&'a self, event: &'a Event, rules: &Rules) -> Option<Charge<'a>> {
+        let (model, usage, reported) = match &event.body {
+            Body::ModelAnswered(answer) => (&answer.model, answer.usage, answer.cost_micros),
+            Body::Learned(fact) => (&fact.model, fact.usage, None),
+            _ => return None,
+        };
+        if usage.is_none() && reported.is_none() {
+            return None;
+        }
+        let model = model.as_deref().or(self.facts.model.as_deref());
+        // What the agent reports wins over the price table.
+        let cost_micros = reported.or_else(|| Some(ModelPrice::for_model(model?, &rules.prices)?.cost_micros(&usage?)));
+        let usage = usage.unwrap_or_default();
+        let unpriced_micros = match (cost_micros, rules.budget.unknown_model) {
+            (None, UnknownModel::Estimate | UnknownModel::Refuse) => ModelPrice::UPPER_BOUND.cost_micros(&usage),
+            _ => 0,
+        };
+        Some(Charge { model, usage, cost_micros, unpriced_micros })
+    }
+
+    pub(super) fn record_spend(&mut self, event: &Event, rules: &Rules) {
+        let Some(Charge { model, usage, cost_micros, unpriced_micros }) = self.charge(event, rules) else { return };
+        let unpriced = cost_micros.is_none() && usage != Usage::default();
+        let model = model.map(str::to_owned);
+        let cost = cost_micros.unwrap_or(0);
+        self.meter.unpriced = unpriced;
+        if unpriced {
+            self.facts.unpriced_model = model.or_else(|| Some("an unnamed model".to_owned()));
+        }
+        self.meter.add(usage.total(), cost.saturating_add(unpriced_micros), event.at);
+        for spent in [&mut self.spent, &mut self.clock.since] {
+            spent.usage.add(&usage);
+            spent.cost_micros = spent.cost_micros.saturating_add(cost);
+            spent.unpriced_micros = spent.unpriced_micros.saturating_add(unpriced_micros);
+        }
+    }
+
+    /// Pauses before a model without a price is used, if the rules refuse it.
+    pub(super) fn refuse_unpriced_model(
         &mut self,
         event: &Event,
-        model: Option<&str>,
-        usage: Option<&Usage>,
-        told: Option<u64>,
+        ask: &ModelAsked,
         rules: &Rules,
+        effects: &mut Vec<Effect>,
     ) {
-        let named = model.or(self.facts.model.as_deref()).map(str::to_owned);
-        let cost = self.meter.record_answer(named.as_deref(), usage, told, event.at, &rules.prices);
-        for spent in [&mut self.spent, &mut self.clock.since] {
-            if let Some(usage) = usage {
-                spent.usage.add(usage);
-            }
-            spent.cost_micros = spent.cost_micros.saturating_add(cost);
+        if rules.budget.unknown_model != UnknownModel::Refuse {
+            return;
         }
+        let Some(model) = ask.model.as_deref().or(self.facts.model.as_deref()) else { return };
+        self.meter.unpriced = ModelPrice::for_model(model, &rules.prices).is_none();
+        if self.meter.unpriced {
+            self.facts.unpriced_model = Some(model.to_owned());
+            self.check_budgets(event, rules, effects);
+        }
+    }
+
+    /// Notifies the operator once that a limit in US dollars applies to a model without a price.
+    fn warn_of_unpriced_model(&mut self, effects: &mut Vec<Effect>) {
+        let estimates = self.unknown_model == UnknownModel::Estimate && self.has_money_limit();
+        let Some(model) = self.facts.unpriced_model.as_deref().filter(|_| estimates && !self.meter.unpriced_warned)
+        else {
+            return;
+        };
+        let sentence = format!(
+            "{model} has no price. Its tokens count at the upper bound towards the budget: {UPPER_BOUND_PHRASE}. \
+             `detect.prices` sets its price."
+        );
+        self.meter.unpriced_warned = true;
+        effects.push(Effect::NotifyOperator { pattern: "unpriced_model".to_owned(), sentence });
+    }
+
+    /// Whether any limit is in US dollars.
+    fn has_money_limit(&self) -> bool {
+        self.limits.iter().skip(1).step_by(2).any(|limit| *limit > 0)
+    }
+
+    /// The model that the rules refuse because its price is unknown.
+    pub(crate) fn refused_model(&self) -> Option<&str> {
+        let refuses = self.unknown_model == UnknownModel::Refuse && self.meter.unpriced && self.has_money_limit();
+        self.facts.unpriced_model.as_deref().filter(|_| refuses)
     }
 
     /// How full the window is, after a real turn.
@@ -41,12 +120,14 @@ impl Session {
                 u64::try_from(event.at.saturating_since(self.clock.at).as_millis()).unwrap_or(u64::MAX);
         }
         self.load_limits(rules);
-        self.evaluate(evaluation_trigger(Trigger::Spent, self.last_call_index(), event), rules, effects);
+        self.warn_of_unpriced_model(effects);
+        self.evaluate(evaluation(Trigger::Spent, self.last_call_index(), event), rules, effects);
     }
 
     /// Something is about to be spent: what limits it is to be known before.
     pub(super) fn load_limits(&mut self, rules: &Rules) {
         self.limits = limits(&self.budget, rules);
+        self.unknown_model = rules.budget.unknown_model;
     }
 
     /// A person says what this session may cost. It counts at once, for the next answer.
@@ -66,7 +147,7 @@ impl Session {
         effects: &mut Vec<Effect>,
     ) {
         let tokens = beneath.usage.total().saturating_sub(self.beneath.usage.total());
-        let cost = beneath.cost_micros.saturating_sub(self.beneath.cost_micros);
+        let cost = beneath.max_cost_micros().saturating_sub(self.beneath.max_cost_micros());
         self.meter.add(tokens, cost, event.at);
         self.beneath = *beneath;
         self.check_budgets(event, rules, effects);
@@ -79,6 +160,9 @@ impl Session {
 
     /// The budget that is used up most: percent of it, and its name.
     pub(crate) fn highest_budget_use(&self) -> Option<(u32, &'static str)> {
+        if self.refused_model().is_some() {
+            return Some((100, "money budget"));
+        }
         let used = self.used();
         let percent = |(at, limit): (usize, &u64)| {
             (*limit > 0)
@@ -105,7 +189,7 @@ impl Session {
     fn used(&self) -> [u64; LIMIT_COUNT] {
         let (day, own_tokens, own_cost) = self.meter.today();
         let tokens = self.spent.usage.total().saturating_add(self.beneath.usage.total());
-        let cost = self.spent.cost_micros.saturating_add(self.beneath.cost_micros);
+        let cost = self.spent.max_cost_micros().saturating_add(self.beneath.max_cost_micros());
         // Where nobody adds up over sessions, at least this one counts.
         let today = if self.shared.day >= day { self.shared } else { SharedSpend::default() };
         let (per_minute, cost_per_minute) = self.meter.per_minute();
@@ -143,16 +227,8 @@ const LIMIT_NAMES: [&str; LIMIT_COUNT] = [
 
 /// Limits in the order of [`NAMES`]; 0 for none. What an operator set wins.
 fn limits(own: &Budget, rules: &Rules) -> [u64; LIMIT_COUNT] {
-    let micros = |usd: f64| (usd.max(0.0) * 1e6).round() as u64;
-    let budget = &rules.budget;
-    [
-        own.tokens.unwrap_or(budget.session_tokens),
-        own.cost_micros.unwrap_or_else(|| micros(budget.session_usd)),
-        budget.day_tokens,
-        micros(budget.day_usd),
-        budget.account_day_tokens,
-        micros(budget.account_day_usd),
-        budget.tokens_per_minute,
-        micros(budget.usd_per_minute),
-    ]
+    let mut limits = rules.budget.limits();
+    limits[0] = own.tokens.unwrap_or(limits[0]);
+    limits[1] = own.cost_micros.unwrap_or(limits[1]);
+    limits
 }

@@ -1,5 +1,4 @@
-//! May the session go on? An enum that carries its data; the ways from one state to another are
-//! methods, so that an illegal state cannot be written down.
+//! Whether a session may continue.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,56 +9,56 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum SessionState {
-    /// The agent may go on.
+    /// The agent may continue.
     #[default]
     Active,
-    /// The agent is held back.
+    /// The agent's calls are held back.
     Paused {
-        /// The incident that tells why.
+        /// Id of the incident.
         incident: String,
-        /// Since when.
+        /// Start of the pause.
         since: Timestamp,
-        /// After a resume with a cooldown: when it lifts by itself.
+        /// End of the cooldown after a resume.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
-        /// What lifts it.
+        /// What ends the pause.
         #[serde(default)]
         gate: ResumeCondition,
     },
-    /// Stopped for good; a resume does not lift it.
+    /// Stopped permanently; it cannot be resumed.
     Killed {
-        /// The incident that tells why.
+        /// Id of the incident.
         incident: String,
-        /// Since when.
+        /// When it was killed.
         since: Timestamp,
     },
-    /// The agent ended the conversation; it may come back.
+    /// The agent ended the conversation; it may resume.
     Ended {
         /// When.
         at: Timestamp,
     },
-    /// Out of sight. What held the session before still holds it.
+    /// Hidden. A pause or kill stays in force.
     Archived {
         /// When.
         at: Timestamp,
-        /// The state before.
+        /// The previous state.
         was: Box<SessionState>,
     },
 }
 
-/// What lifts a pause.
+/// What ends a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResumeCondition {
-    /// A person's resume.
+    /// A resume by the operator.
     #[default]
     Operator,
-    /// A plan that differs from those tried, named by agent or operator.
+    /// A plan that differs from all earlier ones, named by agent or operator.
     Plan,
 }
 
 impl SessionState {
-    /// One word for lists: active, paused, killed, ended, archived.
+    /// Name for lists: active, paused, killed, ended, archived.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -70,7 +69,8 @@ impl SessionState {
         }
     }
 
-    /// The state that decides whether the agent may go on: an archive hides, it does not free.
+    /// The state that decides whether the agent may continue: archiving hides a session but does not release
+    /// it.
     pub fn effective(&self) -> &Self {
         match self {
             Self::Archived { was, .. } => was.effective(),

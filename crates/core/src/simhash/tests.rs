@@ -1,4 +1,4 @@
-//! Alike is alike, in any script, and different is different.
+//! Similar texts are close and different texts are far, in any script.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn small_changes_stay_close_and_other_texts_are_far() {
 }
 
 #[test]
-fn scripts_without_blanks_compare_too() {
+fn scripts_without_spaces_are_comparable() {
     let a = "テストが失敗しました。もう一度実行してください。原因はロックの順序です。";
     let b = "テストが失敗しました。もう一度実行してください。原因はロックの順番です。";
     let c = "今日は天気がいいので、公園へ散歩に行きましょう。帰りに本屋へ寄ります。";
@@ -30,7 +30,7 @@ fn scripts_without_blanks_compare_too() {
 }
 
 #[test]
-fn a_sketch_does_not_mind_what_is_volatile() {
+fn simhash_ignores_volatile_parts() {
     let a = TextFingerprint::of("done at 10:11:12 in 3.2s");
     let b = TextFingerprint::of("done at 12:13:14 in 9.8s");
     assert_eq!(a.digest, b.digest);
@@ -46,7 +46,7 @@ fn punctuation_and_layout_do_not_count() {
 
 proptest! {
     #[test]
-    fn votes_are_counted_right(hashes in prop::collection::vec(any::<u64>(), 0..70)) {
+    fn bit_votes_match_a_naive_count(hashes in prop::collection::vec(any::<u64>(), 0..70)) {
         let mut votes = BitVotes::default();
         hashes.iter().for_each(|hash| votes.add(*hash));
         let expected = (0..64).fold(0u64, |sum, bit| {
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_has_a_sketch(text in "\\PC{0,200}") {
+    fn any_text_has_a_simhash(text in "\\PC{0,200}") {
         let sketch = TextFingerprint::of(&text);
         prop_assert_eq!(sketch, TextFingerprint::of(&text));
         prop_assert_eq!(sketch.similarity(&sketch), 1.0);

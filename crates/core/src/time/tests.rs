@@ -1,4 +1,4 @@
-//! Times as people and programs read them.
+//! Formatting and parsing of timestamps.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn a_time_is_written_in_rfc_3339() {
 
 proptest! {
     #[test]
-    fn every_time_is_written_as_the_calendar_says_and_read_back(
+    fn every_timestamp_matches_the_calendar_and_round_trips(
         millis in prop_oneof![-62_167_219_200_000i64..253_402_300_000_000, -100_000_000_000i64..100_000_000_000],
     ) {
         let time = Timestamp::from_millis(millis);

@@ -1,6 +1,7 @@
-//! The public interface of core: events in, decisions out.
+//! Tests of core's public interface: events in, decisions out.
 
 mod budgets;
+mod denied;
 mod policy;
 mod purity;
 mod scenarios;

@@ -1,4 +1,4 @@
-//! The ladder as an agent and its person meet it: who is held back, by what, and what lifts it.
+//! The ladder as agent and operator experience it: what is held back, why, and what ends it.
 
 use belay_core::event::{Operator, OperatorDecision};
 use belay_core::{
@@ -8,15 +8,15 @@ use belay_core::{
 
 use crate::script;
 
-/// A session, what it was answered, and what was done.
-struct Play {
+/// A session with its verdicts and effects.
+struct Scenario {
     session: Session,
     rules: Rules,
     effects: Vec<Effect>,
     events: u32,
 }
 
-impl Play {
+impl Scenario {
     fn new() -> Self {
         Self::with(Rules::default())
     }
@@ -25,11 +25,11 @@ impl Play {
         Self { session: Session::new(SessionKey::new("script", "main")), rules, effects: Vec::new(), events: 0 }
     }
 
-    /// Plays a script and returns the verdicts on its tool calls.
+    /// Runs a script and returns the verdicts on its tool calls.
     fn run(&mut self, text: &str) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for mut event in script::events(text) {
-            // Every script begins counting anew; the session must not take its calls for known ones.
+            // Scripts restart their ids, which must not count as duplicates.
             self.events += 1;
             event.id = format!("{}-{}", event.id, self.events);
             let round = self.session.counters.calls;
@@ -48,7 +48,7 @@ impl Play {
 
     fn decide(&mut self, decision: OperatorDecision) {
         self.events += 1;
-        let body = Body::Operator(Operator { decision, note: Excerpt::default(), by: None });
+        let body = Body::Operator(Operator { decision, note: Excerpt::default(), by: None, caller: None });
         let event = Event::new(
             format!("op{}", self.events),
             self.session.key.clone(),
@@ -84,104 +84,105 @@ fn is_nudge(verdict: &Verdict) -> bool {
 
 #[test]
 fn the_next_call_that_matches_is_held_back_and_reads_why() {
-    let mut play = Play::new();
-    assert_eq!(play.run(&FAILS.repeat(3)), [Verdict::Go, Verdict::Go, Verdict::Go]);
-    let verdicts = play.run(FAILS);
+    let mut scenario = Scenario::new();
+    assert_eq!(scenario.run(&FAILS.repeat(3)), [Verdict::Go, Verdict::Go, Verdict::Go]);
+    let verdicts = scenario.run(FAILS);
     let Verdict::Nudge { message, .. } = &verdicts[0] else { panic!("{verdicts:?}") };
     assert!(message.contains("make deploy") && message.contains("No rule to make target"), "{message}");
 }
 
 #[test]
 fn other_calls_are_never_punished_for_it() {
-    // After three equal calls heartbeat held back 18 of the next 25 unrelated ones.
-    let mut play = Play::new();
-    play.run(&"Bash: git status\n| clean\n".repeat(3));
-    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 1);
+    // heartbeat held back 18 of the next 25 unrelated calls after three equal ones.
+    let mut scenario = Scenario::new();
+    scenario.run(&"Bash: git status\n| clean\n".repeat(3));
+    assert_eq!(scenario.findings(InterventionLevel::Nudge).len(), 1);
     for n in 0..25 {
-        let verdicts = play.run(&format!("Read: {{\"file_path\": \"f{n}.rs\"}}\n| content {n}\n"));
+        let verdicts = scenario.run(&format!("Read: {{\"file_path\": \"f{n}.rs\"}}\n| content {n}\n"));
         assert_eq!(verdicts, [Verdict::Go], "call {n}");
     }
-    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 1);
+    assert_eq!(scenario.findings(InterventionLevel::Nudge).len(), 1);
 }
 
 #[test]
 fn the_same_question_gets_the_same_answer() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(3));
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(3));
     let event = script::events("Bash: make deploy\nhangs").remove(0);
-    play.session.apply(&event, &play.rules);
-    let first = play.session.verdict(&event);
+    scenario.session.apply(&event, &scenario.rules);
+    let first = scenario.session.verdict(&event);
     assert!(is_nudge(&first));
-    assert_eq!(play.session.apply(&event, &play.rules), []);
-    assert_eq!(play.session.verdict(&event), first);
+    assert_eq!(scenario.session.apply(&event, &scenario.rules), []);
+    assert_eq!(scenario.session.verdict(&event), first);
 }
 
 #[test]
 fn two_ignored_nudges_are_followed_by_a_pause_that_holds() {
-    let mut play = Play::new();
-    // Held back calls are not answered: the agent only tries again.
-    play.run(&FAILS.repeat(3));
-    let verdicts = play.run("repeat 4\nBash: make deploy\nhangs\nend");
+    let mut scenario = Scenario::new();
+    // Held-back calls have no result; the agent only retries.
+    scenario.run(&FAILS.repeat(3));
+    let verdicts = scenario.run("repeat 4\nBash: make deploy\nhangs\nend");
     assert!(is_nudge(&verdicts[0]) && is_nudge(&verdicts[1]), "{verdicts:?}");
     assert!(matches!(verdicts[2], Verdict::Hold { .. }), "{verdicts:?}");
-    assert!(play.session.state.is_paused());
-    assert!(play.effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_))));
-    assert!(matches!(play.run("Read: {\"file_path\": \"a\"}\n| b")[0], Verdict::Hold { .. }));
+    assert!(scenario.session.state.is_paused());
+    assert!(scenario.effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_))));
+    assert!(matches!(scenario.run("Read: {\"file_path\": \"a\"}\n| b")[0], Verdict::Hold { .. }));
 }
 
 #[test]
 fn an_agent_that_reports_what_was_held_back_climbs_the_ladder_as_fast() {
-    // Claude Code tells of a denied call as of one that was refused; others quote us in a failure.
+    // Claude Code reports a denied call as refused; other agents quote Belay in a failure.
     for told in ["! PreToolUse:Bash hook error: Belay: again\nrefused\n", "! error: Belay: again\nexit 1\n"] {
-        let mut play = Play::new();
-        play.run(&FAILS.repeat(3));
-        let verdicts = play.run(&format!("Bash: make deploy\n{told}").repeat(3));
+        let mut scenario = Scenario::new();
+        scenario.run(&FAILS.repeat(3));
+        let verdicts = scenario.run(&format!("Bash: make deploy\n{told}").repeat(3));
         assert!(is_nudge(&verdicts[0]) && is_nudge(&verdicts[1]), "{verdicts:?}");
         assert!(matches!(verdicts[2], Verdict::Hold { .. }), "{verdicts:?}");
-        assert_eq!(play.session.counters.pauses, 1);
+        assert_eq!(scenario.session.counters.pauses, 1);
     }
 }
 
 #[test]
 fn a_resume_is_not_paused_again_for_what_was_answered() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(8));
-    assert!(play.session.state.is_paused());
-    play.decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false });
-    assert_eq!(play.session.state, SessionState::Active);
-    // Loop Watchdog paused again at the very next call.
-    assert_eq!(play.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
-    assert_eq!(play.session.state, SessionState::Active);
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(8));
+    assert!(scenario.session.state.is_paused());
+    scenario.decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false });
+    assert_eq!(scenario.session.state, SessionState::Active);
+    // Loop Watchdog paused again at the next call.
+    assert_eq!(scenario.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
+    assert_eq!(scenario.session.state, SessionState::Active);
 }
 
 #[test]
 fn a_change_to_the_project_makes_the_nudge_void() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(3));
-    play.run("Edit: {\"file_path\": \"Makefile\", \"old_string\": \"a\", \"new_string\": \"deploy:\"}\n| updated\n");
-    assert_eq!(play.run("Bash: make deploy\n| deployed\n"), [Verdict::Go]);
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(3));
+    scenario
+        .run("Edit: {\"file_path\": \"Makefile\", \"old_string\": \"a\", \"new_string\": \"deploy:\"}\n| updated\n");
+    assert_eq!(scenario.run("Bash: make deploy\n| deployed\n"), [Verdict::Go]);
 }
 
 #[test]
 fn a_persons_turn_wipes_the_slate() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(3));
-    play.run("person: try once more, I fixed the server");
-    assert_eq!(play.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
-    assert_eq!(play.findings(InterventionLevel::Pause), Vec::<String>::new());
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(3));
+    scenario.run("person: try once more, I fixed the server");
+    assert_eq!(scenario.run(&FAILS.repeat(2)), [Verdict::Go, Verdict::Go]);
+    assert_eq!(scenario.findings(InterventionLevel::Pause), Vec::<String>::new());
 }
 
 #[test]
-fn this_is_fine_holds_for_the_pair_and_nothing_else() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(3));
-    let finding = play.findings(InterventionLevel::Nudge).remove(0);
-    play.decide(OperatorDecision::Allow { finding });
-    assert!(play.run(&FAILS.repeat(10)).iter().all(|verdict| *verdict == Verdict::Go));
-    assert_eq!(play.session.state, SessionState::Active);
+fn allow_applies_to_the_pair_only() {
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(3));
+    let finding = scenario.findings(InterventionLevel::Nudge).remove(0);
+    scenario.decide(OperatorDecision::Allow { finding });
+    assert!(scenario.run(&FAILS.repeat(10)).iter().all(|verdict| *verdict == Verdict::Go));
+    assert_eq!(scenario.session.state, SessionState::Active);
     // Another failure of the same command is another pair.
-    play.run(&"Bash: make deploy\n! ssh: Permission denied (publickey).\nexit 2\n".repeat(3));
-    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 2);
+    scenario.run(&"Bash: make deploy\n! ssh: Permission denied (publickey).\nexit 2\n".repeat(3));
+    assert_eq!(scenario.findings(InterventionLevel::Nudge).len(), 2);
 }
 
 #[test]
@@ -189,9 +190,9 @@ fn an_allow_list_takes_commands_with_blanks_and_globs() {
     let allowed = |entry: &str| {
         let mut rules = Rules::default();
         rules.allow.actions = vec![entry.to_owned()];
-        let mut play = Play::with(rules);
-        play.run(&FAILS.repeat(10));
-        play.rungs().is_empty()
+        let mut scenario = Scenario::with(rules);
+        scenario.run(&FAILS.repeat(10));
+        scenario.rungs().is_empty()
     };
     assert!(allowed("Bash:make deploy"));
     assert!(allowed("shell:make *"));
@@ -201,41 +202,41 @@ fn an_allow_list_takes_commands_with_blanks_and_globs() {
 }
 
 #[test]
-fn a_pair_in_the_rules_is_fine_everywhere() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(3));
-    let pair = play.effects.iter().find_map(|effect| match effect {
+fn a_pair_in_the_rules_is_allowed_in_every_session() {
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(3));
+    let pair = scenario.effects.iter().find_map(|effect| match effect {
         Effect::Intervened(step) => Some(format!("{}:{}", step.finding.action, step.finding.outcome)),
         _ => None,
     });
     let mut rules = Rules::default();
     rules.allow.pairs = pair.into_iter().collect();
     rules.check().unwrap();
-    let mut play = Play::with(rules);
-    play.run(&FAILS.repeat(10));
-    assert_eq!(play.findings(InterventionLevel::Nudge), Vec::<String>::new());
+    let mut scenario = Scenario::with(rules);
+    scenario.run(&FAILS.repeat(10));
+    assert_eq!(scenario.findings(InterventionLevel::Nudge), Vec::<String>::new());
 }
 
 #[test]
 fn dry_run_tells_what_it_would_have_done() {
     let mut rules = Rules::default();
     rules.dry_run = true;
-    let mut play = Play::with(rules);
-    assert!(play.run(&FAILS.repeat(8)).iter().all(|verdict| *verdict == Verdict::Go));
+    let mut scenario = Scenario::with(rules);
+    assert!(scenario.run(&FAILS.repeat(8)).iter().all(|verdict| *verdict == Verdict::Go));
     assert_eq!(
-        play.rungs(),
+        scenario.rungs(),
         [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Nudge, InterventionLevel::Pause]
     );
-    assert_eq!(play.session.state, SessionState::Active);
+    assert_eq!(scenario.session.state, SessionState::Active);
 }
 
 #[test]
 fn a_finding_keeps_its_id_while_it_grows() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(8));
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(8));
     let ids: Vec<String> = [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Pause]
         .into_iter()
-        .flat_map(|rung| play.findings(rung))
+        .flat_map(|rung| scenario.findings(rung))
         .collect();
     assert!(ids.len() >= 4);
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
@@ -246,12 +247,12 @@ fn thresholds_are_data() {
     let mut rules = Rules::default();
     rules.patterns.exact_repeat.nudge_at = Some(5);
     rules.patterns.exact_repeat.pause_at = Some(0);
-    let mut play = Play::with(rules);
-    play.run(&FAILS.repeat(4));
-    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 0);
-    play.run(&FAILS.repeat(10));
-    assert_eq!(play.findings(InterventionLevel::Nudge).len(), 2);
-    assert_eq!(play.findings(InterventionLevel::Pause).len(), 0);
+    let mut scenario = Scenario::with(rules);
+    scenario.run(&FAILS.repeat(4));
+    assert_eq!(scenario.findings(InterventionLevel::Nudge).len(), 0);
+    scenario.run(&FAILS.repeat(10));
+    assert_eq!(scenario.findings(InterventionLevel::Nudge).len(), 2);
+    assert_eq!(scenario.findings(InterventionLevel::Pause).len(), 0);
 }
 
 #[test]
@@ -261,41 +262,41 @@ fn what_is_forbidden_is_held_back_before_it_runs() {
         toml::from_str("name = 'no_force_push'\ncommand = 'git push .*--force'\nthreshold = 1\nmessage = 'Ask first.'")
             .unwrap(),
     ];
-    let mut play = Play::with(rules);
-    let verdicts = play.run("Bash: git push --force\nhangs\nBash: git push\n| done");
+    let mut scenario = Scenario::with(rules);
+    let verdicts = scenario.run("Bash: git push --force\nhangs\nBash: git push\n| done");
     assert!(is_nudge(&verdicts[0]), "{verdicts:?}");
     assert_eq!(verdicts[1], Verdict::Go);
 }
 
 #[test]
 fn a_budget_set_by_a_person_holds() {
-    let mut play = Play::new();
-    play.decide(OperatorDecision::Budget { tokens: Some(250_000), cost_micros: None });
-    play.run("person: go\nuses 100\nuses 100\n");
-    assert_eq!(play.rungs(), [InterventionLevel::Notice]);
-    play.run("uses 100");
-    assert!(play.session.state.is_paused());
+    let mut scenario = Scenario::new();
+    scenario.decide(OperatorDecision::Budget { tokens: Some(250_000), cost_micros: None });
+    scenario.run("person: go\nuses 100\nuses 100\n");
+    assert_eq!(scenario.rungs(), [InterventionLevel::Notice]);
+    scenario.run("uses 100");
+    assert!(scenario.session.state.is_paused());
 }
 
 #[test]
 fn a_budget_counts_from_the_moment_it_is_set() {
-    let mut play = Play::new();
+    let mut scenario = Scenario::new();
     let budget = |tokens| OperatorDecision::Budget { tokens: Some(tokens), cost_micros: None };
-    play.decide(budget(250_000));
-    assert_eq!(play.session.remaining_budget().tokens, Some(250_000), "before anything is spent");
-    play.run("person: go\nuses 100\nuses 100\nuses 100\n");
-    assert_eq!(play.session.remaining_budget().tokens, Some(0));
-    play.decide(budget(1_000_000));
-    assert!(play.session.remaining_budget().tokens > Some(600_000), "{:?}", play.session.remaining_budget());
+    scenario.decide(budget(250_000));
+    assert_eq!(scenario.session.remaining_budget().tokens, Some(250_000), "before anything is spent");
+    scenario.run("person: go\nuses 100\nuses 100\nuses 100\n");
+    assert_eq!(scenario.session.remaining_budget().tokens, Some(0));
+    scenario.decide(budget(1_000_000));
+    assert!(scenario.session.remaining_budget().tokens > Some(600_000), "{:?}", scenario.session.remaining_budget());
 }
 
 #[test]
 fn a_hold_by_the_detector_survives_a_snapshot() {
-    let mut play = Play::new();
-    play.run(&FAILS.repeat(8));
-    let json = serde_json::to_vec(&play.session).unwrap();
-    play.session = serde_json::from_slice(&json).unwrap();
-    assert!(matches!(play.run("Bash: ls\n| a")[0], Verdict::Hold { .. }));
+    let mut scenario = Scenario::new();
+    scenario.run(&FAILS.repeat(8));
+    let json = serde_json::to_vec(&scenario.session).unwrap();
+    scenario.session = serde_json::from_slice(&json).unwrap();
+    assert!(matches!(scenario.run("Bash: ls\n| a")[0], Verdict::Hold { .. }));
 }
 
 #[test]

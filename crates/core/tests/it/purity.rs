@@ -1,11 +1,11 @@
-//! Core has no IO, no clock, no async, no randomness. Clippy bans the calls; this test bans the
-//! doors they would come through, so that the promise does not hang on a lint run.
+//! Core has no IO, no clock, no async, no randomness. Clippy bans the calls; this test also bans the paths by
+//! which they could be imported.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources, core does not")]
 
 use std::path::{Path, PathBuf};
 
-/// What no line of core's sources may mention, and why.
+/// What core's sources must not mention, and why.
 const BANNED: &[(&str, &str)] = &[
     ("std::fs", "IO"),
     ("std::net", "IO"),
@@ -27,7 +27,7 @@ const BANNED: &[(&str, &str)] = &[
     ("thread_local", "hidden state"),
 ];
 
-/// All core may depend on: pure libraries.
+/// The dependencies core may have: pure libraries.
 const DEPENDENCIES: &[&str] =
     &["aho-corasick", "jiff", "memchr", "regex", "schemars", "serde", "serde_json", "thiserror", "toml", "xxhash-rust"];
 

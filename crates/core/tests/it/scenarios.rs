@@ -1,6 +1,6 @@
-//! Situations from public complaints and from real work. Every file under `scenarios/silent` must bring
-//! about no nudge and no pause; every file under `scenarios/stuck` says which pattern speaks first, at
-//! which call, and how hard.
+//! Scenarios from public reports and real work. Files under `scenarios/silent` must not cause a nudge or
+//! pause; files under `scenarios/stuck` state which pattern intervenes first, at which call, and at which
+//! level.
 
 #![expect(
     clippy::disallowed_methods,
@@ -16,7 +16,7 @@ use belay_core::{Effect, InterventionLevel, Rules, Session, SessionKey};
 
 use crate::script;
 
-/// Something that was said or done.
+/// An intervention during a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     pattern: String,
@@ -101,7 +101,7 @@ fn stuck_sessions_are_found_where_they_say() {
                 wrong.push(format!("{}: expected {expected}; got {loud:?}, in all {steps:?}", name(&path)));
             }
         }
-        // What comes first must be among what is expected: no other name, and not earlier.
+        // The first intervention must be an expected one, and not earlier than expected.
         if let Some(first) = loud.first()
             && !expected.contains(&first.as_str())
         {

@@ -33,7 +33,6 @@ use belay_core::event::*;
 use belay_core::{Body, CallStatus, Digest, Event, Excerpt, SessionKey, Source, Timestamp};
 use serde_json::Value;
 
-/// One step of a script.
 #[derive(Debug)]
 enum Step {
     Line(String),
@@ -110,7 +109,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    fn tell(&mut self, source: Source, body: Body) -> &mut Event {
+    fn emit(&mut self, source: Source, body: Body) -> &mut Event {
         self.now += 1_000;
         let key = SessionKey::new("script", &self.session);
         let id = format!("e{}", self.events.len());
@@ -160,7 +159,7 @@ impl Writer {
         self.calls += 1;
         let id = format!("call{}", self.calls);
         let called = ToolCalled::new(Some(id.clone()), None, tool, &input);
-        let event = self.tell(Source::Hook, Body::ToolCalled(called));
+        let event = self.emit(Source::Hook, Body::ToolCalled(called));
         event.batch = batch.map(str::to_owned);
         self.last_call = Some(id.clone());
         id
@@ -183,7 +182,7 @@ impl Writer {
         }
         self.now += 2_000;
         let returned = ToolReturned::new(Some(id.to_owned()), status, exit, &text.join("\n"));
-        self.tell(Source::Hook, Body::ToolReturned(returned));
+        self.emit(Source::Hook, Body::ToolReturned(returned));
     }
 
     fn line(&mut self, line: &str) {
@@ -210,7 +209,7 @@ impl Writer {
                 }
                 _ => panic!("cannot read `{line}`"),
             };
-            self.tell(Source::Hook, body);
+            self.emit(Source::Hook, body);
             return;
         }
         let words: Vec<&str> = line.split(' ').collect();
@@ -268,7 +267,7 @@ impl Writer {
             }
             _ => panic!("cannot read `{line}`"),
         };
-        self.tell(Source::Hook, body);
+        self.emit(Source::Hook, body);
     }
 }
 

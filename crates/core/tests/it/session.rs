@@ -1,4 +1,4 @@
-//! What must hold for every session, whatever happens in it.
+//! Invariants of every session.
 
 use belay_core::event::*;
 use belay_core::session::MAX_SESSION_BYTES;
@@ -6,9 +6,9 @@ use belay_core::{Body, CallStatus, Digest, Effect, Event, Excerpt, Rules, Sessio
 use proptest::prelude::*;
 use serde_json::json;
 
-/// Something that happens, from a small world so that repeats are common.
+/// A generated input, from a small set of values so that repeats are common.
 #[derive(Clone, Debug)]
-enum Happening {
+enum Input {
     Call { tool: usize, input: usize, batch: Option<u8> },
     Result { back: usize, output: usize, status: usize, with_id: bool },
     Prompt { by: Author, text: usize },
@@ -34,7 +34,7 @@ const STATUSES: &[Option<CallStatus>] = &[
     Some(CallStatus::Running),
 ];
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn input_event() -> impl Strategy<Value = Input> {
     let author = prop_oneof![Just(Author::Person), Just(Author::Continuation), Just(Author::Agent)];
     let decision = prop_oneof![
         Just(OperatorDecision::Pause),
@@ -47,17 +47,17 @@ fn happening() -> impl Strategy<Value = Happening> {
     ];
     prop_oneof![
         8 => (0..TOOLS.len(), 0..4usize, proptest::option::of(0..3u8))
-            .prop_map(|(tool, input, batch)| Happening::Call { tool, input, batch }),
+            .prop_map(|(tool, input, batch)| Input::Call { tool, input, batch }),
         8 => (0..4usize, 0..OUTPUTS.len(), 0..STATUSES.len(), any::<bool>())
-            .prop_map(|(back, output, status, with_id)| Happening::Result { back, output, status, with_id }),
-        1 => (author, 0..3usize).prop_map(|(by, text)| Happening::Prompt { by, text }),
-        2 => (0..3usize, 0..4_000u64, any::<bool>()).prop_map(|(text, tokens, chanting)| Happening::Said { text, tokens, chanting }),
-        1 => (0..3usize).prop_map(|text| Happening::Asked { text }),
-        1 => (0..3usize, 0..3usize).prop_map(|(path, content)| Happening::File { path, content }),
-        1 => (any::<bool>(), 0..3usize).prop_map(|(ok, failing)| Happening::Check { ok, failing }),
-        1 => decision.prop_map(Happening::Decision),
-        1 => (0..6usize).prop_map(Happening::Other),
-        1 => (0..30i64).prop_map(|minutes| Happening::Tick { minutes }),
+            .prop_map(|(back, output, status, with_id)| Input::Result { back, output, status, with_id }),
+        1 => (author, 0..3usize).prop_map(|(by, text)| Input::Prompt { by, text }),
+        2 => (0..3usize, 0..4_000u64, any::<bool>()).prop_map(|(text, tokens, chanting)| Input::Said { text, tokens, chanting }),
+        1 => (0..3usize).prop_map(|text| Input::Asked { text }),
+        1 => (0..3usize, 0..3usize).prop_map(|(path, content)| Input::File { path, content }),
+        1 => (any::<bool>(), 0..3usize).prop_map(|(ok, failing)| Input::Check { ok, failing }),
+        1 => decision.prop_map(Input::Decision),
+        1 => (0..6usize).prop_map(Input::Other),
+        1 => (0..30i64).prop_map(|minutes| Input::Tick { minutes }),
     ]
 }
 
@@ -65,18 +65,18 @@ fn key() -> SessionKey {
     SessionKey::new("test", "s1")
 }
 
-/// Turns happenings into events with ids and times.
-fn tell(happenings: &[Happening]) -> Vec<Event> {
+/// Turns inputs into events with ids and times.
+fn to_events(inputs: &[Input]) -> Vec<Event> {
     let mut now = 1_767_225_600_000;
     let mut calls: Vec<String> = Vec::new();
     let texts =
         ["please go on with the work until every test passes", "c", "another long instruction about other things"];
     let mut events = Vec::new();
-    for (at, happening) in happenings.iter().enumerate() {
+    for (at, input_event) in inputs.iter().enumerate() {
         now += 7_000;
         let mut batch_name = None;
-        let body = match happening {
-            Happening::Call { tool, input, batch } => {
+        let body = match input_event {
+            Input::Call { tool, input, batch } => {
                 let id = format!("call-{at}");
                 calls.push(id.clone());
                 batch_name = batch.map(|batch| format!("batch-{batch}"));
@@ -84,22 +84,22 @@ fn tell(happenings: &[Happening]) -> Vec<Event> {
                 let input = json!({"command": format!("do {input}"), "file_path": format!("f{input}"), "old_string": "a", "new_string": format!("b{input}")});
                 Body::ToolCalled(ToolCalled::new(Some(id), None, name, &input))
             }
-            Happening::Result { back, output, status, with_id } => {
+            Input::Result { back, output, status, with_id } => {
                 let id = calls.len().checked_sub(1 + back).map(|at| calls[at].clone()).filter(|_| *with_id);
                 Body::ToolReturned(ToolReturned::new(id, STATUSES[*status], None, OUTPUTS[*output]))
             }
-            Happening::Prompt { by, text } => Body::Prompt(Prompt { by: *by, text: Excerpt::new(texts[*text]) }),
-            Happening::Said { text, tokens, chanting } => Body::ModelAnswered(ModelAnswered {
+            Input::Prompt { by, text } => Body::Prompt(Prompt { by: *by, text: Excerpt::new(texts[*text]) }),
+            Input::Said { text, tokens, chanting } => Body::ModelAnswered(ModelAnswered {
                 text: Excerpt::new(texts[*text]),
                 usage: Some(Usage { input: *tokens, output: *tokens, cache_read: 100 * tokens, cache_write: 0 }),
                 model: Some("claude-sonnet-4-5".into()),
                 chanting: *chanting,
                 ..ModelAnswered::default()
             }),
-            Happening::Asked { text } => {
+            Input::Asked { text } => {
                 Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(texts[*text])), ..ModelAsked::default() })
             }
-            Happening::File { path, content } => Body::FileChanged(FileChanged {
+            Input::File { path, content } => Body::FileChanged(FileChanged {
                 path: format!("f{path}"),
                 change: ChangeKind::Modified,
                 before: None,
@@ -108,7 +108,7 @@ fn tell(happenings: &[Happening]) -> Vec<Event> {
                 removed: None,
                 call: calls.last().cloned(),
             }),
-            Happening::Check { ok, failing } => Body::CheckRan(CheckRan {
+            Input::Check { ok, failing } => Body::CheckRan(CheckRan {
                 check: CheckKind::Test,
                 ok: Some(*ok),
                 command: Excerpt::new("pytest"),
@@ -118,10 +118,13 @@ fn tell(happenings: &[Happening]) -> Vec<Event> {
                 failure: None,
                 call: None,
             }),
-            Happening::Decision(decision) => {
-                Body::Operator(Operator { decision: decision.clone(), note: Excerpt::default(), by: None })
-            }
-            Happening::Other(which) => match which {
+            Input::Decision(decision) => Body::Operator(Operator {
+                decision: decision.clone(),
+                note: Excerpt::default(),
+                by: None,
+                caller: None,
+            }),
+            Input::Other(which) => match which {
                 0 => Body::TurnEnded(TurnEnded::default()),
                 1 => Body::Compacted(Compacted::default()),
                 2 => Body::Waiting(Waiting::default()),
@@ -129,7 +132,7 @@ fn tell(happenings: &[Happening]) -> Vec<Event> {
                 4 => Body::ModelFailed(ModelFailed::default()),
                 _ => Body::SubAgentStarted(SubAgent { child: SessionKey::new("test", format!("c{at}")), role: None }),
             },
-            Happening::Tick { minutes } => {
+            Input::Tick { minutes } => {
                 now += minutes * 60_000;
                 Body::Tick
             }
@@ -149,10 +152,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_event_seen_before_changes_nothing(happenings in proptest::collection::vec(happening(), 1..120)) {
+    fn an_event_seen_before_changes_nothing(inputs in proptest::collection::vec(input_event(), 1..120)) {
         let rules = Rules::default();
         let mut session = Session::new(key());
-        for event in tell(&happenings) {
+        for event in to_events(&inputs) {
             session.apply(&event, &rules);
             let before = session.clone();
             let verdict = session.verdict(&event);
@@ -164,15 +167,15 @@ proptest! {
 
     #[test]
     fn a_log_replays_to_the_same_session_and_effects(
-        happenings in proptest::collection::vec(happening(), 1..200),
+        inputs in proptest::collection::vec(input_event(), 1..200),
         cut in 0.0..1.0f64,
     ) {
         let rules = Rules::default();
-        let events = tell(&happenings);
+        let events = to_events(&inputs);
         let mut straight = Session::new(key());
         let effects = run(&mut straight, &events, &rules);
 
-        // The same from a snapshot taken somewhere, and from events that went over the wire.
+        // The same from a snapshot in between, and from serialised events.
         let cut = (events.len() as f64 * cut) as usize;
         let mut half = Session::new(key());
         let mut replayed = run(&mut half, &events[..cut], &rules);
@@ -184,20 +187,20 @@ proptest! {
     }
 
     #[test]
-    fn a_session_stays_small(happenings in proptest::collection::vec(happening(), 400..700)) {
+    fn a_session_stays_small(inputs in proptest::collection::vec(input_event(), 400..700)) {
         let rules = Rules::default();
         let mut session = Session::new(key());
-        run(&mut session, &tell(&happenings), &rules);
+        run(&mut session, &to_events(&inputs), &rules);
         let bytes = serde_json::to_vec(&session).unwrap().len();
         prop_assert!(bytes <= MAX_SESSION_BYTES, "{bytes} bytes");
     }
 
     #[test]
-    fn dry_run_records_and_does_nothing(happenings in proptest::collection::vec(happening(), 1..200)) {
+    fn dry_run_records_and_does_nothing(inputs in proptest::collection::vec(input_event(), 1..200)) {
         let mut rules = Rules::default();
         rules.dry_run = true;
         let mut session = Session::new(key());
-        for event in tell(&happenings) {
+        for event in to_events(&inputs) {
             let person = matches!(event.body, Body::Operator(_));
             let paused = session.state.is_paused();
             for effect in session.apply(&event, &rules) {
@@ -241,7 +244,7 @@ proptest! {
     }
 }
 
-/// The worst that can be told: everything as long as it may be, and full of what must be escaped.
+/// The worst case: every field at its maximum and full of characters that need escaping.
 #[test]
 fn a_session_stays_small_at_the_bound() {
     let rules = Rules::default();
@@ -262,14 +265,14 @@ fn a_session_stays_small_at_the_bound() {
     for n in 0..1_200u64 {
         let at = Timestamp::from_millis(1_767_225_600_000 + i64::try_from(n).unwrap() * 1_000);
         let key = session.key.clone();
-        let tell = |id: &str, body| {
+        let event = |id: &str, body| {
             let mut event = Event::new(format!("{id}{n}"), key.clone(), Source::Hook, at, body);
             event.cwd = Some("/".repeat(512));
             event.batch = Some(format!("{nasty}{n}"));
             event
         };
         let id = format!("{:0>40}", n);
-        // Every third call repeats, so that findings, nudges and tracks pile up, too.
+        // Every third call repeats, so that findings and nudges accumulate.
         let input = json!({"command": format!("{nasty}{}", n / 3), "file_path": nasty});
         let name = ["Bash", "Edit", "mcp__a__b"][(n / 3 % 3) as usize];
         let usage = Usage {
@@ -279,8 +282,8 @@ fn a_session_stays_small_at_the_bound() {
             cache_write: u64::MAX / 8_000,
         };
         for event in [
-            tell("c", Body::ToolCalled(ToolCalled::new(Some(id.clone()), None, name, &input))),
-            tell(
+            event("c", Body::ToolCalled(ToolCalled::new(Some(id.clone()), None, name, &input))),
+            event(
                 "r",
                 Body::ToolReturned(ToolReturned::new(
                     Some(id.clone()),
@@ -289,7 +292,7 @@ fn a_session_stays_small_at_the_bound() {
                     &format!("error: {nasty} {}", n / 3),
                 )),
             ),
-            tell(
+            event(
                 "s",
                 Body::ModelAnswered(ModelAnswered {
                     text: Excerpt::new(&format!("{nasty} {n}")),
@@ -298,7 +301,7 @@ fn a_session_stays_small_at_the_bound() {
                     ..ModelAnswered::default()
                 }),
             ),
-            tell(
+            event(
                 "f",
                 Body::FileChanged(FileChanged {
                     path: nasty.clone(),
@@ -310,7 +313,7 @@ fn a_session_stays_small_at_the_bound() {
                     call: Some(id.clone()),
                 }),
             ),
-            tell(
+            event(
                 "a",
                 Body::ModelAsked(ModelAsked { tail: Some(TextFingerprint::of(&nasty)), ..ModelAsked::default() }),
             ),

@@ -1,5 +1,4 @@
-//! What agents and people read, pattern by pattern. A change of words is a change of the product: look at
-//! it before you accept it.
+//! Messages to agents and people, pattern by pattern. Wording is part of the product: review every change.
 
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "the test reads its scenarios and may panic")]
 
@@ -12,7 +11,7 @@ use belay_core::{Effect, Intervention, InterventionLevel, Rules, Session, Sessio
 
 use crate::script;
 
-/// Everything done or told while a script is played.
+/// The effects of a script.
 fn play(text: &str, rules: &Rules) -> Vec<Effect> {
     let mut sessions: BTreeMap<SessionKey, Session> = BTreeMap::new();
     let mut effects = Vec::new();
@@ -46,7 +45,7 @@ fn every_pattern_has_its_words() {
     files.sort();
     for file in files {
         let effects = play(&std::fs::read_to_string(file).unwrap(), &rules);
-        // The first nudge of a pattern, or its notice where it goes no further.
+        // The first nudge of a pattern, or its notice if it never nudges.
         for rung in [InterventionLevel::Nudge, InterventionLevel::Notice] {
             for step in steps(&effects).filter(|step| step.rung == rung) {
                 if rung == InterventionLevel::Nudge

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape;
 
-/// One bar: its whole, a part of it, and what it says when pointed at.
+/// One bar: its value, a highlighted part, and its tooltip.
 pub(super) struct Bar {
     pub(super) name: String,
     pub(super) value: u64,
@@ -17,7 +17,7 @@ const HEIGHT: f64 = 200.0;
 const LEFT: f64 = 70.0;
 const BELOW: f64 = 24.0;
 
-/// Upright bars along time.
+/// Vertical bars over time.
 pub(super) fn columns(bars: &[Bar], unit: fn(u64) -> String) -> String {
     let top = bars.iter().map(|bar| bar.value).max().unwrap_or(0).max(1);
     let step = (WIDTH - LEFT) / bars.len() as f64;
@@ -69,7 +69,7 @@ pub(super) fn columns(bars: &[Bar], unit: fn(u64) -> String) -> String {
     out
 }
 
-/// Lying bars, one below the other.
+/// Horizontal bars.
 pub(super) fn rows(bars: &[Bar]) -> String {
     const ROW: f64 = 26.0;
     const NAME: f64 = 230.0;

@@ -1,21 +1,21 @@
-//! Programs that run another one somewhere else: in a container, in a pod. What counts is what they run.
+//! Programs that run another program in a container or pod. Only the inner program counts.
 
-/// What a program with these words really runs.
+/// What a command line really runs.
 pub(super) enum ContainerCommand<'a> {
-    /// These words, in there.
+    /// This command line, inside the container.
     Program(&'a [String]),
-    /// A program of its own that is only spelled with two words.
+    /// A program whose name consists of two words.
     Named(&'static str, &'a [String]),
 }
 
-/// Looks into `docker exec`, `docker compose run` and their like.
+/// Resolves `docker exec`, `docker compose run` and similar commands.
 pub(super) fn container_command<'a>(program: &str, args: &'a [String]) -> Option<ContainerCommand<'a>> {
     let at = plain(args)?;
     let (sub, rest) = (args[at].as_str(), &args[at + 1..]);
     match (program, sub) {
         ("docker" | "podman" | "nerdctl", "compose") => Some(ContainerCommand::Named("docker-compose", rest)),
         ("docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose", "exec" | "run") => {
-            // The container, image or service, and then what runs in it.
+            // The container, image or service precedes the command.
             let place = plain(rest)?;
             within(&rest[place + 1..])
         }
@@ -28,7 +28,7 @@ fn within(words: &[String]) -> Option<ContainerCommand<'_>> {
     (!words.is_empty()).then_some(ContainerCommand::Program(words))
 }
 
-/// Options that take the next word for their value.
+/// Options that take the next word as their value.
 const OPTIONS_WITH_VALUE: &[&str] = &[
     "-e",
     "-u",
@@ -72,7 +72,7 @@ const OPTIONS_WITH_VALUE: &[&str] = &[
     "-H",
 ];
 
-/// Where the first word stands that is neither an option nor its value.
+/// Index of the first word that is neither an option nor its value.
 fn plain(words: &[String]) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = words.get(at) {

@@ -1,4 +1,4 @@
-//! Which program a command really runs, and what that does.
+//! Resolves which program a command really runs, and its effect.
 
 use super::super::programs::{self, ProgramEffect};
 use super::super::shell::SimpleCommand;
@@ -6,7 +6,7 @@ use super::base_name;
 use super::container_exec::{self, ContainerCommand};
 use super::normalize::is_temp_path;
 
-/// The program a simple command really runs, behind grammar, assignments and runners.
+/// The program behind shell keywords, assignments and runners.
 pub(super) struct EffectiveProgram<'a> {
     pub program: &'a str,
     args: &'a [String],
@@ -27,7 +27,7 @@ impl<'a> EffectiveProgram<'a> {
             } else if words.len() > 2 && programs::RUNNER_SUBCOMMANDS.iter().any(|(a, b)| *a == base && *b == words[1])
             {
                 words = match base {
-                    // The script's own name says what it does: `npm run lint`.
+                    // The script's name says what it does: `npm run lint`.
                     "npm" | "pnpm" | "yarn" | "bun" if words[1].starts_with("run") => {
                         return Some(Self { program: base, args: &words[2..] });
                     }
@@ -60,7 +60,7 @@ impl<'a> EffectiveProgram<'a> {
         }
     }
 
-    /// First plain argument of programs that have subcommands.
+    /// First positional argument of programs with subcommands.
     pub(super) fn subcommand(&self) -> Option<&'a str> {
         if !programs::has_subcommands(self.program) {
             return None;
@@ -135,7 +135,7 @@ impl<'a> EffectiveProgram<'a> {
             .or_else(|| by_script_name(self.program))
     }
 
-    /// What an interpreter runs: code in its arguments or on its standard input, or a file.
+    /// Effect of an interpreter: inline code, standard input, or a file.
     fn interpreted(&self, command: &SimpleCommand) -> Option<ProgramEffect> {
         let inline = self
             .args
@@ -160,7 +160,7 @@ impl<'a> EffectiveProgram<'a> {
         }
     }
 
-    /// The one file or folder it is about.
+    /// The file or directory in question, if there is exactly one.
     pub(super) fn target(&self, command: &SimpleCommand) -> Option<String> {
         if let Some(redirect) =
             command.redirects.iter().find(|redirect| redirect.writes && !redirect.file.starts_with("/dev/"))
@@ -191,7 +191,7 @@ fn gh(args: &[String]) -> Option<ProgramEffect> {
     }
 }
 
-/// Names of scripts that say what they are for.
+/// Script names that reveal their purpose.
 fn by_script_name(name: &str) -> Option<ProgramEffect> {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
     let word = |wanted: &str| stem.split(['_', '-', ':']).any(|part| part == wanted);
@@ -220,7 +220,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// What a runner runs: the first word that is no option, no number or time for one, no assignment.
+/// The command of a runner: skips options, their numeric values and assignments.
 pub(super) fn skip_options(words: &[String]) -> &[String] {
     let own = |word: &&String| {
         let number = word.trim_end_matches(['s', 'm', 'h', 'd']);
@@ -248,7 +248,7 @@ fn looks_like_path(word: &str) -> bool {
         })
 }
 
-/// A redirection that leaves something behind: a real file, or a written-out text wherever it goes.
+/// Whether output persists: a redirection to a real file, or a here-document written anywhere.
 pub(super) fn redirects_to_file(ran: &EffectiveProgram<'_>, command: &SimpleCommand) -> bool {
     command.redirects.iter().any(|redirect| {
         redirect.writes

@@ -1,11 +1,11 @@
-//! How a command is dressed: the shell around it, the folder it goes to first, where its chatter goes
-//! and how much of it is shown. None of that is what it does.
+//! Strips what does not change what a command does: wrapping shells, a leading `cd`, redirected output, output
+//! filters.
 
 use super::super::shell::{self, ShellOperator, SimpleCommand};
 use super::effective_program::skip_options;
 use super::is_shell;
 
-/// `bash -lc "script"` is the script.
+/// Replaces `bash -lc "script"` by the script.
 pub(super) fn unwrap_shells(commands: &mut Vec<SimpleCommand>, depth: u8) {
     if depth > 3 || commands.len() != 1 {
         return;
@@ -22,7 +22,7 @@ pub(super) fn unwrap_shells(commands: &mut Vec<SimpleCommand>, depth: u8) {
     }
 }
 
-/// Takes `cd X &&` (also several, and `set -e;`) off the front and tells where it leads.
+/// Strips leading `cd X &&` (also several, and `set -e;`) and returns the directory.
 pub(super) fn strip_leading_cd(commands: &mut Vec<SimpleCommand>) -> Option<String> {
     let mut place: Option<String> = None;
     while commands.len() > 1 && matches!(commands[1].op, ShellOperator::And | ShellOperator::Then) {
@@ -43,7 +43,7 @@ pub(super) fn strip_leading_cd(commands: &mut Vec<SimpleCommand>) -> Option<Stri
     place
 }
 
-/// Filters that only choose how much is shown, and codas that only say how it went.
+/// Strips filters that limit the output and suffixes that print the exit code.
 pub(super) fn strip_output_filters(commands: &mut Vec<SimpleCommand>) {
     loop {
         let Some(last) = commands.last() else { return };
@@ -70,7 +70,7 @@ fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit() || b == b'+')
 }
 
-/// A place whose content nobody keeps.
+/// A path whose content does not persist.
 pub(super) fn is_temp_path(path: &str) -> bool {
     path.starts_with("/dev/")
         || path.starts_with("/tmp/")
@@ -79,7 +79,7 @@ pub(super) fn is_temp_path(path: &str) -> bool {
         || path.starts_with("/private/tmp/")
 }
 
-/// The commands as one text. Redirections to nowhere, descriptors, `time` and `timeout N` are not spelled.
+/// The commands as one text, without redirections to nowhere, descriptors, `time` and `timeout N`.
 pub(super) fn to_canonical_string(commands: &[SimpleCommand]) -> String {
     let mut out = String::with_capacity(64);
     for command in commands {

@@ -1,4 +1,4 @@
-//! What commands do, and when two are one.
+//! Effects of commands, and when two are equal.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::{action, run};
 use crate::event::CheckKind;
 
 #[test]
-fn dress_does_not_matter() {
+fn wrapping_shells_and_redirections_do_not_matter() {
     let plain = run("pytest tests/test_a.py -x");
     for dressed in [
         "cd /repo && pytest tests/test_a.py -x",
@@ -32,7 +32,7 @@ fn dress_does_not_matter() {
 }
 
 #[test]
-fn the_same_command_in_another_folder_is_another_action() {
+fn the_same_command_in_another_directory_is_another_action() {
     assert!(!run("cd /a && npm test").same_as(&run("cd /b && npm test")));
     assert!(run("cd /a && npm test").same_as(&run("npm test")));
     let here = action("exec_command", json!({"cmd": "ls", "workdir": "/a", "yield_time_ms": 1000}));
@@ -51,7 +51,7 @@ fn agents_wrap_commands_differently() {
 }
 
 #[test]
-fn made_up_names_and_times_do_not_matter() {
+fn random_names_and_times_do_not_matter() {
     assert!(run("cat /tmp/tmp.Ab12Cd34Ef/out").same_as(&run("cat /tmp/tmp.Zz98Yy76Xx/out")));
     assert!(run("deploy --at 2026-11-15T10:00:00Z").same_as(&run("deploy --at 2026-11-15T11:30:00Z")));
     assert!(!run("sleep 5").same_as(&run("sleep 50")));
@@ -67,7 +67,7 @@ fn ranges_stay_part_of_the_key() {
 }
 
 #[test]
-fn what_commands_change() {
+fn commands_that_change_files() {
     for command in [
         "sed -i 's/a/b/' src/a.py",
         "echo x > out.txt",
@@ -101,7 +101,7 @@ fn what_commands_change() {
 }
 
 #[test]
-fn what_commands_check() {
+fn commands_that_run_checks() {
     for (command, check) in [
         ("cargo test -p core", CheckKind::Test),
         ("cargo +nightly nextest run", CheckKind::Test),
@@ -168,7 +168,7 @@ fn commits_and_polls() {
 }
 
 #[test]
-fn code_is_not_read_as_shell() {
+fn code_is_not_parsed_as_shell() {
     let code = action("python", json!("x = 1 > 2\nprint(x)"));
     assert!(!code.mutates);
     assert!(action("ipython", json!({"code": "open('a', 'w').write('x')"})).mutates);
@@ -184,7 +184,7 @@ fn shape_is_program_subcommand_and_target() {
 
 proptest! {
     #[test]
-    fn any_command_is_read(command in "[a-z][a-z '\"$(){}<>|&;\\\\\\n`#=/.!0-9-]{0,80}") {
+    fn any_command_is_parsed(command in "[a-z][a-z '\"$(){}<>|&;\\\\\\n`#=/.!0-9-]{0,80}") {
         let (action, salient) = Action::of(super::super::ToolKind::Shell, "Bash", &json!({"command": command}));
         prop_assert_eq!(salient, command.trim());
         prop_assert!(action.same_as(&run(&command)));
@@ -198,7 +198,7 @@ proptest! {
 }
 
 #[test]
-fn what_runs_in_a_container_counts() {
+fn container_commands_count_as_the_inner_program() {
     for tests in [
         "docker exec -it web pytest -q",
         "docker compose exec -T web pytest -q",
@@ -225,7 +225,7 @@ fn what_runs_in_a_container_counts() {
 }
 
 #[test]
-fn looking_at_what_grows_is_waiting_and_still_a_look() {
+fn reading_a_growing_file_is_polling() {
     for polls in ["tail -n 20 build.log", "cat /tmp/claude/tasks/b1.output", "tail -f nohup.out"] {
         let action = run(polls);
         assert!(action.poll && action.look.is_some(), "{polls}");

@@ -15,7 +15,7 @@ fn an_edit_and_its_inverse() {
 }
 
 #[test]
-fn a_void_edit_undoes_nothing() {
+fn an_empty_edit_is_not_an_inverse() {
     let void = action("Edit", json!({"file_path": "a.rs", "old_string": "x", "new_string": "x"}));
     assert!(void.hunk.unwrap().is_empty());
     assert!(!void.hunk.unwrap().is_inverse_of(&void.hunk.unwrap()));
@@ -36,7 +36,7 @@ fn insertions_that_differ_in_line_and_indentation_only_share_a_skeleton() {
 }
 
 #[test]
-fn patches_tell_their_file_and_both_sides() {
+fn patches_yield_file_and_both_sides() {
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n context\n-let x = 1;\n+let x = 2;\n*** End Patch";
     let custom = action("apply_patch", json!(patch));
     let wrapped = action("apply_patch", json!({"input": patch}));
@@ -62,14 +62,14 @@ fn several_edits_in_one_call() {
 }
 
 #[test]
-fn a_whole_file_has_no_before() {
+fn a_write_has_no_previous_text() {
     let write = action("Write", json!({"file_path": "a", "content": "one"}));
     assert_eq!(write.hunk.unwrap().before, None);
     assert_ne!(write.hunk, action("Write", json!({"file_path": "a", "content": "two"})).hunk);
 }
 
 #[test]
-fn a_reworded_edit_is_alike() {
+fn a_reworded_edit_is_similar() {
     let edit = |old: &str| {
         action(
             "str_replace_editor",

@@ -1,4 +1,4 @@
-//! Tools of agents we know and of agents nobody has seen.
+//! Classification of known and unknown tools.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::super::ToolKind::{self, *};
 use super::super::classify;
 
 #[test]
-fn tools_are_told_by_name_and_shape() {
+fn tools_are_classified_by_name_and_input() {
     let table: Vec<(&str, Value, ToolKind)> = vec![
         ("Bash", json!({"command": "ls", "description": "d"}), Shell),
         ("shell", json!({"command": ["bash", "-lc", "ls"]}), Shell),
@@ -47,7 +47,7 @@ fn tools_are_told_by_name_and_shape() {
         ("open", json!("open src/a.py 12"), Read),
         ("tshark", json!("tshark -r a.pcap"), Shell),
         ("python", json!("print(1)"), Shell),
-        // Nobody has heard of these.
+        // Unknown tools.
         ("change_file", json!({"path": "/a", "old_text": "x", "new_text": "y"}), Edit),
         ("put", json!({"path": "/a", "content": "x"}), Write),
         ("look_around", json!({"path": "src", "pattern": "x"}), Search),

@@ -1,43 +1,52 @@
-//! A budget a person set is used up, or nearly.
+//! A budget is exhausted or nearly so.
 
 use super::{Pattern, Trigger};
-use crate::detect::wording::{dollars, tokens};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
+use crate::format::{cost, tokens};
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "budget",
     trigger: Trigger::Spent,
-    ahead: false,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.budget,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-/// Counts percent of the budget that is used up most.
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let (percent, what) = view.session.highest_budget_use()?;
-    Some(view.session_claim(percent, Strength::Strong, Digest::of(what), NudgeTarget::Any))
+/// The count is the percentage used of the most exhausted budget.
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let (percent, what) = context.session.highest_budget_use()?;
+    Some(context.session_claim(percent, Strength::Strong, Digest::of(what), NudgeTarget::Any))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let spent = &view.session.spent;
-    let what = view.session.highest_budget_use().map_or("budget", |(_, what)| what);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let spent = &context.session.spent;
+    if let Some(model) = context.session.refused_model() {
+        return Wording {
+            sentence: format!("{model} has no price, so the budget in US dollars cannot limit it."),
+            unchanged: "`detect.budget.unknown_model` is `refuse`".to_owned(),
+            progress: "a price for the model (`detect.prices` in the settings), or another model",
+            tips: &[],
+            custom_message: None,
+        };
+    }
+    let what = context.session.highest_budget_use().map_or("budget", |(_, what)| what);
     Wording {
         sentence: format!(
-            "{} % of the {what} is used ({} tokens, {} so far).",
+            "{} % of the {what} is used ({}, {} so far).",
             claim.count,
             tokens(spent.usage.total()),
-            dollars(spent.cost_micros)
+            cost(spent.cost_micros, spent.unpriced_micros)
         ),
-        unchanged: "the limit a person set".to_owned(),
-        progress: "a raised budget (`belay budget`, or `detect.budget` in the settings), or an end of the work",
+        unchanged: "the configured limit".to_owned(),
+        progress: "a raised budget (`belay budget`, or `detect.budget` in the settings), or the end of the work",
         tips: &[
-            "Bring the work to a state that can be left: commit, and write down what is open.",
-            "Take no new task.",
+            "Bring the work to a clean stopping point: commit, and write down what is open.",
+            "Do not start a new task.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

@@ -1,4 +1,4 @@
-//! "Done", says the agent; it is told to go on, or goes on by itself; "done", it says again.
+//! The agent claims to be done, continues on its own or on request, and claims it again.
 
 use super::{Pattern, Trigger};
 use crate::detect::wording::count_phrase;
@@ -8,42 +8,43 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "completion_claims",
-    trigger: Trigger::Claimed,
-    ahead: true,
+    trigger: Trigger::CompletionClaimed,
+    before_result: true,
     outlives_edits: false,
     rule: |rules| &rules.completion_claims,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let calls = view.session.dialogue().unaccepted_claims();
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let calls = context.session.dialogue().unaccepted_claims();
     let first = *calls.first()?;
     let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
     Some(Claim {
         count,
+        denied: 0,
         strength: Strength::Strong,
         action: Digest::of("done"),
         outcome: Digest::of("not accepted"),
         first,
         calls,
-        matcher: NudgeTarget::Any,
+        nudge_target: NudgeTarget::Any,
     })
 }
 
-fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
     Wording {
         sentence: format!(
-            "The work was declared done {}, and went on each time without a change to the project.",
-            count_phrase(claim.count)
+            "The work was declared done {}, and continued each time without a change to the project.",
+            count_phrase(claim.ran())
         ),
         unchanged: "nothing was changed between the claims".to_owned(),
-        progress: "a change to the project, or a person who accepts the result",
+        progress: "a change to the project, or acceptance by a person",
         tips: &[
-            "Find out what exactly is not accepted: read the last refusal or check word for word.",
-            "Run the check that decides, and change what it complains about.",
+            "Find out exactly what is not accepted: read the last refusal or check output carefully.",
+            "Run the check that decides, and fix what it reports.",
             "If you think it is done and the check is wrong, say so once and stop.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

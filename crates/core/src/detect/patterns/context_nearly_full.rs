@@ -1,42 +1,42 @@
-//! The model's window is nearly full: soon it forgets, or is cut off.
+//! The context window is nearly full; the agent will soon have to compact it.
 
 use super::{Pattern, Trigger};
-use crate::detect::wording::tokens;
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
+use crate::format::compact;
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "context_cliff",
     trigger: Trigger::Spent,
-    ahead: false,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.context_cliff,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-/// Counts percent of the window.
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let percent = view.session.meter().context_fill_percent()?;
-    Some(view.session_claim(percent, Strength::Strong, Digest::of("window"), NudgeTarget::Any))
+/// The count is the percentage of the context window in use.
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let percent = context.session.meter().context_fill_percent()?;
+    Some(context.session_claim(percent, Strength::Strong, Digest::of("window"), NudgeTarget::Any))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let (filled, window) = view.session.meter().fill;
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let (filled, window) = context.session.meter().fill;
     Wording {
         sentence: format!(
-            "The model's window is {} % full ({} of {} tokens).",
+            "The context window is {} % full ({} of {} tokens).",
             claim.count,
-            tokens(filled),
-            tokens(window)
+            compact(filled),
+            compact(window)
         ),
-        unchanged: "every further call carries all of it".to_owned(),
+        unchanged: "every further call sends all of it".to_owned(),
         progress: "a compaction, or a new session with a short summary",
         tips: &[
-            "Write down the state of the work (done, open, next step) where you will find it again.",
+            "Write down the state of the work (done, open, next step) to a file.",
             "Compact the conversation, or start a new one from that note.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Commands that do not come back, one after the other: the terminal is hung.
+//! Consecutive commands that time out: the shell hangs.
 
 use super::{Pattern, Trigger};
 use crate::action::ToolKind;
@@ -11,42 +11,42 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "dead_shell",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.dead_shell,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     if call.kind != ToolKind::Shell || call.status() != Some(CallStatus::TimedOut) {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    for other in view.earlier(rule.window).filter(|other| other.kind == ToolKind::Shell) {
+    let mut counter = BatchCounter::new(call);
+    for other in context.earlier(rule.window).filter(|other| other.kind == ToolKind::Shell) {
         if other.status() != Some(CallStatus::TimedOut) {
             break;
         }
-        tally.add(other);
+        counter.add(other);
     }
-    (tally.count > 1).then(|| {
-        tally.claim(Strength::Strong, NudgeTarget::Tool(call.tool), Digest::of("shell"), Digest::of("timed out"))
+    (counter.count > 1).then(|| {
+        counter.claim(Strength::Strong, NudgeTarget::Tool(call.tool), Digest::of("shell"), Digest::of("timed out"))
     })
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!("{} commands in a row did not come back in time; last: {what}", claim.count),
-        unchanged: describe_outcome(view),
-        progress: "a command that comes back",
+        sentence: format!("{} commands in a row timed out; last: {what}", claim.ran()),
+        unchanged: describe_outcome(context),
+        progress: "a command that returns",
         tips: &[
             "Start a new shell (or restart this one) before anything else.",
-            "Run something trivial such as `echo ok` to see whether the shell answers at all.",
-            "Give long commands a time limit of their own or run them in the background with output to a file.",
+            "Run something trivial such as `echo ok` to check whether the shell responds at all.",
+            "Give long commands their own timeout or run them in the background with output to a file.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

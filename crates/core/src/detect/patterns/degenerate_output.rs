@@ -8,31 +8,31 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "chanting",
-    trigger: Trigger::Said,
-    ahead: false,
+    trigger: Trigger::ModelAnswered,
+    before_result: false,
     outlives_edits: false,
     rule: |rules| &rules.chanting,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let count = view.session.dialogue().chants;
-    (count > 0).then(|| view.turn_claim(count, Strength::Strong, Digest::of("chant")))
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let count = context.session.dialogue().degenerate_responses;
+    (count > 0).then(|| context.turn_claim(count, Strength::Strong, Digest::of("chant")))
 }
 
-fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
     Wording {
         sentence: match claim.count {
-            1 => "The model's output fell into repeating the same words.".to_owned(),
-            n => format!("The model's output fell into repeating the same words, {} so far.", count_phrase(n)),
+            1 => "The model's output degenerated into repetition.".to_owned(),
+            n => format!("The model's output degenerated into repetition, {} so far.", count_phrase(n)),
         },
-        unchanged: "the same words over and over".to_owned(),
-        progress: "an answer that says something once",
+        unchanged: "the repeated text".to_owned(),
+        progress: "a response without repetition",
         tips: &[
-            "Answer briefly and in your own words.",
+            "Answer briefly and without repeating yourself.",
             "Start over from the last thing that worked, in a fresh context if you can.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

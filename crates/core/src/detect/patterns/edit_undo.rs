@@ -1,4 +1,4 @@
-//! A file's content comes back to what it was before: by its digest, so exactly.
+//! A file's content returns to an earlier one, by digest.
 
 use super::{Pattern, Trigger};
 use crate::detect::wording::count_phrase;
@@ -8,45 +8,46 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "edit_undo",
-    trigger: Trigger::Changed,
-    ahead: false,
+    trigger: Trigger::FileChanged,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.edit_undo,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let contents = view.session.file_history();
-    let (calls, states) = contents.reverts_since(view.session.window().since());
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let contents = context.session.file_history();
+    let (calls, states) = contents.reverts_since(context.session.window().since());
     let first = *calls.first()?;
     let file = contents.last_changed();
     Some(Claim {
-        // The content it came back to was there once before.
+        // The first occurrence of the content counts, too.
         count: u32::try_from(calls.len()).unwrap_or(u32::MAX).saturating_add(1),
-        // One state that is gone back to may be a base to try things from; two are a swing.
+        denied: 0,
+        // One content may be a base for experiments; two alternate.
         strength: if states > 1 { Strength::Strong } else { Strength::VeryWeak },
         action: Digest::of(file.bits().to_le_bytes()),
         outcome: Digest::of("content came back"),
         first,
         calls,
-        matcher: NudgeTarget::Target(file),
+        nudge_target: NudgeTarget::Target(file),
     })
 }
 
-fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
     Wording {
         sentence: format!(
-            "A file had the very same content {}: changes to it were made and undone again.",
-            count_phrase(claim.count)
+            "A file had exactly the same content {}: changes to it were made and undone.",
+            count_phrase(claim.ran())
         ),
         unchanged: "the file's content, byte for byte".to_owned(),
         progress: "content the file has not had before",
         tips: &[
-            "Say what each of the two states breaks, and look for one that breaks neither.",
+            "State what each of the two versions breaks, and look for one that breaks neither.",
             "Commit or note the better of the two before you try the next idea.",
             "If two requirements contradict each other, name them and ask.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

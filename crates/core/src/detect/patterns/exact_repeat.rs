@@ -1,4 +1,4 @@
-//! The same call, answered the same way, again and again with nothing in between.
+//! The same call with the same result, repeatedly and with nothing in between.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};
@@ -9,57 +9,58 @@ use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "exact_repeat",
-    trigger: Trigger::Answered,
-    ahead: true,
+    trigger: Trigger::CallUpdated,
+    before_result: true,
     outlives_edits: false,
     rule: |rules| &rules.exact_repeat,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    same_answer(view).or_else(|| same_cause(view, rule))
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    same_answer(context).or_else(|| same_cause(context, rule))
 }
 
-fn same_answer(view: &CallContext<'_>) -> Option<Claim> {
-    let repeats = view.repeats()?;
-    let call = repeats.answered;
-    let claim = || repeats.tally.claim(repeats.strength(), NudgeTarget::Key(call.key), call.key, call.outcome());
+fn same_answer(context: &CallContext<'_>) -> Option<Claim> {
+    let repeats = context.repeats()?;
+    let call = repeats.latest;
+    let claim = || repeats.counter.claim(repeats.strength(), NudgeTarget::Key(call.key), call.key, call.outcome());
     (repeats.between == 0).then(claim)
 }
 
-/// The same call failing over and over for one cause, though the wording varies from run to run.
-fn same_cause(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
-    let last = if view.asked { view.earlier(rule.window).next()? } else { call };
+/// The same call failing for the same cause, though the message varies.
+fn same_cause(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
+    let last = if context.pending { context.earlier(rule.window).next()? } else { call };
     if !is_loop_candidate(last) || last.is(CallFlags::NO_OUTPUT) || !last.has_same_action(call) {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    for other in view.earlier(rule.window) {
+    let mut counter = BatchCounter::new(call);
+    for other in context.earlier(rule.window) {
         let same_family = other.failed() && other.family().equals_if_known(last.family());
         if !other.has_same_action(call) || !(same_family || other.fails_same_way(last)) {
             break;
         }
-        tally.add(other);
+        counter.add(other);
     }
-    (tally.count > 1).then(|| tally.claim(Strength::Weak, NudgeTarget::Key(call.key), call.key, call.family_digest()))
+    (counter.count > 1)
+        .then(|| counter.claim(Strength::Weak, NudgeTarget::Key(call.key), call.key, call.family_digest()))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
         sentence: format!(
             "The same call was made {} in a row and led to the same result each time: {what}",
-            count_phrase(claim.count)
+            count_phrase(claim.ran())
         ),
-        unchanged: describe_outcome(view),
+        unchanged: describe_outcome(context),
         progress: "a different result, or a change to the project before trying again",
         tips: &[
             "Read the last result as final: running the call again will not change it.",
             "Change something first (the code, the arguments, the environment), then try once.",
-            "If the result is what you needed, use it and go on to the next step.",
+            "If the result is what you needed, use it and continue with the next step.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Edits of one file that keep failing for one cause, whatever text is tried.
+//! Edits of one file that keep failing for one cause, whatever the text.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};
@@ -10,57 +10,58 @@ use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "failing_edits",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: false,
     rule: |rules| &rules.failing_edits,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     if !fails(call) || !is_loop_candidate(call) {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    // Who looks at the place anew between two tries learns something; who just tries does not.
-    let (mut sights, mut sights_since) = (0, 0);
-    for other in view.earlier(rule.window) {
-        if !other.edits() || !other.target.matches_digest(call.target) {
-            sights_since += u32::from(other.is(CallFlags::FIRST_READ));
+    let mut counter = BatchCounter::new(call);
+    // Reading the file between two attempts adds information.
+    let (mut new_reads, mut pending_reads) = (0, 0);
+    for other in context.earlier(rule.window) {
+        if !other.edits() || !other.target.is_compatible_with(call.target) {
+            pending_reads += u32::from(other.is(CallFlags::FIRST_READ));
             continue;
         }
         if fails(other) {
             if other.family() == call.family() {
-                tally.add(other);
-                sights += std::mem::take(&mut sights_since);
+                counter.add(other);
+                new_reads += std::mem::take(&mut pending_reads);
             }
         } else if other.is(CallFlags::NEW_CHANGE) {
             break;
         }
     }
-    let strength = if sights == 0 { Strength::Strong } else { Strength::Weak };
-    let matcher = if call.target.is_some() { NudgeTarget::Target(call.target) } else { NudgeTarget::Tool(call.tool) };
+    let strength = if new_reads == 0 { Strength::Strong } else { Strength::Weak };
+    let nudge_target =
+        if call.target.is_some() { NudgeTarget::Target(call.target) } else { NudgeTarget::Tool(call.tool) };
     let action = call.target_digest();
-    (tally.count > 1).then(|| tally.claim(strength, matcher, action, call.family_digest()))
+    (counter.count > 1).then(|| counter.claim(strength, nudge_target, action, call.family_digest()))
 }
 
 fn fails(call: &Call) -> bool {
     call.edits() && matches!(call.status(), Some(CallStatus::Error | CallStatus::TimedOut))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!("Edits of the same file failed {} for the same reason: {what}", count_phrase(claim.count)),
-        unchanged: describe_outcome(view),
+        sentence: format!("Edits of the same file failed {} for the same reason: {what}", count_phrase(claim.ran())),
+        unchanged: describe_outcome(context),
         progress: "an edit that is accepted, or one that fails for another reason",
         tips: &[
             "Read the exact lines you want to change again, then copy them byte for byte (mind indentation and tabs).",
-            "Make the piece smaller, or add lines around it until it is unique.",
-            "If it still does not fit, write the whole function or file anew instead.",
+            "Make the edited text smaller, or add surrounding lines until it is unique.",
+            "If it still does not match, rewrite the whole function or file instead.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

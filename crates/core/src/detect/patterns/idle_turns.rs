@@ -1,4 +1,4 @@
-//! Turn after turn without a tool call, whatever is said: the agent is kept going and does nothing.
+//! Consecutive turns without a tool call.
 
 use super::{Pattern, Trigger};
 use crate::detect::wording::count_phrase;
@@ -8,32 +8,32 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "spin",
-    trigger: Trigger::Said,
-    ahead: false,
+    trigger: Trigger::ModelAnswered,
+    before_result: false,
     outlives_edits: false,
     rule: |rules| &rules.spin,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let count = view.session.dialogue().idle_answers;
-    (count > 1).then(|| view.turn_claim(count, Strength::Strong, Digest::of("idle")))
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let count = context.session.dialogue().idle_responses;
+    (count > 1).then(|| context.turn_claim(count, Strength::Strong, Digest::of("idle")))
 }
 
-fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
     Wording {
         sentence: format!(
-            "The model answered {} in a row without calling a tool, and nobody asked it anything.",
-            count_phrase(claim.count)
+            "The model answered {} in a row without a tool call and without a new prompt.",
+            count_phrase(claim.ran())
         ),
-        unchanged: "nothing is done between the answers".to_owned(),
-        progress: "a tool call, or a person's turn",
+        unchanged: "no action between the responses".to_owned(),
+        progress: "a tool call, or a prompt by a person",
         tips: &[
-            "If you wait for something, declare it (`belay wait --for-command ...`) instead of answering again and again.",
+            "If you wait for something, declare it (`belay wait --for-command ...`) instead of responding repeatedly.",
             "If the goal is reached or cannot be reached, say so and end the turn.",
-            "Otherwise take the next step with a tool, now.",
+            "Otherwise take the next step with a tool now.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

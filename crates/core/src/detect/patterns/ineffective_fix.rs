@@ -1,4 +1,4 @@
-//! Edit, test, edit, test: and the test says the same each time.
+//! Edits that do not change the result of the test.
 
 use super::{Pattern, Trigger};
 use crate::action::ToolKind;
@@ -10,63 +10,60 @@ use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "fruitless_fix",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.fruitless_fix,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
-    let runs = call.kind == ToolKind::Shell || call.is(CallFlags::CHECK);
-    let says_nothing = call.is(CallFlags::READ_ONLY) || call.is(CallFlags::NO_OUTPUT) || call.is(CallFlags::PASSED);
-    if !runs || !is_loop_candidate(call) || says_nothing {
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
+    let is_command = call.kind == ToolKind::Shell || call.is(CallFlags::CHECK);
+    let inconclusive = call.is(CallFlags::READ_ONLY) || call.is(CallFlags::NO_OUTPUT) || call.is(CallFlags::PASSED);
+    if !is_command || !is_loop_candidate(call) || inconclusive {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    // An unchanged success proves nothing by itself: changes must have been made to no effect.
+    let mut counter = BatchCounter::new(call);
+    // An unchanged result alone proves nothing; there must have been changes in between.
     let (mut changes, mut changed) = (0, false);
-    for other in view.earlier(rule.window) {
+    for other in context.earlier(rule.window) {
         if other.has_same_action(call) {
             if !unchanged(other, call) {
                 break;
             }
-            tally.add(other);
+            counter.add(other);
             changes += u32::from(std::mem::take(&mut changed));
         } else {
             changed |= other.is(CallFlags::NEW_CHANGE);
         }
     }
-    if tally.count < 2 || changes == 0 {
+    if counter.count < 2 || changes == 0 {
         return None;
     }
     let strength = if call.failed() { Strength::Weak } else { Strength::VeryWeak };
-    Some(tally.claim(strength, NudgeTarget::Key(call.key), call.key, call.outcome()))
+    Some(counter.claim(strength, NudgeTarget::Key(call.key), call.key, call.outcome()))
 }
 
-/// The same failure messages, wherever the lines may have moved to; without any, the very same text.
+/// Equal failure messages regardless of positions; without any, equal output.
 fn unchanged(a: &Call, b: &Call) -> bool {
-    let (Some(mine), Some(theirs)) = (&a.answer, &b.answer) else { return false };
+    let (Some(mine), Some(theirs)) = (&a.result, &b.result) else { return false };
     mine.status == theirs.status
         && (mine.digest == theirs.digest || a.failed() && mine.failure.equals_if_known(theirs.failure))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!(
-            "This ended the same way {}, although things were changed in between: {what}",
-            count_phrase(claim.count)
-        ),
-        unchanged: describe_outcome(view),
-        progress: "fewer or other failures, or another error",
+        sentence: format!("This had the same result {}, despite changes in between: {what}", count_phrase(claim.ran())),
+        unchanged: describe_outcome(context),
+        progress: "fewer or different failures, or a different error",
         tips: &[
             "Your edits do not reach the cause: check that the code you change is the code that runs.",
-            "Go back to the last state that made sense and look at the failure afresh, with a print or a debugger.",
+            "Go back to the last state that made sense and look at the failure again, with a print or a debugger.",
             "Write down two other explanations and test the cheaper one first.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

@@ -1,4 +1,4 @@
-//! The same thing said again, turn after turn, without doing anything.
+//! Turns that repeat nearly the same text without a tool call.
 
 use super::{Pattern, Trigger};
 use crate::detect::wording::count_phrase;
@@ -8,31 +8,31 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "monologue",
-    trigger: Trigger::Said,
-    ahead: false,
+    trigger: Trigger::ModelAnswered,
+    before_result: false,
     outlives_edits: false,
     rule: |rules| &rules.monologue,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let count = view.session.dialogue().similar_in_a_row(rule.similarity());
-    (count > 1).then(|| view.turn_claim(count, Strength::Strong, Digest::of("said")))
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let count = context.session.dialogue().similar_in_a_row(rule.similarity());
+    (count > 1).then(|| context.turn_claim(count, Strength::Strong, Digest::of("said")))
 }
 
-fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
     Wording {
         sentence: format!(
-            "Much the same was said {} without a single tool call in between.",
-            count_phrase(claim.count)
+            "Nearly the same text was produced {} without a tool call in between.",
+            count_phrase(claim.ran())
         ),
-        unchanged: "what is said".to_owned(),
-        progress: "a tool call, or a new thought",
+        unchanged: "the text".to_owned(),
+        progress: "a tool call, or new content",
         tips: &[
             "Do one concrete thing now: read a file, run a command, make an edit.",
             "If nothing is left to do, finish; if something blocks you, name it and stop.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

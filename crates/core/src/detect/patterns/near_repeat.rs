@@ -1,4 +1,4 @@
-//! The same call but for numbers and indentation, answered the same way.
+//! Calls that differ only in numbers and indentation, with the same result.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};
@@ -9,55 +9,56 @@ use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "near_repeat",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: false,
     rule: |rules| &rules.near_repeat,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
-    // Edits that fail have a pattern of their own, and a change that was accepted is work, however alike the next one looks.
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
+    // Failing edits have their own pattern, and an accepted change is progress, however similar the next one
+    // is.
     let accepted = call.succeeded() && (call.is(CallFlags::MUTATES) || call.is(CallFlags::PASSED));
     if !is_loop_candidate(call) || !call.skeleton.is_some() || call.is_terse() || accepted || call.edits() {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
+    let mut counter = BatchCounter::new(call);
     let mut varied = false;
-    for other in view.earlier(rule.window) {
+    for other in context.earlier(rule.window) {
         if other.skeleton.equals_if_known(call.skeleton)
-            && other.place.matches_digest(call.place)
+            && other.place.is_compatible_with(call.place)
             && other.kind == call.kind
         {
             if !other.has_same_result(call) {
                 break;
             }
             varied |= other.key != call.key;
-            tally.add(other);
+            counter.add(other);
         } else if other.is(CallFlags::NEW_CHANGE) {
             break;
         }
     }
     let strength = if call.failed() { Strength::Strong } else { Strength::Weak };
-    let matcher = NudgeTarget::Key(call.key);
-    (tally.count > 1 && varied).then(|| tally.claim(strength, matcher, call.key, call.outcome()))
+    let nudge_target = NudgeTarget::Key(call.key);
+    (counter.count > 1 && varied).then(|| counter.claim(strength, nudge_target, call.key, call.outcome()))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
         sentence: format!(
             "Nearly the same call (only numbers or indentation differ) was made {} with the same result: {what}",
-            count_phrase(claim.count)
+            count_phrase(claim.ran())
         ),
-        unchanged: describe_outcome(view),
+        unchanged: describe_outcome(context),
         progress: "a different result",
         tips: &[
             "The numbers you vary do not matter to this result; find out what does.",
-            "Look at the place itself instead of guessing line numbers or offsets.",
+            "Read the location itself instead of guessing line numbers or offsets.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

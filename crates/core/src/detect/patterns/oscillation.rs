@@ -1,4 +1,4 @@
-//! The same edits of a file over again: put in, taken out, put in.
+//! The same edits of a file, made and reverted repeatedly.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::BatchCounter;
@@ -10,56 +10,56 @@ use crate::session::Call;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "oscillation",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.oscillation,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     if !changes(call) || !call.target.is_some() || call.is_neutral() {
         return None;
     }
     let edits: Vec<&Call> =
-        view.earlier(rule.window).filter(|other| changes(other) && other.target == call.target).collect();
-    // Breaking something on purpose and mending it again is how tests are tested; doing it over is not.
-    let again = |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.has_same_action(before));
-    if !again(0, call) {
+        context.earlier(rule.window).filter(|other| changes(other) && other.target == call.target).collect();
+    // Breaking and restoring something once is how tests are verified; doing so again is not.
+    let repeats_earlier = |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.has_same_action(before));
+    if !repeats_earlier(0, call) {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
+    let mut counter = BatchCounter::new(call);
     let mut oldest = call;
     for (at, edit) in edits.iter().enumerate() {
-        if again(at + 1, edit) {
-            tally.add(edit);
+        if repeats_earlier(at + 1, edit) {
+            counter.add(edit);
             oldest = edit;
         }
     }
-    // The first of all is the one that was gone back to.
+    // Include the original edit that was returned to.
     if let Some(first) = edits.iter().rev().find(|edit| oldest.has_same_action(edit)) {
-        tally.add(first);
+        counter.add(first);
     }
-    let there_and_back = Digest::of("there and back");
-    Some(tally.claim(Strength::Weak, NudgeTarget::Target(call.target), call.target_digest(), there_and_back))
+    let reverted = Digest::of("there and back");
+    Some(counter.claim(Strength::Weak, NudgeTarget::Target(call.target), call.target_digest(), reverted))
 }
 
 fn changes(call: &Call) -> bool {
     call.edits() && call.succeeded()
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!("The same edits of one file were made over again, {} so far; last: {what}", claim.count),
-        unchanged: "the file goes back and forth between the same states".to_owned(),
+        sentence: format!("The same edits of one file were repeated, {} so far; last: {what}", claim.ran()),
+        unchanged: "the file alternates between the same versions".to_owned(),
         progress: "content the file has not had before",
         tips: &[
-            "Neither state is right: say what each of the two breaks, and look for a third.",
-            "Look at the whole file once before the next edit.",
+            "Neither version is right: state what each of the two breaks, and look for a third.",
+            "Read the whole file once before the next edit.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Something outside does not answer. Not the agent's fault, and never a circle.
+//! An external system fails. Not the agent's fault, and not a loop.
 
 use super::{Pattern, Trigger};
 use crate::detect::wording::count_phrase;
@@ -9,27 +9,27 @@ use crate::rules::PatternRule;
 pub(super) static PATTERN: Pattern = Pattern {
     name: "outage",
     trigger: Trigger::Outage,
-    ahead: false,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.outage,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let count = view.session.activity().outages;
-    (count > 0).then(|| view.session_claim(count, Strength::VeryWeak, Digest::of("outage"), NudgeTarget::Any))
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let count = context.session.activity().outages;
+    (count > 0).then(|| context.session_claim(count, Strength::VeryWeak, Digest::of("outage"), NudgeTarget::Any))
 }
 
-fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
     Wording {
         sentence: format!(
-            "Something outside failed {} in a row: overload, a limit, or the network.",
-            count_phrase(claim.count)
+            "An external service failed {} in a row: overload, a limit, or the network.",
+            count_phrase(claim.ran())
         ),
-        unchanged: "no answer from outside".to_owned(),
-        progress: "an answer",
-        tips: &["Wait a little longer each time (`belay wait --until ...`).", "Do what needs no network meanwhile."],
-        own: None,
+        unchanged: "no response from the service".to_owned(),
+        progress: "a response",
+        tips: &["Wait longer before each retry (`belay wait --until ...`).", "Meanwhile, do what needs no network."],
+        custom_message: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Asked again and again for what was refused. Not a circle: it waits for a person.
+//! The agent keeps requesting what was refused. Not a loop: it needs a person.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::BatchCounter;
@@ -10,47 +10,45 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "permission_wall",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.permission_wall,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     if call.status() != Some(CallStatus::Refused) || call.is_neutral() {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    for other in view.earlier(rule.window) {
+    let mut counter = BatchCounter::new(call);
+    for other in context.earlier(rule.window) {
         match other.status() {
-            // A person who refuses says why, in other words each time; a wall does not.
-            Some(CallStatus::Refused) if other.outcome() == call.outcome() => tally.add(other),
-            // The same tool was let through in between: there is no wall.
+            // People word refusals differently each time; a policy does not.
+            Some(CallStatus::Refused) if other.outcome() == call.outcome() => counter.add(other),
+            // The same tool was permitted in between.
             Some(CallStatus::Ok) if other.tool == call.tool => break,
             _ => {}
         }
     }
-    (tally.count > 1)
-        .then(|| tally.claim(Strength::Strong, NudgeTarget::Tool(call.tool), call.tool_digest(), Digest::of("refused")))
+    (counter.count > 1).then(|| {
+        counter.claim(Strength::Strong, NudgeTarget::Tool(call.tool), call.tool_digest(), Digest::of("refused"))
+    })
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!(
-            "This waits for a person: permission was refused {}; last: {what}",
-            count_phrase(claim.count)
-        ),
-        unchanged: describe_outcome(view),
-        progress: "a person's permission, or a way that needs none",
+        sentence: format!("Waiting for a person: permission was refused {}; last: {what}", count_phrase(claim.ran())),
+        unchanged: describe_outcome(context),
+        progress: "a person's permission, or an approach that needs none",
         tips: &[
-            "Do not reword the request: nobody is there to answer it, or the answer is no.",
-            "Go on with what needs no permission, and list what is left for the person.",
+            "Do not reword the request: no one is there to answer it, or the answer is no.",
+            "Continue with what needs no permission, and list what is left for the person.",
             "If nothing is left, stop and say exactly what you need and why.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

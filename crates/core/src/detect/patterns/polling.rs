@@ -1,63 +1,65 @@
-//! Asking again and again whether something is ready, with the same answer. Not a circle: it waits.
+//! The agent polls and gets the same result. Not a loop: it waits.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::BatchCounter;
-use crate::detect::wording::{count_phrase, describe_call, describe_outcome, minutes};
+use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
+use crate::format::minutes;
 use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
 use crate::session::CallFlags;
+use crate::time::Timestamp;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "poll",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.poll,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     let polls = call.is(CallFlags::POLL) || call.status() == Some(CallStatus::Running);
-    if !polls || call.answer.is_none() || call.is_neutral() || view.session.waiting.is_some() {
+    if !polls || call.result.is_none() || call.is_neutral() || context.session.waiting.is_some() {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    for other in view.earlier(rule.window) {
+    let mut counter = BatchCounter::new(call);
+    for other in context.earlier(rule.window) {
         if other.has_same_action(call) {
             if !other.has_same_result(call) {
                 break;
             }
-            tally.add(other);
+            counter.add(other);
         }
     }
-    (tally.count > 1).then(|| tally.claim(Strength::VeryWeak, NudgeTarget::Key(call.key), call.key, call.outcome()))
+    (counter.count > 1).then(|| counter.claim(Strength::VeryWeak, NudgeTarget::Key(call.key), call.key, call.outcome()))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
-    let began = view
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
+    let began = context
         .session
         .window()
         .calls()
         .iter()
         .find(|call| call.ordinal == claim.first)
-        .map_or(0, |call| call.at.millis());
-    let millis = view.session.facts.last_at.millis().saturating_sub(began).unsigned_abs();
+        .map_or(Timestamp::UNKNOWN, |call| call.at);
+    let waited = context.session.facts.last_at.saturating_since(began);
     Wording {
         sentence: format!(
-            "It waits: asked {} in {} whether something is ready, with the same answer: {what}",
-            count_phrase(claim.count),
-            minutes(millis)
+            "Polling: checked {} in {} with the same result: {what}",
+            count_phrase(claim.ran()),
+            minutes(waited)
         ),
-        unchanged: describe_outcome(view),
-        progress: "another answer, or a declared wait",
+        unchanged: describe_outcome(context),
+        progress: "a different result, or a declared wait",
         tips: &[
-            "Wait without asking: `belay wait --for-command ...`, `--for-file ...` or `--until ...` costs no tokens.",
-            "Find out whether it still runs at all before you wait on.",
+            "Wait without polling: `belay wait --for-command ...`, `--for-file ...` or `--until ...` costs no tokens.",
+            "Check whether it is still running before you keep waiting.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

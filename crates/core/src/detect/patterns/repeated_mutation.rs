@@ -1,4 +1,4 @@
-//! The same change, made successfully again and again: each time it does more harm.
+//! The same change succeeds repeatedly, which damages the file.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::BatchCounter;
@@ -9,40 +9,40 @@ use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "repeated_mutation",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.repeated_mutation,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     if !call.edits() || !call.succeeded() || call.is_neutral() {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    for other in view.earlier(rule.window) {
+    let mut counter = BatchCounter::new(call);
+    for other in context.earlier(rule.window) {
         if other.succeeded() && other.has_same_action(call) {
-            tally.add(other);
+            counter.add(other);
         } else if other.edits() && other.is(CallFlags::NEW_CHANGE) {
             break;
         }
     }
-    (tally.count > 1).then(|| tally.claim(Strength::Strong, NudgeTarget::Key(call.key), call.key, call.outcome()))
+    (counter.count > 1).then(|| counter.claim(Strength::Strong, NudgeTarget::Key(call.key), call.key, call.outcome()))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!("The very same change was made {}: {what}", count_phrase(claim.count)),
-        unchanged: describe_outcome(view),
-        progress: "a change that was not made before",
+        sentence: format!("Exactly the same change was made {}: {what}", count_phrase(claim.ran())),
+        unchanged: describe_outcome(context),
+        progress: "a change not made before",
         tips: &[
-            "It is already in the file, maybe more than once: read the file and take the copies out.",
-            "If the effect you hope for does not come, the change is in the wrong place.",
+            "It is already in the file, maybe more than once: read the file and remove the copies.",
+            "If it does not have the intended effect, the change is in the wrong place.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

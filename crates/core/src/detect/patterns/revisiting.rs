@@ -1,4 +1,4 @@
-//! Going over what is known already: few calls bring anything new, and nothing is changed.
+//! Few calls produce anything new, and nothing is changed.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};
@@ -9,46 +9,46 @@ use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "wandering",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: false,
     rule: |rules| &rules.wandering,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     if !is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) || call.is(CallFlags::PASSED) {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
+    let mut counter = BatchCounter::new(call);
     let mut seen = 1;
-    for other in view.earlier(rule.window).filter(|other| is_loop_candidate(other)) {
+    for other in context.earlier(rule.window).filter(|other| is_loop_candidate(other)) {
         if other.is(CallFlags::NEW_CHANGE) {
             break;
         }
         seen += 1;
         if !other.is(CallFlags::NEW_ACTION_OUTCOME) && !other.is(CallFlags::PASSED) && !other.is_terse() {
-            tally.add(other);
+            counter.add(other);
         }
     }
     let enough = seen as usize >= rule.window;
-    enough.then(|| tally.claim(Strength::Weak, NudgeTarget::Any, Digest::of("wandering"), Digest(0)))
+    enough.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::of("wandering"), Digest(0)))
 }
 
-fn say(_: &CallContext<'_>, claim: &Claim) -> Wording {
+fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {
     Wording {
         sentence: format!(
-            "{} of the last calls only went over what was known already, and nothing was changed.",
-            claim.count
+            "{} of the last calls only repeated what was already known, and nothing was changed.",
+            claim.ran()
         ),
         unchanged: "what is known".to_owned(),
-        progress: "a file or range not looked at before, or a change to the project",
+        progress: "a file or range not read before, or a change to the project",
         tips: &[
-            "Say in two sentences what you know and what exactly is missing.",
+            "State in two sentences what you know and what exactly is missing.",
             "Decide: make the change you think is right and test it, or ask.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

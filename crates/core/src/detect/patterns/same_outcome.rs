@@ -1,4 +1,4 @@
-//! One tool, varied input, always the same failure.
+//! One tool with varied input always fails the same way.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};
@@ -10,16 +10,16 @@ use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "same_outcome",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.same_outcome,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
     if call.status() != Some(CallStatus::Error)
         || !is_loop_candidate(call)
         || call.is(CallFlags::NO_OUTPUT)
@@ -27,32 +27,32 @@ fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
+    let mut counter = BatchCounter::new(call);
     let mut varied = false;
-    for other in view.earlier(rule.window) {
+    for other in context.earlier(rule.window) {
         if other.tool == call.tool && other.has_same_result(call) {
             varied |= other.key != call.key;
-            tally.add(other);
+            counter.add(other);
         } else if other.is(CallFlags::NEW_CHANGE) {
             break;
         }
     }
     let action = call.tool_digest();
-    (tally.count > 1 && varied)
-        .then(|| tally.claim(Strength::Weak, NudgeTarget::Tool(call.tool), action, call.outcome()))
+    (counter.count > 1 && varied)
+        .then(|| counter.claim(Strength::Weak, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!("{} different tries ended in the same failure; last: {what}", claim.count),
-        unchanged: describe_outcome(view),
-        progress: "a result that differs from the last ones",
+        sentence: format!("{} different attempts ended in the same failure; last: {what}", claim.ran()),
+        unchanged: describe_outcome(context),
+        progress: "a different result",
         tips: &[
-            "What you vary is not what causes this: leave it and look elsewhere.",
+            "What you vary does not cause this: stop varying it and look elsewhere.",
             "Take the message literally and check the one thing it names.",
-            "Try another tool or another way to reach the same aim.",
+            "Try another tool or another way to the same end.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

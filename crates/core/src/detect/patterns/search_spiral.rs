@@ -1,4 +1,4 @@
-//! Search after search for much the same thing, and nothing found.
+//! Similar searches that find nothing.
 
 use super::{Pattern, Trigger};
 use crate::action::ToolKind;
@@ -12,47 +12,46 @@ use crate::simhash;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "search_spiral",
-    trigger: Trigger::Answered,
-    ahead: false,
+    trigger: Trigger::CallUpdated,
+    before_result: false,
     outlives_edits: false,
     rule: |rules| &rules.search_spiral,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
-    let call = view.call()?;
-    if !in_vain(call) {
+fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
+    let call = context.call()?;
+    if !found_nothing(call) {
         return None;
     }
-    let mut tally = BatchCounter::of(call);
-    for other in view.earlier(rule.window) {
-        if in_vain(other) && simhash::similarity(call.sketch, other.sketch) >= rule.similarity() {
-            tally.add(other);
+    let mut counter = BatchCounter::new(call);
+    for other in context.earlier(rule.window) {
+        if found_nothing(other) && simhash::similarity(call.sketch, other.sketch) >= rule.similarity() {
+            counter.add(other);
         } else if other.is(CallFlags::NEW_CHANGE) || other.is(CallFlags::FIRST_READ) {
             break;
         }
     }
     let action = Digest::of("search");
-    (tally.count > 1).then(|| tally.claim(Strength::VeryWeak, NudgeTarget::Tool(call.tool), action, call.outcome()))
+    (counter.count > 1).then(|| counter.claim(Strength::VeryWeak, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
 
-/// A search that found nothing, or failed.
-fn in_vain(call: &Call) -> bool {
-    call.kind == ToolKind::Search && call.answer.is_some() && (call.is(CallFlags::NO_OUTPUT) || call.failed())
+fn found_nothing(call: &Call) -> bool {
+    call.kind == ToolKind::Search && call.result.is_some() && (call.is(CallFlags::NO_OUTPUT) || call.failed())
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let what = describe_call(view);
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let what = describe_call(context);
     Wording {
-        sentence: format!("{} searches for much the same thing found nothing; last: {what}", claim.count),
-        unchanged: describe_outcome(view),
+        sentence: format!("{} searches for nearly the same thing found nothing; last: {what}", claim.ran()),
+        unchanged: describe_outcome(context),
         progress: "a search that finds something new",
         tips: &[
-            "It may not exist under that name: list the folder, or read the file that should use it.",
+            "It may not exist under that name: list the directory, or read the file that should use it.",
             "Search for a shorter, rarer word, without a path or type filter.",
-            "If it is not there, say so and go on without it.",
+            "If it is not there, say so and continue without it.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

@@ -1,4 +1,4 @@
-//! One sub-agent after the other.
+//! Too many sub-agents in one turn.
 
 use super::{Pattern, Trigger};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
@@ -7,29 +7,29 @@ use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "sub_agent_runaway",
-    trigger: Trigger::Branched,
-    ahead: false,
+    trigger: Trigger::SubAgentStarted,
+    before_result: false,
     outlives_edits: true,
     rule: |rules| &rules.sub_agent_runaway,
-    look,
-    say,
+    detect,
+    describe,
 };
 
-fn look(view: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
-    let count = view.session.activity().children_started;
-    (count > 0).then(|| view.session_claim(count, Strength::Strong, Digest::of("sub-agents"), NudgeTarget::Any))
+fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
+    let count = context.session.activity().sub_agents_started;
+    (count > 0).then(|| context.session_claim(count, Strength::Strong, Digest::of("sub-agents"), NudgeTarget::Any))
 }
 
-fn say(view: &CallContext<'_>, claim: &Claim) -> Wording {
-    let running = view.session.activity().children;
+fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
+    let running = context.session.activity().running_sub_agents;
     Wording {
-        sentence: format!("{} sub-agents were started in this turn, {running} of them still run.", claim.count),
+        sentence: format!("{} sub-agents were started in this turn, {running} of them are still running.", claim.count),
         unchanged: "each of them spends on its own".to_owned(),
-        progress: "a person's word, or results put together",
+        progress: "a prompt by a person, or combined results",
         tips: &[
-            "Wait for those that run and put their results together before you start more.",
+            "Wait for the running ones and combine their results before you start more.",
             "Do the rest yourself: a sub-agent costs more than the call it saves.",
         ],
-        own: None,
+        custom_message: None,
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
         {
             report.fail(name);
         } else if panics && trimmed.contains("panicked at ") {
-            // Since 2023 the message stands on the next line.
+            // Since 2023 the message is on the next line.
             match trimmed.split_once("panicked at '") {
                 Some((_, message)) => report.say(message),
                 None => panicked = true,

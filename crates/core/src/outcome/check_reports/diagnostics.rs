@@ -1,8 +1,8 @@
-//! Compilers, type checkers and linters: each complaint is a failing name, its place aside.
+//! Compilers, type checkers and linters: each diagnostic is a failing name, without its position.
 
 use super::ReportBuilder;
 
-/// Without one of these there is nothing to read. Linters that name neither have Python before them.
+/// One of these must occur. Linters that name neither are Python tools.
 pub(super) const DIAGNOSTIC_LITERALS: &[&str] = &[
     "error",
     ".py:",
@@ -27,8 +27,8 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
     for line in text.lines() {
         let trimmed = line.trim();
         if let Some(message) = pending {
-            // rustc names the place below the message. Other programs begin a line with `error:` too;
-            // without a place it is no diagnostic.
+            // rustc prints the position below the message. Other programs start lines with `error:` too;
+            // without a position it is not a diagnostic.
             pending = None;
             if let Some(place) = trimmed.strip_prefix("--> ") {
                 complain(&mut report, path_of(place), message);
@@ -45,14 +45,14 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
         } else if let Some(message) = stylish(trimmed) {
             complain(&mut report, file, message);
         } else if !line.starts_with(' ') && trimmed.contains(['/', '.']) && !trimmed.contains(' ') {
-            // eslint heads its complaints with the file.
+            // eslint groups its diagnostics by file.
             file = trimmed;
         }
     }
     (clean || !report.names.is_empty()).then_some(report)
 }
 
-/// What a checker says when it has nothing to say.
+/// Messages of checkers without findings.
 const CLEAN_MESSAGES: &[&str] = &[
     "All checks passed!",
     "Success: no issues found",
@@ -77,7 +77,7 @@ fn complain(report: &mut ReportBuilder, place: &str, message: &str) {
     report.fail(&super::strip_positions(&name));
 }
 
-/// rustc's last words repeat what it has said.
+/// rustc's summary repeats the diagnostics.
 fn is_summary(line: &str) -> bool {
     ["aborting due to", "could not compile", "previous error", "build failed"].iter().any(|sign| line.contains(sign))
 }

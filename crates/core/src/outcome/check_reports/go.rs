@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
         } else if line.starts_with("panic: ") {
             report.say(line);
         } else if let Some((place, message)) = line.split_once(": ").filter(|(place, _)| place.contains(".go:")) {
-            // What the compiler says before `[build failed]`.
+            // Compiler errors before `[build failed]`.
             report.say(&format!("{place}: {message}"));
         }
     }

@@ -1,4 +1,4 @@
-//! JavaScript: jest, vitest, mocha, and TAP as node's own runner writes it.
+//! JavaScript: jest, vitest, mocha, and TAP as node's test runner writes it.
 
 use super::{ReportBuilder, count_after, count_before};
 
@@ -30,7 +30,7 @@ fn jest(text: &str) -> Option<ReportBuilder> {
         }
     }
     if report.names.is_empty() && report.checks.failed > 0 {
-        // A suite that does not load has no tests to name.
+        // A suite that fails to load has no test names.
         for line in text.lines() {
             if let Some(name) = line.trim().strip_prefix("FAIL ") {
                 report.fail(name);
@@ -70,7 +70,7 @@ fn mocha(text: &str) -> Option<ReportBuilder> {
                 name = Some(title.to_owned());
                 let _ = number;
             } else if let Some(held) = &mut name {
-                // The titles of nested suites stand on lines of their own; the last ends with a colon.
+                // Titles of nested suites are on separate lines; the last ends with a colon.
                 if trimmed.is_empty() || is_comparison(trimmed) {
                     let done = std::mem::take(&mut name).unwrap_or_default();
                     report.fail(done.trim_end_matches(':'));

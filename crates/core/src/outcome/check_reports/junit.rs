@@ -1,4 +1,4 @@
-//! JUnit as Maven, Gradle and Ant report it.
+//! JUnit reports of Maven, Gradle and Ant.
 
 use super::{ReportBuilder, count_after, count_before};
 
@@ -6,7 +6,7 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
     maven(text).or_else(|| gradle(text)).or_else(|| list(text))
 }
 
-/// `Tests run: 5, Failures: 1, Errors: 0, Skipped: 0`; the last one is the sum.
+/// `Tests run: 5, Failures: 1, Errors: 0, Skipped: 0`; the last line is the total.
 fn maven(text: &str) -> Option<ReportBuilder> {
     let summary = text.lines().rev().find(|line| line.contains("Tests run: ") && line.contains("Failures: "))?;
     let bad = count_after(summary, "Failures: ").unwrap_or(0) + count_after(summary, "Errors: ").unwrap_or(0);
@@ -21,7 +21,7 @@ fn maven(text: &str) -> Option<ReportBuilder> {
         } else if line.contains("<<< FAILURE!") || line.contains("<<< ERROR!") {
             let name = line.split(" <<<").next().unwrap_or(line);
             let name = name.split("Time elapsed").next().unwrap_or(name).trim_end_matches([' ', '-']);
-            // The line of a whole class counts its tests.
+            // The line of a class counts its tests.
             if !name.starts_with("Tests run") {
                 report.fail(name);
             }

@@ -3,7 +3,7 @@
 use super::{ReportBuilder, count_before};
 
 pub(super) fn read(text: &str) -> Option<ReportBuilder> {
-    // Its summary tells how long it took: a look for that is quick, and spares other people's lines.
+    // The summary contains a duration; searching for it first skips other formats quickly.
     memchr::memmem::find(text.as_bytes(), b" in <")?;
     let summary = text.lines().rev().find(|line| is_summary(line))?;
     let mut report = ReportBuilder::default();
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
         }
     }
     if report.names.is_empty() && failed + errors > 0 {
-        // Reports without the short summary still head each failure.
+        // Reports without the short summary still have a heading per failure.
         for heading in headings {
             report.fail(heading);
         }
@@ -35,7 +35,7 @@ pub(super) fn read(text: &str) -> Option<ReportBuilder> {
 
 fn is_summary(line: &str) -> bool {
     let line = line.trim_matches(['=', ' ']);
-    // Durations have been normalised by now.
+    // Durations are already normalised.
     let Some((counts, took)) = line.split_once(" in ") else { return false };
     if !took.starts_with("<dur>") && !took.starts_with("<time>") {
         return false;

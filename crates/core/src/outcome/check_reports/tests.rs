@@ -1,4 +1,4 @@
-//! Recorded shapes of reports, one dialect after the other.
+//! Recorded reports in every format.
 
 use super::super::Outcome;
 use super::super::normalise;
@@ -302,7 +302,7 @@ fn compilers_and_linters() {
 }
 
 #[test]
-fn ordinary_output_is_no_report() {
+fn ordinary_output_is_not_a_report() {
     for raw in [
         "total 4\n-rw-r--r-- 1 me me 12 Nov 15 10:00 a.py\n",
         "error: pathspec 'x' did not match any file(s) known to git",
@@ -322,7 +322,7 @@ fn checks(raw: &str) -> (CheckReport, Option<Digest>) {
 }
 
 #[test]
-fn a_changed_assertion_shows_and_a_moved_line_does_not() {
+fn assertions_count_and_line_numbers_do_not() {
     let (before, why) = checks(PYTEST);
     let moved = PYTEST.replace("test_a.py:7", "test_a.py:19").replace("0.31s", "0.99s");
     assert_eq!(checks(&moved), (before.clone(), why));
@@ -332,7 +332,7 @@ fn a_changed_assertion_shows_and_a_moved_line_does_not() {
 }
 
 #[test]
-fn a_shrunk_failing_set_shows() {
+fn a_smaller_failing_set_is_a_change() {
     let one = "FAILED a.py::x - boom\n== 1 failed, 3 passed in 0.1s ==";
     let two = "FAILED a.py::x - boom\nFAILED a.py::y - boom\n== 2 failed, 2 passed in 0.1s ==";
     let (one, _) = checks(one);

@@ -1,4 +1,4 @@
-//! Python's unittest and what is built on it (Django): `Ran 5 tests in 0.1s`, `FAILED (failures=1)`.
+//! Python's unittest and frameworks based on it (Django): `Ran 5 tests in 0.1s`, `FAILED (failures=1)`.
 
 use super::{ReportBuilder, count_after};
 

@@ -1,6 +1,6 @@
-//! What a terminal would have shown: escape sequences, carriage returns and backspaces resolved.
+//! Resolves terminal control: escape sequences, carriage returns and backspaces.
 
-/// A line with control bytes as seen on a screen. `scratch` is reused from line to line.
+/// A line as a terminal would show it. `scratch` is reused between lines.
 pub(super) fn strip_ansi<'a>(raw: &'a str, scratch: &'a mut String) -> &'a str {
     let raw = raw.trim_end_matches('\r');
     scratch.clear();
@@ -16,7 +16,7 @@ pub(super) fn strip_ansi<'a>(raw: &'a str, scratch: &'a mut String) -> &'a str {
         scratch.push_str(&raw[copied..at]);
         match b {
             0x1b => at = escape_end(bytes, at),
-            // What follows is written over the line; a lone return changes nothing.
+            // Text after a carriage return overwrites the line; a lone one changes nothing.
             b'\r' => {
                 at += 1;
                 if bytes[at..].iter().any(|b| *b != b'\r') {
@@ -35,12 +35,12 @@ pub(super) fn strip_ansi<'a>(raw: &'a str, scratch: &'a mut String) -> &'a str {
     scratch
 }
 
-/// Control bytes that show nothing. Tab and the ones handled apart are not among them.
+/// Control bytes without visible effect, except those handled separately.
 fn is_silent(b: u8) -> bool {
     (b < 0x20 && !matches!(b, b'\t' | b'\r' | 0x1b | 0x08)) || b == 0x7f
 }
 
-/// Where the escape sequence at `at` ends. A broken one loses its escape byte only.
+/// End of the escape sequence at `at`. An invalid one loses only its escape byte.
 fn escape_end(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at + 1) {
         Some(b'[') => {
@@ -72,10 +72,10 @@ fn escape_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The run with every turn of a spinner as the same glyph; `None` when there is none in it.
+/// The run with all spinner glyphs replaced by one; `None` if there are none.
 pub(super) fn normalize_spinner(run: &str) -> Option<String> {
     let turns = |c: char| matches!(c, '\u{2800}'..='\u{28ff}' | '\u{25d0}'..='\u{25d3}' | '\u{25f4}'..='\u{25f7}');
-    // All of them begin with 0xe2; most wide text does not.
+    // All spinner glyphs start with 0xe2; most non-ASCII text does not.
     if memchr::memchr(0xe2, run.as_bytes()).is_none() || !run.contains(turns) {
         return None;
     }
@@ -90,5 +90,5 @@ pub(super) fn normalize_spinner(run: &str) -> Option<String> {
     Some(out)
 }
 
-/// Stands for any turn of any spinner.
+/// Replaces any spinner glyph.
 const SPINNER_PLACEHOLDER: char = '\u{28ff}';

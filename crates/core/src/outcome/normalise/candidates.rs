@@ -1,19 +1,19 @@
-//! Passing over what cannot be volatile, many bytes at a time.
+//! Skips text that cannot be volatile, many bytes at a time.
 //!
-//! Whatever is volatile holds a digit, a slash (of a temporary folder) or a glyph beyond ASCII (of a
-//! spinner). So a line is searched for those, and its words are read only from a little before them.
+//! Everything volatile contains a digit, a slash (of a temporary directory) or a non-ASCII glyph (of a
+//! spinner). Only the words around those are read.
 
 use super::is_word;
 
-/// Whether a text holds control characters, ends of lines and tabs aside. Without branches, so that the
-/// compiler can look at many bytes at once.
+/// Whether a text contains control characters other than line ends and tabs. Branch-free, so that it
+/// vectorises.
 pub(super) fn has_control(text: &str) -> bool {
     let control = |b: &u8| (*b < 0x20 && !matches!(b, b'\t' | b'\n')) | (*b == 0x7f);
     text.as_bytes().chunks(1024).any(|bytes| bytes.iter().fold(false, |any, b| any | control(b)))
 }
 
-/// The first digit, slash or byte beyond ASCII from `at` on. Slash and digits are neighbours in ASCII, so
-/// that eight bytes are looked at in a few operations.
+/// The first digit, slash or non-ASCII byte from `at` on. Slash and digits are adjacent in ASCII, so eight
+/// bytes are tested in a few operations.
 pub(super) fn byte_flags(bytes: &[u8], at: usize) -> Option<usize> {
     const LOW_BITS: u64 = 0x0101_0101_0101_0101;
     const HIGH_BITS: u64 = 0x80 * LOW_BITS;
@@ -32,12 +32,12 @@ pub(super) fn byte_flags(bytes: &[u8], at: usize) -> Option<usize> {
     Some(bytes.len() - rest.len() + tail)
 }
 
-/// A name that announces a number stands this near before it, the longest gap included.
+/// Maximum distance between a number and the label before it.
 const LABEL_DISTANCE: usize = 12;
-/// The first digit of a UUID stands this near to its beginning.
+/// Maximum distance between the start of a UUID and its first digit.
 const UUID_DISTANCE: usize = 36;
 
-/// Where to begin reading words so that nothing is missed that the digit or glyph at `sign` belongs to.
+/// Where to start reading words so that nothing related to the byte at `sign` is missed.
 pub(super) fn next_candidate(bytes: &[u8], at: usize, sign: usize) -> usize {
     let mut start = sign;
     while start > at && is_word(bytes[start - 1]) {
@@ -45,7 +45,7 @@ pub(super) fn next_candidate(bytes: &[u8], at: usize, sign: usize) -> usize {
     }
     let near = if start > at && bytes[start - 1] == b'-' { UUID_DISTANCE } else { LABEL_DISTANCE };
     let mut from = start.saturating_sub(near).max(at);
-    // A word that began earlier is too long to matter.
+    // A word that starts earlier is too long to matter.
     if from > at && is_word(bytes[from - 1]) {
         while from < start && is_word(bytes[from]) {
             from += 1;

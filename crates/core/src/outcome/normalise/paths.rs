@@ -1,4 +1,4 @@
-//! Names that are made up anew each time: random ids and what lies in temporary folders.
+//! Random names: UUIDs and files in temporary directories.
 
 /// End of a UUID at `at`.
 pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
@@ -15,7 +15,7 @@ const MACOS_TEMP_ROOTS: [&str; 2] = ["/var/folders/", "/private/var/folders/"];
 
 /// End of a path in a temporary folder that begins with the slash at `at`.
 pub(super) fn temp_path(bytes: &[u8], at: usize) -> Option<usize> {
-    // Most slashes are not followed by the letters a temporary folder begins with.
+    // Fast path: most slashes do not start a temporary directory.
     if !matches!(bytes.get(at + 1), Some(b't' | b'v' | b'p' | b'd' | b'r')) {
         return None;
     }
@@ -35,12 +35,12 @@ fn ends_path(b: u8) -> bool {
         )
 }
 
-/// Whether a path of a temporary folder holds no made-up name (any more).
+/// Whether a temporary path contains no random name.
 pub(super) fn is_normalized(path: &str) -> bool {
     !MACOS_TEMP_ROOTS.iter().any(|root| path.starts_with(root)) && !path.split('/').any(is_made_up)
 }
 
-/// The line with the made-up names of its temporary paths as stars.
+/// The line with random names in temporary paths replaced by stars.
 pub(super) fn normalize_path(line: &str) -> String {
     let bytes = line.as_bytes();
     let mut out = String::with_capacity(line.len());
@@ -76,8 +76,8 @@ fn write(path: &str, out: &mut String) {
     }
 }
 
-/// Whether a file name looks like nobody chose it: `tmpx7f3k2`, `tmp.Ab12Cd34Ef`, `pytest-17`, a
-/// hash, a number of four digits and more.
+/// Whether a file name looks random: `tmpx7f3k2`, `tmp.Ab12Cd34Ef`, `pytest-17`, a hash, a number of four or
+/// more digits.
 fn is_made_up(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name);
     if name.len() > 5 && name.starts_with("tmp.") {

@@ -1,4 +1,4 @@
-//! Points in time and spans of time, as programs write them.
+//! Timestamps and durations in the formats programs use.
 
 use super::{is_word, word_end};
 
@@ -6,7 +6,7 @@ const MONTHS: [&[u8]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 const DAYS: [&[u8]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
 
-/// Whether what stands after the number at `at` lets it begin a point in time, a duration or a rate.
+/// Whether the byte after the number at `at` allows a timestamp, duration or rate.
 pub(super) fn is_boundary(bytes: &[u8], at: usize) -> bool {
     let len = digits(bytes, at);
     match bytes.get(at + len) {
@@ -16,7 +16,7 @@ pub(super) fn is_boundary(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Numbers of so many digits may count from 1970.
+/// Whether a number of this many digits may be a Unix timestamp.
 fn is_epoch(digits: usize) -> bool {
     matches!(digits, 10 | 13 | 16 | 19)
 }
@@ -108,7 +108,7 @@ fn time_of_day(bytes: &[u8], at: usize) -> Option<usize> {
     (bytes.get(end) != Some(&b':') || !goes_on).then_some(end)
 }
 
-/// `10:11`, only where nothing but a time can stand.
+/// `10:11`, only where nothing but a time is possible.
 fn minutes(bytes: &[u8], at: usize) -> Option<usize> {
     let hour = field(bytes, at, 2, 0..=24)?;
     let end = (bytes.get(hour) == Some(&b':')).then(|| field(bytes, hour + 1, 2, 0..=59)).flatten()?;
@@ -231,7 +231,7 @@ pub(super) fn duration(text: &str, at: usize) -> Option<usize> {
         let unit_end = unit(bytes, end + 1, true)?;
         return word_ends(bytes, unit_end).then_some(unit_end);
     }
-    // Glued units may follow one another.
+    // Units may follow each other without spaces.
     loop {
         end = unit(bytes, end, false)?;
         if word_ends(bytes, end) {
@@ -283,11 +283,11 @@ fn unit(bytes: &[u8], at: usize, apart: bool) -> Option<usize> {
     if let Some(unit) = LONG_UNITS.iter().find(|unit| rest.starts_with(unit.as_bytes())) {
         return Some(at + unit.len());
     }
-    // A single letter apart from its number could be anything.
+    // A single letter separated from its number could be anything.
     (!apart && matches!(rest.first(), Some(b'm' | b'h' | b'd'))).then_some(at + 1)
 }
 
-/// `1.2 MB/s`, `35.1it/s`: how quick it was.
+/// `1.2 MB/s`, `35.1it/s`.
 pub(super) fn rate(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut end = number_end(bytes, at);

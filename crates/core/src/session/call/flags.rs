@@ -1,51 +1,51 @@
-//! What can be said of a call with yes or no.
+//! Boolean facts about a call.
 
 use serde::{Deserialize, Serialize};
 
-/// Yes-or-no facts about a call, as bits.
+/// Bit set of boolean facts about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallFlags(u16);
 
 impl CallFlags {
-    /// It changes files or other lasting state.
+    /// Changes files or other persistent state.
     pub const MUTATES: Self = Self(1);
-    /// It waits, or asks how something that runs is doing.
+    /// Waits, or checks on something that runs.
     pub const POLL: Self = Self(1 << 1);
-    /// It runs tests, a build or a linter.
+    /// Runs tests, a build or a linter.
     pub const CHECK: Self = Self(1 << 2);
-    /// It only looks.
+    /// Only reads.
     pub const READ_ONLY: Self = Self(1 << 3);
-    /// A person said that this is fine, or a rule does.
+    /// Allowed by an operator or a rule.
     pub const ALLOWED: Self = Self(1 << 4);
-    /// It was held back: a nudge, or that the session is paused, was answered instead.
+    /// Held back: the agent received a nudge or a hold instead of a result.
     pub const HELD_BACK: Self = Self(1 << 5);
-    /// No tool call: a file watcher or test reporter told of it.
+    /// Not a tool call but reported by a file watcher or test reporter.
     pub const EXTERNAL: Self = Self(1 << 6);
-    /// It makes a commit.
+    /// Makes a commit.
     pub const COMMITS: Self = Self(1 << 7);
 
-    // What the answer adds.
-    /// A successful change never made before.
+    // Set once the result is known.
+    /// A successful change that is new in this session.
     pub const NEW_CHANGE: Self = Self(1 << 8);
-    /// It showed something never shown before.
+    /// Output that is new in this session.
     pub const FIRST_READ: Self = Self(1 << 9);
-    /// Next to no text came back.
+    /// Little or no output.
     pub const NO_OUTPUT: Self = Self(1 << 10);
-    /// It failed for a reason outside agent and project: overload, network.
+    /// Failed for an external reason: overload, network.
     pub const OUTAGE: Self = Self(1 << 11);
-    /// A test, build or linter found nothing wrong.
+    /// A check that passed.
     pub const PASSED: Self = Self(1 << 12);
-    /// This pair of action and outcome had not been seen before.
+    /// The pair of action and outcome is new in this session.
     pub const NEW_ACTION_OUTCOME: Self = Self(1 << 13);
 
-    // What the proxy adds.
-    /// It has been seen in a request.
+    // Set by the proxy.
+    /// Seen in a request.
     pub const SEEN_BY_PROXY: Self = Self(1 << 14);
-    /// Its answer has, too.
+    /// The result was seen in a request.
     pub const RESULT_SEEN_BY_PROXY: Self = Self(1 << 15);
 
-    pub fn has(self, other: Self) -> bool {
+    pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -53,8 +53,7 @@ impl CallFlags {
         if on { self.0 |= other.0 } else { self.0 &= !other.0 }
     }
 
-    /// Both together.
-    pub fn and(self, other: Self) -> Self {
+    pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 

@@ -1,11 +1,10 @@
-//! Digests, halved: a window holds many of them.
+//! 32-bit digests, because a window holds many of them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
-/// Half of a digest: enough to tell equal from different among the calls of one window. Zero stands
-/// for "none".
+/// A digest folded to 32 bits: enough to distinguish the calls of one window. Zero means "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ShortDigest(u32);
@@ -17,25 +16,24 @@ impl ShortDigest {
         self != Self::NONE
     }
 
-    /// As a number.
     pub fn bits(self) -> u32 {
         self.0
     }
 
-    /// Equal and not absent on both sides.
+    /// Equal and known on both sides.
     pub fn equals_if_known(self, other: Self) -> bool {
         self.is_some() && self == other
     }
 
-    /// Not known to differ: an absent mark fits any.
-    pub fn matches_digest(self, other: Self) -> bool {
+    /// Not known to differ: an unknown digest is compatible with any.
+    pub fn is_compatible_with(self, other: Self) -> bool {
         self == other || !self.is_some() || !other.is_some()
     }
 }
 
 impl From<Digest> for ShortDigest {
     fn from(digest: Digest) -> Self {
-        // Zero is taken.
+        // Zero means "none".
         Self(((digest.0 >> 32) as u32 ^ digest.0 as u32).max(1))
     }
 }

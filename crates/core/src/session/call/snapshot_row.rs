@@ -1,4 +1,4 @@
-//! The compact form of a call in a snapshot: rows without field names.
+//! The compact form of a call in a snapshot: tuples without field names.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +24,9 @@ impl From<Call> for CallRow {
         Self(
             (call.ordinal, call.batch, call.kind, call.tool, call.key),
             [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
-            (call.sketch, call.traits, call.custom, call.at.millis()),
-            (call.id, call.id_mark, call.what),
-            call.answer.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.brief)),
+            (call.sketch, call.flags, call.custom, call.at.millis()),
+            (call.id, call.id_digest, call.what),
+            call.result.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.summary)),
         )
     }
 }
@@ -36,18 +36,18 @@ impl From<CallRow> for Call {
         let CallRow(
             (ordinal, batch, kind, tool, key),
             [place, shape, skeleton, target, before, after],
-            (sketch, traits, custom, at),
-            (id, id_mark, what),
-            answer,
+            (sketch, flags, custom, at),
+            (id, id_digest, what),
+            result,
         ) = row;
-        let answer = answer.map(|(status, digest, [family, failing, failure], sketch, brief)| CallResult {
+        let result = result.map(|(status, digest, [family, failing, failure], sketch, summary)| CallResult {
             status,
             digest,
             family,
             failing,
             failure,
             sketch,
-            brief,
+            summary,
         });
         let at = Timestamp::from_millis(at);
         Self {
@@ -63,13 +63,13 @@ impl From<CallRow> for Call {
             target,
             before,
             after,
-            traits,
+            flags,
             custom,
             at,
             id,
-            id_mark,
+            id_digest,
             what,
-            answer,
+            result,
         }
     }
 }

@@ -1,32 +1,32 @@
 use super::*;
 
-fn mark(n: u64) -> Digest {
+fn key(n: u64) -> Digest {
     Digest::of(n.to_le_bytes())
 }
 
 #[test]
-fn what_was_pushed_out_still_counts_as_seen() {
+fn evicted_keys_still_count_as_seen() {
     let mut seen = SeenSet::default();
     for n in 0..1_300 {
-        seen.insert(mark(n));
+        seen.insert(key(n));
     }
     for n in 0..1_300 {
-        assert!(!seen.insert(mark(n)), "{n} was forgotten");
+        assert!(!seen.insert(key(n)), "{n} was forgotten");
     }
 }
 
 #[test]
-fn new_marks_are_rarely_mistaken_for_seen_ones_however_long_the_session() {
+fn false_positives_stay_rare_in_long_sessions() {
     let mut seen = SeenSet::default();
-    let mistaken = (0..100_000).filter(|n| !seen.insert(mark(*n))).count();
-    assert!(mistaken < 2_500, "{mistaken} of 100,000 new marks counted as seen");
+    let false_positives = (0..100_000).filter(|n| !seen.insert(key(*n))).count();
+    assert!(false_positives < 2_500, "{false_positives} of 100,000 new marks counted as seen");
 }
 
 #[test]
-fn it_is_small_and_survives_a_snapshot() {
+fn serialised_form_is_small_and_round_trips() {
     let mut seen = SeenSet::default();
     for n in 0..50_000 {
-        seen.insert(mark(n));
+        seen.insert(key(n));
     }
     let json = serde_json::to_string(&seen).unwrap();
     assert!(json.len() < 9_500, "{} bytes", json.len());
