@@ -1,15 +1,15 @@
-//! Hooks: what an agent tells us while it runs, and what it wants to hear back.
+//! Hooks: parsing the payload of a hook call and encoding the reply.
 //!
-//! A [`HookProtocol`] turns one hook payload into [`ParsedHook`]: the events it tells of, and the [`HookPoint`]
-//! it was told at. Later it puts a [`HookReply`] into the agent's own words. What an agent can be told
-//! depends on the moment: a call that is still to come can be refused, one that is over can only be
-//! commented on. A dialect says as much as its agent understands at that moment and no more.
+//! A [`HookProtocol`] parses one payload into a [`ParsedHook`]: events and the [`HookPoint`] at which the hook fired.
+//! Later it encodes a [`HookReply`] in the agent's own format. What a reply can do depends on the hook point: a pending
+//! call can be denied, a finished one can only be commented on. A protocol emits only what its agent accepts at that
+//! point.
 //!
-//! Payloads are foreign input. Whatever stands in them, a dialect hears *something* and answers in
-//! a form its agent takes; what it cannot make sense of it lets pass, because a refusal by accident
-//! is worse than a fact missed.
+//! Payloads are untrusted input. A payload that cannot be parsed yields an empty [`ParsedHook`] and no reply: missing an
+//! event is better than denying a call by accident.
 
 mod claude_compatible;
+mod condense;
 mod edited_files;
 pub(crate) mod event_builder;
 mod payload;
@@ -25,139 +25,150 @@ use crate::spec::AgentSpec;
 use crate::transcript::TranscriptFormat;
 
 pub(crate) use claude_compatible::{CallEnding, Capabilities, ClaudeCompatible, start_kind};
+pub use condense::{EndScanner, condense};
 pub use edited_files::EditedFile;
 use edited_files::edited_files;
 pub(crate) use payload::{HookPayload, bounded_name, is_id, text_of};
 
-/// How one agent's hooks speak and are spoken to.
+/// The payloads and replies of one agent's hooks.
 pub trait HookProtocol: Sync + fmt::Debug {
-    /// Understands one payload; `None` when it tells of nothing we know.
-    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook>;
+    /// Parses one payload; `None` if the event is unknown or the payload invalid.
+    fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook>;
 
-    /// The reply in the agent's own words; `None` when there is nothing to say.
-    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value>;
+    /// Encodes a reply in the agent's format; `None` if no output is needed.
+    fn encode(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<Value>;
 
-    /// One payload, as far as it can be understood.
-    fn hear(&self, told: &HookInput<'_>) -> ParsedHook {
-        self.understand(told).unwrap_or_default()
+    /// Parses one payload; empty if it cannot be parsed.
+    fn parse_or_default(&self, hook: &HookInput<'_>) -> ParsedHook {
+        self.parse(hook).unwrap_or_default()
     }
 
-    /// The bytes for the agent's ears; empty when there is nothing to say.
-    fn answer(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Vec<u8> {
-        self.compose(heard, reply).map(|answer| answer.to_string().into_bytes()).unwrap_or_default()
+    /// Encodes a reply as the hook's standard output; empty if no output is needed.
+    fn encode_bytes(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Vec<u8> {
+        self.encode(parsed, reply).map(|reply| reply.to_string().into_bytes()).unwrap_or_default()
     }
 
-    /// The session file that tells what hooks leave out, such as token usage. `None` where they
-    /// leave out nothing, or the file would tell the same things under other names.
+    /// Format of the session file that supplements the hooks, for example with token usage. `None` if hooks report
+    /// everything, or if the file has other ids for the same facts.
     fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
         None
     }
 
-    /// Where that file is, for hooks that do not name it.
+    /// Path of that file, for hooks that do not report it.
     fn session_file(&self, _dirs: &UserDirs, _session: &SessionKey) -> Option<PathBuf> {
         None
     }
 
-    /// How a command ended, from a line of that file, where hooks do not say: call id and exit code.
+    /// Call id and exit code of a finished command, from a line of that file, for hooks that do not report exit codes.
     fn exit_code(&self, _line: &str) -> Option<(String, i32)> {
         None
     }
 
-    /// The program to interrupt besides this answer, where no answer stops the agent.
-    fn interrupt(&self, _heard: &ParsedHook, _reply: &HookReply<'_>) -> Option<AgentProcess> {
+    /// The headless process to interrupt in addition to the reply, for agents that no reply stops.
+    fn interrupt(&self, _parsed: &ParsedHook, _reply: &HookReply<'_>) -> Option<AgentProcess> {
         None
+    }
+
+    /// The headless process that does not print the reason of this reply.
+    fn hides_reason(&self, _parsed: &ParsedHook, _reply: &HookReply<'_>) -> Option<AgentProcess> {
+        None
+    }
+
+    /// Whether the hook of an interactive agent waits while the session is held, because no reply ends the turn.
+    fn waits_while_held(&self, _parsed: &ParsedHook, _reply: &HookReply<'_>) -> bool {
+        false
     }
 }
 
-/// A running agent, as a process list shows it.
+/// How to find a running agent in a process list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentProcess {
-    /// Its name.
+    /// Name of the process, or of the script that it runs.
     pub name: &'static str,
-    /// An argument it has when nobody sits in front of it.
-    pub headless: &'static str,
+    /// Arguments of which every headless run has one.
+    pub headless: &'static [&'static str],
 }
 
-/// One hook call as it reaches us.
+/// One hook call.
 #[derive(Clone, Copy, Debug)]
 pub struct HookInput<'a> {
-    /// Minted by the hook process; the ids of the events are made from it.
+    /// Generated by the hook process; event ids derive from it.
     pub id: &'a str,
-    /// The event's name, where the hook was installed with it. Some payloads carry none.
+    /// Name of the event, if the hook was installed with it. Some payloads do not name their event.
     pub event: Option<&'a str>,
-    /// What the agent wrote to standard input.
+    /// The hook's standard input.
     pub payload: &'a [u8],
-    /// When it reached us; payloads may know better.
+    /// Time of receipt, used if the payload has no timestamp.
     pub at: Timestamp,
-    /// Exit code of the command it tells of, where somebody else knew it.
+    /// Exit code of the reported command, if another source supplied it.
     pub exit_code: Option<i32>,
 }
 
-/// Where in an agent's life a hook fires, and so what can be answered.
+/// The point in an agent's life at which a hook fires. It determines which replies are possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HookPoint {
-    /// The conversation begins: the model can be told something.
+    /// A session starts: context can be added.
     SessionStart,
-    /// A prompt was given: it can be refused, or something added to it.
+    /// A prompt was submitted: it can be blocked, or context added.
     Prompt,
-    /// A model request is about to leave.
+    /// A model request is about to be sent.
     BeforeModel,
     /// A tool is about to run.
     BeforeTool,
-    /// The agent asks whether a tool may run.
+    /// The agent asks for permission to run a tool.
     Permission,
-    /// A tool has run: its answer can be commented on.
+    /// A tool has run: context can be added to its result.
     AfterTool,
-    /// All calls of one model answer are over.
+    /// All tool calls of one model response have finished.
     AfterBatch,
     /// The agent ends its turn.
     TurnEnd,
-    /// The conversation ends; nobody listens.
+    /// The session ends: the model reads no more replies.
     SessionEnd,
-    /// Told for our information only.
+    /// The agent ignores the reply.
     #[default]
     Informational,
 }
 
-/// What was understood.
+/// A parsed hook call.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedHook {
-    /// When in the agent's life.
-    pub moment: HookPoint,
-    /// The agent's own name of the event, where the answer must repeat it.
+    /// Where the hook fired.
+    pub point: HookPoint,
+    /// The agent's name of the event, which some replies must repeat.
     pub event: &'static str,
-    /// Whose hook it is; without one there is nothing to record and nothing to answer.
+    /// The session; without one there is nothing to record or reply.
     pub session: Option<SessionKey>,
-    /// What happened, in order.
+    /// The reported events, in order.
     pub events: Vec<Event>,
-    /// Files that a tool is about to change, or has just changed: their content is worth a look.
+    /// Files that a tool is about to change, or has just changed, for content snapshots.
     pub edited: Vec<EditedFile>,
-    /// The agent's session file, where it names one.
+    /// Path of the agent's session file, if reported.
     pub transcript: Option<String>,
-    /// The folder the agent works in.
+    /// The agent's working directory.
     pub cwd: Option<String>,
-    /// What the tool in question does.
+    /// Kind of the reported tool.
     pub tool: Option<ToolKind>,
 }
 
-/// What the agent is to be told.
+/// The reply to a hook call.
 #[derive(Clone, Copy, Debug)]
 pub struct HookReply<'a> {
-    /// May it go on?
+    /// Whether the agent may continue.
     pub verdict: &'a Verdict,
-    /// Something the model should read, if this moment has a channel for it.
+    /// Text for the model, if the hook point supports it.
     pub context: Option<&'a str>,
-    /// Something the person should read, if this moment has a channel for it.
+    /// Text for the person, if the hook point supports it.
     pub person: Option<&'a str>,
 }
 
 impl HookReply<'static> {
-    /// Go on.
+    /// Lets the agent continue without a message.
     pub const ALLOW: Self = Self { verdict: &Verdict::Go, context: None, person: None };
 }
 
 impl HookReply<'_> {
-    /// Why the agent is held back, if it is.
+    /// Why the session is held, if it is.
     pub fn hold_reason(&self) -> Option<&str> {
         match self.verdict {
             Verdict::Hold { reason, .. } | Verdict::Stop { reason, .. } => Some(reason),
@@ -165,7 +176,7 @@ impl HookReply<'_> {
         }
     }
 
-    /// What the agent should read about this one call.
+    /// The nudge, if the verdict is one.
     pub(crate) fn nudge_text(&self) -> Option<&str> {
         match self.verdict {
             Verdict::Nudge { message, .. } => Some(message),
@@ -173,7 +184,7 @@ impl HookReply<'_> {
         }
     }
 
-    /// What the model should read where nothing can be refused.
+    /// All text for the model, for hook points where nothing can be denied.
     pub(crate) fn context_text(&self) -> Option<String> {
         match (self.nudge_text(), self.context) {
             (Some(nudge), Some(context)) => Some(format!("{nudge}\n\n{context}")),
@@ -182,13 +193,13 @@ impl HookReply<'_> {
     }
 }
 
-/// The agent that a hook call belongs to, by id or alias. `plugin` means the Claude-layout plugin, which several agents
-/// load; the payload shows which.
+/// The agent that a hook call belongs to, by id or alias. The name `plugin` stands for the plugin in Claude Code's
+/// layout, which several agents load; the payload identifies the agent.
 pub fn resolve_agent(name: &str, payload: &[u8]) -> Option<&'static AgentSpec> {
     crate::registry::find(if name == "plugin" { claude_compatible::detect_agent(payload) } else { name })
 }
 
-/// The protocol of that agent's hooks.
+/// The hook protocol of the agent that [`resolve_agent`] finds.
 pub fn protocol(agent: &str, payload: &[u8]) -> Option<&'static dyn HookProtocol> {
     Some(resolve_agent(agent, payload)?.hooks?.protocol)
 }

@@ -1,8 +1,7 @@
-//! How Belay's hooks get into an agent's settings, and out again.
+//! Installing hooks in an agent's settings, and removing them.
 //!
-//! A [`HookInstaller`] looks at what is there and says what should be: a list of [`FileChange`]s that somebody
-//! else shows, confirms, backs up and writes. It never writes itself, and a recipe whose wish is
-//! already fulfilled has nothing to say.
+//! A [`HookInstaller`] reads the settings and returns a list of [`FileChange`]s. It never writes; the caller shows,
+//! confirms, backs up and writes the changes. The list is empty if the hooks are already installed.
 
 mod hook_entries;
 pub mod jsonc_edit;
@@ -16,20 +15,21 @@ use serde_json::json;
 
 use crate::registry::UserDirs;
 
-pub(crate) use hook_entries::{HookEntry, PLUGIN_ID, add_entries, has_plugin, is_ours_entry, remove_entries};
-pub(crate) use shell_quote::{hook_command, quote};
+pub(crate) use hook_entries::{HookEntry, PLUGIN_ID, add_entries, has_plugin, is_belay_entry, remove_entries};
+pub use shell_quote::quote;
+pub(crate) use shell_quote::{fail_open_command, hook_command};
 
-/// For whom hooks are installed.
+/// Where hooks are installed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything this user does.
+    /// In the user's settings.
     #[default]
     User,
-    /// One project, for everybody who works in it.
+    /// In a project's settings, for everyone who works in it.
     Project,
 }
 
-/// Where, for whom, and what to call.
+/// The inputs of an installation.
 pub struct InstallContext<'a> {
     pub dirs: &'a UserDirs,
     pub scope: Scope,
@@ -37,13 +37,16 @@ pub struct InstallContext<'a> {
     pub project: &'a Path,
     /// The `belay` program: a path for a user, the bare name for a project others share.
     pub belay: &'a str,
-    /// Reads a file; `None` when it is not there.
+    /// Reads a file; `None` if it does not exist.
     pub read: &'a dyn Fn(&Path) -> io::Result<Option<String>>,
 }
 
 impl fmt::Debug for InstallContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Setting").field("scope", &self.scope).field("project", &self.project).finish_non_exhaustive()
+        f.debug_struct("InstallContext")
+            .field("scope", &self.scope)
+            .field("project", &self.project)
+            .finish_non_exhaustive()
     }
 }
 
@@ -60,24 +63,24 @@ impl InstallContext<'_> {
         (self.read)(path).map_err(|source| InstallError::Read { path: path.to_owned(), source })
     }
 
-    /// What makes `path` hold `after`; nothing when it does.
+    /// The change that makes `path` contain `after`; `None` if it already does.
     pub(crate) fn change(&self, path: PathBuf, after: Option<String>) -> Result<Option<FileChange>, InstallError> {
         let before = self.text(&path)?;
         Ok((before != after).then_some(FileChange { path, before, after }))
     }
 }
 
-/// One file that would be written, or removed.
+/// A file to write or remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     pub path: PathBuf,
-    /// What it holds now; `None` when it is not there.
+    /// Current content; `None` if the file does not exist.
     pub before: Option<String>,
-    /// What it should hold; `None` to remove it.
+    /// New content; `None` to remove the file.
     pub after: Option<String>,
 }
 
-/// Why a recipe cannot say what to do.
+/// Why the changes cannot be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     #[error("{} cannot be read: {source}", path.display())]
@@ -92,48 +95,46 @@ impl InstallError {
     }
 }
 
-/// One hook call as the agent will make it, to see that it works.
+/// A hook call as the agent makes it, for the self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelfTestCall {
-    /// As it stands in the settings, for a shell.
+    /// The shell command in the settings.
     pub command: String,
-    /// What the agent would write to it.
+    /// Its standard input.
     pub payload: String,
-    /// The session in it.
+    /// The session id in the payload.
     pub session: String,
 }
 
-/// How hooks are installed in one agent.
+/// Installs the hooks of one agent.
 pub trait HookInstaller: Sync + fmt::Debug {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
-    /// What has to change for the hooks to be there.
-    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError>;
+    /// The changes that install the hooks.
+    fn install(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError>;
 
-    /// What has to change for them to be gone, whatever else has changed since.
-    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError>;
+    /// The changes that remove the hooks, regardless of other changes since the installation.
+    fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError>;
 
-    /// A call that the installed hooks would make at the start of a session of this name: unless an agent has ways of
-    /// its own, in the words that Claude Code gave the world.
-    fn self_test_call(&self, setting: &InstallContext<'_>, session: &str) -> SelfTestCall {
+    /// The call that the installed hooks make at the start of this session, by default in Claude Code's format.
+    fn self_test_call(&self, context: &InstallContext<'_>, session: &str) -> SelfTestCall {
         let payload = json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" });
-        let command = hook_command(setting, self.agent(), None, false);
+        let command = hook_command(context, self.agent(), None);
         SelfTestCall { command, payload: payload.to_string(), session: session.to_owned() }
     }
 
-    /// What has to change for the agent's own status line to show Belay's; nothing where there is no
-    /// status line, or one already.
+    /// The changes that show Belay's status line in the agent; empty if the agent has none or one is configured.
     fn status_line(&self, _setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         Ok(Vec::new())
     }
 
-    /// What the person has to know or do besides.
+    /// A note for the user after the installation.
     fn user_note(&self, _setting: &InstallContext<'_>) -> Option<String> {
         None
     }
 
-    /// What in the settings keeps the hooks from working as they should.
+    /// A setting that prevents the hooks from working.
     fn blocking_setting(&self, _setting: &InstallContext<'_>) -> Option<String> {
         None
     }
@@ -148,3 +149,6 @@ pub fn installers() -> impl Iterator<Item = &'static dyn HookInstaller> {
 pub fn installer(agent: &str) -> Option<&'static dyn HookInstaller> {
     Some(crate::registry::find(agent)?.hooks?.installer)
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,11 +13,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
+use belay_fs::Links;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
+use crate::install::fail_open_command;
 use crate::install::jsonc_edit::JsoncDocument;
-use crate::install::quote;
 use crate::registry::UserDirs;
 
 /// The inputs of a launch.
@@ -78,15 +79,13 @@ pub fn launch(context: &LaunchContext<'_>) -> LaunchCommand {
 fn any_command(context: &LaunchContext<'_>) -> LaunchCommand {
     let mut launch =
         LaunchCommand { args: context.args.to_vec(), session: Some(context.run_key()), ..LaunchCommand::default() };
-    for (variable, upstream, below) in [
-        ("OPENAI_BASE_URL", "openai", "/v1"),
-        ("OPENAI_API_BASE", "openai", "/v1"),
-        ("ANTHROPIC_BASE_URL", "anthropic", ""),
-        ("ANTHROPIC_API_BASE", "anthropic", ""),
-        ("GOOGLE_GEMINI_BASE_URL", "gemini", ""),
-        ("OPENROUTER_API_BASE", "openrouter", "/v1"),
+    for (upstream, below, variables) in [
+        ("openai", "/v1", &["OPENAI_BASE_URL", "OPENAI_API_BASE"][..]),
+        ("anthropic", "", &["ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"]),
+        ("gemini", "", &["GOOGLE_GEMINI_BASE_URL"]),
+        ("openrouter", "/v1", &["OPENROUTER_API_BASE"]),
     ] {
-        launch.set_base_url(context, variable, upstream, below);
+        launch.set_base_urls(context, variables, upstream, below);
     }
     launch
 }
@@ -164,7 +163,7 @@ impl LaunchContext<'_> {
 
     /// The command line of a hook, for agents that run it in a shell.
     pub(crate) fn hook_command(&self, agent: &str) -> Option<String> {
-        self.belay.map(|belay| format!("{} hook {agent}", quote(&belay.display().to_string())))
+        self.belay.map(|belay| fail_open_command(&belay.display().to_string(), &format!("hook {agent}")))
     }
 }
 
@@ -179,6 +178,19 @@ impl LaunchCommand {
                 self.env.push((variable.to_owned(), base));
             }
             None => self.env.push((variable.to_owned(), format!("{base}{below}"))),
+        }
+    }
+
+    /// Sets all variables by which programs find one API. If the user has set some of them, only these are set: a program
+    /// that prefers another one must not find it.
+    fn set_base_urls(&mut self, context: &LaunchContext<'_>, variables: &[&str], upstream: &str, below: &str) {
+        let is_set = |variable: &&&str| context.env_var(variable).is_some();
+        let own: Vec<&&str> = variables.iter().filter(is_set).collect();
+        for variable in if own.is_empty() { variables.iter().collect() } else { own } {
+            let url = context.user_base_url(variable);
+            let other = self.upstreams.iter().any(|(name, known)| name == upstream && Some(known) != url.as_ref());
+            let name = if other { variable.to_ascii_lowercase() } else { upstream.to_owned() };
+            self.set_base_url(context, variable, &name, below);
         }
     }
 
@@ -198,7 +210,7 @@ impl LaunchCommand {
     /// settings untouched.
     pub(crate) fn with_system_settings(&mut self, context: &LaunchContext<'_>, place: &SystemSettings, hooks: Value) {
         let own = context.env_var(place.variable).unwrap_or_else(|| place.file.to_owned());
-        let text = std::fs::read_to_string(own).unwrap_or_default();
+        let text = belay_fs::read_regular_text(Path::new(&own), Links::Follow, MAX_SETTINGS_BYTES).unwrap_or_default();
         let settings = serde_json::from_str(&text).ok().filter(Value::is_object);
         let mut settings = settings.unwrap_or_else(|| json!({}));
         add_hooks(&mut settings, &hooks);
@@ -230,9 +242,12 @@ pub(crate) fn claude_hooks(events: impl Iterator<Item = (&'static str, u64)>, co
     Value::Object(events.map(|(event, timeout)| (event.to_owned(), hook(timeout))).collect())
 }
 
+/// A larger settings file is not read.
+const MAX_SETTINGS_BYTES: u64 = 4 * 1024 * 1024;
+
 /// A settings file, which may contain comments.
 pub(crate) fn read_json(file: &Path) -> Option<Value> {
-    JsoncDocument::new(&std::fs::read_to_string(file).ok()?).ok()?.get(&[])
+    JsoncDocument::new(&belay_fs::read_regular_text(file, Links::Follow, MAX_SETTINGS_BYTES).ok()?).ok()?.get(&[])
 }
 
 /// Adds hooks in Claude's shape to existing settings.

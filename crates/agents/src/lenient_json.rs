@@ -1,14 +1,15 @@
-//! Small lenient pieces for reading JSON that other programs wrote.
+//! Lenient deserialization of JSON written by other programs: a value of the wrong type becomes a default.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
 use belay_core::Timestamp;
+use belay_core::event::Usage;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 use serde_json::Value;
 
-/// Visitor methods that take anything else for nothing, so that an odd field does not cost the line.
+/// Visitor methods that map the listed types to a default, so that one odd field does not fail the whole record.
 macro_rules! impl_lenient {
     ($value:expr; $($kind:ident),*) => { $(impl_lenient!(@ $value, $kind);)* };
     (@ $value:expr, bool) => { fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok($value) } };
@@ -32,7 +33,7 @@ macro_rules! impl_lenient {
 }
 pub(crate) use impl_lenient;
 
-/// A text; empty when it is missing or something else.
+/// A string; empty if it is missing or of another type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientString<'a>(pub(crate) Cow<'a, str>);
 
@@ -50,12 +51,12 @@ impl<'a> From<LenientString<'a>> for Cow<'a, str> {
 }
 
 impl LenientString<'_> {
-    /// The text, unless it is empty.
+    /// The string, unless it is empty.
     pub(crate) fn non_empty(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(&*self.0)
     }
 
-    /// As [`Text::some`], owned.
+    /// Like [`Self::non_empty`], owned.
     pub(crate) fn owned(&self) -> Option<String> {
         self.non_empty().map(str::to_owned)
     }
@@ -67,7 +68,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LenientString<'a> {
         impl<'de> Visitor<'de> for Lenient {
             type Value = LenientString<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
+                f.write_str("a string")
             }
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
                 Ok(LenientString(Cow::Borrowed(text)))
@@ -84,7 +85,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LenientString<'a> {
     }
 }
 
-/// A truth value; false when it is missing or something else.
+/// A boolean; false if it is missing or of another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientBool(pub(crate) bool);
 
@@ -94,7 +95,7 @@ impl<'de> Deserialize<'de> for LenientBool {
         impl<'de> Visitor<'de> for Lenient {
             type Value = LenientBool;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true or false")
+                f.write_str("a boolean")
             }
             fn visit_bool<E>(self, flag: bool) -> Result<LenientBool, E> {
                 Ok(LenientBool(flag))
@@ -105,12 +106,12 @@ impl<'de> Deserialize<'de> for LenientBool {
     }
 }
 
-/// A count; 0 when it is missing, negative or something else.
+/// A count; 0 if it is missing, negative or of another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientU64(pub(crate) u64);
 
 impl LenientU64 {
-    /// As the status of an HTTP answer.
+    /// The count as an HTTP status.
     pub(crate) fn status(self) -> Option<u16> {
         u16::try_from(self.0).ok().filter(|status| *status != 0)
     }
@@ -128,7 +129,7 @@ impl<'de> Deserialize<'de> for LenientU64 {
                 Ok(LenientU64(count))
             }
             fn visit_f64<E>(self, count: f64) -> Result<LenientU64, E> {
-                // Saturates, and is 0 for what is no number.
+                // The cast saturates; NaN becomes 0.
                 Ok(LenientU64(count as u64))
             }
             impl_lenient!(LenientU64::default(); bool, i64, str, unit, seq, map);
@@ -137,7 +138,7 @@ impl<'de> Deserialize<'de> for LenientU64 {
     }
 }
 
-/// A time that may be missing or odd: then it is unknown, and the line is still of use.
+/// A timestamp; unknown if it is missing or invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientTime(pub(crate) Timestamp);
 
@@ -153,7 +154,7 @@ impl<'de> Deserialize<'de> for LenientTime {
         impl<'de> Visitor<'de> for Lenient {
             type Value = LenientTime;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time")
+                f.write_str("a timestamp")
             }
             fn visit_str<E>(self, text: &str) -> Result<LenientTime, E> {
                 Ok(LenientTime(Timestamp::parse(text).unwrap_or_default()))
@@ -173,7 +174,7 @@ impl<'de> Deserialize<'de> for LenientTime {
     }
 }
 
-/// Whatever a type makes of a value; nothing when it cannot make anything of it.
+/// A value of another type; `None` if it cannot be deserialized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LenientOption<T>(pub(crate) Option<T>);
 
@@ -190,12 +191,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientOption<T> {
     }
 }
 
-/// Whether a line is a whole JSON object: tells an unknown line from a damaged one.
+/// Whether a line is a complete JSON object. Distinguishes an unknown record from a damaged one.
 pub(crate) fn is_valid_json(line: &str) -> bool {
     line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok()
 }
 
-/// The text of a content field: a text, content items, or an object around either.
+/// Usage from token counts whose input includes the cached tokens.
+pub(crate) fn usage_with_cached_input(input: u64, output: u64, cache_read: u64, cache_write: u64) -> Usage {
+    let input = input.saturating_sub(cache_read).saturating_sub(cache_write);
+    Usage { input, output, cache_read, cache_write }
+}
+
+/// The text of a content field: a string, content items, or an object with either in `content`.
 pub(crate) fn text_of(raw: &str) -> Cow<'_, str> {
     if let Ok(text) = serde_json::from_str::<LenientString<'_>>(raw)
         && !text.is_empty()
@@ -236,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_values_are_nothing_rather_than_an_error() {
+    fn values_of_the_wrong_type_become_defaults() {
         assert_eq!(serde_json::from_str::<LenientU64>("-3").map(|count| count.0).ok(), Some(0));
         assert_eq!(serde_json::from_str::<LenientU64>("7.0").map(|count| count.0).ok(), Some(7));
         assert_eq!(serde_json::from_str::<LenientBool>("\"yes\"").map(|flag| flag.0).ok(), Some(false));

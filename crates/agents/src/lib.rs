@@ -1,28 +1,28 @@
-//! What Belay knows about each coding agent, and nowhere else does it know it.
+//! Everything Belay knows about individual coding agents.
 //!
-//! # Theory of operation
+//! # How it works
 //!
-//! One module per agent holds its dialects: how its session files read, what its tools do, where it
-//! keeps things. The rest of Belay asks the [`registry`] and speaks of events only; nothing outside
-//! this crate matches on an agent's name.
+//! One module per agent declares an [`AgentSpec`]: its transcript formats, tools, hooks, wire client and launcher. The
+//! rest of Belay looks agents up in the [`registry`] and handles only events; no other crate matches on an agent's name.
 //!
-//! A transcript reader turns one session file into [`belay_core::Event`]s, told to a
-//! [`transcript::Sink`] one after the other, in memory that does not grow with the file. Readers
-//! never give up on a file because of what stands in it: what they do not know they pass, what is
-//! damaged they count in the [`transcript::ReadStats`] and go on.
+//! A transcript reader turns one session file into [`belay_core::Event`]s and passes them to a [`transcript::Sink`] in
+//! bounded memory. Unknown or damaged content never aborts a read: unknown records are skipped, damaged ones are counted
+//! in [`transcript::ReadStats`].
 //!
 //! # Map
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`registry`] | agents by id and alias, with executable, session folders and formats |
-//! | [`hook`] | what an agent's hooks say and want to hear |
-//! | [`launch`] | how it is started on the rope, for one run |
-//! | [`wire`] | how its model requests show whose they are, and what stops it there |
-//! | [`transcript`] | the reader interface: formats, sinks, line splitting, what was damaged |
-//! | [`aider`], [`claude_code`], [`codex`], [`copilot`], [`gemini`], [`opencode`], [`qwen`], [`pi`] | one agent each |
-//! | [`event_log_format`] | our own events, written down |
-//! | [`tool_call_format`] | the neutral tool-call JSONL used to score detectors |
+//! | [`registry`] | the list of agents, lookup by id and alias, the user's directories |
+//! | [`spec`] | the parts of an [`AgentSpec`] |
+//! | [`hook`] | parsing hook payloads and encoding the replies |
+//! | [`install`] | installing hooks in an agent's settings |
+//! | [`launch`] | starting an agent under supervision for one run |
+//! | [`wire`] | identifying the sender of a model request, and refusing it |
+//! | [`transcript`] | the reader interface: formats, sinks, line splitting, read statistics |
+//! | [`aider`], [`claude_code`], [`codex`], [`copilot`], [`cursor`], [`gemini`], [`opencode`], [`pi`], [`qwen`] | one agent each |
+//! | [`event_log_format`] | Belay's own events as JSON lines |
+//! | [`tool_call_format`] | the neutral tool-call JSONL for scoring detectors |
 
 pub mod aider;
 pub mod claude_code;

@@ -25,7 +25,7 @@ const TOOLS: ToolTable = ToolTable::new(&[
     ("write", ToolKind::Write),
 ]);
 
-/// What a tool does; `None` for tools that are not pi's own.
+/// The kind of a tool; `None` for tools that are not built in.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
     TOOLS.kind_of(name, &Value::Null)
 }

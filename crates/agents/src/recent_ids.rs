@@ -1,16 +1,16 @@
-//! The last few ids, for readers that meet the same fact twice.
+//! A bounded set of recent ids, for formats that record the same fact twice.
 
 use std::collections::VecDeque;
 
-/// How many are remembered.
+/// Maximum number of ids.
 const CAPACITY: usize = 512;
 
-/// A bounded set of ids; the oldest is forgotten first.
+/// A bounded set of ids that evicts the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct RecentIds(VecDeque<String>);
 
 impl RecentIds {
-    /// Remembers an id; `false` when it was known.
+    /// Adds an id; returns `false` if the set already contains it.
     pub(crate) fn insert(&mut self, id: &str) -> bool {
         if self.contains(id) {
             return false;
@@ -23,7 +23,7 @@ impl RecentIds {
     }
 
     pub(crate) fn contains(&self, id: &str) -> bool {
-        // What is met again was usually met lately.
+        // Duplicates are usually recent.
         self.0.iter().rev().any(|known| known == id)
     }
 }

@@ -1,11 +1,11 @@
-//! The list of agents, lookup by name, and the user's folders.
+//! The list of agents, lookup by name, and the user's directories.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::spec::AgentSpec;
 
-/// Every agent that Belay knows.
+/// Every supported agent.
 pub static AGENTS: &[&AgentSpec] = &[
     &crate::claude_code::SPEC,
     &crate::codex::SPEC,
@@ -24,27 +24,27 @@ pub fn find(name: &str) -> Option<&'static AgentSpec> {
     AGENTS.iter().copied().find(|agent| is(agent.id) || agent.aliases.iter().any(|alias| is(alias)))
 }
 
-/// The canonical id for a name: the id of the agent with this id or alias, or else the name itself.
+/// The canonical id for an id or alias; an unknown name is returned unchanged.
 pub fn canonical_id(name: &str) -> &str {
     find(name).map_or(name, |agent| agent.id)
 }
 
-/// The user's home folder and environment.
+/// The user's home directory and environment.
 #[derive(Clone, Debug)]
 pub struct UserDirs {
-    /// Home folder.
+    /// The home directory.
     pub home: PathBuf,
     /// Reads an environment variable.
     pub lookup: fn(&str) -> Option<OsString>,
 }
 
 impl UserDirs {
-    /// The user that this process runs as; `None` without a home folder.
+    /// The user of this process; `None` without a home directory.
     pub fn for_current_user() -> Option<Self> {
         Some(Self { home: std::env::home_dir()?, lookup: |name| std::env::var_os(name) })
     }
 
-    /// A home folder with an empty environment.
+    /// A home directory with an empty environment.
     pub fn with_home(home: impl Into<PathBuf>) -> Self {
         Self { home: home.into(), lookup: |_| None }
     }

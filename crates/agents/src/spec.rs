@@ -1,4 +1,4 @@
-//! The shape of what Belay knows about an agent: one [`AgentSpec`] per agent, declared in its module.
+//! [`AgentSpec`] and its parts. Each agent module declares one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::wire::WireClient;
 pub struct AgentSpec {
     /// Canonical id, used in session keys, configuration and output.
     pub id: &'static str,
-    /// Other names that people and tools use for it.
+    /// Other names for the agent.
     pub aliases: &'static [&'static str],
     /// Name shown to people.
     pub display_name: &'static str,
-    /// The program.
+    /// Name of the executable.
     pub executable: &'static str,
     pub maturity: Maturity,
     /// Environment variable with the session id, set by the agent for the commands it runs.
     pub session_env: Option<&'static str>,
-    /// What its own tools do.
+    /// The agent's built-in tools.
     pub tools: &'static ToolTable,
     pub transcripts: Option<&'static TranscriptSpec>,
     pub hooks: Option<&'static HookSpec>,
@@ -33,12 +33,12 @@ pub struct AgentSpec {
     pub launch: Option<&'static dyn Launcher>,
     pub headless: Option<&'static HeadlessSpec>,
     pub pane: Option<&'static PaneSigns>,
-    /// Why a part is `None`. Every part that is `None` has an entry, and no other.
+    /// Why parts are missing: exactly one entry for each part that is `None`.
     pub absent: &'static [(Part, &'static str)],
 }
 
 impl AgentSpec {
-    /// Whether a part is there.
+    /// Whether the agent has this part.
     pub fn has(&self, part: Part) -> bool {
         match part {
             Part::Transcripts => self.transcripts.is_some(),
@@ -50,23 +50,23 @@ impl AgentSpec {
         }
     }
 
-    /// Folders and files that hold the user's sessions, whether they exist or not.
+    /// Folders and files with the user's sessions, existing or not.
     pub fn transcript_roots(&self, dirs: &UserDirs) -> Vec<PathBuf> {
         self.transcripts.map_or_else(Vec::new, |transcripts| (transcripts.roots)(dirs))
     }
 
-    /// Files that hold sessions of the project in `folder`, whether they exist or not.
+    /// Files with sessions of the project in `folder`, existing or not.
     pub fn project_transcripts(&self, folder: &Path) -> Vec<PathBuf> {
         self.transcripts.map_or_else(Vec::new, |transcripts| (transcripts.in_project)(folder))
     }
 
-    /// How its session files are written, newest format first.
+    /// Formats of the session files, newest first.
     pub fn transcript_formats(&self) -> &'static [&'static dyn TranscriptFormat] {
         self.transcripts.map_or(&[], |transcripts| transcripts.formats)
     }
 }
 
-/// How far the knowledge about an agent is tested.
+/// How well support for an agent is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maturity {
     /// Tested with the agent itself.
@@ -91,18 +91,18 @@ impl Part {
         &[Self::Transcripts, Self::Hooks, Self::Wire, Self::Launch, Self::Headless, Self::Pane];
 }
 
-/// Where an agent's session files are and how they are read.
+/// Locations and formats of an agent's session files.
 #[derive(Debug)]
 pub struct TranscriptSpec {
-    /// Folders and files that hold the user's sessions, whether they exist or not.
+    /// Folders and files with the user's sessions, existing or not.
     pub roots: fn(&UserDirs) -> Vec<PathBuf>,
-    /// Files in or above a project's folder that hold its sessions, whether they exist or not.
+    /// Files with a project's sessions, in its folder or above it, existing or not.
     pub in_project: fn(&Path) -> Vec<PathBuf>,
-    /// How the files are written, newest format first.
+    /// Formats of the files, newest first.
     pub formats: &'static [&'static dyn TranscriptFormat],
 }
 
-/// For agents that keep no session files in projects.
+/// [`TranscriptSpec::in_project`] of agents without session files in projects.
 pub(crate) fn none_in_project(_: &Path) -> Vec<PathBuf> {
     Vec::new()
 }
@@ -110,7 +110,7 @@ pub(crate) fn none_in_project(_: &Path) -> Vec<PathBuf> {
 /// An agent's hooks.
 #[derive(Debug)]
 pub struct HookSpec {
-    /// Every event that Belay registers, installed or for one run, in the order of installation.
+    /// Every event that Belay registers, permanently or for one run, in the order of installation.
     pub events: &'static [HookEvent],
     pub protocol: &'static dyn HookProtocol,
     pub installer: &'static dyn HookInstaller,
@@ -118,7 +118,7 @@ pub struct HookSpec {
     pub silent_hint: &'static str,
 }
 
-/// The hint for agents that read hooks only when a session starts.
+/// Hint for agents that read hooks only when a session starts.
 pub(crate) const NEW_SESSION_HINT: &str = "start a new session; running sessions do not load new hooks";
 
 /// One hook event that Belay registers.
@@ -127,18 +127,17 @@ pub struct HookEvent {
     /// The agent's name for it.
     pub name: &'static str,
     pub point: HookPoint,
-    /// How long the agent waits for the hook. Some agents count seconds, some milliseconds, and some
-    /// have no such setting.
+    /// How long the agent waits for the hook, if it has such a setting.
     pub timeout: Duration,
 }
 
 impl HookEvent {
-    /// An event with the usual timeout of ten seconds.
+    /// An event with the default timeout of ten seconds.
     pub(crate) const fn new(name: &'static str, point: HookPoint) -> Self {
         Self { name, point, timeout: Duration::from_secs(10) }
     }
 
-    /// The timeout for agents that count milliseconds.
+    /// The timeout for agents that configure it in milliseconds.
     pub(crate) fn timeout_millis(&self) -> u64 {
         u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX)
     }
@@ -153,7 +152,7 @@ impl HookEvent {
 pub struct HeadlessSpec {
     /// Arguments before the prompt.
     pub args: &'static [&'static str],
-    /// The running agent, as a process list shows it.
+    /// How to find the running agent in a process list.
     pub process: AgentProcess,
     pub resume: Resume,
 }
@@ -167,14 +166,14 @@ pub enum Resume {
     Arguments(&'static [&'static str]),
 }
 
-/// Texts in an agent's terminal that show its status.
+/// Terminal text that shows an agent's status.
 #[derive(Debug)]
 pub struct PaneSigns {
     /// The agent is working.
     pub working: &'static [&'static str],
-    /// The agent waits for a prompt.
+    /// The agent is waiting for a prompt.
     pub idle: &'static [&'static str],
-    /// The agent asks for a decision.
+    /// The agent is asking for a decision.
     pub question: &'static [&'static str],
     /// A usage limit applies.
     pub limited: &'static [&'static str],

@@ -1,8 +1,8 @@
-//! The neutral tool-call JSONL: one line per text, call and result, used to score detectors on
-//! sessions of agents we have no reader for.
+//! A neutral JSONL format with one line per text, tool call and result, for scoring detectors on sessions of agents
+//! without a reader.
 //!
-//! `{"kind":"meta"}`, `user_text`, `assistant_text`, `tool_call` (with `call`, its ordinal),
-//! `tool_result` (with the `call` it answers). The session's id is the file's name.
+//! Lines have the kinds `meta`, `user_text`, `assistant_text`, `tool_call` (`call` is its ordinal) and `tool_result`
+//! (`call` is the call's ordinal). The file name is the session id.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,12 +13,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::lenient_json::LenientTime;
-use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, first_line, parse,
-    read_lines,
-};
+use crate::transcript::{LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, first_line, parse};
 
-/// The format.
+/// Neutral tool-call JSONL.
 #[derive(Debug)]
 pub struct ToolCallFormat;
 
@@ -31,10 +28,13 @@ impl TranscriptFormat for ToolCallFormat {
         serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| !matches!(line, Line::Other))
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+    fn session(&self, path: &Path) -> SessionKey {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(self.agent(), name), sink);
-        read_lines(path, &mut Reader::default(), &mut teller)
+        SessionKey::new(self.agent(), name)
+    }
+
+    fn line_parser(&self, _: &Path) -> Option<Box<dyn LineParser + Send>> {
+        Some(Box::new(ToolCallParser::default()))
     }
 }
 
@@ -47,8 +47,8 @@ enum Line<'a> {
         #[serde(default, borrow)]
         model: Option<Cow<'a, str>>,
     },
-    UserText(Text<'a>),
-    AssistantText(Text<'a>),
+    UserText(TextLine<'a>),
+    AssistantText(TextLine<'a>),
     ToolCall {
         call: u64,
         #[serde(borrow)]
@@ -78,7 +78,7 @@ enum Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Text<'a> {
+struct TextLine<'a> {
     #[serde(default, borrow)]
     text: Cow<'a, str>,
     #[serde(default)]
@@ -88,53 +88,53 @@ struct Text<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
-    /// First call of the run of calls that no answer or text has interrupted: made side by side.
-    side_by_side: Option<u64>,
+struct ToolCallParser {
+    /// First of the consecutive calls without a result or text in between, which ran in parallel.
+    batch_start: Option<u64>,
 }
 
-impl LineParser for Reader {
-    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+impl LineParser for ToolCallParser {
+    fn line(&mut self, line: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let parsed: Line<'_> = parse(line)?;
         if !matches!(parsed, Line::ToolCall { .. }) {
-            self.side_by_side = None;
+            self.batch_start = None;
         }
         match parsed {
             Line::Meta { agent, model } => {
                 if let Some(agent) = agent.filter(|agent| !agent.is_empty()) {
-                    teller.session.agent = crate::find(&agent).map_or(&*agent, |known| known.id).into();
+                    builder.session.agent = crate::find(&agent).map_or(&*agent, |known| known.id).into();
                 }
                 let model = model.filter(|model| !model.is_empty()).map(Cow::into_owned);
-                teller.push(Body::SessionStarted(SessionStarted { model, ..SessionStarted::default() }));
+                builder.push(Body::SessionStarted(SessionStarted { model, ..SessionStarted::default() }));
             }
-            Line::UserText(said) => {
-                teller.at = said.ts.or(teller.at);
-                teller.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&said.text) }));
+            Line::UserText(line) => {
+                builder.at = line.ts.or(builder.at);
+                builder.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&line.text) }));
             }
-            Line::AssistantText(said) => {
-                teller.at = said.ts.or(teller.at);
-                teller.push(Body::ModelAnswered(ModelAnswered {
-                    usage: said.tokens.map(|output| Usage { output, ..Usage::default() }),
-                    text: Excerpt::new(&said.text),
+            Line::AssistantText(line) => {
+                builder.at = line.ts.or(builder.at);
+                builder.push(Body::ModelAnswered(ModelAnswered {
+                    usage: line.tokens.map(|output| Usage { output, ..Usage::default() }),
+                    text: Excerpt::new(&line.text),
                     ..ModelAnswered::default()
                 }));
             }
             Line::ToolCall { call, tool, input, in_sha, in_len, ts } => {
-                teller.at = ts.or(teller.at);
-                let first = *self.side_by_side.get_or_insert(call);
-                teller.batch = Some(format!("batch-{first}"));
-                let input = whole_input(input, in_sha.as_deref(), in_len);
-                teller.push(Body::ToolCalled(ToolCalled::new(Some(call.to_string()), None, &tool, &input)));
+                builder.at = ts.or(builder.at);
+                let first = *self.batch_start.get_or_insert(call);
+                builder.batch = Some(format!("batch-{first}"));
+                let input = decode_input(input, in_sha.as_deref(), in_len);
+                builder.push(Body::ToolCalled(ToolCalled::new(Some(call.to_string()), None, &tool, &input)));
             }
             Line::ToolResult { call, output, is_error, exit_code, ts } => {
-                teller.at = ts.or(teller.at);
+                builder.at = ts.or(builder.at);
                 let output = match output {
                     Value::String(text) => text,
                     Value::Null => String::new(),
                     other => other.to_string(),
                 };
                 let status = is_error.unwrap_or(false).then_some(CallStatus::Error);
-                teller.push(Body::ToolReturned(ToolReturned::new(Some(call.to_string()), status, exit_code, &output)));
+                builder.push(Body::ToolReturned(ToolReturned::new(Some(call.to_string()), status, exit_code, &output)));
             }
             Line::Other => return Err(LineError::Unknown),
         }
@@ -142,9 +142,9 @@ impl LineParser for Reader {
     }
 }
 
-/// Inputs come as JSON or as text that holds JSON. An excerpt of a longer input carries the digest
-/// of the whole, so that two inputs that differ outside the excerpt stay different.
-fn whole_input(input: Value, sha: Option<&str>, len: Option<usize>) -> Value {
+/// Decodes an input given as JSON or as a string with JSON. A truncated input is extended by the digest of the complete
+/// one, so that inputs that differ outside the excerpt stay distinct.
+fn decode_input(input: Value, sha: Option<&str>, len: Option<usize>) -> Value {
     let Value::String(text) = input else { return input };
     if let (Some(sha), Some(len)) = (sha, len)
         && len > text.chars().count()

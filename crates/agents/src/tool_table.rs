@@ -1,33 +1,33 @@
-//! What an agent's own tools do, as a table.
+//! Classification of an agent's built-in tools.
 
 use belay_core::ToolKind;
 use serde_json::Value;
 
-/// An agent's own tools and what they do.
+/// Kinds of an agent's built-in tools by name.
 #[derive(Debug)]
 pub struct ToolTable {
     rows: &'static [(&'static str, ToolKind)],
-    /// Whether the agent names the tools of MCP servers `mcp__<server>__<tool>`.
+    /// Whether MCP tools are named `mcp__<server>__<tool>`.
     mcp_prefix: bool,
-    /// What a call does where that depends on its input.
+    /// Kind of a call that depends on its input.
     by_input: Option<fn(&str, &Value) -> Option<ToolKind>>,
 }
 
 impl ToolTable {
-    /// For agents whose tools Belay does not know.
+    /// The table of agents whose tools are unknown.
     pub const EMPTY: Self = Self::new(&[]);
 
-    /// The rows must be sorted by name without duplicates; otherwise a constant table does not compile.
+    /// Creates a table from rows sorted by name without duplicates. A constant table that violates this does not compile.
     pub(crate) const fn new(rows: &'static [(&'static str, ToolKind)]) -> Self {
         let mut row = 1;
         while row < rows.len() {
-            assert!(is_before(rows[row - 1].0.as_bytes(), rows[row].0.as_bytes()), "tools are out of order");
+            assert!(is_before(rows[row - 1].0.as_bytes(), rows[row].0.as_bytes()), "tools must be sorted and unique");
             row += 1;
         }
         Self { rows, mcp_prefix: false, by_input: None }
     }
 
-    /// For agents that name the tools of MCP servers `mcp__<server>__<tool>`.
+    /// Classifies names of the form `mcp__<server>__<tool>` as MCP tools.
     pub(crate) const fn with_mcp_prefix(self) -> Self {
         Self { mcp_prefix: true, ..self }
     }
@@ -37,7 +37,7 @@ impl ToolTable {
         Self { by_input: Some(by_input), ..self }
     }
 
-    /// What a call does; `None` for tools that are not the agent's own.
+    /// The kind of a call; `None` for tools that are not built in.
     pub fn kind_of(&self, name: &str, input: &Value) -> Option<ToolKind> {
         if self.mcp_prefix && name.starts_with("mcp__") {
             return Some(ToolKind::Mcp);
@@ -49,15 +49,15 @@ impl ToolTable {
     }
 }
 
-const fn is_before(one: &[u8], other: &[u8]) -> bool {
+const fn is_before(left: &[u8], right: &[u8]) -> bool {
     let mut at = 0;
-    while at < one.len() && at < other.len() {
-        if one[at] != other[at] {
-            return one[at] < other[at];
+    while at < left.len() && at < right.len() {
+        if left[at] != right[at] {
+            return left[at] < right[at];
         }
         at += 1;
     }
-    one.len() < other.len()
+    left.len() < right.len()
 }
 
 #[cfg(test)]

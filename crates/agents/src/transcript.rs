@@ -1,8 +1,8 @@
-//! Reading session files: one interface for every agent's way of writing them down.
+//! Reading session files: one interface for the transcript formats of all agents.
 //!
-//! A [`TranscriptFormat`] recognises its files and reads them. Most formats are lines, so most of them are a
-//! [`LineParser`] (what one line means) under [`read_lines`] (splitting, bounds, damage). The dialect
-//! speaks through a [`TranscriptEventBuilder`], which knows whose events they are and mints their ids.
+//! A [`TranscriptFormat`] recognises its files and reads them. Most formats consist of lines and only provide a
+//! [`LineParser`]; [`read_lines`] splits the file, enforces limits and counts damage. A parser emits events through a
+//! [`TranscriptEventBuilder`], which adds session and id.
 
 mod bounded_text;
 mod event_builder;
@@ -15,20 +15,21 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use belay_core::Event;
+use belay_core::{Event, SessionKey};
 use serde::Deserialize;
 
 use crate::lenient_json::is_valid_json;
+pub(crate) use bounded_text::append_line;
 pub use event_builder::{RecordPosition, TranscriptEventBuilder};
 pub use json_array_reader::read_items;
 pub use line_reader::{MAX_LINE, read_lines};
 
-/// Where events go.
+/// Receives the events of a session file.
 pub trait Sink {
-    /// One thing that happened, in the order of the file.
+    /// Receives one event, in file order.
     fn event(&mut self, event: Event);
 
-    /// So many more bytes of the file have been read.
+    /// Reports that this many more bytes have been read.
     fn progress(&mut self, _bytes: u64) {}
 }
 
@@ -38,54 +39,64 @@ impl<F: FnMut(Event)> Sink for F {
     }
 }
 
-/// How one kind of session file is recognised and read.
+/// A format of session files.
 pub trait TranscriptFormat: Sync + fmt::Debug {
-    /// Id of the agent that writes it.
+    /// Id of the agent that writes the format.
     fn agent(&self) -> &'static str;
 
-    /// Whether a file is of this kind, told by its path and its first bytes.
+    /// Whether a file has this format, from its path and first bytes.
     fn recognises(&self, path: &Path, head: &[u8]) -> bool;
 
-    /// What a line means, for files that are read while they grow; `None` for what is no lines.
-    fn lines(&self, _path: &Path) -> Option<Box<dyn LineParser + Send>> {
+    /// The session of a file until its records name another.
+    fn session(&self, path: &Path) -> SessionKey {
+        SessionKey::new(self.agent(), file_stem(path))
+    }
+
+    /// The parser for a file of lines; `None` for other formats, which implement [`TranscriptFormat::read`].
+    fn line_parser(&self, _path: &Path) -> Option<Box<dyn LineParser + Send>> {
         None
     }
 
-    /// Hashes of ids that stand at the beginning of a file. A file that copies another (a fork, a
-    /// resumed session, a checkpoint) shares some with it.
+    /// Hashes of ids near the start of a file. A copy of another file (a fork, a resumed session, a checkpoint) shares some
+    /// of them.
     fn fork_ids(&self, path: &Path, _head: &[u8]) -> Vec<u64> {
         fork_ids::of_name(self.agent(), path).into_iter().collect()
     }
 
-    /// Tells the file's events to `sink`. Only what keeps the file from being read at all is an
-    /// error; damage inside it is counted.
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError>;
+    /// Passes the file's events to `sink`. Damaged records are counted; only an unreadable file is an error.
+    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+        let Some(mut parser) = self.line_parser(path) else {
+            return Err(ReadError::io(path, io::ErrorKind::Unsupported.into()));
+        };
+        let mut builder = TranscriptEventBuilder::new(self.session(path), sink);
+        read_lines(path, &mut *parser, &mut builder)
+    }
 }
 
-/// What one line of a transcript means. State lives in the implementor, one per file.
+/// Parses the lines of one file and holds the state between them.
 pub trait LineParser {
-    /// Takes one line in, without its line break.
-    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError>;
+    /// Parses one line, without its line break.
+    fn line(&mut self, line: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError>;
 
-    /// The file ends here.
+    /// Handles the end of the file.
     fn end(&mut self, _teller: &mut TranscriptEventBuilder<'_>) {}
 }
 
-/// Why a line was passed over.
+/// Why a line was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineError {
-    /// Not what the format says: cut off or damaged.
+    /// Truncated or damaged.
     Malformed,
     /// Longer than [`MAX_LINE`].
     TooLong,
-    /// Not text.
+    /// Binary data.
     Binary,
-    /// Well formed, of a type we do not know. Expected: formats grow.
+    /// Valid but of an unknown type. Formats gain types over time.
     Unknown,
 }
 
 impl LineError {
-    /// What is wrong with a line that should have been JSON of a known shape.
+    /// Classifies a line that does not deserialize into the expected type.
     pub(crate) fn classify(line: &str) -> Self {
         if is_valid_json(line) { Self::Unknown } else { Self::Malformed }
     }
@@ -94,44 +105,44 @@ impl LineError {
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Malformed => "damaged or cut off",
-            Self::TooLong => "too long to be read",
-            Self::Binary => "not text",
+            Self::Malformed => "damaged or truncated",
+            Self::TooLong => "too long",
+            Self::Binary => "binary data",
             Self::Unknown => "of an unknown type",
         })
     }
 }
 
-/// What was read, and what could not be.
+/// Counts of what was read and what was skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadStats {
     /// Bytes read.
     pub bytes: u64,
-    /// Lines (rows, messages) seen.
+    /// Lines, rows or messages read.
     pub lines: u64,
-    /// Lines that are damaged or cut off.
+    /// Damaged or truncated lines.
     pub broken: u64,
     /// Lines longer than [`MAX_LINE`].
     pub too_long: u64,
-    /// Lines that are not text.
+    /// Lines with binary data.
     pub binary: u64,
-    /// Lines of an unknown type; no fault.
+    /// Valid lines of an unknown type.
     pub unknown: u64,
-    /// The first few damaged places: line number and what is wrong.
+    /// Line number and error of the first few damaged lines.
     pub places: Vec<(u64, LineError)>,
 }
 
 impl ReadStats {
-    /// How many places are named.
+    /// Maximum number of listed errors.
     const MAX_LISTED_ERRORS: usize = 8;
 
-    /// Lines lost to damage.
+    /// Number of lines lost to damage.
     pub fn damaged_lines(&self) -> u64 {
         self.broken + self.too_long + self.binary
     }
 
-    pub(crate) fn record_error(&mut self, flaw: LineError) {
-        match flaw {
+    pub(crate) fn record_error(&mut self, error: LineError) {
+        match error {
             LineError::Malformed => self.broken += 1,
             LineError::TooLong => self.too_long += 1,
             LineError::Binary => self.binary += 1,
@@ -141,11 +152,11 @@ impl ReadStats {
             }
         }
         if self.places.len() < Self::MAX_LISTED_ERRORS {
-            self.places.push((self.lines, flaw));
+            self.places.push((self.lines, error));
         }
     }
 
-    /// Adds the counts of another file; its places stay its own.
+    /// Adds the counts of another file, without its listed errors.
     pub fn add(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.lines += other.lines;
@@ -156,24 +167,24 @@ impl ReadStats {
     }
 }
 
-/// Why a file could not be read at all.
+/// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file system says no.
+    /// An I/O error.
     #[error("cannot read {}", .path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It is a database, and that says no.
+    /// A database error.
     #[error("cannot read the database {}", .path.display())]
     Database {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: rusqlite::Error,
     },
@@ -185,36 +196,37 @@ impl ReadError {
     }
 }
 
-/// How many bytes of a file [`detect_format`] looks at.
+/// Number of bytes that [`detect_format`] reads.
 pub const HEAD_BYTES: usize = 16 * 1024;
 
-/// The format of a file, told by its path and content; `None` when no reader knows it.
+/// The format of a file, from its path and content; `None` if it is unknown.
 pub fn detect_format(path: &Path) -> Result<Option<&'static dyn TranscriptFormat>, ReadError> {
     use std::io::Read;
     let fail = |source| ReadError::io(path, source);
     let mut head = Vec::with_capacity(HEAD_BYTES);
-    std::fs::File::open(path).map_err(fail)?.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
+    let file = belay_fs::open_regular(path, belay_fs::Links::Follow).map_err(fail)?;
+    file.take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(fail)?;
     Ok(all_formats().find(|format| format.recognises(path, &head)))
 }
 
-/// The first line of a file that is not blank, as far as its head goes.
+/// The first non-blank line in the head of a file.
 pub(crate) fn first_line(head: &[u8]) -> Cow<'_, str> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let first = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
     String::from_utf8_lossy(first.unwrap_or_default())
 }
 
-/// What a line of JSON says. One of a shape we do not know is no damage.
+/// Deserializes a line. Valid JSON of another type is unknown, not malformed.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, LineError> {
     serde_json::from_str(line).map_err(|_| LineError::classify(line))
 }
 
-/// The name of a file without its ending: the session's id, where nothing else tells it.
+/// The file name without its extension: the default session id.
 pub(crate) fn file_stem(path: &Path) -> Cow<'_, str> {
     path.file_stem().unwrap_or_default().to_string_lossy()
 }
 
-/// Every format there is.
+/// All formats.
 pub fn all_formats() -> impl Iterator<Item = &'static dyn TranscriptFormat> {
     let own = crate::registry::AGENTS.iter().flat_map(|agent| agent.transcript_formats().iter().copied());
     own.chain([

@@ -1,9 +1,8 @@
-//! The wire: how an agent's model requests show whose they are, and how to stop it there.
+//! Identifying the agent behind a model request, and refusing the request.
 //!
-//! A [`WireClient`] recognises its agent by the head of a request and reads from it what the agent says
-//! about the conversation. Bodies belong to the model APIs, not to the agents, and are read by the
-//! proxy; a dialect adds what only its agent's authors could know: what a tool is for, which "user"
-//! text a person typed, and which refusal the agent takes as final instead of trying again.
+//! A [`WireClient`] identifies its agent and session from the head of a request. The proxy reads the bodies, whose format
+//! belongs to the model API. A client adds what is specific to the agent: the kinds of its tools, which text in the user
+//! role a person typed, and which refusal it does not retry.
 
 use std::fmt;
 
@@ -13,73 +12,72 @@ use serde_json::{Value, json};
 
 /// The head of a model request.
 pub trait RequestHead {
-    /// The value of a header, whatever its case.
+    /// The value of a header, ignoring case.
     fn header(&self, name: &str) -> Option<&str>;
 
-    /// Path and query, without prefixes meant for us.
+    /// Path and query, without Belay's own prefixes.
     fn path(&self) -> &str;
 }
 
-/// Who asks, as far as the head shows.
+/// The sender of a request, as far as the head identifies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestIdentity {
     /// Canonical agent id.
     pub agent: &'static str,
-    /// The conversation, when the agent names it.
+    /// The session, if the head names it.
     pub session: Option<SessionKey>,
-    /// For a sub-agent: who started it.
+    /// The parent session of a sub-agent.
     pub parent: Option<SessionKey>,
-    /// Not a turn of any conversation: a title, a token count.
+    /// Not part of a conversation, such as a title or a token count.
     pub auxiliary: bool,
-    /// Where the agent works.
+    /// The agent's working directory.
     pub cwd: Option<String>,
     /// Version of the agent.
     pub version: Option<String>,
 }
 
-/// A refusal the agent takes as final: one request fails, a person reads why, nothing retries.
+/// A refusal that the agent shows to the person and does not retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalRefusal {
     /// HTTP status.
     pub status: u16,
-    /// Header lines beside the length.
+    /// Headers other than the length.
     pub headers: Vec<(&'static str, &'static str)>,
     /// The body.
     pub body: String,
 }
 
-/// How one agent speaks to models.
+/// An agent as a client of model APIs.
 pub trait WireClient: Sync + fmt::Debug {
     /// Id of the agent.
     fn agent(&self) -> &'static str;
 
-    /// Who asks, if it is this agent.
+    /// The identity of the sender, if it is this agent.
     fn identify(&self, head: &dyn RequestHead) -> Option<RequestIdentity>;
 
-    /// What one of the agent's tools does, where its name tells.
+    /// The kind of a tool, if it is built in.
     fn kind_of(&self, _name: &str, _input: &Value) -> Option<ToolKind> {
         None
     }
 
-    /// What somebody said in a text in the user's role, and who; `None` when it is the program
-    /// talking to itself.
+    /// Author and text of a prompt in the user role; `None` for context that the agent adds.
     fn user_prompt<'t>(&self, text: &'t str) -> Option<(Author, &'t str)> {
-        typed(text).map(|typed| (Author::Person, typed))
+        strip_context(text).map(|strip_context| (Author::Person, strip_context))
     }
 
-    /// Whether a request without tools is beside the conversation. Agents that always offer tools
-    /// ask for titles and summaries without them.
+    /// Whether a request without tools is auxiliary. Agents that always offer tools request titles and summaries without
+    /// them.
     fn always_offers_tools(&self) -> bool {
         true
     }
 
-    /// The refusal it takes as final.
+    /// The refusal that the agent does not retry.
     fn refuse(&self, code: &str, message: &str) -> FinalRefusal {
         payment_required_refusal(code, message)
     }
 }
 
-/// The client that sent a request, and what its head shows.
+/// The client that sent a request, and its identity.
 pub fn recognise(head: &dyn RequestHead) -> (&'static dyn WireClient, RequestIdentity) {
     let clients = crate::registry::AGENTS.iter().filter_map(|agent| agent.wire);
     let known = clients.into_iter().find_map(|client| Some((client, client.identify(head)?)));
@@ -91,7 +89,7 @@ pub fn client(agent: &str) -> &'static dyn WireClient {
     crate::registry::find(agent).and_then(|agent| agent.wire).unwrap_or(&UnknownClient)
 }
 
-/// A program we know nothing about.
+/// An unknown client.
 #[derive(Debug)]
 pub struct UnknownClient;
 
@@ -109,9 +107,8 @@ impl WireClient for UnknownClient {
     }
 }
 
-/// What a person typed: a text in the user's role without the tagged context that programs put in
-/// front of it.
-fn typed(text: &str) -> Option<&str> {
+/// The prompt in a text of the user role, without the tagged context before it.
+fn strip_context(text: &str) -> Option<&str> {
     let mut rest = text.trim();
     while let Some(tag) = rest.strip_prefix('<') {
         let name = tag.split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == '-')).next().unwrap_or_default();
@@ -125,7 +122,7 @@ fn typed(text: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// What every agent but Codex takes as final: nobody retries a bill.
+/// The refusal for every agent but Codex: clients do not retry billing errors.
 pub(crate) fn payment_required_refusal(code: &str, message: &str) -> FinalRefusal {
     let error = json!({ "type": "error", "error": { "type": "billing_error", "code": code, "message": message } });
     FinalRefusal {
@@ -135,7 +132,7 @@ pub(crate) fn payment_required_refusal(code: &str, message: &str) -> FinalRefusa
     }
 }
 
-/// The version in a user agent such as `claude-cli/2.1.325 (external, sdk-cli)`, if it begins so.
+/// The version in a user agent such as `claude-cli/2.1.325 (external, sdk-cli)`, if the product matches.
 pub(crate) fn version_of(head: &dyn RequestHead, product: &str) -> Option<String> {
     let rest = head.header("user-agent")?.strip_prefix(product)?.strip_prefix('/')?;
     Some(rest.split([' ', '/', '(']).next().unwrap_or_default().to_owned())

@@ -118,9 +118,9 @@ fn every_registered_event_parses_to_its_declared_hook_point() {
             };
             let at = Timestamp::parse("2026-11-15T18:00:00Z").expect("a time");
             let input = HookInput { id: "h1", event: Some(event.name), payload: &payload, at, exit_code: None };
-            let parsed = hooks.protocol.hear(&input);
+            let parsed = hooks.protocol.parse_or_default(&input);
             assert!(parsed.session.is_some(), "{} ignores {}", agent.id, event.name);
-            assert_eq!(parsed.moment, event.point, "{} {}", agent.id, event.name);
+            assert_eq!(parsed.point, event.point, "{} {}", agent.id, event.name);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! aider as one value.
+//! The specification of aider.
 
 use super::{HISTORY_FILE, ID, transcript};
 use crate::spec::{AgentSpec, HEADLESS_LATER, Maturity, PANE_LATER, Part, TranscriptSpec};

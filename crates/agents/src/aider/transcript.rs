@@ -1,6 +1,5 @@
-//! aider's chat history: headings begin chats, `####` lines are what the user typed, `>` lines what
-//! aider itself says, everything else the model's answer. There are no tool calls: edits stand in
-//! the answers, and aider tells which it applied.
+//! aider's chat history: headings start chats, `####` lines are prompts, `>` lines are aider's own output, and everything
+//! else is the model's response. There are no tool calls: responses contain the edits, and aider reports which it applied.
 
 use std::path::Path;
 
@@ -11,11 +10,9 @@ use belay_core::event::{
 use belay_core::{Excerpt, SessionKey, Timestamp};
 
 use super::{HISTORY_FILE, ID};
-use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, read_lines,
-};
+use crate::transcript::{LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, append_line};
 
-/// The format.
+/// The transcript format.
 #[derive(Debug)]
 pub struct AiderFormat;
 
@@ -33,14 +30,14 @@ impl TranscriptFormat for AiderFormat {
         markdown && (named || begins)
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, "unnamed"), sink);
-        read_lines(path, &mut AiderParser::new(path), &mut teller)
+    fn session(&self, _: &Path) -> SessionKey {
+        SessionKey::new(ID, "unnamed")
+    }
+
+    fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+        Some(Box::new(AiderParser::new(path)))
     }
 }
-
-/// How much of one prompt or answer is kept to be told.
-const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 struct AiderParser {
     transcript: String,
@@ -50,7 +47,7 @@ struct AiderParser {
     chat: Option<String>,
     model: Option<String>,
     prompt: String,
-    said: String,
+    text: String,
     answered: bool,
     number: u32,
 }
@@ -65,66 +62,66 @@ impl AiderParser {
             chat: None,
             model: None,
             prompt: String::new(),
-            said: String::new(),
+            text: String::new(),
             answered: false,
             number: 0,
         }
     }
 
-    fn begin(&mut self, started: &str, teller: &mut TranscriptEventBuilder<'_>) {
-        self.end_turn(teller);
+    fn begin(&mut self, started: &str, builder: &mut TranscriptEventBuilder<'_>) {
+        self.end_turn(builder);
         let started = started.trim();
-        teller.at = Timestamp::parse(started).unwrap_or(Timestamp::UNKNOWN);
-        teller.session = SessionKey::new(ID, format!("{}-{}", started.replace(' ', "T"), self.name));
-        teller.cwd.clone_from(&self.project);
+        builder.at = Timestamp::parse(started).unwrap_or(Timestamp::UNKNOWN);
+        builder.session = SessionKey::new(ID, format!("{}-{}", started.replace(' ', "T"), self.name));
+        builder.cwd.clone_from(&self.project);
         self.chat = Some(started.to_owned());
         self.model = None;
         self.number = 0;
-        teller.push(Body::SessionStarted(SessionStarted {
+        builder.push(Body::SessionStarted(SessionStarted {
             project: self.project.clone(),
             transcript: Some(self.transcript.clone()),
             ..SessionStarted::default()
         }));
     }
 
-    /// The user has typed all there is.
-    fn prompted(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Handles the end of a prompt.
+    fn prompted(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
         if !self.prompt.is_empty() {
             let text = std::mem::take(&mut self.prompt);
-            teller.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(text.trim()) }));
+            builder.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(text.trim()) }));
         }
     }
 
-    /// The model has said all there is; `cost` is what aider reports about it.
-    fn answer(&mut self, cost: Option<(Usage, Option<u64>)>, teller: &mut TranscriptEventBuilder<'_>) {
-        self.prompted(teller);
-        let said = std::mem::take(&mut self.said);
-        if said.trim().is_empty() && cost.is_none() {
+    /// Handles the end of a response; `cost` is aider's report about it.
+    fn answer(&mut self, cost: Option<(Usage, Option<u64>)>, builder: &mut TranscriptEventBuilder<'_>) {
+        self.prompted(builder);
+        let text = std::mem::take(&mut self.text);
+        if text.trim().is_empty() && cost.is_none() {
             return;
         }
         self.number += 1;
         self.answered = true;
-        teller.push(Body::ModelAnswered(ModelAnswered {
-            response: Some(format!("{}#{}", teller.session.id, self.number)),
+        builder.push(Body::ModelAnswered(ModelAnswered {
+            response: Some(format!("{}#{}", builder.session.id, self.number)),
             model: self.model.clone(),
             usage: cost.map(|(usage, _)| usage),
             cost_micros: cost.and_then(|(_, micros)| micros),
-            text: Excerpt::new(said.trim()),
+            text: Excerpt::new(text.trim()),
             ..ModelAnswered::default()
         }));
     }
 
-    fn end_turn(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.answer(None, teller);
+    fn end_turn(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.answer(None, builder);
         if std::mem::take(&mut self.answered) {
-            teller.push(Body::TurnEnded(TurnEnded::default()));
+            builder.push(Body::TurnEnded(TurnEnded::default()));
         }
     }
 
-    /// What aider says about itself.
-    fn remark(&mut self, remark: &str, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Handles a status line of aider.
+    fn remark(&mut self, remark: &str, builder: &mut TranscriptEventBuilder<'_>) {
         if let Some(cost) = cost(remark) {
-            self.answer(Some(cost), teller);
+            self.answer(Some(cost), builder);
             return;
         }
         let model = remark.strip_prefix("Main model: ").or(remark.strip_prefix("Model: "));
@@ -132,8 +129,8 @@ impl AiderParser {
             let name = model.split(" with ").next().unwrap_or(model).split(',').next().unwrap_or(model).trim();
             self.model = Some(name.to_owned());
         } else if let Some(path) = remark.strip_prefix("Applied edit to ") {
-            self.answer(None, teller);
-            teller.push(Body::FileChanged(FileChanged {
+            self.answer(None, builder);
+            builder.push(Body::FileChanged(FileChanged {
                 path: path.to_owned(),
                 change: ChangeKind::Modified,
                 before: None,
@@ -144,23 +141,23 @@ impl AiderParser {
             }));
         } else if let Some((sha, _)) = remark.strip_prefix("Commit ").and_then(|rest| rest.split_once(' ')) {
             if sha.len() >= 7 && sha.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                teller.push(Body::Committed(Committed { sha: sha.to_owned(), files: None }));
+                builder.push(Body::Committed(Committed { sha: sha.to_owned(), files: None }));
             }
         } else if remark.starts_with("litellm.") {
-            self.answer(None, teller);
+            self.answer(None, builder);
             let message = Excerpt::with_limit(remark, 512);
-            teller.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+            builder.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
         } else if remark.contains("failed to match") || remark.contains("did not conform to the edit format") {
-            self.answer(None, teller);
-            teller.push(Body::Note(Note { text: Excerpt::with_limit(remark, 512) }));
+            self.answer(None, builder);
+            builder.push(Body::Note(Note { text: Excerpt::with_limit(remark, 512) }));
         }
     }
 }
 
 impl LineParser for AiderParser {
-    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, line: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         if let Some(started) = line.strip_prefix(CHAT_HEADING) {
-            self.begin(started, teller);
+            self.begin(started, builder);
             return Ok(());
         }
         if self.chat.is_none() {
@@ -168,32 +165,24 @@ impl LineParser for AiderParser {
         }
         if let Some(typed) = line.strip_prefix("####") {
             if self.prompt.is_empty() {
-                self.end_turn(teller);
+                self.end_turn(builder);
             }
-            add(&mut self.prompt, typed.trim());
+            append_line(&mut self.prompt, typed.trim());
         } else if let Some(remark) = line.strip_prefix('>') {
-            self.prompted(teller);
-            self.remark(remark.trim(), teller);
+            self.prompted(builder);
+            self.remark(remark.trim(), builder);
         } else {
-            self.prompted(teller);
-            add(&mut self.said, line);
+            self.prompted(builder);
+            append_line(&mut self.text, line);
         }
         Ok(())
     }
 
-    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
+    fn end(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
         if self.chat.is_some() {
-            self.end_turn(teller);
+            self.end_turn(builder);
         }
     }
-}
-
-fn add(text: &mut String, line: &str) {
-    let room = MAX_TEXT_BYTES.saturating_sub(text.len());
-    if !text.is_empty() && room > 0 {
-        text.push('\n');
-    }
-    text.push_str(&line[..line.floor_char_boundary(room)]);
 }
 
 /// `Tokens: 5.2k sent, 1.1k cache hit, 310 received. Cost: $0.02 message, $0.09 session.`

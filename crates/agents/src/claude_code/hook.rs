@@ -1,9 +1,9 @@
 //! Claude Code's hooks, as of 2.1.325.
 //!
 //! A command that fails fires `PostToolUseFailure`, not `PostToolUse`. A call that fails validation
-//! (an edit whose text is not found) fires neither, nor `PreToolUse`: only `PostToolBatch` tells of
-//! it, and what is said there reaches the model. `deny` together with `continue: false` is the
-//! hardest stop: the tool does not run and no further model request leaves.
+//! (an edit whose text is not found) fires neither, nor `PreToolUse`: only `PostToolBatch` reports it,
+//! and its reply reaches the model. `deny` together with `continue: false` is the strongest stop: the
+//! tool does not run and no further model request is sent.
 
 use belay_core::event::Author;
 use belay_core::{CallStatus, ToolKind};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::transcript::prompt_author::{LineFlags, UserText, classify_user_text};
 use super::transcript::tool_result::ending;
 use super::{ID, kind_of, sub_agent_key};
-use crate::hook::{CallEnding, Capabilities, ClaudeCompatible, HookPoint};
+use crate::hook::{AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookPoint};
 use crate::spec::HookEvent;
 
 /// Every event that Belay registers, in Qwen Code as well.
@@ -33,7 +33,7 @@ pub(crate) const EVENTS: &[HookEvent] = &[
     HookEvent::new("PreCompact", HookPoint::Informational),
 ];
 
-/// The dialect.
+/// The hook protocol.
 pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
     events: EVENTS,
@@ -43,20 +43,22 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     call_id: &["tool_use_id"],
     sub_agent: sub_agent_key,
     sub_agent_file,
-    ending: how_it_ended,
+    ending: call_ending,
     author: prompt_author,
-    powers: Capabilities { ends_turn: true, interrupts: true, tells_person: false },
+    capabilities: Capabilities { ends_turn: true, interrupts: true, shows_system_message: false },
+    // Its answer is empty and its status 0.
+    hides_reason: Some(AgentProcess { name: "claude", headless: &["-p", "--print"] }),
     transcript: &super::transcript::ClaudeCodeFormat,
 };
 
-/// Hooks of a sub-agent name the file of the session it belongs to; its own lies beside that.
+/// The file of a sub-agent, next to the parent's file that its hooks name.
 fn sub_agent_file(file: &str, agent: &str) -> Option<String> {
     let plain = agent.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let folder = file.strip_suffix(".jsonl").filter(|_| plain)?;
     Some(format!("{folder}/subagents/agent-{agent}.jsonl"))
 }
 
-fn how_it_ended(kind: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {
+fn call_ending(kind: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {
     let says = |field: &str| response.get(field).is_some_and(|value| *value != Value::Null && *value != false);
     if says("backgroundTaskId") {
         return CallEnding { status: CallStatus::Running, exit_code: None };
@@ -67,7 +69,7 @@ fn how_it_ended(kind: ToolKind, response: &Value, text: &str, failed: bool) -> C
     ending(Some(kind), text, failed, false)
 }
 
-/// Who wrote a prompt.
+/// The author of a prompt.
 pub(crate) fn prompt_author(prompt: &str) -> Option<Author> {
     match classify_user_text(prompt, LineFlags::default()) {
         UserText::By(author) => Some(author),

@@ -1,5 +1,5 @@
-//! Starting Claude Code: settings of the command line stand above all files, so hooks and base URL go
-//! there, and the session gets its id from us.
+//! Starting Claude Code: command-line settings override all files, so they carry hooks and base URL, and Belay chooses
+//! the session id.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use super::ID;
 use super::hook::EVENTS;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, add_hooks, claude_hooks, read_json};
 
-/// The recipe.
+/// Builds the launch command.
 #[derive(Debug)]
 pub(crate) struct ClaudeCodeLauncher;
 
 const BASE_URL_VAR: &str = "ANTHROPIC_BASE_URL";
 const SETTINGS_FLAG: &str = "--settings";
-/// What a company has set; nothing wins over it.
+/// Settings managed by an organisation, which override all others.
 const MANAGED_SETTINGS_FILE: &str = if cfg!(target_os = "macos") {
     "/Library/Application Support/ClaudeCode/managed-settings.json"
 } else {
@@ -26,38 +26,38 @@ const MANAGED_SETTINGS_FILE: &str = if cfg!(target_os = "macos") {
 };
 
 impl Launcher for ClaudeCodeLauncher {
-    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+    fn build_launch(&self, context: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
         let resume = ["--resume", "-r", "--continue", "-c", "--from-pr", "--fork-session"];
-        let session = setting.session_flag(&mut launch, &["--session-id", "--resume", "-r"], &resume, setting.run);
+        let session = context.session_flag(&mut launch, &["--session-id", "--resume", "-r"], &resume, context.run);
         launch.session = session.map(|id| SessionKey::new(ID, id));
-        let mut args = setting.args.to_vec();
-        let mut settings = typed_settings(setting, &mut args);
-        let layers = layers(setting, &settings);
+        let mut args = context.args.to_vec();
+        let mut settings = typed_settings(context, &mut args);
+        let layers = layers(context, &settings);
         let elsewhere = ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"];
-        let variable = |name: &str| variable(setting, &layers, name);
+        let variable = |name: &str| variable(context, &layers, name);
         let managed = read_json(Path::new(MANAGED_SETTINGS_FILE)).unwrap_or_default();
         let instead = if let Some(name) = elsewhere.iter().find(|name| variable(name).is_some()) {
             Some(format!("{name} is set"))
         } else if managed.pointer(&format!("/env/{BASE_URL_VAR}")).is_some() {
             Some(format!("{MANAGED_SETTINGS_FILE} sets {BASE_URL_VAR}"))
         } else {
-            // Whether the project is trusted, and so what it says, is for the agent to ask: before that no key may go there.
+            // The agent asks whether the project is trusted; before that, no key may be sent to a host it names.
             let projects =
                 |(_, file): (String, Option<&Path>)| file.map(|file| format!("{} sets {BASE_URL_VAR}", file.display()));
             variable(BASE_URL_VAR).and_then(projects)
         };
         if let Some(why) = instead {
             launch.note_bypass(why);
-        } else if let Some(base) = setting.proxy_url("anthropic") {
-            if let Some(own) = variable(BASE_URL_VAR).and_then(|(own, _)| setting.resolve_nested(own)) {
+        } else if let Some(base) = context.proxy_url("anthropic") {
+            if let Some(own) = variable(BASE_URL_VAR).and_then(|(own, _)| context.resolve_nested(own)) {
                 launch.add_upstream("anthropic", &own);
             }
-            // A settings file may set the variable as well; the command line's settings win over it.
+            // A settings file may set the variable as well; command-line settings override it.
             settings["env"][BASE_URL_VAR] = base.clone().into();
             launch.set_env(BASE_URL_VAR, base);
         }
-        if let Some(command) = setting.hook_command(ID) {
+        if let Some(command) = context.hook_command(ID) {
             add_hooks(
                 &mut settings,
                 &claude_hooks(EVENTS.iter().map(|event| (event.name, event.timeout.as_secs())), &command),
@@ -72,8 +72,8 @@ impl Launcher for ClaudeCodeLauncher {
     }
 }
 
-/// The settings the user typed, taken out of the arguments: of several, Claude Code reads only the last.
-fn typed_settings(setting: &LaunchContext<'_>, args: &mut Vec<OsString>) -> Value {
+/// Removes the user's `--settings` from the arguments and returns the last, the only one that Claude Code reads.
+fn typed_settings(context: &LaunchContext<'_>, args: &mut Vec<OsString>) -> Value {
     let mut typed: Vec<(Range<usize>, String)> = Vec::new();
     for (at, arg) in args.iter().enumerate().take_while(|(_, arg)| *arg != "--") {
         let value = |at: usize| args.get(at).and_then(|arg| arg.to_str()).map(str::to_owned);
@@ -82,9 +82,9 @@ fn typed_settings(setting: &LaunchContext<'_>, args: &mut Vec<OsString>) -> Valu
     }
     let found = typed.last().and_then(|(_, last)| match last.trim_start().starts_with('{') {
         true => serde_json::from_str(last).ok(),
-        false => read_json(&setting.folder.join(last)),
+        false => read_json(&context.folder.join(last)),
     });
-    // What cannot be read is left to Claude Code, who will say so and start nothing.
+    // Claude Code itself reports settings that cannot be read.
     let Some(found) = found.filter(Value::is_object) else { return json!({}) };
     for (place, _) in typed.into_iter().rev() {
         drop(args.drain(place));
@@ -92,21 +92,21 @@ fn typed_settings(setting: &LaunchContext<'_>, args: &mut Vec<OsString>) -> Valu
     found
 }
 
-/// Settings, and the project's file they stand in if they are not the user's.
+/// Settings, and the file that contains them if it belongs to a project.
 type SettingsLayer = (Value, Option<PathBuf>);
 
-/// What is set, most important first, as far as it is to be read.
-fn layers(setting: &LaunchContext<'_>, typed: &Value) -> Vec<SettingsLayer> {
+/// The settings that Claude Code reads, in order of precedence.
+fn layers(context: &LaunchContext<'_>, typed: &Value) -> Vec<SettingsLayer> {
     let home: PathBuf =
-        setting.env_var("CLAUDE_CONFIG_DIR").map_or_else(|| setting.user.home.join(".claude"), Into::into);
-    let here = setting.folder.join(".claude");
+        context.env_var("CLAUDE_CONFIG_DIR").map_or_else(|| context.user.home.join(".claude"), Into::into);
+    let here = context.folder.join(".claude");
     let files = [
-        ("local", setting.project().join(".claude/settings.local.json")),
+        ("local", context.project().join(".claude/settings.local.json")),
         ("local", here.join("settings.local.json")),
         ("project", here.join("settings.json")),
         ("user", home.join("settings.json")),
     ];
-    let wanted = setting.flag_value("--setting-sources");
+    let wanted = context.flag_value("--setting-sources");
     let is_read = |source: &str| wanted.is_none_or(|wanted| wanted.split(',').any(|one| one.trim() == source));
     let read = files.into_iter().filter(|(source, _)| is_read(source)).filter_map(|(source, file)| {
         let settings = read_json(&file)?;
@@ -115,15 +115,15 @@ fn layers(setting: &LaunchContext<'_>, typed: &Value) -> Vec<SettingsLayer> {
     std::iter::once((typed.clone(), None)).chain(read).collect()
 }
 
-/// A variable as Claude Code will see it (what settings say wins over the environment), and the project's file that sets it.
+/// A variable as Claude Code sees it (settings override the environment), and the project's file that sets it.
 fn variable<'l>(
-    setting: &LaunchContext<'_>,
+    context: &LaunchContext<'_>,
     layers: &'l [SettingsLayer],
     name: &str,
 ) -> Option<(String, Option<&'l Path>)> {
     let set = layers.iter().find_map(|(layer, file)| Some((layer.get("env")?.get(name)?.as_str()?, file.as_deref())));
     match set {
         Some((set, file)) => (!set.is_empty()).then(|| (set.to_owned(), file)),
-        None => setting.env_var(name).map(|set| (set, None)),
+        None => context.env_var(name).map(|set| (set, None)),
     }
 }

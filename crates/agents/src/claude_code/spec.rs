@@ -1,4 +1,4 @@
-//! Claude Code as one value.
+//! The specification of Claude Code.
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::tool_table::ToolTable;
 
-/// Its tools.
+/// The built-in tools.
 pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("Agent", ToolKind::SubAgent),
     ("AgentOutputTool", ToolKind::Poll),
@@ -46,7 +46,7 @@ pub(super) const TABLE: ToolTable = ToolTable::new(&[
 ])
 .with_mcp_prefix();
 
-/// What a tool does; `None` for tools that are not Claude Code's own.
+/// The kind of a tool; `None` for tools that are not built in.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
     TABLE.kind_of(name, &Value::Null)
 }

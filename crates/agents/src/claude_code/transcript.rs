@@ -1,9 +1,9 @@
 //! Claude Code's session files, versions 1.0 to 2.1.
 //!
-//! One model message is several lines with one `message.id`, each holding one content block and
-//! repeating `usage`; so a message is gathered before it is told, and told once. Sub-agents live in
-//! files of their own (`agent-<id>.jsonl`, beside the session or under `<session>/subagents/`), in
-//! very old versions inline. `progress` lines repeat what sub-agents say and are passed.
+//! One model message spans several lines with the same `message.id`. Each line has one content block and repeats `usage`,
+//! so a message is buffered and emitted once. Sub-agents have their own files (`agent-<id>.jsonl`, next to the session or
+//! under `<session>/subagents/`), or are inline in very old versions. `progress` lines repeat sub-agent output and are
+//! skipped.
 
 mod edit;
 mod pending_message;
@@ -29,11 +29,9 @@ use self::record::{Block, Content, Record};
 use self::tool_details::Details;
 use super::{ID, sub_agent_key};
 use crate::lenient_json::{LenientString, is_valid_json};
-use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, fork_ids, read_lines,
-};
+use crate::transcript::{LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, fork_ids};
 
-/// The format.
+/// The transcript format.
 #[derive(Debug)]
 pub struct ClaudeCodeFormat;
 
@@ -46,29 +44,27 @@ impl TranscriptFormat for ClaudeCodeFormat {
         if path.extension().is_none_or(|ext| ext != "jsonl") {
             return false;
         }
-        // The first lines may be of any type, but they name session or uuid as only Claude Code does.
+        // The first lines may have any type, but their ids identify Claude Code.
         let lines = head.split(|byte| *byte == b'\n').take(16);
         lines.filter_map(|line| serde_json::from_slice::<LineSignature<'_>>(line).ok()).any(|line| line.is_ours())
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+    fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
         Some(Box::new(ClaudeCodeParser::new(path)))
     }
 
     fn fork_ids(&self, path: &Path, head: &[u8]) -> Vec<u64> {
-        let mut marks = fork_ids::of_fields(head, &["uuid", "tool_use_id"]);
-        marks.extend(fork_ids::of_name(ID, path));
-        marks
+        let mut flags = fork_ids::of_fields(head, &["uuid", "tool_use_id"]);
+        flags.extend(fork_ids::of_name(ID, path));
+        flags
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
-        let mut reader = ClaudeCodeParser::new(path);
-        let mut teller = TranscriptEventBuilder::new(reader.main.clone(), sink);
-        read_lines(path, &mut reader, &mut teller)
+    fn session(&self, path: &Path) -> SessionKey {
+        ClaudeCodeParser::new(path).main
     }
 }
 
-/// What tells a line of Claude Code from those of its imitators (Qwen Code has `parts`).
+/// Fields that distinguish Claude Code from similar formats such as Qwen Code's.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct LineSignature<'a> {
@@ -96,31 +92,31 @@ impl LineSignature<'_> {
     }
 }
 
-/// How many sub-agents are kept in mind.
+/// Maximum number of tracked sub-agents.
 const MAX_SUB_AGENTS: usize = 64;
 
-/// What the buffer for cut lines keeps.
+/// Capacity that the splice buffer retains.
 const SPLICE_BUFFER_BYTES: usize = 256 * 1024;
 
 /// State of one file.
 struct ClaudeCodeParser {
     /// The file's own session: the conversation, or the sub-agent.
     main: SessionKey,
-    /// Whose sub-agent it is.
+    /// The parent session of a sub-agent.
     parent: Option<SessionKey>,
-    /// The file name does not tell the session; its lines do.
+    /// The file name is not a session id; the lines contain it.
     unnamed: bool,
-    /// Id of the sub-agent whose file this is.
+    /// Id of the sub-agent, if this is a sub-agent's file.
     agent: Option<String>,
     transcript: String,
     started: bool,
     compacted: bool,
     pending: PendingMessage,
-    /// Sub-agents that run in the background.
+    /// Sub-agents running in the background.
     launched: VecDeque<SubAgent>,
-    /// Inline sub-agents: latest line of each, and its session.
+    /// Latest line and session of each inline sub-agent.
     chains: VecDeque<(String, SessionKey)>,
-    /// The line at hand without its details.
+    /// The current line without its tool details.
     buffer: String,
 }
 
@@ -150,7 +146,7 @@ impl ClaudeCodeParser {
         reader
     }
 
-    /// This is the file of a sub-agent of `session`.
+    /// Marks the file as belonging to a sub-agent of `session`.
     fn belongs_to(&mut self, session: &str) {
         let agent = self.agent.as_deref().unwrap_or_default();
         self.main = sub_agent_key(session, agent);
@@ -158,8 +154,8 @@ impl ClaudeCodeParser {
         self.unnamed = false;
     }
 
-    /// Points the teller at the session a line belongs to and begins it if need be.
-    fn place(&mut self, record: &Record<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Sets the session of a line and starts it on the first line.
+    fn place(&mut self, record: &Record<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         if self.unnamed
             && let Some(session) = record.session_id.non_empty()
         {
@@ -171,23 +167,23 @@ impl ClaudeCodeParser {
             }
         }
         if let Some(uuid) = record.uuid.non_empty() {
-            teller.start_record(format_args!("{uuid}"));
+            builder.start_record(format_args!("{uuid}"));
         }
-        teller.at = record.timestamp.or(teller.at);
+        builder.at = record.timestamp.or(builder.at);
         if let Some(cwd) = record.cwd.non_empty()
-            && teller.cwd.as_deref() != Some(cwd)
+            && builder.cwd.as_deref() != Some(cwd)
         {
-            teller.cwd = Some(cwd.to_owned());
+            builder.cwd = Some(cwd.to_owned());
         }
         let (session, parent) = match self.chain(record) {
             Some(chain) => (chain, Some(self.main.clone())),
             None => (self.main.clone(), self.parent.clone()),
         };
-        teller.session = session;
-        teller.parent = parent;
+        builder.session = session;
+        builder.parent = parent;
         if !self.started {
             self.started = true;
-            teller.push(Body::SessionStarted(SessionStarted {
+            builder.push(Body::SessionStarted(SessionStarted {
                 how: if record.forked_from.is_some() { StartKind::Forked } else { StartKind::New },
                 agent_version: record.version.owned(),
                 project: record.cwd.owned(),
@@ -216,28 +212,28 @@ impl ClaudeCodeParser {
         Some(session)
     }
 
-    fn user(&mut self, record: Record<'_>, details: Details<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn user(&mut self, record: Record<'_>, details: Details<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         let origin = record.origin.and_then(|raw| serde_json::from_str::<SubAgentOrigin<'_>>(raw.get()).ok());
-        let marks = LineFlags {
-            sub_agent: teller.parent.is_some(),
+        let flags = LineFlags {
+            sub_agent: builder.parent.is_some(),
             meta: record.is_meta.0,
             compact_summary: record.is_compact_summary.0,
             origin: origin.as_ref().and_then(|origin| origin.kind.non_empty()),
         };
         match record.message.content {
             Content::None => {}
-            Content::Text(text) => self.prompt(&text, marks, teller),
+            Content::Text(text) => self.prompt(&text, flags, builder),
             Content::Blocks(blocks) => {
                 for block in blocks {
                     match &*block.kind {
                         "tool_result" => {
-                            self.pending.complete(CompletionReason::GoesOn, teller);
-                            // Nothing that went well was denied.
+                            self.pending.complete(CompletionReason::GoesOn, builder);
+                            // Only a failed call can have been denied.
                             let denied = block.is_error.0
                                 && (record.tool_denial_kind.non_empty().is_some() || details.mark_denied());
-                            self.answer(block, details, denied, teller);
+                            self.answer(block, details, denied, builder);
                         }
-                        "text" => self.prompt(&block.text, marks, teller),
+                        "text" => self.prompt(&block.text, flags, builder),
                         _ => {}
                     }
                 }
@@ -245,20 +241,20 @@ impl ClaudeCodeParser {
         }
     }
 
-    fn prompt(&mut self, text: &str, marks: LineFlags<'_>, teller: &mut TranscriptEventBuilder<'_>) {
-        self.pending.complete(CompletionReason::TurnOver, teller);
-        match prompt_author::classify_user_text(text, marks) {
+    fn prompt(&mut self, text: &str, flags: LineFlags<'_>, builder: &mut TranscriptEventBuilder<'_>) {
+        self.pending.complete(CompletionReason::TurnOver, builder);
+        match prompt_author::classify_user_text(text, flags) {
             UserText::By(by) => {
-                teller.push(Body::Prompt(Prompt { by, text: Excerpt::new(text) }));
+                builder.push(Body::Prompt(Prompt { by, text: Excerpt::new(text) }));
                 if by == Author::System {
-                    self.notified(text, teller);
+                    self.notified(text, builder);
                 }
             }
             UserText::Interrupted => {
-                teller.push(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") }))
+                builder.push(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") }))
             }
-            // Newer versions mark the boundary themselves, just before.
-            UserText::Summary if !self.compacted => teller.push(system_record::compacted(None)),
+            // Newer versions write an explicit boundary just before.
+            UserText::Summary if !self.compacted => builder.push(system_record::compacted(None)),
             UserText::Summary | UserText::Noise => {}
         }
         self.compacted = false;
@@ -269,27 +265,27 @@ impl ClaudeCodeParser {
         block: Block<'_>,
         details: Details<'_>,
         denied: bool,
-        teller: &mut TranscriptEventBuilder<'_>,
+        builder: &mut TranscriptEventBuilder<'_>,
     ) {
-        let call = self.pending.answered(&block.tool_use_id);
+        let call = self.pending.take_call(&block.tool_use_id);
         let kind = call.as_ref().map(|call| call.kind);
         let text = block.content.into_text();
         let ending = tool_result::ending(kind, &text, block.is_error.0, denied);
         let id = block.tool_use_id.owned();
         let ok = ending.status == belay_core::CallStatus::Ok;
-        teller.push(Body::ToolReturned(match kind {
+        builder.push(Body::ToolReturned(match kind {
             Some(ToolKind::Read | ToolKind::Search) if ok => ToolReturned::from_read(id.clone(), &text),
             _ => ToolReturned::new(id.clone(), Some(ending.status), ending.exit_code, &text),
         }));
         match kind {
             Some(ToolKind::Edit | ToolKind::Write) if ok => {
                 if let Some(change) = details.read::<EditDetails<'_>>().and_then(|edited| edit::change(id, &edited)) {
-                    teller.push(Body::FileChanged(change));
+                    builder.push(Body::FileChanged(change));
                 }
             }
             Some(ToolKind::SubAgent) => {
                 if let Some(launched) = details.read() {
-                    self.sub_agent(call, &launched, teller);
+                    self.sub_agent(call, &launched, builder);
                 }
             }
             _ => {}
@@ -300,13 +296,13 @@ impl ClaudeCodeParser {
         &mut self,
         call: Option<Call>,
         launched: &LaunchedSubAgent<'_>,
-        teller: &mut TranscriptEventBuilder<'_>,
+        builder: &mut TranscriptEventBuilder<'_>,
     ) {
         let Some(agent) = launched.agent_id.non_empty() else { return };
         let sub = SubAgent { child: sub_agent_key(&self.main.id, agent), role: call.and_then(|call| call.role) };
-        teller.push(Body::SubAgentStarted(sub.clone()));
+        builder.push(Body::SubAgentStarted(sub.clone()));
         if &*launched.status == "completed" {
-            teller.push(Body::SubAgentEnded(sub));
+            builder.push(Body::SubAgentEnded(sub));
             return;
         }
         if self.launched.len() == MAX_SUB_AGENTS {
@@ -315,36 +311,36 @@ impl ClaudeCodeParser {
         self.launched.push_back(sub);
     }
 
-    /// A background sub-agent's end comes as a notification in the user's name.
-    fn notified(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Emits the end of a background sub-agent, which arrives as a notification in the user role.
+    fn notified(&mut self, text: &str, builder: &mut TranscriptEventBuilder<'_>) {
         let task = text.split_once("<task-id>").and_then(|(_, rest)| rest.split_once("</task-id>"));
         let Some((task, _)) = task else { return };
         let child = sub_agent_key(&self.main.id, task);
         if let Some(at) = self.launched.iter().position(|sub| sub.child == child)
             && let Some(sub) = self.launched.remove(at)
         {
-            teller.push(Body::SubAgentEnded(sub));
+            builder.push(Body::SubAgentEnded(sub));
         }
     }
 }
 
 impl LineParser for ClaudeCodeParser {
-    fn line(&mut self, line: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, line: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         if system_record::is_ignored(line) {
             return Ok(());
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let result = match tool_details::splice_out(line, &mut buffer) {
-            Some((head, rest)) => self.record(head, Details::Unread(rest), teller),
-            None => self.record(line, Details::None, teller),
+            Some((head, rest)) => self.record(head, Details::Unread(rest), builder),
+            None => self.record(line, Details::None, builder),
         };
         buffer.shrink_to(SPLICE_BUFFER_BYTES);
         self.buffer = buffer;
         result
     }
 
-    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.pending.complete(CompletionReason::TurnOver, teller);
+    fn end(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.pending.complete(CompletionReason::TurnOver, builder);
     }
 }
 
@@ -353,7 +349,7 @@ impl ClaudeCodeParser {
         &mut self,
         line: &str,
         details: Details<'_>,
-        teller: &mut TranscriptEventBuilder<'_>,
+        builder: &mut TranscriptEventBuilder<'_>,
     ) -> Result<(), LineError> {
         let record: Record<'_> = match serde_json::from_str(line) {
             Ok(record) => record,
@@ -363,33 +359,33 @@ impl ClaudeCodeParser {
         let details = record.tool_use_result.map_or(details, Details::Read);
         match &*record.kind {
             "user" => {
-                self.place(&record, teller);
-                self.user(record, details, teller);
+                self.place(&record, builder);
+                self.user(record, details, builder);
             }
             "assistant" => {
-                self.place(&record, teller);
+                self.place(&record, builder);
                 if record.is_api_error_message.0 || &*record.message.model == "<synthetic>" {
-                    self.pending.complete(CompletionReason::GoesOn, teller);
-                    system_record::synthetic(record, teller);
+                    self.pending.complete(CompletionReason::GoesOn, builder);
+                    system_record::synthetic(record, builder);
                 } else {
-                    self.pending.take(record, teller);
+                    self.pending.push_line(record, builder);
                 }
             }
             "system" => {
-                self.place(&record, teller);
+                self.place(&record, builder);
                 if system_record::ends_turn(&record) {
-                    self.pending.complete(CompletionReason::TurnOver, teller);
+                    self.pending.complete(CompletionReason::TurnOver, builder);
                 }
-                self.compacted |= system_record::push_events(&record, teller);
+                self.compacted |= system_record::push_events(&record, builder);
             }
             "attachment" => {
                 let queued = record.attachment.and_then(|raw| serde_json::from_str::<QueuedPrompt<'_>>(raw.get()).ok());
                 if let Some(queued) = queued.filter(|queued| &*queued.kind == "queued_command") {
-                    self.place(&record, teller);
+                    self.place(&record, builder);
                     let typed = matches!(&*queued.command_mode, "" | "prompt" | "bash");
-                    let marks = LineFlags { meta: !typed, sub_agent: teller.parent.is_some(), ..LineFlags::default() };
+                    let flags = LineFlags { meta: !typed, sub_agent: builder.parent.is_some(), ..LineFlags::default() };
                     let text: Cow<'_, str> = queued.prompt.into_text();
-                    self.prompt(&text, marks, teller);
+                    self.prompt(&text, flags, builder);
                 }
             }
             "" => return Err(LineError::Unknown),

@@ -1,4 +1,4 @@
-//! Claude Code's requests, as of 2.1.325: every one names its session, and its sub-agent if it is one.
+//! Claude Code's requests, as of 2.1.325: each names its session and, if applicable, its sub-agent.
 
 use belay_core::event::Author;
 use belay_core::{SessionKey, ToolKind};
@@ -8,7 +8,7 @@ use super::transcript::prompt_author::{LineFlags, UserText, classify_user_text};
 use super::{ID, kind_of, sub_agent_key};
 use crate::wire::{RequestHead, RequestIdentity, WireClient, version_of};
 
-/// The dialect.
+/// Identifies the requests of this agent.
 #[derive(Debug)]
 pub(crate) struct ClaudeCodeWire;
 

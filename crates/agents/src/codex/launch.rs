@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ID;
-use super::hook::EVENTS;
+use super::hook::{EVENTS, status_message};
 use super::install::trust;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher};
 
-/// The recipe.
+/// Builds the launch command.
 #[derive(Debug)]
 pub(crate) struct CodexLauncher;
 
@@ -32,13 +32,13 @@ struct CodexProvider {
 }
 
 impl Launcher for CodexLauncher {
-    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+    fn build_launch(&self, context: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
-        let mut typed = setting.args.to_vec();
-        if setting.proxy.is_some() {
-            point(setting, &mut launch, &mut typed);
+        let mut typed = context.args.to_vec();
+        if context.proxy.is_some() {
+            route_through_proxy(context, &mut launch, &mut typed);
         }
-        if let Some(command) = setting.hook_command(ID) {
+        if let Some(command) = context.hook_command(ID) {
             hooks(&command, &mut launch);
         }
         // Overrides may stand before the sub-command, and the user's own come later and win.
@@ -48,22 +48,22 @@ impl Launcher for CodexLauncher {
 }
 
 /// Points Codex at the proxy. What the user typed about the place is taken out: the proxy knows it now.
-fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand, args: &mut Vec<OsString>) {
-    let config = config(setting);
-    let overrides = overrides(setting);
+fn route_through_proxy(context: &LaunchContext<'_>, launch: &mut LaunchCommand, args: &mut Vec<OsString>) {
+    let config = config(context);
+    let overrides = overrides(context);
     let typed = |name: &str| overrides.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let provider = typed("model_provider").or(config.model_provider).unwrap_or_else(|| "openai".to_owned());
     let mut set = |name: &str, base: String| {
-        without(args, name);
+        remove_override(args, name);
         launch.arg("-c");
         launch.arg(format!("{name}={}", json!(base)));
     };
     if provider == "openai" {
-        let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| setting.env_var("OPENAI_BASE_URL"));
-        let own = own.and_then(|own| setting.resolve_nested(own));
+        let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| context.env_var("OPENAI_BASE_URL"));
+        let own = own.and_then(|own| context.resolve_nested(own));
         // Without one of the user's own, whether a subscription or a key pays decides where requests go.
         let upstream = if own.is_some() { "openai" } else { "codex" };
-        if let Some(base) = setting.proxy_url(upstream) {
+        if let Some(base) = context.proxy_url(upstream) {
             set("openai_base_url", base);
         }
         if let Some(own) = own {
@@ -73,7 +73,7 @@ fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand, args: &mut Vec
     }
     let name = format!("model_providers.{provider}.base_url");
     let own = typed(&name).or_else(|| config.model_providers.get(&provider)?.base_url.clone());
-    match (own, setting.proxy_url(&provider)) {
+    match (own, context.proxy_url(&provider)) {
         (Some(own), Some(base)) => {
             set(&name, base);
             launch.add_upstream(&provider, &own);
@@ -83,13 +83,13 @@ fn point(setting: &LaunchContext<'_>, launch: &mut LaunchCommand, args: &mut Vec
 }
 
 /// The user's configuration, as far as it can be read: of a profile first, where one is chosen.
-fn config(setting: &LaunchContext<'_>) -> CodexConfig {
-    let home: PathBuf = setting.env_var("CODEX_HOME").map_or_else(|| setting.user.home.join(".codex"), Into::into);
+fn config(context: &LaunchContext<'_>) -> CodexConfig {
+    let home: PathBuf = context.env_var("CODEX_HOME").map_or_else(|| context.user.home.join(".codex"), Into::into);
     let read = |file: &str| -> CodexConfig {
         toml::from_str(&std::fs::read_to_string(home.join(file)).unwrap_or_default()).unwrap_or_default()
     };
     let mut config = read("config.toml");
-    if let Some(profile) = setting.flag_value("--profile").or_else(|| setting.flag_value("-p")) {
+    if let Some(profile) = context.flag_value("--profile").or_else(|| context.flag_value("-p")) {
         let profile = read(&format!("{profile}.config.toml"));
         config.model_provider = profile.model_provider.or(config.model_provider);
         config.openai_base_url = profile.openai_base_url.or(config.openai_base_url);
@@ -99,7 +99,7 @@ fn config(setting: &LaunchContext<'_>) -> CodexConfig {
 }
 
 /// Takes an override out of what was typed.
-fn without(args: &mut Vec<OsString>, name: &str) {
+fn remove_override(args: &mut Vec<OsString>, name: &str) {
     let is_it = |pair: &str| pair.split_once('=').is_some_and(|(known, _)| known.trim() == name);
     let mut at = 0;
     while at < args.len() {
@@ -115,9 +115,9 @@ fn without(args: &mut Vec<OsString>, name: &str) {
 }
 
 /// What the user overrides on the command line.
-fn overrides(setting: &LaunchContext<'_>) -> Vec<(String, String)> {
+fn overrides(context: &LaunchContext<'_>) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut args = setting.args.iter().filter_map(|arg| arg.to_str());
+    let mut args = context.args.iter().filter_map(|arg| arg.to_str());
     while let Some(arg) = args.next() {
         let pair = match arg {
             "-c" | "--config" => args.next(),
@@ -135,9 +135,13 @@ fn hooks(command: &str, launch: &mut LaunchCommand) {
     for event in EVENTS {
         let (quoted, name, timeout) = (json!(command), trust::event_key(event.name), event.timeout.as_secs());
         launch.arg("-c");
-        launch
-            .arg(format!("hooks.{}=[{{hooks=[{{type=\"command\",command={quoted},timeout={timeout}}}]}}]", event.name));
-        let hash = trust::hash(&name, command, timeout);
+        let status = status_message(event);
+        let shown = status.map_or_else(String::new, |status| format!(",statusMessage={}", json!(status)));
+        launch.arg(format!(
+            "hooks.{}=[{{hooks=[{{type=\"command\",command={quoted},timeout={timeout}{shown}}}]}}]",
+            event.name
+        ));
+        let hash = trust::hash(&name, command, timeout, status);
         trusted.push(format!("\"/<session-flags>/config.toml:{name}:0:0\"={{trusted_hash=\"{hash}\"}}"));
     }
     launch.arg("-c");

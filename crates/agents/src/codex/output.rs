@@ -1,5 +1,5 @@
-//! What came out of a tool, freed of the wrapping Codex puts around it. Chunk ids and wall times in
-//! it differ on every call: left in place, no two outputs would ever be equal.
+//! Unwraps the output of tools. The header that Codex adds has chunk ids and wall times, which differ on every call, so no
+//! two outputs would ever be equal.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(crate) struct UnwrappedOutput<'a> {
     pub(super) duration_ms: Option<u64>,
 }
 
-/// Answers that are a person's or a policy's "no", or the person's Esc.
+/// Outputs that mean a denial by a person or a policy, or an interruption.
 const REFUSAL_TEXTS: &[&str] = &[
     "aborted by user",
     "Command blocked by ",
@@ -27,7 +27,7 @@ const REFUSAL_TEXTS: &[&str] = &[
     "user cancelled MCP tool call",
 ];
 
-/// Answers that are failures of the tool itself.
+/// Outputs that mean a failure of the tool itself.
 const FAILURE_TEXTS: &[&str] = &[
     "apply_patch verification failed",
     "error: ",
@@ -40,13 +40,13 @@ const FAILURE_TEXTS: &[&str] = &[
     "write_stdin failed",
 ];
 
-/// Unwraps an output in whichever of the wrappings it came.
+/// Unwraps an output in any of the known formats.
 pub(super) fn unwrap(text: Cow<'_, str>) -> UnwrappedOutput<'_> {
     if text.starts_with("{\"output\"")
         && let Ok(wrapped) = serde_json::from_str::<OutputEnvelope>(&text)
     {
         let seconds = wrapped.metadata.duration_seconds.filter(|seconds| *seconds >= 0.0);
-        return judged(UnwrappedOutput {
+        return with_status(UnwrappedOutput {
             text: Cow::Owned(wrapped.output),
             exit_code: wrapped.metadata.exit_code,
             duration_ms: seconds.map(|seconds| (seconds * 1e3) as u64),
@@ -59,13 +59,13 @@ pub(super) fn unwrap(text: Cow<'_, str>) -> UnwrappedOutput<'_> {
                 Cow::Borrowed(text) => Cow::Borrowed(&text[body..]),
                 Cow::Owned(mut text) => Cow::Owned(text.split_off(body)),
             };
-            judged(output)
+            with_status(output)
         }
-        None => judged(UnwrappedOutput { text, ..UnwrappedOutput::default() }),
+        None => with_status(UnwrappedOutput { text, ..UnwrappedOutput::default() }),
     }
 }
 
-/// Reads the lines before `Output:`; where the body begins.
+/// Parses the lines before `Output:`. Returns the offset of the body.
 fn headers(text: &str) -> Option<(UnwrappedOutput<'static>, usize)> {
     const HEADER_LINES: &[&str] = &["Chunk ID: ", "Wall time: ", "Exit code: ", "Process "];
     if !HEADER_LINES.iter().any(|first| text.starts_with(first)) {
@@ -73,7 +73,7 @@ fn headers(text: &str) -> Option<(UnwrappedOutput<'static>, usize)> {
     }
     let mut output = UnwrappedOutput::default();
     let mut at = 0;
-    // The header is a handful of lines; an `Output:` far down is somebody else's.
+    // The header has few lines; an `Output:` further down belongs to the body.
     for line in text.split_inclusive('\n').take(8) {
         at += line.len();
         let line = line.trim_end();
@@ -89,11 +89,11 @@ fn headers(text: &str) -> Option<(UnwrappedOutput<'static>, usize)> {
             output.duration_ms = seconds.filter(|seconds| *seconds >= 0.0).map(|seconds| (seconds * 1e3) as u64);
         }
     }
-    // A command that said nothing has no `Output:` line in some versions.
+    // In some versions, a command without output has no `Output:` line.
     (output.exit_code.is_some() || output.status.is_some()).then_some((output, at))
 }
 
-fn judged(mut output: UnwrappedOutput<'_>) -> UnwrappedOutput<'_> {
+fn with_status(mut output: UnwrappedOutput<'_>) -> UnwrappedOutput<'_> {
     if output.status.is_some() {
         return output;
     }
@@ -131,7 +131,7 @@ struct Metadata {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> UnwrappedOutput<'_> {
+    fn unwrapped(text: &str) -> UnwrappedOutput<'_> {
         unwrap(Cow::Borrowed(text))
     }
 
@@ -149,14 +149,14 @@ mod tests {
                 exit_code: Some(1),
                 duration_ms: Some(500),
             };
-            assert_eq!(of(text), expected, "{text}");
+            assert_eq!(unwrapped(text), expected, "{text}");
         }
     }
 
     #[test]
     fn a_process_that_runs_on_has_neither_failed_nor_ended() {
         let text = "Chunk ID: 1\nWall time: 10.0 seconds\nProcess running with session ID 4711\nOutput:\nbuilding\n";
-        let running = of(text);
+        let running = unwrapped(text);
         assert_eq!(
             (running.status, running.exit_code, &*running.text),
             (Some(CallStatus::Running), None, "building\n")
@@ -166,18 +166,18 @@ mod tests {
     #[test]
     fn refusals_and_failures_are_told_by_their_words() {
         assert_eq!(
-            of("exec_command failed for `rm`: Rejected(\"rejected by user\")").status,
+            unwrapped("exec_command failed for `rm`: Rejected(\"rejected by user\")").status,
             Some(CallStatus::Refused)
         );
-        assert_eq!(of("aborted by user after 3.1s").status, Some(CallStatus::Refused));
-        assert_eq!(of("apply_patch verification failed: no such line").status, Some(CallStatus::Error));
-        assert_eq!(of("command timed out after 10000 milliseconds\nx").status, Some(CallStatus::TimedOut));
-        assert_eq!(of("Plan updated").status, None);
+        assert_eq!(unwrapped("aborted by user after 3.1s").status, Some(CallStatus::Refused));
+        assert_eq!(unwrapped("apply_patch verification failed: no such line").status, Some(CallStatus::Error));
+        assert_eq!(unwrapped("command timed out after 10000 milliseconds\nx").status, Some(CallStatus::TimedOut));
+        assert_eq!(unwrapped("Plan updated").status, None);
     }
 
     #[test]
     fn a_text_that_only_looks_like_a_header_stays_whole() {
         let text = "Process list\nOutput of ps\n";
-        assert_eq!(of(text).text, text);
+        assert_eq!(unwrapped(text).text, text);
     }
 }

@@ -1,4 +1,4 @@
-//! Codex as one value.
+//! The specification of Codex.
 
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::tool_table::ToolTable;
 
-/// Its tools.
+/// The built-in tools.
 pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("close_agent", ToolKind::SubAgent),
@@ -37,7 +37,7 @@ pub(super) const TABLE: ToolTable = ToolTable::new(&[
 .with_mcp_prefix()
 .with_input_rule(kind_by_input);
 
-/// What a call does; `None` for tools that are not Codex's own.
+/// The kind of a call; `None` for tools that are not built in.
 pub fn kind_of(name: &str, input: &Value) -> Option<ToolKind> {
     TABLE.kind_of(name, input)
 }

@@ -1,9 +1,8 @@
 //! Codex rollouts, versions 0.2x to 0.16x.
 //!
-//! A rollout holds the conversation (`response_item`) and, beside it, events that say parts of it
-//! again (`event_msg`): calls, outputs and words are taken from the conversation; usage, aborts and
-//! errors from the events. One model response is a run of items that its usage record, an output or
-//! another speaker ends.
+//! A rollout contains the conversation (`response_item`) and events that partly repeat it (`event_msg`). Calls, outputs
+//! and texts are read from the conversation; usage, aborts and errors from the events. One model response is a sequence
+//! of items that ends with its usage record, an output or a prompt.
 
 mod event_msg;
 mod file_changes;
@@ -25,11 +24,10 @@ use self::response_buffer::ResponseBuffer;
 use self::user_prompt::UserText;
 use super::ID;
 use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line,
-    fork_ids, parse, read_lines,
+    LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line, fork_ids, parse,
 };
 
-/// The format.
+/// The transcript format.
 #[derive(Debug)]
 pub struct CodexFormat;
 
@@ -49,7 +47,7 @@ impl TranscriptFormat for CodexFormat {
         envelope || named && first.trim_start().starts_with('{')
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+    fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
         Some(Box::new(CodexParser { transcript: path.to_string_lossy().into_owned(), ..CodexParser::default() }))
     }
 
@@ -59,13 +57,11 @@ impl TranscriptFormat for CodexFormat {
         marks
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+    fn session(&self, path: &Path) -> SessionKey {
         let stem = file_stem(path);
         // `rollout-<time>-<thread>`: the id is the last 36 characters.
         let id = stem.len().checked_sub(36).and_then(|at| stem.get(at..)).unwrap_or(&stem);
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, id), sink);
-        let mut reader = CodexParser { transcript: path.to_string_lossy().into_owned(), ..CodexParser::default() };
-        read_lines(path, &mut reader, &mut teller)
+        SessionKey::new(ID, id)
     }
 }
 
@@ -73,40 +69,40 @@ impl TranscriptFormat for CodexFormat {
 struct CodexParser {
     transcript: String,
     started: bool,
-    /// A thread that only makes a title: what it costs counts, what it does is no work.
+    /// A thread that only generates a title: its cost counts, its calls do not.
     auxiliary: bool,
     model: Option<String>,
-    gathered: ResponseBuffer,
-    /// Usage comes in records of its own; the older counters repeat it.
+    response: ResponseBuffer,
+    /// The file has usage records; the older counters repeat them.
     has_usage_records: bool,
     last_total: Option<Tokens>,
     usages: u32,
-    said: user_prompt::LastPrompt,
+    last_prompt: user_prompt::LastPrompt,
     turn_over: bool,
     compacted: bool,
-    /// Calls whose command went on in the background.
+    /// Calls whose command continues in the background.
     running: VecDeque<String>,
     /// Calls that start sub-agents.
     spawning: VecDeque<String>,
 }
 
 impl CodexParser {
-    fn meta(&mut self, raw: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn meta(&mut self, raw: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let meta: Meta<'_> = serde_json::from_str(raw).map_err(|_| LineError::Unknown)?;
-        // A forked thread carries a copy of its origin, header included; only the first is its own.
+        // A forked thread contains a copy of its origin, including the header; only the first header is its own.
         if self.started {
             return Ok(());
         }
         self.started = true;
         if let Some(id) = meta.id.non_empty() {
-            teller.session = SessionKey::new(ID, id);
+            builder.session = SessionKey::new(ID, id);
         }
         let parent = meta.parent_thread_id.owned().or_else(|| spawned_by(meta.source?));
-        teller.parent = parent.map(|id| SessionKey::new(ID, id));
-        teller.cwd = meta.cwd.owned();
+        builder.parent = parent.map(|id| SessionKey::new(ID, id));
+        builder.cwd = meta.cwd.owned();
         self.auxiliary = &*meta.thread_source == "thread_title";
         let forked = meta.forked_from_id.non_empty().is_some();
-        self.tell(
+        self.push(
             Body::SessionStarted(SessionStarted {
                 how: if forked { StartKind::Forked } else { StartKind::New },
                 agent_version: meta.cli_version.owned(),
@@ -115,113 +111,113 @@ impl CodexParser {
                 transcript: Some(self.transcript.clone()),
                 ..SessionStarted::default()
             }),
-            teller,
+            builder,
         );
         Ok(())
     }
 
-    fn tell(&self, body: Body, teller: &mut TranscriptEventBuilder<'_>) {
+    fn push(&self, body: Body, builder: &mut TranscriptEventBuilder<'_>) {
         if !self.auxiliary {
-            teller.push(body);
+            builder.push(body);
         }
     }
 
-    /// The model says or does something: what was heard before has been heard.
-    fn model_speaks(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.said.forget();
+    /// Handles output of the model: a prompt that follows is new.
+    fn start_response(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.last_prompt.forget();
         self.turn_over = false;
         self.compacted = false;
-        self.gathered.begin(teller);
+        self.response.begin(builder);
     }
 
-    fn finish_answer(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
+    fn flush_response(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
         let auxiliary = self.auxiliary;
-        self.gathered.flush(self.model.as_deref(), None, auxiliary, teller);
+        self.response.flush(self.model.as_deref(), None, auxiliary, builder);
     }
 
-    /// Somebody else speaks, or nobody any more.
-    fn end_turn(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.finish_answer(teller);
-        if let Some(text) = self.gathered.last_text()
+    /// Handles a prompt or the end of the file.
+    fn end_turn(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.flush_response(builder);
+        if let Some(text) = self.response.take_final_text()
             && !self.turn_over
         {
             self.turn_over = true;
-            self.tell(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }), teller);
+            self.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }), builder);
         }
     }
 
-    fn heard(&mut self, said: UserText, text: &str, teller: &mut TranscriptEventBuilder<'_>) {
-        match said {
+    fn user_message(&mut self, last_prompt: UserText, text: &str, builder: &mut TranscriptEventBuilder<'_>) {
+        match last_prompt {
             UserText::By(by) => {
-                if self.said.is_repeat(text) {
+                if self.last_prompt.is_repeat(text) {
                     return;
                 }
-                self.end_turn(teller);
-                let by = if teller.parent.is_some() { user_prompt::in_sub_agent(by) } else { by };
-                self.tell(Body::Prompt(Prompt { by, text: Excerpt::new(text) }), teller);
+                self.end_turn(builder);
+                let by = if builder.parent.is_some() { user_prompt::in_sub_agent(by) } else { by };
+                self.push(Body::Prompt(Prompt { by, text: Excerpt::new(text) }), builder);
                 if let Some(child) = user_prompt::ended_sub_agent(text) {
                     let sub = SubAgent { child: SessionKey::new(ID, child), role: None };
-                    self.tell(Body::SubAgentEnded(sub), teller);
+                    self.push(Body::SubAgentEnded(sub), builder);
                 }
             }
             UserText::Noise => {}
         }
     }
 
-    fn condensed(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.finish_answer(teller);
+    fn compacted(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.flush_response(builder);
         if !std::mem::replace(&mut self.compacted, true) {
-            self.tell(Body::Compacted(Compacted { automatic: true, before: None }), teller);
+            self.push(Body::Compacted(Compacted { automatic: true, before: None }), builder);
         }
     }
 }
 
 impl LineParser for CodexParser {
-    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, text: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
-        teller.at = line.timestamp.or(teller.at);
+        builder.at = line.timestamp.or(builder.at);
         let payload = line.payload.map_or(text, RawValue::get);
         match &*line.kind {
-            "session_meta" => self.meta(payload, teller),
+            "session_meta" => self.meta(payload, builder),
             "turn_context" => {
                 let turn: Turn<'_> = serde_json::from_str(payload).map_err(|_| LineError::Unknown)?;
                 if let Some(model) = turn.model.owned() {
                     self.model = Some(model);
                 }
                 if let Some(cwd) = turn.cwd.owned() {
-                    teller.cwd = Some(cwd);
+                    builder.cwd = Some(cwd);
                 }
                 Ok(())
             }
-            "response_item" => self.item(payload, teller),
-            "event_msg" => self.event(payload, teller),
+            "response_item" => self.item(payload, builder),
+            "event_msg" => self.event(payload, builder),
             "token_usage_record" => {
                 let record: UsageRecord<'_> = serde_json::from_str(payload).map_err(|_| LineError::Unknown)?;
                 self.has_usage_records = true;
                 if let Some(tokens) = record.usage.0 {
-                    self.usage(record.response_id.non_empty(), tokens, teller);
+                    self.usage(record.response_id.non_empty(), tokens, builder);
                 }
                 Ok(())
             }
             "compacted" => {
-                self.condensed(teller);
+                self.compacted(builder);
                 Ok(())
             }
             "world_state" | "inter_agent_communication" => Ok(()),
-            // Before the envelope: the header has no type, items stand bare.
-            "" if line.payload.is_none() && !self.started => self.meta(text, teller),
+            // Before envelopes were introduced, the header had no type and items were bare.
+            "" if line.payload.is_none() && !self.started => self.meta(text, builder),
             "" if text.contains("\"record_type\"") => Ok(()),
-            _ if line.payload.is_none() => self.item(text, teller),
+            _ if line.payload.is_none() => self.item(text, builder),
             _ => Err(LineError::Unknown),
         }
     }
 
-    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.end_turn(teller);
+    fn end(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.end_turn(builder);
     }
 }
 
-/// The parent named in `source`, as versions before `parent_thread_id` did.
+/// The parent in `source`, for versions without `parent_thread_id`.
 fn spawned_by(source: &RawValue) -> Option<String> {
     let source: Value = serde_json::from_str(source.get()).ok()?;
     Some(source.get("subagent")?.get("thread_spawn")?.get("parent_thread_id")?.as_str()?.to_owned())

@@ -1,5 +1,5 @@
-//! Codex's requests, as of 0.166. A thread is a session; a sub-agent is a thread with a parent. The
-//! title of a thread is asked for in a thread of its own.
+//! Codex's requests, as of 0.166. A thread is a session; a sub-agent is a thread with a parent. A
+//! thread's title is requested in a separate thread.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use super::transcript::user_prompt::{UserText, classify_user_text};
 use super::{ID, kind_of};
 use crate::wire::{FinalRefusal, RequestHead, RequestIdentity, WireClient};
 
-/// The dialect.
+/// Identifies the requests of this agent.
 #[derive(Debug)]
 pub(crate) struct CodexWire;
 
-/// `x-codex-turn-metadata`, as far as it matters.
+/// The fields of `x-codex-turn-metadata` that are read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct TurnMetadata {
@@ -64,7 +64,7 @@ impl WireClient for CodexWire {
         }
     }
 
-    /// Codex retries almost everything; a bad request it shows as it is, and stops.
+    /// Codex retries almost everything; it shows a bad request as it is and stops.
     fn refuse(&self, _: &str, message: &str) -> FinalRefusal {
         FinalRefusal {
             status: 400,

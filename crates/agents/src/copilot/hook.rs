@@ -1,12 +1,12 @@
 //! Copilot CLI's hooks, as of 1.0.102.
 //!
-//! Payloads of its own (camelCase) events do not name the event, so hooks are installed with it;
-//! under Claude's names it speaks Claude's shapes. Calls have no id. A crash denies, so we never do.
+//! Payloads of its own (camelCase) events do not name the event, so the hook command does. Under Claude
+//! Code's event names it uses Claude Code's format. Calls have no ids. A failing hook denies the call.
 //!
-//! Only a refused *permission* can interrupt it, and a call refused before that never asks for one.
-//! So when the session is held, a command is not refused but made harmless: it then asks for
-//! permission, is refused there, and the agent stops. Should nobody ask, the harmless command says
-//! why. What needs no permission is refused as usual.
+//! Only a denied *permission* can interrupt the agent, and a call denied earlier requests none. If the
+//! session is held, a command is therefore replaced by a harmless one: it requests permission, is denied
+//! there, and the agent stops. If no permission is requested, the harmless command prints the reason.
+//! Tools that need no permission are denied.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub(super) fn claude_name(event: &'static str) -> &'static str {
     }
 }
 
-/// The dialect.
+/// The hook protocol.
 #[derive(Debug)]
 pub(crate) struct CopilotHooks;
 
@@ -67,29 +67,30 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
     events: EVENTS,
     claude_name,
-    // It requests a permission for every command, even if no person is asked.
+    // Copilot requests a permission for every command, even if it does not ask a person.
     permission_asks_person: false,
     kind_of: |name, _| kind_of(name),
     call_id: &["tool_use_id", "toolCallId"],
-    // Most hooks of a sub-agent give its id as the session's, too; a permission is asked by those above.
+    // Most hooks of a sub-agent report its id as the session id; permissions are requested by the parent.
     sub_agent: |_, agent| SessionKey::new(ID, agent),
-    // It has no file of its own.
+    // A sub-agent has no separate file.
     sub_agent_file: |_, _| None,
-    ending: how_it_ended,
+    ending: call_ending,
     author: prompt_author,
-    powers: Capabilities { ends_turn: false, interrupts: true, tells_person: false },
+    capabilities: Capabilities { ends_turn: false, interrupts: true, shows_system_message: false },
+    hides_reason: None,
     transcript: &super::transcript::CopilotFormat,
 };
 
 impl HookProtocol for CopilotHooks {
-    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
-        PROTOCOL.understand(told)
+    fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook> {
+        PROTOCOL.parse(hook)
     }
 
-    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
+    fn encode(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
         let deny = |reason: &str| json!({ "permissionDecision": "deny", "permissionDecisionReason": reason });
-        match (heard.moment, reply.hold_reason()) {
-            (HookPoint::BeforeTool, Some(reason)) if heard.tool == Some(ToolKind::Shell) => Some(harmless(reason)),
+        match (parsed.point, reply.hold_reason()) {
+            (HookPoint::BeforeTool, Some(reason)) if parsed.tool == Some(ToolKind::Shell) => Some(harmless(reason)),
             (HookPoint::BeforeTool, Some(reason)) => Some(deny(reason)),
             (HookPoint::BeforeTool, None) => reply.nudge_text().map(deny),
             (HookPoint::Permission, Some(reason)) => {
@@ -103,36 +104,39 @@ impl HookProtocol for CopilotHooks {
         }
     }
 
-    /// What needs no permission is refused and no more; an agent nobody watches is then interrupted.
-    fn interrupt(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<AgentProcess> {
-        let refused_only = heard.moment == HookPoint::BeforeTool && heard.tool != Some(ToolKind::Shell);
-        (refused_only && reply.hold_reason().is_some()).then_some(AgentProcess { name: "copilot", headless: "-p" })
+    /// A denied tool that needs no permission does not stop the agent; a headless run is interrupted.
+    fn interrupt(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<AgentProcess> {
+        let refused_only = parsed.point == HookPoint::BeforeTool && parsed.tool != Some(ToolKind::Shell);
+        (refused_only && reply.hold_reason().is_some())
+            .then_some(AgentProcess { name: "copilot", headless: &["-p", "--prompt"] })
     }
 
     fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
         PROTOCOL.transcript()
     }
 
-    /// Only the end of a turn names it.
+    /// Only the hook at the end of a turn names the file.
     fn session_file(&self, dirs: &UserDirs, session: &SessionKey) -> Option<PathBuf> {
         let plain = session.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         plain.then(|| super::sessions(dirs).join(&*session.id).join("events.jsonl"))
     }
 }
 
-/// A command that does nothing but say why, in any shell.
+/// A command that only prints the reason, in any shell.
 fn harmless(reason: &str) -> Value {
     let words: String = reason.chars().map(|c| if c == '\'' || c.is_control() { ' ' } else { c }).collect();
     json!({ "modifiedArgs": { "command": format!("echo '{words}'; exit 1"), "description": "held by Belay" } })
 }
 
-/// Exit codes stand at the end of the text; the result type says success all the same.
-fn how_it_ended(_: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {
+/// The ending of a call. The exit code is at the end of the text; the result type is `success` regardless.
+fn call_ending(_: ToolKind, response: &Value, text: &str, failed: bool) -> CallEnding {
     let exit_code = shell_line(text).and_then(|rest| {
         let code = rest.split_once("exit code ")?.1;
         code.trim_end_matches('>').trim().parse().ok()
     });
-    let kind = response.get("resultType").and_then(Value::as_str).unwrap_or("success");
+    // Under Claude Code's event names the fields are in snake_case.
+    let kind = ["resultType", "result_type"].iter().find_map(|field| response.get(*field)?.as_str());
+    let kind = kind.unwrap_or("success");
     let status = match (kind, exit_code) {
         ("denied" | "rejected", _) => CallStatus::Refused,
         (_, Some(0)) => CallStatus::Ok,
@@ -143,7 +147,7 @@ fn how_it_ended(_: ToolKind, response: &Value, text: &str, failed: bool) -> Call
     CallEnding { status, exit_code }
 }
 
-/// What follows the last `<shellId: N` of a text.
+/// The text after the last `<shellId: `.
 fn shell_line(text: &str) -> Option<&str> {
     text.rsplit_once("<shellId: ").map(|(_, rest)| rest)
 }

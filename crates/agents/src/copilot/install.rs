@@ -1,6 +1,6 @@
 //! Copilot CLI's hook files: one of our own in `~/.copilot/hooks`, or in the project's `.github/hooks`.
 //!
-//! A hook that cannot start denies the tool, so every command steps aside where Belay is gone.
+//! A hook that fails denies the tool.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::install::{
 };
 use crate::spec::HookEvent;
 
-/// The recipe.
+/// Installs the hooks.
 #[derive(Debug)]
 pub(crate) struct CopilotInstaller;
 
-fn home(setting: &InstallContext<'_>) -> PathBuf {
-    setting.dirs.var("COPILOT_HOME").map_or_else(|| setting.dirs.home.join(".copilot"), PathBuf::from)
+fn home(context: &InstallContext<'_>) -> PathBuf {
+    context.dirs.var("COPILOT_HOME").map_or_else(|| context.dirs.home.join(".copilot"), PathBuf::from)
 }
 
-fn file(setting: &InstallContext<'_>) -> PathBuf {
-    setting.settings_path(home(setting).join("hooks"), ".github/hooks", "belay.json")
+fn file(context: &InstallContext<'_>) -> PathBuf {
+    context.settings_path(home(context).join("hooks"), ".github/hooks", "belay.json")
 }
 
 impl HookInstaller for CopilotInstaller {
@@ -32,19 +32,19 @@ impl HookInstaller for CopilotInstaller {
         ID
     }
 
-    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+    fn install(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         let entry = |event: &HookEvent| {
-            let command = hook_command(setting, ID, Some(event.name), true);
+            let command = hook_command(context, ID, Some(event.name));
             let hook = json!({ "type": "command", "bash": command, "timeoutSec": event.timeout.as_secs() });
             HookEntry { event: event.name, value: hook }
         };
         let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
-        add_entries(setting, file(setting), ID, &[("version", Value::from(1))], &entries)
+        add_entries(context, file(context), ID, &[("version", Value::from(1))], &entries)
     }
 
-    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+    fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
         // The file is ours, but somebody may have put hooks of his own into it.
-        let mut changes = remove_entries(setting, file(setting), ID)?;
+        let mut changes = remove_entries(context, file(context), ID)?;
         for change in &mut changes {
             let rest = change.after.as_deref().and_then(|after| serde_json::from_str::<Value>(after).ok());
             if rest.is_some_and(|rest| rest.get("hooks").is_none()) {
@@ -54,23 +54,23 @@ impl HookInstaller for CopilotInstaller {
         Ok(changes)
     }
 
-    fn self_test_call(&self, setting: &InstallContext<'_>, session: &str) -> SelfTestCall {
+    fn self_test_call(&self, context: &InstallContext<'_>, session: &str) -> SelfTestCall {
         SelfTestCall {
-            command: hook_command(setting, ID, Some("sessionStart"), true),
+            command: hook_command(context, ID, Some("sessionStart")),
             payload: json!({ "sessionId": session, "source": "new" }).to_string(),
             session: session.to_owned(),
         }
     }
 
-    fn blocking_setting(&self, setting: &InstallContext<'_>) -> Option<String> {
-        let text = setting.text(&home(setting).join("settings.json")).ok()??;
+    fn blocking_setting(&self, context: &InstallContext<'_>) -> Option<String> {
+        let text = context.text(&home(context).join("settings.json")).ok()??;
         let twice = JsoncDocument::new(&text).is_ok_and(|document| has_plugin(&document));
         // It gives its calls no ids: heard twice, they count twice.
-        twice.then(|| format!("its plugin is there too; keep one: copilot plugin uninstall {PLUGIN_ID}"))
+        twice.then(|| format!("the Belay plugin is installed too; keep one: copilot plugin uninstall {PLUGIN_ID}"))
     }
 
-    fn user_note(&self, setting: &InstallContext<'_>) -> Option<String> {
-        (setting.scope == Scope::Project).then(|| {
+    fn user_note(&self, context: &InstallContext<'_>) -> Option<String> {
+        (context.scope == Scope::Project).then(|| {
             "Copilot runs a project's hooks only in a folder you trust; with `-p` it needs --trust-folder.".to_owned()
         })
     }

@@ -8,24 +8,24 @@ use super::ID;
 use super::hook::{EVENTS, claude_name};
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, claude_hooks};
 
-/// The recipe.
+/// Builds the launch command.
 #[derive(Debug)]
 pub(crate) struct CopilotLauncher;
 
 impl Launcher for CopilotLauncher {
-    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
+    fn build_launch(&self, context: &LaunchContext<'_>) -> LaunchCommand {
         let mut launch = LaunchCommand::default();
         let (ids, resume) = (["--session-id", "--resume"], ["--resume", "--continue"]);
-        let id = setting.session_flag(&mut launch, &ids, &resume, setting.run);
-        launch.session = Some(SessionKey::new(ID, id.as_deref().unwrap_or(setting.run)));
-        if setting.proxy.is_some() {
-            match setting.env_var("COPILOT_PROVIDER_BASE_URL") {
-                Some(_) => launch.set_base_url(setting, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
+        let id = context.session_flag(&mut launch, &ids, &resume, context.run);
+        launch.session = Some(SessionKey::new(ID, id.as_deref().unwrap_or(context.run)));
+        if context.proxy.is_some() {
+            match context.env_var("COPILOT_PROVIDER_BASE_URL") {
+                Some(_) => launch.set_base_url(context, "COPILOT_PROVIDER_BASE_URL", "copilot", ""),
                 None => launch.note_bypass("Copilot uses GitHub's models"),
             }
         }
-        if let Some(command) = setting.hook_command(ID) {
-            let plugin = setting.scratch.join("copilot-plugin");
+        if let Some(command) = context.hook_command(ID) {
+            let plugin = context.scratch.join("copilot-plugin");
             let manifest = json!({ "name": "belay-run", "version": "0.1.0", "description": "Belay, for this run" });
             let events = EVENTS.iter().map(|event| (claude_name(event.name), event.timeout.as_secs()));
             let hooks = json!({ "hooks": claude_hooks(events, &command) });
@@ -34,7 +34,7 @@ impl Launcher for CopilotLauncher {
             launch.arg("--plugin-dir");
             launch.arg(plugin);
         }
-        launch.args.extend_from_slice(setting.args);
+        launch.args.extend_from_slice(context.args);
         launch
     }
 }

@@ -1,4 +1,4 @@
-//! Copilot CLI as one value.
+//! The specification of Copilot CLI.
 
 use super::{ID, hook, install, launch, sessions, tools, transcript, wire};
 use crate::spec::{

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::tool_table::ToolTable;
 
-/// Its tools.
+/// The built-in tools.
 pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("ask_user", ToolKind::Ask),
@@ -39,7 +39,7 @@ pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("write_powershell", ToolKind::Shell),
 ]);
 
-/// What a tool does; `None` for tools that are not Copilot's own.
+/// The kind of a tool; `None` for tools that are not built in.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
     TABLE.kind_of(name, &Value::Null)
 }

@@ -15,11 +15,10 @@ use self::record::{Data, Line};
 use super::{ID, kind_of};
 use crate::recent_ids::RecentIds;
 use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line,
-    parse, read_lines,
+    LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line, parse,
 };
 
-/// The format.
+/// The transcript format.
 #[derive(Debug)]
 pub struct CopilotFormat;
 
@@ -32,18 +31,16 @@ impl TranscriptFormat for CopilotFormat {
         serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| &*line.kind == "session.start")
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+    fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
         Some(Box::new(CopilotParser::new(path)))
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
-        let mut reader = CopilotParser::new(path);
-        let mut teller = TranscriptEventBuilder::new(reader.main.clone(), sink);
-        read_lines(path, &mut reader, &mut teller)
+    fn session(&self, path: &Path) -> SessionKey {
+        CopilotParser::new(path).main
     }
 }
 
-/// Usage that waits for the answer it belongs to.
+/// Usage whose response has not been read yet.
 struct PendingUsage {
     call: String,
     model: Option<String>,
@@ -54,10 +51,10 @@ struct CopilotParser {
     transcript: String,
     main: SessionKey,
     usage: Option<PendingUsage>,
-    /// Calls told.
-    known: RecentIds,
-    /// Last words of an answer that asked for nothing.
-    silent: Option<Excerpt>,
+    /// Ids of emitted calls.
+    seen_calls: RecentIds,
+    /// Text of a response without tool calls.
+    final_text: Option<Excerpt>,
 }
 
 impl CopilotParser {
@@ -69,19 +66,19 @@ impl CopilotParser {
             transcript: path.to_string_lossy().into_owned(),
             main: SessionKey::new(ID, if stem == "events" { folder } else { stem }),
             usage: None,
-            known: RecentIds::default(),
-            silent: None,
+            seen_calls: RecentIds::default(),
+            final_text: None,
         }
     }
 
-    fn begin(&mut self, how: StartKind, data: Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn begin(&mut self, how: StartKind, data: Data<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         if let Some(id) = data.session_id.non_empty() {
             self.main = SessionKey::new(ID, id);
-            teller.session = self.main.clone();
+            builder.session = self.main.clone();
         }
         let context = data.context.0.unwrap_or_default();
-        teller.cwd = context.cwd.owned().or(teller.cwd.take());
-        teller.push(Body::SessionStarted(SessionStarted {
+        builder.cwd = context.cwd.owned().or(builder.cwd.take());
+        builder.push(Body::SessionStarted(SessionStarted {
             how,
             model: data.selected_model.owned(),
             agent_version: data.copilot_version.owned(),
@@ -92,20 +89,20 @@ impl CopilotParser {
         }));
     }
 
-    fn prompt(&mut self, data: &Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
-        self.end_turn(teller);
+    fn prompt(&mut self, data: &Data<'_>, builder: &mut TranscriptEventBuilder<'_>) {
+        self.end_turn(builder);
         let by = match &*data.source {
-            _ if teller.parent.is_some() => Author::Agent,
+            _ if builder.parent.is_some() => Author::Agent,
             "" | "user" => Author::Person,
             _ => Author::System,
         };
-        teller.push(Body::Prompt(Prompt { by, text: Excerpt::new(&data.content) }));
+        builder.push(Body::Prompt(Prompt { by, text: Excerpt::new(&data.content) }));
     }
 
-    /// Usage nobody claimed was for something else than the conversation.
-    fn settle(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Emits usage without a matching response as auxiliary.
+    fn flush_usage(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
         if let Some(spent) = self.usage.take() {
-            teller.push(Body::ModelAnswered(ModelAnswered {
+            builder.push(Body::ModelAnswered(ModelAnswered {
                 response: Some(spent.call),
                 model: spent.model,
                 usage: Some(spent.usage),
@@ -115,24 +112,24 @@ impl CopilotParser {
         }
     }
 
-    fn end_turn(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        if let Some(text) = self.silent.take() {
-            teller.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
+    fn end_turn(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        if let Some(text) = self.final_text.take() {
+            builder.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
         }
     }
 
-    fn answer(&mut self, data: Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn answer(&mut self, data: Data<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         let requests = data.tool_requests.0.unwrap_or_default();
         let calls: Vec<ToolCalled> = requests
             .into_iter()
-            .filter(|request| self.known.insert(&request.tool_call_id))
+            .filter(|request| self.seen_calls.insert(&request.tool_call_id))
             .map(|call| ToolCalled::new(Some(call.tool_call_id), kind_of(&call.name), &call.name, &call.arguments))
             .collect();
-        self.silent = calls.is_empty().then(|| Excerpt::new(&data.content));
+        self.final_text = calls.is_empty().then(|| Excerpt::new(&data.content));
         let response = data.api_call_id.non_empty().or(data.message_id.non_empty()).map(str::to_owned);
         let claimed = self.usage.as_ref().is_some_and(|spent| Some(&spent.call) == response.as_ref());
         let spent = if claimed { self.usage.take() } else { None };
-        teller.push_answer(
+        builder.push_answer(
             response.clone(),
             ModelAnswered {
                 response,
@@ -145,7 +142,7 @@ impl CopilotParser {
         );
     }
 
-    fn result(data: Data<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn result(data: Data<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         let output = data.result.0.unwrap_or_default().content;
         let failure = data.error.0.unwrap_or_default();
         let (text, said) = shell_report(&output);
@@ -162,11 +159,11 @@ impl CopilotParser {
             CallStatus::Ok
         };
         let call = data.tool_call_id.owned();
-        teller.push(Body::ToolReturned(ToolReturned::new(call, Some(status), exit_code, text)));
+        builder.push(Body::ToolReturned(ToolReturned::new(call, Some(status), exit_code, text)));
     }
 }
 
-/// A shell's output ends with a report that carries a new shell id on every call.
+/// Splits off the report at the end of shell output, which has a new shell id on every call.
 fn shell_report(text: &str) -> (&str, Option<i32>) {
     let trimmed = text.trim_end();
     let Some(at) = trimmed.rfind('<').filter(|_| trimmed.ends_with('>')) else { return (text, None) };
@@ -176,11 +173,11 @@ fn shell_report(text: &str) -> (&str, Option<i32>) {
 }
 
 impl LineParser for CopilotParser {
-    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, text: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
-        teller.at = line.timestamp.or(teller.at);
+        builder.at = line.timestamp.or(builder.at);
         if let Some(id) = line.id.non_empty() {
-            teller.start_record(format_args!("{id}"));
+            builder.start_record(format_args!("{id}"));
         }
         let passed = ["hook.", "system.", "session.permissions", "session.info", "assistant.turn_", "permission."];
         if passed.iter().any(|kind| line.kind.starts_with(kind)) {
@@ -188,38 +185,38 @@ impl LineParser for CopilotParser {
         }
         let data = line.data.map_or("{}", RawValue::get);
         let data: Data<'_> = serde_json::from_str(data).map_err(|_| LineError::Unknown)?;
-        (teller.session, teller.parent) = match data.parent_tool_call_id.non_empty() {
+        (builder.session, builder.parent) = match data.parent_tool_call_id.non_empty() {
             Some(call) => (sub_agent(&self.main, call), Some(self.main.clone())),
             None => (self.main.clone(), None),
         };
         match &*line.kind {
-            "session.start" => self.begin(StartKind::New, data, teller),
-            "session.resume" => self.begin(StartKind::Resumed, data, teller),
-            "user.message" => self.prompt(&data, teller),
-            "assistant.message" => self.answer(data, teller),
+            "session.start" => self.begin(StartKind::New, data, builder),
+            "session.resume" => self.begin(StartKind::Resumed, data, builder),
+            "user.message" => self.prompt(&data, builder),
+            "assistant.message" => self.answer(data, builder),
             "session.usage_record" | "assistant.usage" => {
-                self.settle(teller);
+                self.flush_usage(builder);
                 if let Some(tokens) = data.usage.0 {
                     let call = tokens.api_call_id.non_empty().unwrap_or(&line.id).to_owned();
                     self.usage = Some(PendingUsage { call, model: tokens.model.owned(), usage: tokens.usage() });
                 }
             }
             "tool.execution_start" => {
-                if self.known.insert(&data.tool_call_id) {
+                if self.seen_calls.insert(&data.tool_call_id) {
                     let call = data.tool_call_id.owned();
                     let called = ToolCalled::new(call, kind_of(&data.tool_name), &data.tool_name, &data.arguments);
-                    teller.push(Body::ToolCalled(called));
+                    builder.push(Body::ToolCalled(called));
                 }
             }
-            "tool.execution_complete" => Self::result(data, teller),
+            "tool.execution_complete" => Self::result(data, builder),
             "subagent.started" | "subagent.completed" | "subagent.failed" => {
                 let child = sub_agent(&self.main, &data.tool_call_id);
                 let sub = SubAgent { child, role: data.agent_name.owned() };
                 let begins = &*line.kind == "subagent.started";
-                teller.push(if begins { Body::SubAgentStarted(sub) } else { Body::SubAgentEnded(sub) });
+                builder.push(if begins { Body::SubAgentStarted(sub) } else { Body::SubAgentEnded(sub) });
             }
             "session.error" => {
-                teller.push(Body::ModelFailed(ModelFailed {
+                builder.push(Body::ModelFailed(ModelFailed {
                     status: data.status_code.status(),
                     message: Excerpt::with_limit(&data.message, 512),
                     retry_at: None,
@@ -227,14 +224,14 @@ impl LineParser for CopilotParser {
             }
             "session.compaction_complete" => {
                 let before = Some(data.pre_compaction_tokens.0).filter(|tokens| *tokens != 0);
-                teller.push(Body::Compacted(Compacted { automatic: true, before }));
+                builder.push(Body::Compacted(Compacted { automatic: true, before }));
             }
-            "abort" => teller.push(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") })),
+            "abort" => builder.push(Body::Note(Note { text: Excerpt::new("The user interrupted the turn.") })),
             "session.shutdown" => {
-                self.end_turn(teller);
-                self.settle(teller);
+                self.end_turn(builder);
+                self.flush_usage(builder);
                 let reason = data.shutdown_type.owned();
-                teller.push(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
+                builder.push(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
             }
             "session.model_change" | "session.truncation" | "session.title_changed" | "session.idle" => {}
             _ => return Err(LineError::Unknown),
@@ -242,9 +239,9 @@ impl LineParser for CopilotParser {
         Ok(())
     }
 
-    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.end_turn(teller);
-        self.settle(teller);
+    fn end(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.end_turn(builder);
+        self.flush_usage(builder);
     }
 }
 

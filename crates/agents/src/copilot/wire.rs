@@ -1,5 +1,5 @@
-//! Copilot CLI's requests with a model of the user's own, as of 1.0.102: only a hint of who started
-//! the turn, and nothing that names the session.
+//! Copilot CLI's requests with a model of the user's own, as of 1.0.102: they state who
+//! initiated the turn, but do not name the session.
 
 use belay_core::ToolKind;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::wire::{RequestHead, RequestIdentity, WireClient};
 
-/// The dialect.
+/// Identifies the requests of this agent.
 #[derive(Debug)]
 pub(crate) struct CopilotWire;
 

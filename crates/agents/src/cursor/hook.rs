@@ -12,7 +12,7 @@ use crate::hook::event_builder::{HookEventBuilder, RawToolResult, call_id};
 use crate::hook::{HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, bounded_name, text_of};
 use crate::spec::HookEvent;
 
-/// The dialect.
+/// The hook protocol.
 #[derive(Debug)]
 pub(crate) struct CursorHooks;
 
@@ -28,33 +28,33 @@ pub(super) const EVENTS: &[HookEvent] = &[
 ];
 
 impl HookProtocol for CursorHooks {
-    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
-        let payload = HookPayload::parse(told.payload)?;
-        let said = payload.text(&["hook_event_name"]).or(told.event)?;
-        let HookEvent { name: event, point: moment, .. } = *EVENTS.iter().find(|event| event.name == said)?;
+    fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook> {
+        let payload = HookPayload::parse(hook.payload)?;
+        let said = payload.text(&["hook_event_name"]).or(hook.event)?;
+        let HookEvent { name: event, point, .. } = *EVENTS.iter().find(|event| event.name == said)?;
         let session = payload.id(&["conversation_id", "session_id"])?;
-        let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
+        let mut builder = HookEventBuilder::new(hook, &payload, point, SessionKey::new(ID, session));
         match event {
-            "sessionStart" => telling.push(Body::SessionStarted(SessionStarted {
+            "sessionStart" => builder.push(Body::SessionStarted(SessionStarted {
                 model: payload.name(&["model"]),
                 agent_version: payload.name(&["cursor_version"]),
                 project: payload.get("workspace_roots").get(0).and_then(Value::as_str).and_then(bounded_name),
                 ..SessionStarted::default()
             })),
-            "sessionEnd" => telling.push(Body::SessionEnded(SessionEnded::default())),
+            "sessionEnd" => builder.push(Body::SessionEnded(SessionEnded::default())),
             "beforeSubmitPrompt" => {
                 let text = Excerpt::new(payload.text(&["prompt"]).unwrap_or_default());
-                telling.push(Body::Prompt(Prompt { by: Author::Person, text }));
+                builder.push(Body::Prompt(Prompt { by: Author::Person, text }));
             }
             "preToolUse" => {
                 let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
-                telling.tool_called(call_id(&payload, &["tool_use_id"]), None, name, &input);
+                builder.tool_called(call_id(&payload, &["tool_use_id"]), None, name, &input);
             }
             "postToolUse" | "postToolUseFailure" => {
                 let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
                 let failed = event == "postToolUseFailure";
                 let response = payload.value(if failed { &["error_message", "error"] } else { &["tool_output"] });
-                telling.tool_returned(RawToolResult {
+                builder.tool_returned(RawToolResult {
                     call: call_id(&payload, &["tool_use_id"]),
                     kind: None,
                     name,
@@ -68,16 +68,16 @@ impl HookProtocol for CursorHooks {
             }
             "stop" => {
                 let failed = payload.text(&["status"]) == Some("error");
-                telling.push(Body::TurnEnded(TurnEnded { text: Excerpt::default(), said: None, failed }));
+                builder.push(Body::TurnEnded(TurnEnded { text: Excerpt::default(), said: None, failed }));
             }
             _ => {}
         }
-        Some(telling.finish(event))
+        Some(builder.finish(event))
     }
 
-    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
+    fn encode(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
         let deny = |reason: &str| json!({ "permission": "deny", "user_message": reason, "agent_message": reason });
-        match (heard.moment, reply.hold_reason()) {
+        match (parsed.point, reply.hold_reason()) {
             (HookPoint::BeforeTool, hold) => hold.or(reply.nudge_text()).map(deny),
             (HookPoint::Prompt, Some(reason)) => Some(json!({ "continue": false, "user_message": reason })),
             (HookPoint::SessionStart | HookPoint::AfterTool, _) => {

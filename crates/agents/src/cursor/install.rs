@@ -11,12 +11,12 @@ use crate::install::{
     remove_entries,
 };
 
-/// The recipe.
+/// Installs the hooks.
 #[derive(Debug)]
 pub(crate) struct CursorInstaller;
 
-fn file(setting: &InstallContext<'_>) -> PathBuf {
-    setting.settings_path(setting.dirs.home.join(".cursor"), ".cursor", "hooks.json")
+fn file(context: &InstallContext<'_>) -> PathBuf {
+    context.settings_path(context.dirs.home.join(".cursor"), ".cursor", "hooks.json")
 }
 
 impl HookInstaller for CursorInstaller {
@@ -24,27 +24,27 @@ impl HookInstaller for CursorInstaller {
         ID
     }
 
-    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        let value = json!({ "command": hook_command(setting, ID, None, false) });
+    fn install(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let value = json!({ "command": hook_command(context, ID, None) });
         let entries: Vec<HookEntry> =
             EVENTS.iter().map(|event| HookEntry { event: event.name, value: value.clone() }).collect();
-        add_entries(setting, file(setting), ID, &[("version", Value::from(1))], &entries)
+        add_entries(context, file(context), ID, &[("version", Value::from(1))], &entries)
     }
 
-    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        remove_entries(setting, file(setting), ID)
+    fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        remove_entries(context, file(context), ID)
     }
 
-    fn self_test_call(&self, setting: &InstallContext<'_>, session: &str) -> SelfTestCall {
+    fn self_test_call(&self, context: &InstallContext<'_>, session: &str) -> SelfTestCall {
         let payload = json!({ "conversation_id": session, "hook_event_name": "sessionStart" });
         SelfTestCall {
-            command: hook_command(setting, ID, None, false),
+            command: hook_command(context, ID, None),
             payload: payload.to_string(),
             session: session.to_owned(),
         }
     }
 
     fn user_note(&self, _setting: &InstallContext<'_>) -> Option<String> {
-        Some("Cursor is experimental: its hooks were written from documentation and not tried.".to_owned())
+        Some("Cursor is experimental: its hooks follow the documentation and are not tested.".to_owned())
     }
 }

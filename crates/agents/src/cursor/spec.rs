@@ -1,4 +1,4 @@
-//! Cursor as one value.
+//! The specification of Cursor.
 
 use super::{ID, hook, install};
 use crate::spec::{AgentSpec, HEADLESS_LATER, HookSpec, Maturity, NEW_SESSION_HINT, PANE_LATER, Part};

@@ -1,8 +1,8 @@
 //! Gemini CLI's hooks, as of 0.61.
 //!
-//! Calls have no id here, so an answer names the call by what was asked. `PreCompress` fires before
-//! every model request whether or not anything is condensed, and is passed; so is `AfterModel`, which
-//! fires for every piece of an answer that streams in. What an answer cost stands in the session file.
+//! Calls have no ids, so a result is matched by the call's input. `PreCompress` fires before every model
+//! request, and `AfterModel` for every streamed chunk; neither is registered. Usage is in the session
+//! file.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::hook::{
 use crate::spec::HookEvent;
 use crate::transcript::TranscriptFormat;
 
-/// The dialect.
+/// The hook protocol.
 #[derive(Debug)]
 pub(crate) struct GeminiHooks;
 
@@ -36,47 +36,47 @@ pub(super) const EVENTS: &[HookEvent] = &[
 ];
 
 impl HookProtocol for GeminiHooks {
-    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
-        // Told before every model request: only whose it is matters, and the rest may be megabytes.
-        if let Ok(request) = serde_json::from_slice::<BeforeModelPayload<'_>>(told.payload)
+    fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook> {
+        // This payload contains the whole conversation, possibly megabytes; only the session id is needed.
+        if let Ok(request) = serde_json::from_slice::<BeforeModelPayload<'_>>(hook.payload)
             && request.hook_event_name == "BeforeModel"
             && is_id(&request.session_id)
         {
             let session = Some(SessionKey::new(ID, request.session_id));
             return Some(ParsedHook {
-                moment: HookPoint::BeforeModel,
+                point: HookPoint::BeforeModel,
                 event: "BeforeModel",
                 session,
                 ..ParsedHook::default()
             });
         }
-        let payload = HookPayload::parse(told.payload)?;
-        let said = payload.text(&["hook_event_name"]).or(told.event)?;
-        let HookEvent { name: event, point: moment, .. } = *EVENTS.iter().find(|event| event.name == said)?;
+        let payload = HookPayload::parse(hook.payload)?;
+        let said = payload.text(&["hook_event_name"]).or(hook.event)?;
+        let HookEvent { name: event, point, .. } = *EVENTS.iter().find(|event| event.name == said)?;
         let session = payload.id(&["session_id"])?;
-        let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
+        let mut builder = HookEventBuilder::new(hook, &payload, point, SessionKey::new(ID, session));
         match event {
-            "SessionStart" => telling.push(Body::SessionStarted(SessionStarted {
+            "SessionStart" => builder.push(Body::SessionStarted(SessionStarted {
                 how: start_kind(payload.text(&["source"])),
-                transcript: telling.transcript(),
+                transcript: builder.transcript(),
                 ..SessionStarted::default()
             })),
             "SessionEnd" => {
                 let reason =
                     payload.text(&["reason"]).map(|reason| Excerpt::with_limit(reason, 64).as_str().to_owned());
-                telling.push(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
+                builder.push(Body::SessionEnded(SessionEnded { reason, exit_code: None }));
             }
             "BeforeAgent" => {
                 let text = Excerpt::new(payload.text(&["prompt"]).unwrap_or_default());
-                telling.push(Body::Prompt(Prompt { by: Author::Person, text }));
+                builder.push(Body::Prompt(Prompt { by: Author::Person, text }));
             }
             "AfterAgent" => {
                 let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
-                telling.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+                builder.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
             }
             "BeforeTool" => {
                 let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
-                telling.tool_called(None, kind_of(name), name, &input);
+                builder.tool_called(None, kind_of(name), name, &input);
             }
             "AfterTool" => {
                 let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
@@ -85,7 +85,7 @@ impl HookProtocol for GeminiHooks {
                 let error = response.get("error").filter(|error| !error.is_null());
                 let ending = call_ending(ToolKind::Other, &whole, error.is_some());
                 let bare = output::unwrap(kind_of(name), "success", &whole);
-                telling.tool_returned(RawToolResult {
+                builder.tool_returned(RawToolResult {
                     call: None,
                     kind: kind_of(name),
                     name,
@@ -99,17 +99,16 @@ impl HookProtocol for GeminiHooks {
             }
             "Notification" if payload.text(&["notification_type"]) == Some("ToolPermission") => {
                 let what = Excerpt::with_limit(payload.text(&["message"]).unwrap_or("a tool"), 256);
-                telling.push(Body::PermissionAsked(PermissionRequested { call: None, what }));
+                builder.push(Body::PermissionAsked(PermissionRequested { call: None, what }));
             }
             _ => {}
         }
-        Some(telling.finish(event))
+        Some(builder.finish(event))
     }
 
-    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
-        let context =
-            |text: String| json!({ "hookSpecificOutput": { "hookEventName": heard.event, "additionalContext": text } });
-        match (heard.moment, reply.hold_reason()) {
+    fn encode(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
+        let context = |text: String| json!({ "hookSpecificOutput": { "hookEventName": parsed.event, "additionalContext": text } });
+        match (parsed.point, reply.hold_reason()) {
             (HookPoint::Prompt | HookPoint::BeforeModel, Some(reason)) => {
                 Some(json!({ "decision": "deny", "reason": reason }))
             }
@@ -132,7 +131,7 @@ impl HookProtocol for GeminiHooks {
     }
 }
 
-/// What is needed of a payload that carries the whole conversation with it.
+/// The needed fields of a payload that contains the whole conversation.
 #[derive(Deserialize)]
 struct BeforeModelPayload<'a> {
     #[serde(borrow)]
@@ -141,7 +140,7 @@ struct BeforeModelPayload<'a> {
     hook_event_name: Cow<'a, str>,
 }
 
-/// How a tool ended: Gemini CLI writes the exit code into the text and calls everything a success.
+/// The ending of a call. Gemini CLI writes the exit code into the text and reports success regardless.
 pub(crate) fn call_ending(_: ToolKind, text: &str, failed: bool) -> CallEnding {
     let line = |head: &str| text.lines().rev().find_map(|line| line.strip_prefix(head)).map(str::trim);
     let exit_code = line("Exit Code: ").and_then(|code| code.parse().ok());

@@ -15,12 +15,12 @@ use crate::install::{
 };
 use crate::spec::HookEvent;
 
-/// The recipe.
+/// Installs the hooks.
 #[derive(Debug)]
 pub(crate) struct GeminiInstaller;
 
-fn settings(setting: &InstallContext<'_>) -> PathBuf {
-    setting.settings_path(setting.dirs.home.join(".gemini"), ".gemini", "settings.json")
+fn settings(context: &InstallContext<'_>) -> PathBuf {
+    context.settings_path(context.dirs.home.join(".gemini"), ".gemini", "settings.json")
 }
 
 impl HookInstaller for GeminiInstaller {
@@ -28,32 +28,32 @@ impl HookInstaller for GeminiInstaller {
         ID
     }
 
-    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        let command = hook_command(setting, ID, None, false);
+    fn install(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let command = hook_command(context, ID, None);
         let entry = |event: &HookEvent| {
             let hook =
                 json!({ "type": "command", "name": "belay", "command": command, "timeout": event.timeout_millis() });
             HookEntry { event: event.name, value: json!({ "hooks": [hook] }) }
         };
         let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
-        add_entries(setting, settings(setting), ID, &[], &entries)
+        add_entries(context, settings(context), ID, &[], &entries)
     }
 
-    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        remove_entries(setting, settings(setting), ID)
+    fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        remove_entries(context, settings(context), ID)
     }
 
-    fn blocking_setting(&self, setting: &InstallContext<'_>) -> Option<String> {
-        let path = settings(setting);
-        let document = JsoncDocument::new(&setting.text(&path).ok()??).ok()?;
+    fn blocking_setting(&self, context: &InstallContext<'_>) -> Option<String> {
+        let path = settings(context);
+        let document = JsoncDocument::new(&context.text(&path).ok()??).ok()?;
         let off = document.get(&["hooksConfig", "enabled"]) == Some(false.into());
         let names = document.get(&["hooksConfig", "disabled"]).unwrap_or_default();
         let ours = names.as_array().is_some_and(|names| names.contains(&"belay".into()));
-        (off || ours).then(|| format!("{} switches hooks off (hooksConfig); no hook of ours runs", path.display()))
+        (off || ours).then(|| format!("{} disables hooks in hooksConfig; Belay's hooks do not run", path.display()))
     }
 
-    fn user_note(&self, setting: &InstallContext<'_>) -> Option<String> {
-        (setting.scope == Scope::Project)
+    fn user_note(&self, context: &InstallContext<'_>) -> Option<String> {
+        (context.scope == Scope::Project)
             .then(|| "Gemini CLI runs a project's hooks only in a folder you trust (`/permissions`).".to_owned())
     }
 }

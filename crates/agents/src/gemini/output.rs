@@ -1,4 +1,4 @@
-//! What came out of a tool, freed of the report around it: process ids differ on every call.
+//! Unwraps the output of tools. The report around it has process ids, which differ on every call.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(crate) struct UnwrappedOutput<'a> {
     pub(crate) exit_code: Option<i32>,
 }
 
-/// `said` is the status the agent gives the call (`success`, `error`, `cancelled`).
+/// `said` is the call's status in the transcript (`success`, `error`, `cancelled`).
 pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> UnwrappedOutput<'a> {
     let text = text.trim();
     let text = text.strip_prefix("<untrusted_context>").unwrap_or(text);
@@ -39,7 +39,7 @@ pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> U
             kept.push_str(line);
         }
     }
-    // Newer versions mention only an exit code that is not 0.
+    // Newer versions report only a non-zero exit code.
     let ran = kept.contains("Output:");
     let exit_code = exit_code.or((status == CallStatus::Ok && ran).then_some(0));
     let status = match exit_code {
@@ -50,7 +50,7 @@ pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> U
     UnwrappedOutput { text: Cow::Owned(kept), status, exit_code }
 }
 
-/// What a call did to a file, told by the file's content before and after. None before, or an empty one: it is new.
+/// The change of a file, from its content before and after. A file without previous content is new.
 pub(crate) fn written_file(path: &str, before: Option<&str>, after: &str, call: Option<String>) -> FileChanged {
     let before = before.filter(|content| !content.is_empty());
     FileChanged {

@@ -1,4 +1,4 @@
-//! Gemini CLI as one value.
+//! The specification of Gemini CLI.
 
 use super::{ID, hook, install, launch, tools, transcript, wire};
 use crate::spec::{

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::tool_table::ToolTable;
 
-/// Its tools.
+/// The built-in tools.
 pub(crate) const TABLE: ToolTable = ToolTable::new(&[
     ("agent", ToolKind::SubAgent),
     ("ask_user", ToolKind::Ask),
@@ -35,7 +35,7 @@ pub(crate) const TABLE: ToolTable = ToolTable::new(&[
 ])
 .with_mcp_prefix();
 
-/// What a tool does; `None` for tools that are not the agent's own.
+/// The kind of a tool; `None` for tools that are not built in.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
     TABLE.kind_of(name, &Value::Null)
 }

@@ -1,7 +1,7 @@
 //! Gemini CLI's session files: lines (0.5x on) or one JSON document (before).
 //!
-//! A message is written again under its id when its tool calls complete; the last writing wins. So
-//! a message is held until another one begins, and a late rewriting adds only what is new.
+//! A message is rewritten under the same id when its tool calls complete; the last version wins. A message is therefore
+//! buffered until the next one starts, and a late rewrite adds only what is new.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{ID, kind_of, output};
-use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64, text_of};
+use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64, text_of, usage_with_cached_input};
 use crate::recent_ids::RecentIds;
 use crate::transcript::{
     LineError, LineParser, ReadError, ReadStats, RecordPosition, Sink, TranscriptEventBuilder, TranscriptFormat,
-    file_stem, first_line, parse, read_items, read_lines,
+    file_stem, first_line, parse, read_items,
 };
 
 /// Session files in lines.
@@ -35,13 +35,8 @@ impl TranscriptFormat for GeminiLinesFormat {
             .is_ok_and(|line| line.session_id.non_empty().is_some() && line.project_hash.non_empty().is_some())
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+    fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
         Some(Box::new(GeminiParser::new(path)))
-    }
-
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
-        read_lines(path, &mut GeminiParser::new(path), &mut teller)
     }
 }
 
@@ -61,8 +56,8 @@ impl TranscriptFormat for GeminiDocumentFormat {
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
-        read_items(path, "messages", &mut GeminiParser::new(path), &mut teller)
+        let mut builder = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
+        read_items(path, "messages", &mut GeminiParser::new(path), &mut builder)
     }
 }
 
@@ -98,12 +93,10 @@ struct Tokens {
 
 impl From<Tokens> for Usage {
     fn from(tokens: Tokens) -> Self {
-        Self {
-            input: tokens.input.0.saturating_sub(tokens.cached.0).saturating_add(tokens.tool.0),
-            output: tokens.output.0.saturating_add(tokens.thoughts.0),
-            cache_read: tokens.cached.0,
-            cache_write: 0,
-        }
+        let output = tokens.output.0.saturating_add(tokens.thoughts.0);
+        let mut usage = usage_with_cached_input(tokens.input.0, output, tokens.cached.0, 0);
+        usage.input = usage.input.saturating_add(tokens.tool.0);
+        usage
     }
 }
 
@@ -119,12 +112,12 @@ struct Call {
     timestamp: Value,
 }
 
-/// A model message, as its last writing has it.
+/// The latest version of a model message.
 #[derive(Debug)]
 struct BufferedMessage {
     id: String,
-    mark: RecordPosition,
-    said: String,
+    position: RecordPosition,
+    text: String,
     model: Option<String>,
     usage: Option<Usage>,
     calls: Vec<Call>,
@@ -134,95 +127,97 @@ struct GeminiParser {
     transcript: String,
     project: Option<String>,
     started: bool,
-    held: Option<BufferedMessage>,
-    /// Messages, calls and results told.
-    told: RecentIds,
+    buffered: Option<BufferedMessage>,
+    /// Ids of emitted messages, calls and results.
+    emitted: RecentIds,
 }
 
 impl GeminiParser {
     fn new(path: &Path) -> Self {
         // `~/.gemini/tmp/<project>/chats/session-....jsonl`
         let folder = path.parent().filter(|folder| folder.ends_with("chats")).and_then(Path::parent);
-        let root = folder.and_then(|folder| std::fs::read_to_string(folder.join(".project_root")).ok());
+        let root = folder.and_then(|folder| {
+            belay_fs::read_regular_text(&folder.join(".project_root"), belay_fs::Links::Refuse, 4096).ok()
+        });
         let name = folder.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         Self {
             transcript: path.to_string_lossy().into_owned(),
             project: root.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty()).or(name),
             started: false,
-            held: None,
-            told: RecentIds::default(),
+            buffered: None,
+            emitted: RecentIds::default(),
         }
     }
 
-    /// Tells the held message, as far as it has not been told.
-    fn release(&mut self, turn_over: bool, teller: &mut TranscriptEventBuilder<'_>) {
-        let Some(held) = self.held.take() else { return };
-        let silent = held.calls.is_empty();
-        let fresh = self.told.insert(&format!("answer {}", held.id));
-        let new = |call: &&Call| !self.told.contains(&format!("call {}", call.id));
-        let calls: Vec<ToolCalled> = held.calls.iter().filter(new).map(Call::told).collect();
-        for call in &held.calls {
-            self.told.insert(&format!("call {}", call.id));
+    /// Emits the parts of the buffered message that are new.
+    fn flush(&mut self, turn_over: bool, builder: &mut TranscriptEventBuilder<'_>) {
+        let Some(buffered) = self.buffered.take() else { return };
+        let silent = buffered.calls.is_empty();
+        let fresh = self.emitted.insert(&format!("answer {}", buffered.id));
+        let new = |call: &&Call| !self.emitted.contains(&format!("call {}", call.id));
+        let calls: Vec<ToolCalled> = buffered.calls.iter().filter(new).map(Call::emitted).collect();
+        for call in &buffered.calls {
+            self.emitted.insert(&format!("call {}", call.id));
         }
-        teller.set_position(held.mark, |teller| {
+        builder.at_position(buffered.position, |builder| {
             if fresh {
                 let answer = ModelAnswered {
-                    response: Some(held.id.clone()),
-                    model: held.model,
-                    usage: held.usage,
-                    text: Excerpt::new(&held.said),
+                    response: Some(buffered.id.clone()),
+                    model: buffered.model,
+                    usage: buffered.usage,
+                    text: Excerpt::new(&buffered.text),
                     ..ModelAnswered::default()
                 };
-                teller.push_answer(Some(held.id.clone()), answer, calls);
+                builder.push_answer(Some(buffered.id.clone()), answer, calls);
             } else {
                 for call in calls {
-                    teller.batch = Some(held.id.clone());
-                    teller.push(Body::ToolCalled(call));
+                    builder.batch = Some(buffered.id.clone());
+                    builder.push(Body::ToolCalled(call));
                 }
             }
-            for call in held.calls.iter().filter(|call| call.is_done()) {
-                if self.told.insert(&format!("result {}", call.id)) {
-                    call.tell_result(teller);
+            for call in buffered.calls.iter().filter(|call| call.is_done()) {
+                if self.emitted.insert(&format!("result {}", call.id)) {
+                    call.push_result(builder);
                 }
             }
             if silent && fresh && turn_over {
-                teller.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&held.said), ..TurnEnded::default() }));
+                builder.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&buffered.text), ..TurnEnded::default() }));
             }
         });
     }
 
-    fn model(&mut self, line: Line<'_>, teller: &mut TranscriptEventBuilder<'_>) {
-        if self.held.as_ref().is_some_and(|held| *held.id != *line.id) {
-            self.release(false, teller);
+    fn model(&mut self, line: Line<'_>, builder: &mut TranscriptEventBuilder<'_>) {
+        if self.buffered.as_ref().is_some_and(|buffered| *buffered.id != *line.id) {
+            self.flush(false, builder);
         }
-        let mark = self.held.take().map_or_else(|| teller.position(), |held| held.mark);
-        self.held = Some(BufferedMessage {
+        let position = self.buffered.take().map_or_else(|| builder.position(), |buffered| buffered.position);
+        self.buffered = Some(BufferedMessage {
             id: line.id.to_string(),
-            mark,
-            said: line.content.map(|raw| text_of(raw.get()).into_owned()).unwrap_or_default(),
+            position,
+            text: line.content.map(|raw| text_of(raw.get()).into_owned()).unwrap_or_default(),
             model: line.model.owned(),
             usage: line.tokens.0.map(Usage::from),
             calls: line.tool_calls.0.unwrap_or_default(),
         });
     }
 
-    fn user(&mut self, line: &Line<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn user(&mut self, line: &Line<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         let parts: Vec<Value> = line.content.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let has_results = parts.iter().any(|part| part.get("functionResponse").is_some());
         let text = match line.content {
             Some(raw) if !has_results => text_of(raw.get()),
             _ => "".into(),
         };
-        // Results stand in the message whose calls they answer.
-        self.release(!has_results, teller);
-        if !text.trim().is_empty() && !text.starts_with("<session_context>") && self.told.insert(&line.id) {
-            teller.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text) }));
+        // Results are read from the message that contains their calls.
+        self.flush(!has_results, builder);
+        if !text.trim().is_empty() && !text.starts_with("<session_context>") && self.emitted.insert(&line.id) {
+            builder.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text) }));
         }
     }
 }
 
 impl Call {
-    fn told(&self) -> ToolCalled {
+    fn emitted(&self) -> ToolCalled {
         ToolCalled::new(Some(self.id.clone()), kind_of(&self.name), &self.name, &self.args)
     }
 
@@ -230,13 +225,13 @@ impl Call {
         matches!(&*self.status, "success" | "error" | "cancelled") || !self.result.is_null()
     }
 
-    fn tell_result(&self, teller: &mut TranscriptEventBuilder<'_>) {
+    fn push_result(&self, builder: &mut TranscriptEventBuilder<'_>) {
         let text = self.result_text();
         let output = output::unwrap(kind_of(&self.name), &self.status, &text);
-        let now = teller.at;
-        teller.at = self.timestamp.as_str().and_then(belay_core::Timestamp::parse).unwrap_or(now);
+        let now = builder.at;
+        builder.at = self.timestamp.as_str().and_then(belay_core::Timestamp::parse).unwrap_or(now);
         let call = Some(self.id.clone());
-        teller.push(Body::ToolReturned(ToolReturned::new(
+        builder.push(Body::ToolReturned(ToolReturned::new(
             call.clone(),
             Some(output.status),
             output.exit_code,
@@ -247,9 +242,9 @@ impl Call {
             && output.status == CallStatus::Ok
         {
             let change = output::written_file(path, text_at("originalContent"), new, call);
-            teller.push(Body::FileChanged(change));
+            builder.push(Body::FileChanged(change));
         }
-        teller.at = now;
+        builder.at = now;
     }
 
     /// The texts of all function responses.
@@ -264,15 +259,15 @@ impl Call {
 }
 
 impl LineParser for GeminiParser {
-    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, text: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
-        teller.at = line.timestamp.or(line.start_time.or(teller.at));
+        builder.at = line.timestamp.or(line.start_time.or(builder.at));
         if let Some(id) = line.session_id.non_empty()
             && !self.started
         {
             self.started = true;
-            teller.session = SessionKey::new(ID, id);
-            teller.push(Body::SessionStarted(SessionStarted {
+            builder.session = SessionKey::new(ID, id);
+            builder.push(Body::SessionStarted(SessionStarted {
                 project: self.project.clone(),
                 transcript: Some(self.transcript.clone()),
                 ..SessionStarted::default()
@@ -283,21 +278,21 @@ impl LineParser for GeminiParser {
             return Ok(());
         }
         if let Some(id) = line.id.non_empty() {
-            teller.start_record(format_args!("{id}"));
+            builder.start_record(format_args!("{id}"));
         }
         let words = || line.content.map(|raw| text_of(raw.get())).unwrap_or_default();
         match &*line.kind {
-            "gemini" => self.model(line, teller),
-            "user" => self.user(&line, teller),
+            "gemini" => self.model(line, builder),
+            "user" => self.user(&line, builder),
             "error" => {
                 let message = Excerpt::with_limit(&words(), 512);
-                self.release(false, teller);
-                teller.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+                self.flush(false, builder);
+                builder.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
             }
             "info" | "warning" => {
                 let note = Excerpt::with_limit(&words(), 512);
-                self.release(false, teller);
-                teller.push(Body::Note(Note { text: note }));
+                self.flush(false, builder);
+                builder.push(Body::Note(Note { text: note }));
             }
             _ if line.session_id.non_empty().is_some() => {}
             _ => return Err(LineError::Unknown),
@@ -305,7 +300,7 @@ impl LineParser for GeminiParser {
         Ok(())
     }
 
-    fn end(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        self.release(true, teller);
+    fn end(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        self.flush(true, builder);
     }
 }

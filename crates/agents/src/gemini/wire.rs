@@ -1,4 +1,4 @@
-//! Gemini CLI's requests, as of 0.61: nothing in them names the session.
+//! Gemini CLI's requests, as of 0.61: they do not name the session.
 
 use belay_core::ToolKind;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::wire::{RequestHead, RequestIdentity, WireClient};
 
-/// The dialect.
+/// Identifies the requests of this agent.
 #[derive(Debug)]
 pub(crate) struct GeminiWire;
 

@@ -1,31 +1,32 @@
-//! Which files a tool call changes.
+//! The files that a tool call changes.
 
 use belay_core::{Digest, ToolKind};
 use serde_json::Value;
 
+use super::condense::digest_of;
 use super::payload::MAX_NAME_BYTES;
 
 /// A file that a tool changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedFile {
-    /// The call that did it.
+    /// Id of the call.
     pub call: Option<String>,
-    /// As the agent names it: absolute, or relative to the folder it works in.
+    /// As the agent names it: absolute, or relative to its working directory.
     pub path: String,
-    /// What the file held before, where the agent says so.
+    /// Digest of the previous content, if reported.
     pub before: Option<Digest>,
 }
 
-/// More files than this in one patch are not looked at one by one.
+/// Maximum number of files reported for one patch.
 const MAX_FILES: usize = 32;
 
-/// Fields in which agents name the file an editing tool works on.
+/// Fields with the path of the edited file.
 const PATH_FIELDS: &[&str] = &["file_path", "filePath", "notebook_path", "path", "target_file"];
 
-/// Fields in which agents tell what the file held before.
+/// JSON pointers to the previous content.
 const BEFORE_FIELDS: &[&str] = &["/originalFile", "/originalContent", "/filediff/before"];
 
-/// The files that a call of this kind changes, told by its answer or its input.
+/// The files that a call of this kind changes, from its response or its input.
 pub(crate) fn edited_files(kind: ToolKind, input: &Value, response: &Value, call: Option<String>) -> Vec<EditedFile> {
     if !matches!(kind, ToolKind::Edit | ToolKind::Write) {
         return Vec::new();
@@ -33,9 +34,9 @@ pub(crate) fn edited_files(kind: ToolKind, input: &Value, response: &Value, call
     let named = |value: &Value| PATH_FIELDS.iter().find_map(|key| value.get(key)?.as_str().map(str::to_owned));
     let paths = match named(response).or_else(|| named(input)) {
         Some(path) => vec![path],
-        None => patched(input),
+        None => patched_files(input),
     };
-    let before = BEFORE_FIELDS.iter().find_map(|place| response.pointer(place)?.as_str()).map(Digest::of);
+    let before = BEFORE_FIELDS.iter().find_map(|pointer| response.pointer(pointer)?.as_str()).map(digest_of);
     let usable = |path: &String| !path.is_empty() && path.len() <= MAX_NAME_BYTES && !path.contains('\0');
     paths
         .into_iter()
@@ -45,8 +46,8 @@ pub(crate) fn edited_files(kind: ToolKind, input: &Value, response: &Value, call
         .collect()
 }
 
-/// The files of a patch in the `*** Update File:` form, wherever in the input it stands.
-fn patched(input: &Value) -> Vec<String> {
+/// The files of a patch in the `*** Update File:` format, in any field of the input.
+fn patched_files(input: &Value) -> Vec<String> {
     let texts: Vec<&str> = match input {
         Value::String(text) => vec![text],
         Value::Object(object) => object.values().filter_map(Value::as_str).collect(),

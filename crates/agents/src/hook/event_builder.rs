@@ -1,4 +1,4 @@
-//! Builds what a dialect has heard: one session, events with ids made from the hook's own.
+//! Builds a [`ParsedHook`]: events of one session with ids derived from the hook call's id.
 
 use belay_core::event::{Body, Event, Source, ToolCalled, ToolReturned};
 use belay_core::{Action, CallStatus, Digest, SessionKey, Timestamp, ToolKind, action};
@@ -7,84 +7,84 @@ use serde_json::Value;
 use super::payload::HookPayload;
 use super::{HookInput, HookPoint, ParsedHook, edited_files};
 
-/// Longest call id that is kept as it is.
+/// Maximum length of a call id; longer ids are replaced by a digest.
 const MAX_CALL_ID: usize = 128;
 
-/// Speaks for one session.
+/// Builds the events of one hook call.
 pub(crate) struct HookEventBuilder<'a> {
-    told: &'a HookInput<'a>,
-    /// The session the hook belongs to.
+    hook: &'a HookInput<'a>,
+    /// The session that the hook reports on.
     key: SessionKey,
-    /// For a sub-agent: who started it.
+    /// The parent session of a sub-agent.
     pub(crate) parent: Option<SessionKey>,
-    /// When it happened.
+    /// Time of the events.
     pub(crate) at: Timestamp,
-    /// Calls made side by side.
+    /// Batch of parallel calls.
     pub(crate) batch: Option<String>,
-    heard: ParsedHook,
+    parsed: ParsedHook,
 }
 
 impl<'a> HookEventBuilder<'a> {
-    pub(crate) fn new(told: &'a HookInput<'a>, payload: &HookPayload, moment: HookPoint, key: SessionKey) -> Self {
-        let heard = ParsedHook {
-            moment,
+    pub(crate) fn new(hook: &'a HookInput<'a>, payload: &HookPayload, point: HookPoint, key: SessionKey) -> Self {
+        let parsed = ParsedHook {
+            point,
             session: Some(key.clone()),
             transcript: payload.name(&["transcript_path", "transcriptPath"]),
             cwd: payload.name(&["cwd"]),
             ..ParsedHook::default()
         };
-        let at = payload.time("timestamp").unwrap_or(told.at);
-        Self { told, key, parent: None, at, batch: None, heard }
+        let at = payload.time("timestamp").unwrap_or(hook.at);
+        Self { hook, key, parent: None, at, batch: None, parsed }
     }
 
-    /// The session is a sub-agent's: who started it, and the file that tells of it rather than of those above.
-    pub(crate) fn for_session(&mut self, parent: SessionKey, file: impl FnOnce(&str) -> Option<String>) {
-        self.heard.transcript = self.heard.transcript.as_deref().and_then(file);
+    /// Marks the session as a sub-agent of `parent`; `file` maps the reported session file to the sub-agent's own.
+    pub(crate) fn for_sub_agent(&mut self, parent: SessionKey, file: impl FnOnce(&str) -> Option<String>) {
+        self.parsed.transcript = self.parsed.transcript.as_deref().and_then(file);
         self.parent = Some(parent);
     }
 
-    /// One thing that happened in this session.
+    /// Adds an event of this session.
     pub(crate) fn push(&mut self, body: Body) {
         let (key, parent) = (self.key.clone(), self.parent.clone());
-        self.push_with_id(key, parent, body);
+        self.push_for(key, parent, body);
     }
 
-    /// One thing that happened in another session.
-    pub(crate) fn push_with_id(&mut self, key: SessionKey, parent: Option<SessionKey>, body: Body) {
-        let id = match self.heard.events.len() {
-            0 => self.told.id.to_owned(),
-            n => format!("{}.{n}", self.told.id),
+    /// Adds an event of another session.
+    pub(crate) fn push_for(&mut self, key: SessionKey, parent: Option<SessionKey>, body: Body) {
+        let id = match self.parsed.events.len() {
+            0 => self.hook.id.to_owned(),
+            n => format!("{}.{n}", self.hook.id),
         };
         let mut event = Event::new(id, key, Source::Hook, self.at, body);
         event.parent = parent;
         event.batch.clone_from(&self.batch);
-        event.cwd.clone_from(&self.heard.cwd);
-        self.heard.events.push(event);
+        event.cwd.clone_from(&self.parsed.cwd);
+        self.parsed.events.push(event);
     }
 
-    /// A tool is about to run, or was asked for.
+    /// Adds a tool call, and before the tool runs the files that it will change.
     pub(crate) fn tool_called(&mut self, call: Option<String>, kind: Option<ToolKind>, name: &str, input: &Value) {
-        let called = ToolCalled::new(call.clone(), kind, short(name), input);
-        self.heard.tool = Some(called.tool.kind);
-        if self.heard.moment == HookPoint::BeforeTool {
-            self.heard.edited = edited_files(called.tool.kind, input, &Value::Null, call);
+        let called = ToolCalled::new(call.clone(), kind, truncated(name), input);
+        self.parsed.tool = Some(called.tool.kind);
+        if self.parsed.point == HookPoint::BeforeTool {
+            self.parsed.edited = edited_files(called.tool.kind, input, &Value::Null, call);
         }
         self.push(Body::ToolCalled(called));
     }
 
-    /// A tool has answered: notes the files it changed, too.
-    pub(crate) fn tool_returned(&mut self, answer: RawToolResult<'_>) {
-        let RawToolResult { call, kind, name, input, response, .. } = answer;
-        let mut returned = ToolReturned::new(call.clone(), answer.status, answer.exit_code, answer.text);
-        returned.duration_ms = answer.duration_ms;
-        let kind = kind.unwrap_or_else(|| action::classify(short(name), input));
-        self.heard.tool = Some(kind);
+    /// Adds the result of a tool call, and the files that the call changed.
+    pub(crate) fn tool_returned(&mut self, result: RawToolResult<'_>) {
+        let RawToolResult { call, kind, name, input, response, .. } = result;
+        let mut returned = ToolReturned::new(call.clone(), result.status, result.exit_code, result.text);
+        returned.duration_ms = result.duration_ms;
+        let kind = kind.unwrap_or_else(|| action::classify(truncated(name), input));
+        self.parsed.tool = Some(kind);
         if call.is_none() {
-            returned.answers = Some(Action::of(kind, short(name), input).0.key);
+            returned.answers = Some(Action::of(kind, truncated(name), input).0.key);
         }
-        // What a batch tells of was told when it happened, if anything came of it.
-        if returned.status == CallStatus::Ok && self.heard.moment != HookPoint::AfterBatch {
-            self.heard.edited.extend(edited_files(kind, input, response, call));
+        // The hook of the call itself has already reported the files of a batch.
+        if returned.status == CallStatus::Ok && self.parsed.point != HookPoint::AfterBatch {
+            self.parsed.edited.extend(edited_files(kind, input, response, call));
         }
         self.push(Body::ToolReturned(returned));
     }
@@ -94,22 +94,22 @@ impl<'a> HookEventBuilder<'a> {
     }
 
     pub(crate) fn transcript(&self) -> Option<String> {
-        self.heard.transcript.clone()
+        self.parsed.transcript.clone()
     }
 
-    /// It is about a model request, not about what the event's name says.
+    /// Finishes with the hook point of a model request instead of the event's own.
     pub(crate) fn before_model(mut self, event: &'static str) -> ParsedHook {
-        self.heard.moment = HookPoint::BeforeModel;
+        self.parsed.point = HookPoint::BeforeModel;
         self.finish(event)
     }
 
     pub(crate) fn finish(mut self, event: &'static str) -> ParsedHook {
-        self.heard.event = event;
-        self.heard
+        self.parsed.event = event;
+        self.parsed
     }
 }
 
-/// What a tool answered, before it is condensed.
+/// A tool result before it is condensed.
 pub(crate) struct RawToolResult<'a> {
     pub(crate) call: Option<String>,
     pub(crate) kind: Option<ToolKind>,
@@ -122,14 +122,14 @@ pub(crate) struct RawToolResult<'a> {
     pub(crate) duration_ms: Option<u64>,
 }
 
-/// A tool call's own id, in a form that is safe to keep.
+/// The id of a tool call, safe to store.
 pub(crate) fn call_id(payload: &HookPayload, keys: &[&str]) -> Option<String> {
     let id = payload.text(keys)?;
-    let fits = id.len() <= MAX_CALL_ID && !id.chars().any(char::is_control);
-    Some(if fits { id.to_owned() } else { format!("long-{}", Digest::of(id)) })
+    let is_valid = id.len() <= MAX_CALL_ID && !id.chars().any(char::is_control);
+    Some(if is_valid { id.to_owned() } else { format!("long-{}", Digest::of(id)) })
 }
 
-/// A tool's name as far as it can be one.
-fn short(name: &str) -> &str {
+/// A tool name, truncated.
+fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(256)]
 }

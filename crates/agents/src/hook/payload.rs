@@ -1,23 +1,23 @@
-//! Lenient access to a payload: what is missing or of the wrong type is absent, never an error.
+//! Lenient access to a payload: a field that is missing or of the wrong type is absent, never an error.
 
 use std::borrow::Cow;
 
 use belay_core::Timestamp;
-use belay_core::key::MAX_ID_BYTES;
+use belay_core::key::{MAX_ID_BYTES, validate_id};
 use serde_json::{Map, Value};
 
-/// Longest name, path or id that is taken over as it is.
+/// Maximum length of a name or path.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
 
-/// A JSON object an agent wrote.
+/// The JSON object of a hook call.
 #[derive(Debug)]
 pub(crate) struct HookPayload(Map<String, Value>);
 
 impl HookPayload {
-    /// Reads what can be read; invalid UTF-8 inside texts does not cost the rest.
+    /// Parses a JSON object; invalid UTF-8 is replaced.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let value = serde_json::from_slice::<Value>(bytes).or_else(|error| match String::from_utf8_lossy(bytes) {
-            Cow::Owned(mended) => serde_json::from_str(&mended),
+            Cow::Owned(lossy) => serde_json::from_str(&lossy),
             Cow::Borrowed(_) => Err(error),
         });
         match value {
@@ -34,17 +34,17 @@ impl HookPayload {
         self.0.get(key).unwrap_or(&Value::Null)
     }
 
-    /// The first of these keys that holds a text that is not empty.
+    /// The first of these fields that is a string, unless it is empty.
     pub(crate) fn text(&self, keys: &[&str]) -> Option<&str> {
         keys.iter().find_map(|key| self.get(key).as_str()).filter(|text| !text.is_empty())
     }
 
-    /// As [`Payload::text`], owned and no longer than a name may be.
+    /// Like [`Self::text`], owned and bounded by [`MAX_NAME_BYTES`].
     pub(crate) fn name(&self, keys: &[&str]) -> Option<String> {
         self.text(keys).and_then(bounded_name)
     }
 
-    /// As [`Payload::text`], if it can name a session.
+    /// Like [`Self::text`], if it is a valid session id.
     pub(crate) fn id(&self, keys: &[&str]) -> Option<&str> {
         self.text(keys).filter(|id| is_id(id))
     }
@@ -57,7 +57,7 @@ impl HookPayload {
         self.get(key).as_u64()
     }
 
-    /// A time, however it is written.
+    /// A timestamp as text or number.
     pub(crate) fn time(&self, key: &str) -> Option<Timestamp> {
         match self.get(key) {
             Value::String(text) => Timestamp::parse(text),
@@ -67,12 +67,12 @@ impl HookPayload {
         .filter(|time| time.is_known())
     }
 
-    /// The first of these keys that holds anything.
+    /// The first of these fields that is not null.
     pub(crate) fn value(&self, keys: &[&str]) -> &Value {
         keys.iter().map(|key| self.get(key)).find(|value| !value.is_null()).unwrap_or(&Value::Null)
     }
 
-    /// As [`Payload::value`]; a JSON text where an object is meant is read as one.
+    /// Like [`Self::value`]; an object encoded as a string is parsed.
     pub(crate) fn input(&self, keys: &[&str]) -> Value {
         let value = self.value(keys);
         match value {
@@ -84,20 +84,21 @@ impl HookPayload {
     }
 }
 
-/// Whether a text can name a session. Half the length of a key, because a sub-agent's is made of two.
+/// Whether a text is a valid session id. The limit is half of a key's, because a sub-agent's key joins two ids.
 pub(crate) fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.len() < MAX_ID_BYTES / 2 && !text.chars().any(char::is_control)
+    validate_id(text).is_ok() && text.len() < MAX_ID_BYTES / 2
 }
 
-/// The text, if it is no longer than a name may be.
+/// The text, unless it is empty or longer than [`MAX_NAME_BYTES`].
 pub(crate) fn bounded_name(text: &str) -> Option<String> {
     (!text.is_empty() && text.len() <= MAX_NAME_BYTES).then(|| text.to_owned())
 }
 
-/// Fields in which agents put the text of a tool's answer, best first.
+/// Fields with the text of a tool result, in order of preference.
 const TEXT_FIELDS: &[&str] = &[
     "llmContent",
     "textResultForLlm",
+    "text_result_for_llm",
     "text",
     "content",
     "output",
@@ -113,20 +114,20 @@ const TEXT_FIELDS: &[&str] = &[
     "returnDisplay",
 ];
 
-/// The text of a tool's answer, whatever it is wrapped in.
+/// The text of a tool result inside nested objects and arrays.
 pub(crate) fn text_of(value: &Value) -> Cow<'_, str> {
-    inner(value, 6).unwrap_or_else(|| match value {
+    nested_text(value, 6).unwrap_or_else(|| match value {
         Value::Null => Cow::Borrowed(""),
         other => Cow::Owned(other.to_string()),
     })
 }
 
-fn inner(value: &Value, depth: u8) -> Option<Cow<'_, str>> {
+fn nested_text(value: &Value, depth: u8) -> Option<Cow<'_, str>> {
     let depth = depth.checked_sub(1)?;
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
         Value::Array(parts) => {
-            let parts: Vec<_> = parts.iter().filter_map(|part| inner(part, depth)).collect();
+            let parts: Vec<_> = parts.iter().filter_map(|part| nested_text(part, depth)).collect();
             (!parts.is_empty()).then(|| Cow::Owned(parts.join("\n")))
         }
         Value::Object(object) => {
@@ -138,12 +139,14 @@ fn inner(value: &Value, depth: u8) -> Option<Cow<'_, str>> {
                     (out, err) => Cow::Owned(format!("{out}\n{err}")),
                 });
             }
-            // Of an edit, what it changed says more than the whole file before and after.
-            if let Some(hunks) = object.get("structuredPatch").and_then(Value::as_array).filter(|it| !it.is_empty()) {
-                let lines = hunks.iter().filter_map(|hunk| inner(hunk.get("lines")?, depth));
+            // The hunks of an edit are more telling than the complete file.
+            if let Some(hunks) =
+                object.get("structuredPatch").and_then(Value::as_array).filter(|hunks| !hunks.is_empty())
+            {
+                let lines = hunks.iter().filter_map(|hunk| nested_text(hunk.get("lines")?, depth));
                 return Some(Cow::Owned(lines.collect::<Vec<_>>().join("\n")));
             }
-            TEXT_FIELDS.iter().find_map(|key| inner(object.get(*key)?, depth))
+            TEXT_FIELDS.iter().find_map(|key| nested_text(object.get(*key)?, depth))
         }
         _ => None,
     }

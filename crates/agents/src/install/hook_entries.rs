@@ -19,19 +19,19 @@ pub(crate) struct HookEntry {
 /// What makes a settings file hold exactly these entries of ours, others untouched. `base` are
 /// members the file must have besides.
 pub(crate) fn add_entries(
-    setting: &InstallContext<'_>,
+    context: &InstallContext<'_>,
     path: PathBuf,
     agent: &str,
     base: &[(&str, Value)],
     entries: &[HookEntry],
 ) -> Result<Vec<FileChange>, InstallError> {
-    let before = setting.text(&path)?;
+    let before = context.text(&path)?;
     let fail = |problem: super::jsonc_edit::JsoncError| InstallError::edit(&path, problem);
     let mut document = JsoncDocument::new(before.as_deref().unwrap_or_default()).map_err(fail)?;
     if before.is_some() && is_complete(&document, agent, entries) {
         return Ok(Vec::new());
     }
-    document.remove(&["hooks"], |entry| is_ours_entry(entry, agent)).map_err(fail)?;
+    document.remove(&["hooks"], |entry| is_belay_entry(entry, agent)).map_err(fail)?;
     for (key, value) in base {
         document.set_if_absent(key, value).map_err(fail)?;
     }
@@ -44,14 +44,14 @@ pub(crate) fn add_entries(
 
 /// What takes our entries out of a settings file.
 pub(crate) fn remove_entries(
-    setting: &InstallContext<'_>,
+    context: &InstallContext<'_>,
     path: PathBuf,
     agent: &str,
 ) -> Result<Vec<FileChange>, InstallError> {
-    let Some(before) = setting.text(&path)? else { return Ok(Vec::new()) };
+    let Some(before) = context.text(&path)? else { return Ok(Vec::new()) };
     let fail = |problem: super::jsonc_edit::JsoncError| InstallError::edit(&path, problem);
     let mut document = JsoncDocument::new(&before).map_err(fail)?;
-    match document.remove(&["hooks"], |entry| is_ours_entry(entry, agent)).map_err(fail)? {
+    match document.remove(&["hooks"], |entry| is_belay_entry(entry, agent)).map_err(fail)? {
         0 => Ok(Vec::new()),
         _ => {
             let after = Some(document.text().to_owned());
@@ -72,7 +72,7 @@ pub(crate) fn has_plugin(document: &JsoncDocument) -> bool {
 fn is_complete(document: &JsoncDocument, agent: &str, entries: &[HookEntry]) -> bool {
     let Some(Value::Object(hooks)) = document.get(&["hooks"]) else { return false };
     let all = hooks.values().filter_map(Value::as_array).flatten();
-    let ours = all.filter(|entry| is_ours_entry(entry, agent)).count();
+    let ours = all.filter(|entry| is_belay_entry(entry, agent)).count();
     let there = |entry: &HookEntry| {
         hooks.get(entry.event).and_then(Value::as_array).is_some_and(|all| all.contains(&entry.value))
     };
@@ -80,7 +80,7 @@ fn is_complete(document: &JsoncDocument, agent: &str, entries: &[HookEntry]) -> 
 }
 
 /// A group is ours if all in it is; one that somebody shares with us is not.
-pub(crate) fn is_ours_entry(entry: &Value, agent: &str) -> bool {
+pub(crate) fn is_belay_entry(entry: &Value, agent: &str) -> bool {
     let inside = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice);
     let hooks = inside.unwrap_or(std::slice::from_ref(entry));
     let ours = |hook: &Value| {

@@ -1,9 +1,12 @@
-//! Changing a JSON file of somebody else's without touching the rest of it.
+//! Edits of a user's JSON file that leave the rest of it byte for byte.
 //!
-//! Settings files have an order, an indentation and often comments that their owners care about.
-//! So a change is an edit of the text at a known place, never a parse and a rewrite: what we do not
-//! change stays byte for byte. Comments and trailing commas, which several agents allow, are read
-//! past.
+//! Settings files have an order, an indentation and often comments that their owners care about. An edit therefore
+//! replaces text at a known range; the file is never parsed and rewritten. Comments and trailing commas, which several
+//! agents allow, are parsed and preserved.
+//!
+//! The `cst` module of `jsonc-parser` 0.34 does not replace this module. It breaks single-line objects into several
+//! lines and does not join them again when the entry is removed, drops blank lines before a closing bracket, refuses a
+//! byte order mark and lone surrogates, and edits the first of several equal keys where the agents read the last.
 
 mod parse;
 
@@ -18,8 +21,8 @@ use parse::{Kind, Node, WHITESPACE, parse};
 pub enum JsoncError {
     #[error("line {line}: {problem}")]
     Syntax { line: usize, problem: String },
-    /// Where, and what it should be.
-    #[error("{0} is there, but is no {1}")]
+    /// A path, and what its value should be.
+    #[error("{0} is not {1}")]
     Shape(String, &'static str),
 }
 
@@ -53,7 +56,7 @@ impl JsoncDocument {
         let mut node = &root;
         for (depth, key) in path.iter().enumerate() {
             if node.kind != Kind::Object {
-                return Err(shape(&path[..depth], "object"));
+                return Err(shape(&path[..depth], "an object"));
             }
             match node.member(key) {
                 Some(inner) => node = inner,
@@ -65,7 +68,7 @@ impl JsoncDocument {
             }
         }
         if node.kind != Kind::Array {
-            return Err(shape(path, "list"));
+            return Err(shape(path, "a list"));
         }
         let node = node.clone();
         self.insert(&node, path.len(), None, &Insertion::Value(element));
@@ -76,7 +79,7 @@ impl JsoncDocument {
     pub fn set_if_absent(&mut self, key: &str, value: &Value) -> Result<(), JsoncError> {
         let root = parse(&self.text)?;
         if root.kind != Kind::Object {
-            return Err(shape(&[], "object"));
+            return Err(shape(&[], "an object"));
         }
         if root.member(key).is_none() {
             self.insert(&root, 0, Some(key), &Insertion::Value(value));
@@ -168,7 +171,7 @@ impl JsoncDocument {
 }
 
 fn shape(path: &[&str], should: &'static str) -> JsoncError {
-    let place = if path.is_empty() { "something".to_owned() } else { format!("`{}`", path.join(".")) };
+    let place = if path.is_empty() { "the root".to_owned() } else { format!("`{}`", path.join(".")) };
     JsoncError::Shape(place, should)
 }
 
@@ -177,8 +180,8 @@ fn remark(rest: &str) -> usize {
     let line = rest.lines().next().unwrap_or_default();
     let said = line.trim_end();
     let comment = said.trim_start();
-    let whole =
-        comment.starts_with("//") || (comment.starts_with("/*") && comment.find("*/") == Some(comment.len() - 2));
+    let block = comment.strip_prefix("/*").and_then(|body| body.split_once("*/"));
+    let whole = comment.starts_with("//") || block.is_some_and(|(_, rest)| rest.is_empty());
     if whole { said.len() } else { 0 }
 }
 

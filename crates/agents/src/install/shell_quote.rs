@@ -1,23 +1,23 @@
 //! The command line of a hook.
 
-use super::{InstallContext, Scope};
+use super::InstallContext;
 
-/// The command of an installed hook. In a shared project it must not fail on machines without Belay; `guarded`
-/// gives the same protection for agents that treat a hook that cannot start as a denial.
-pub(crate) fn hook_command(setting: &InstallContext<'_>, agent: &str, event: Option<&str>, guarded: bool) -> String {
-    let belay = quote(setting.belay);
+/// The command of an installed hook.
+pub(crate) fn hook_command(context: &InstallContext<'_>, agent: &str, event: Option<&str>) -> String {
     let event = event.map_or_else(String::new, |event| format!(" {event}"));
-    let call = format!("{belay} hook {agent}{event}");
-    match setting.scope {
-        Scope::Project => format!("command -v {belay} >/dev/null 2>&1 || exit 0; exec {call}"),
-        Scope::User if guarded => format!("[ -x {belay} ] || exit 0; exec {call}"),
-        Scope::User => call,
-    }
+    fail_open_command(context.belay, &format!("hook {agent}{event}"))
 }
 
-/// Quotes a text as one word of a POSIX shell.
-pub(crate) fn quote(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+/// A shell command that calls Belay and succeeds without it. Agents take a hook that cannot start, or that a signal
+/// killed, for a denial or an error: Copilot denies every tool, Gemini CLI sends no more requests.
+pub(crate) fn fail_open_command(belay: &str, arguments: &str) -> String {
+    let belay = quote(belay);
+    format!("command -v {belay} >/dev/null 2>&1 || exit 0; {belay} {arguments} || exit 0")
+}
+
+/// Quotes a text as one word of a POSIX shell, if necessary.
+pub fn quote(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }

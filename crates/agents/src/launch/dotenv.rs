@@ -11,23 +11,23 @@ use super::{LaunchCommand, LaunchContext};
 struct EnvFile {
     path: PathBuf,
     /// Whether it is the user's own. A project's file may not be trusted by the agent.
-    is_users: bool,
+    belongs_to_user: bool,
 }
 
 impl LaunchCommand {
     /// Sets a variable to the proxy's URL of an upstream. The user's own value, from the environment or a file, becomes
     /// the upstream. `folder` is the agent's own, such as `.gemini`.
-    pub(crate) fn point_with_file(
+    pub(crate) fn set_base_url_or_env_file(
         &mut self,
-        setting: &LaunchContext<'_>,
+        context: &LaunchContext<'_>,
         folder: &str,
         (variable, upstream, below): (&str, &str, &str),
     ) {
-        let Some(base) = setting.proxy_url(upstream) else { return };
-        let file = EnvFile::find(setting, folder).filter(|_| setting.env_var(variable).is_none());
+        let Some(base) = context.proxy_url(upstream) else { return };
+        let file = EnvFile::find(context, folder).filter(|_| context.env_var(variable).is_none());
         let named = file.and_then(|file| Some((value(&file.path, variable)?, file)));
-        let Some((url, file)) = named else { return self.set_base_url(setting, variable, upstream, below) };
-        if file.is_users {
+        let Some((url, file)) = named else { return self.set_base_url(context, variable, upstream, below) };
+        if file.belongs_to_user {
             self.add_upstream(upstream, &url);
             return self.set_env(variable, base);
         }
@@ -37,19 +37,22 @@ impl LaunchCommand {
 
 impl EnvFile {
     /// The first that exists, from the project upwards.
-    fn find(setting: &LaunchContext<'_>, folder: &str) -> Option<Self> {
-        let home = setting.user.home.as_path();
-        let places = setting.folder.ancestors().chain([home]);
+    fn find(context: &LaunchContext<'_>, folder: &str) -> Option<Self> {
+        let home = context.user.home.as_path();
+        let places = context.folder.ancestors().chain([home]);
         let files =
             places.flat_map(|place| [place.join(folder).join(".env"), place.join(".env")].map(|path| (place, path)));
         let found = files.into_iter().find(|(_, path)| path.exists());
-        found.map(|(place, path)| Self { path, is_users: place == home })
+        found.map(|(place, path)| Self { path, belongs_to_user: place == home })
     }
 }
 
+/// A larger file is not read.
+const MAX_DOTENV_BYTES: u64 = 256 * 1024;
+
 /// The value of a variable in a file.
 fn value(file: &Path, variable: &str) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = belay_fs::read_regular_text(file, belay_fs::Links::Refuse, MAX_DOTENV_BYTES).ok()?;
     let mut pairs = text.lines().filter_map(|line| line.trim().trim_start_matches("export ").split_once('='));
     let (_, value) = pairs.rfind(|(name, _)| name.trim() == variable)?;
     let value = value.trim();

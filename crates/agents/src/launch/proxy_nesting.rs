@@ -25,32 +25,32 @@ impl LaunchContext<'_> {
         let Some(path) = ours.and_then(|proxy| url.strip_prefix(proxy)?.strip_prefix('/')) else { return Some(url) };
         let path = path.strip_prefix("s/").and_then(|path| path.split_once('/')).map_or(path, |(_, path)| path);
         let (name, below) = path.find('/').map_or((path, ""), |at| path.split_at(at));
-        self.behind().get(name).map(|api| format!("{}{below}", api.trim_end_matches('/')))
+        self.nested_upstreams().get(name).map(|api| format!("{}{below}", api.trim_end_matches('/')))
     }
 
-    fn behind(&self) -> BTreeMap<String, String> {
+    fn nested_upstreams(&self) -> BTreeMap<String, String> {
         self.env_var(NESTED_UPSTREAMS_VAR).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 }
 
 impl LaunchCommand {
     /// Exports the upstreams behind the proxy.
-    pub(super) fn export_upstreams(&mut self, setting: &LaunchContext<'_>) {
-        let mut behind = setting.behind();
-        behind.extend(self.upstreams.iter().cloned());
-        if setting.proxy.is_some() && !behind.is_empty() {
-            self.set_env(NESTED_UPSTREAMS_VAR, json!(behind).to_string());
+    pub(super) fn export_upstreams(&mut self, context: &LaunchContext<'_>) {
+        let mut nested_upstreams = context.nested_upstreams();
+        nested_upstreams.extend(self.upstreams.iter().cloned());
+        if context.proxy.is_some() && !nested_upstreams.is_empty() {
+            self.set_env(NESTED_UPSTREAMS_VAR, json!(nested_upstreams).to_string());
         }
     }
 
     /// Exempts requests to the proxy from a forward proxy.
-    pub(super) fn exempt_from_forward_proxy(&mut self, setting: &LaunchContext<'_>) {
-        let Some(host) = setting.proxy.and_then(host) else { return };
-        if !FORWARD_PROXY_VARS.iter().any(|variable| setting.env_var(variable).is_some()) {
+    pub(super) fn exempt_from_forward_proxy(&mut self, context: &LaunchContext<'_>) {
+        let Some(host) = context.proxy.and_then(host) else { return };
+        if !FORWARD_PROXY_VARS.iter().any(|variable| context.env_var(variable).is_some()) {
             return;
         }
         // Programs read one variable, the other, or the first that is set.
-        let (upper, lower) = (setting.env_var("NO_PROXY"), setting.env_var("no_proxy"));
+        let (upper, lower) = (context.env_var("NO_PROXY"), context.env_var("no_proxy"));
         for (variable, own) in [("NO_PROXY", upper.clone().or(lower.clone())), ("no_proxy", lower.or(upper))] {
             let own = own.unwrap_or_default();
             let is_in = own.split(',').any(|entry| [host, "*"].contains(&entry.trim()));

@@ -10,7 +10,7 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
     }
     let user = UserDirs { home: home.path().to_path_buf(), lookup };
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-    let setting = LaunchContext {
+    let context = LaunchContext {
         proxy: Some("http://127.0.0.1:8787/"),
         agent,
         run: "0190-run",
@@ -20,7 +20,7 @@ fn shown(agent: &str, files: &[(&str, &str)], lookup: fn(&str) -> Option<OsStrin
         folder: &home.path().join("project"),
         scratch: Path::new("/state/runs/0190-run"),
     };
-    let launch = launch(&setting);
+    let launch = launch(&context);
     let mut lines: Vec<String> = launch.args.iter().map(|arg| format!("arg {}", arg.to_string_lossy())).collect();
     lines.extend(launch.env.iter().map(|(name, value)| format!("env {name}={value}")));
     lines.extend(
@@ -291,8 +291,28 @@ fn any_other_command_gets_the_usual_variables() {
     insta::assert_snapshot!(shown("aider", &[], nothing, &["--message", "Fix it"]));
 }
 
+/// aider prefers `OPENAI_BASE_URL`: set to `.../v1` beside the user's `OPENAI_API_BASE`, it made `/v1/v1/...`.
+#[test]
+fn a_base_url_of_an_unknown_command_is_replaced_under_its_own_name_only() {
+    let only_one = |name: &str| (name == "OPENAI_API_BASE").then(|| "https://llm.corp/v1".into());
+    let text = shown("aider", &[], only_one, &[]);
+    assert!(!text.contains("OPENAI_BASE_URL"), "{text}");
+    assert!(text.contains("env OPENAI_API_BASE=http://127.0.0.1:8787/s/aider:0190-run/openai\n"), "{text}");
+    assert!(text.contains("upstream openai https://llm.corp/v1"), "{text}");
+    let both = |name: &str| match name {
+        "OPENAI_BASE_URL" => Some("https://one.corp/v1".into()),
+        "OPENAI_API_BASE" => Some("https://two.corp/v1".into()),
+        _ => None,
+    };
+    let text = shown("aider", &[], both, &[]);
+    assert!(text.contains("env OPENAI_BASE_URL=http://127.0.0.1:8787/s/aider:0190-run/openai\n"), "{text}");
+    assert!(text.contains("env OPENAI_API_BASE=http://127.0.0.1:8787/s/aider:0190-run/openai_api_base\n"), "{text}");
+    assert!(text.contains("upstream openai https://one.corp/v1"), "{text}");
+    assert!(text.contains("upstream openai_api_base https://two.corp/v1"), "{text}");
+}
+
 #[test]
 fn shell_words_are_quoted_when_needed() {
-    assert_eq!(quote("/usr/bin/belay"), "/usr/bin/belay");
-    assert_eq!(quote("/my tools/be'lay"), r"'/my tools/be'\''lay'");
+    assert_eq!(crate::install::quote("/usr/bin/belay"), "/usr/bin/belay");
+    assert_eq!(crate::install::quote("/my tools/be'lay"), r"'/my tools/be'\''lay'");
 }

@@ -21,14 +21,15 @@ struct Session {
 pub(super) fn read(path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
     let fail = |source| ReadError::Database { path: path.to_owned(), source };
     let database = open(path).map_err(fail)?;
-    let mut tally = ReadStats::default();
-    let mut reader = Reader { database: &database, tally: &mut tally, transcript: path.to_string_lossy().into_owned() };
-    reader.all(sink).map_err(fail)?;
-    Ok(tally)
+    let mut stats = ReadStats::default();
+    let mut reader =
+        DatabaseReader { database: &database, stats: &mut stats, transcript: path.to_string_lossy().into_owned() };
+    reader.read_sessions(sink).map_err(fail)?;
+    Ok(stats)
 }
 
-/// Opens without writing anything. A database nobody has open and whose folder we may not write to
-/// can only be read as immutable.
+/// Opens the database read-only. A database that no process has open, in a directory that is not writable, can only be
+/// opened as immutable.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let probe = |database: Connection| {
@@ -43,14 +44,14 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     })
 }
 
-struct Reader<'a> {
+struct DatabaseReader<'a> {
     database: &'a Connection,
-    tally: &'a mut ReadStats,
+    stats: &'a mut ReadStats,
     transcript: String,
 }
 
-impl Reader<'_> {
-    fn all(&mut self, sink: &mut dyn Sink) -> rusqlite::Result<()> {
+impl DatabaseReader<'_> {
+    fn read_sessions(&mut self, sink: &mut dyn Sink) -> rusqlite::Result<()> {
         let mut sessions = self
             .database
             .prepare("SELECT id, parent_id, directory, version, time_created FROM session ORDER BY time_created, id")?;
@@ -63,18 +64,18 @@ impl Reader<'_> {
                 version: row.get(3)?,
                 created: row.get(4).unwrap_or_default(),
             };
-            self.session(session, sink)?;
+            self.read_session(session, sink)?;
         }
         Ok(())
     }
 
-    fn session(&mut self, session: Session, sink: &mut dyn Sink) -> rusqlite::Result<()> {
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, &session.id), sink);
-        teller.parent = session.parent.map(|id| SessionKey::new(ID, id));
-        teller.cwd.clone_from(&session.directory);
-        teller.at = Timestamp::from_millis(session.created);
-        teller.start_record(format_args!("{}", session.id));
-        teller.push(Body::SessionStarted(SessionStarted {
+    fn read_session(&mut self, session: Session, sink: &mut dyn Sink) -> rusqlite::Result<()> {
+        let mut builder = TranscriptEventBuilder::new(SessionKey::new(ID, &session.id), sink);
+        builder.parent = session.parent.map(|id| SessionKey::new(ID, id));
+        builder.cwd.clone_from(&session.directory);
+        builder.at = Timestamp::from_millis(session.created);
+        builder.start_record(format_args!("{}", session.id));
+        builder.push(Body::SessionStarted(SessionStarted {
             agent_version: session.version,
             project: session.directory,
             transcript: Some(self.transcript.clone()),
@@ -86,53 +87,57 @@ impl Reader<'_> {
         let mut rows = messages.query([&session.id])?;
         while let Some(row) = rows.next()? {
             let id: String = row.get(0)?;
-            let Some(data) = self.text(row, &mut teller)? else { continue };
+            let Some(data) = self.row_text(row, &mut builder)? else { continue };
             let Ok(info) = serde_json::from_str::<Info<'_>>(&data) else {
-                self.tally.record_error(LineError::Malformed);
+                self.stats.record_error(LineError::Malformed);
                 continue;
             };
             let mut message = MessageBuilder::new(&id, info);
-            self.parts(&id, &mut message, &mut teller)?;
-            message.flush(&mut teller);
+            self.read_parts(&id, &mut message, &mut builder)?;
+            message.flush(&mut builder);
         }
         Ok(())
     }
 
-    fn parts(
+    fn read_parts(
         &mut self,
         id: &str,
         message: &mut MessageBuilder<'_>,
-        teller: &mut TranscriptEventBuilder<'_>,
+        builder: &mut TranscriptEventBuilder<'_>,
     ) -> rusqlite::Result<()> {
         let mut parts = self
             .database
             .prepare_cached("SELECT id, data, length(data) FROM part WHERE message_id = ?1 ORDER BY id")?;
         let mut rows = parts.query([id])?;
         while let Some(row) = rows.next()? {
-            let Some(data) = self.text(row, teller)? else { continue };
+            let Some(data) = self.row_text(row, builder)? else { continue };
             match serde_json::from_str::<Part<'_>>(&data) {
                 Ok(part) => message.part(part),
-                Err(_) => self.tally.record_error(LineError::Malformed),
+                Err(_) => self.stats.record_error(LineError::Malformed),
             }
         }
         Ok(())
     }
 
-    /// The `data` of a row, unless it is too long or no text.
-    fn text(&mut self, row: &Row<'_>, teller: &mut TranscriptEventBuilder<'_>) -> rusqlite::Result<Option<String>> {
-        self.tally.lines += 1;
+    /// The `data` of a row, unless it is too long or binary.
+    fn row_text(
+        &mut self,
+        row: &Row<'_>,
+        builder: &mut TranscriptEventBuilder<'_>,
+    ) -> rusqlite::Result<Option<String>> {
+        self.stats.lines += 1;
         let length = usize::try_from(row.get::<_, i64>(2)?).unwrap_or(usize::MAX);
         if length > MAX_LINE {
-            self.tally.record_error(LineError::TooLong);
+            self.stats.record_error(LineError::TooLong);
             return Ok(None);
         }
         let data = row.get_ref(1)?;
         let Ok(text) = data.as_str() else {
-            self.tally.record_error(LineError::Binary);
+            self.stats.record_error(LineError::Binary);
             return Ok(None);
         };
-        self.tally.bytes += text.len() as u64;
-        teller.progress(text.len() as u64);
+        self.stats.bytes += text.len() as u64;
+        builder.progress(text.len() as u64);
         Ok(Some(text.to_owned()))
     }
 }

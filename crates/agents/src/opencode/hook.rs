@@ -1,8 +1,8 @@
-//! opencode's hooks, as our own plugin (`plugins/opencode/belay.js`) tells them.
+//! opencode's hooks, as Belay's plugin (`plugins/opencode/belay.js`) reports them.
 //!
-//! opencode has no hook commands; a plugin runs inside it. Ours hands each happening to `belay hook`
-//! and does what it is told: `deny` throws before the tool runs, `stop` throws before the model is
-//! asked and so ends the run with the reason shown, `context` is added to the system prompt.
+//! opencode has plugins instead of hook commands. Belay's plugin passes each event to `belay hook` and applies the reply:
+//! `deny` throws before the tool runs, `stop` throws before the model request and ends the run with the reason, `context`
+//! is added to the system prompt.
 
 use belay_core::event::{
     Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionRequested, Prompt, SessionEnded, SessionStarted,
@@ -16,7 +16,7 @@ use crate::hook::event_builder::{HookEventBuilder, RawToolResult, call_id};
 use crate::hook::{HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, bounded_name, text_of};
 use crate::spec::HookEvent;
 
-/// The dialect.
+/// The hook protocol.
 #[derive(Debug)]
 pub(crate) struct OpencodeHooks;
 
@@ -37,49 +37,49 @@ pub(super) const EVENTS: &[HookEvent] = &[
 ];
 
 impl HookProtocol for OpencodeHooks {
-    fn understand(&self, told: &HookInput<'_>) -> Option<ParsedHook> {
-        let payload = HookPayload::parse(told.payload)?;
-        let said = told.event.or(payload.text(&["event"]))?;
-        let HookEvent { name: event, point: moment, .. } = *EVENTS.iter().find(|event| event.name == said)?;
+    fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook> {
+        let payload = HookPayload::parse(hook.payload)?;
+        let said = hook.event.or(payload.text(&["event"]))?;
+        let HookEvent { name: event, point, .. } = *EVENTS.iter().find(|event| event.name == said)?;
         let session = payload.id(&["sessionID"])?;
-        let mut telling = HookEventBuilder::new(told, &payload, moment, SessionKey::new(ID, session));
-        telling.parent = payload.id(&["parentID"]).map(|parent| SessionKey::new(ID, parent));
+        let mut builder = HookEventBuilder::new(hook, &payload, point, SessionKey::new(ID, session));
+        builder.parent = payload.id(&["parentID"]).map(|parent| SessionKey::new(ID, parent));
         let info = payload.get("info");
         match event {
-            "session.created" => telling.push(Body::SessionStarted(SessionStarted {
+            "session.created" => builder.push(Body::SessionStarted(SessionStarted {
                 agent_version: info.get("version").and_then(Value::as_str).and_then(bounded_name),
                 ..SessionStarted::default()
             })),
-            "session.deleted" => telling.push(Body::SessionEnded(SessionEnded::default())),
+            "session.deleted" => builder.push(Body::SessionEnded(SessionEnded::default())),
             "session.idle" => {
                 let text = Excerpt::new(payload.text(&["text"]).unwrap_or_default());
-                telling.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+                builder.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
             }
             "session.error" => {
                 let error = payload.get("error");
                 let name = error.get("name").and_then(Value::as_str).unwrap_or_default();
-                // An abort is somebody's decision, ours or a person's.
+                // An abort is a decision of Belay or a person, not a failure.
                 if name != "MessageAbortedError" {
                     let message = Excerpt::new(&text_of(error.get("data").unwrap_or(error)));
                     let status = error.pointer("/data/statusCode").and_then(Value::as_u64);
                     let status = status.and_then(|status| u16::try_from(status).ok());
-                    telling.push(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
+                    builder.push(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
                 }
             }
-            "session.compacted" => telling.push(Body::Compacted(Compacted { automatic: true, before: None })),
-            "message.updated" => telling.push(Body::ModelAnswered(answered(info)?)),
+            "session.compacted" => builder.push(Body::Compacted(Compacted { automatic: true, before: None })),
+            "message.updated" => builder.push(Body::ModelAnswered(answered(info)?)),
             "permission.asked" => {
                 let what = Excerpt::with_limit(&text_of(payload.get("permission")), 256);
-                telling.push(Body::PermissionAsked(PermissionRequested { call: call_id(&payload, &["callID"]), what }));
+                builder.push(Body::PermissionAsked(PermissionRequested { call: call_id(&payload, &["callID"]), what }));
             }
             "chat.message" => {
                 let text = Excerpt::new(&text_of(payload.get("parts")));
-                let by = if telling.parent.is_some() { Author::Agent } else { Author::Person };
-                telling.push(Body::Prompt(Prompt { by, text }));
+                let by = if builder.parent.is_some() { Author::Agent } else { Author::Person };
+                builder.push(Body::Prompt(Prompt { by, text }));
             }
             "tool.execute.before" => {
                 let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
-                telling.tool_called(call_id(&payload, &["callID"]), kind_of(name), name, &input);
+                builder.tool_called(call_id(&payload, &["callID"]), kind_of(name), name, &input);
             }
             "tool.execute.after" | "tool.failed" => {
                 let (name, input) = (payload.text(&["tool"])?, payload.input(&["args"]));
@@ -93,7 +93,7 @@ impl HookProtocol for OpencodeHooks {
                     Some(0) | None => CallStatus::Ok,
                     Some(_) => CallStatus::Error,
                 };
-                telling.tool_returned(RawToolResult {
+                builder.tool_returned(RawToolResult {
                     call: call_id(&payload, &["callID"]),
                     kind: kind_of(name),
                     name,
@@ -107,11 +107,11 @@ impl HookProtocol for OpencodeHooks {
             }
             _ => {}
         }
-        Some(telling.finish(event))
+        Some(builder.finish(event))
     }
 
-    fn compose(&self, heard: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
-        match (heard.moment, reply.hold_reason()) {
+    fn encode(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
+        match (parsed.point, reply.hold_reason()) {
             (HookPoint::BeforeTool, Some(reason)) => Some(json!({ "deny": reason })),
             (HookPoint::BeforeModel, Some(reason)) => Some(json!({ "stop": reason })),
             (HookPoint::BeforeTool, None) => reply.nudge_text().map(|message| json!({ "deny": message })),

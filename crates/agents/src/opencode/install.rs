@@ -1,4 +1,7 @@
 //! opencode's plugin folder: our plugin in `~/.config/opencode/plugin`, or the project's `.opencode/plugin`.
+//!
+//! Before opencode loads any plugin, it installs a package of its own into this folder. Where the registry does not
+//! respond, npm's retries delay every start by more than a minute, so npm's settings for this folder have none.
 
 use std::path::PathBuf;
 
@@ -7,12 +10,15 @@ use serde_json::{Value, json};
 use super::ID;
 use crate::install::{FileChange, HookInstaller, InstallContext, InstallError, SelfTestCall, quote};
 
-/// The recipe.
+/// Installs the hooks.
 #[derive(Debug)]
 pub(crate) struct OpencodeInstaller;
 
 /// The plugin. It is one file without dependencies, so that installing it is writing it.
 const PLUGIN_SOURCE: &str = include_str!("../../../../plugins/opencode/belay.js");
+
+/// Identifies a plugin file as ours, in any version.
+const PLUGIN_HEADER: &str = "Belay's plugin for opencode";
 
 /// Stands in the plugin for the program to call.
 const PROGRAM_PLACEHOLDER: &str = "\"belay\" /* BELAY */";
@@ -22,8 +28,19 @@ pub(crate) fn plugin(belay: &str) -> String {
     PLUGIN_SOURCE.replace(PROGRAM_PLACEHOLDER, &Value::from(belay).to_string())
 }
 
-fn file(setting: &InstallContext<'_>) -> PathBuf {
-    setting.settings_path(setting.dirs.config().join("opencode/plugin"), ".opencode/plugin", "belay.js")
+/// npm's settings for the folder, unless it has some.
+const NPM_SETTINGS: &str = "\
+# Written by Belay: opencode waits for npm at every start if it has a plugin.
+fetch-retries=0
+fetch-timeout=10000
+";
+
+fn file(context: &InstallContext<'_>) -> PathBuf {
+    context.settings_path(context.dirs.config().join("opencode/plugin"), ".opencode/plugin", "belay.js")
+}
+
+fn npm_settings(context: &InstallContext<'_>) -> PathBuf {
+    context.settings_path(context.dirs.config().join("opencode"), ".opencode", ".npmrc")
 }
 
 impl HookInstaller for OpencodeInstaller {
@@ -31,17 +48,30 @@ impl HookInstaller for OpencodeInstaller {
         ID
     }
 
-    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        Ok(setting.change(file(setting), Some(plugin(setting.belay)))?.into_iter().collect())
+    fn install(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let mut changes = Vec::from_iter(context.change(file(context), Some(plugin(context.belay)))?);
+        let path = npm_settings(context);
+        if context.text(&path)?.is_none() {
+            changes.extend(context.change(path, Some(NPM_SETTINGS.to_owned()))?);
+        }
+        Ok(changes)
     }
 
-    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        Ok(setting.change(file(setting), None)?.into_iter().collect())
+    fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let (path, npm) = (file(context), npm_settings(context));
+        let mut changes = Vec::new();
+        if context.text(&path)?.is_some_and(|text| text.contains(PLUGIN_HEADER)) {
+            changes.extend(context.change(path, None)?);
+        }
+        if context.text(&npm)?.as_deref() == Some(NPM_SETTINGS) {
+            changes.extend(context.change(npm, None)?);
+        }
+        Ok(changes)
     }
 
-    fn self_test_call(&self, setting: &InstallContext<'_>, session: &str) -> SelfTestCall {
+    fn self_test_call(&self, context: &InstallContext<'_>, session: &str) -> SelfTestCall {
         SelfTestCall {
-            command: format!("{} hook {ID} session.created", quote(setting.belay)),
+            command: format!("{} hook {ID} session.created", quote(context.belay)),
             payload: json!({ "sessionID": session }).to_string(),
             session: session.to_owned(),
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::install::plugin;
 use crate::launch::{LaunchCommand, LaunchContext, Launcher, read_json};
 
-/// The recipe.
+/// Builds the launch command.
 #[derive(Debug)]
 pub(crate) struct OpencodeLauncher;
 
@@ -19,29 +19,38 @@ const PROVIDERS: &[(&str, &str, &str)] = &[
 ];
 
 impl Launcher for OpencodeLauncher {
-    fn build_launch(&self, setting: &LaunchContext<'_>) -> LaunchCommand {
-        let mut launch = LaunchCommand { args: setting.args.to_vec(), ..LaunchCommand::default() };
-        if setting.proxy.is_some() {
-            let config = providers(setting, &mut launch);
+    fn build_launch(&self, context: &LaunchContext<'_>) -> LaunchCommand {
+        let mut launch = LaunchCommand { args: context.args.to_vec(), ..LaunchCommand::default() };
+        if context.proxy.is_some() {
+            let config = providers(context, &mut launch);
             launch.set_env("OPENCODE_CONFIG_CONTENT", config.to_string());
         }
-        if let Some(belay) = setting.belay {
-            hooks(setting, &belay.display().to_string(), &mut launch);
+        if let Some(belay) = context.belay {
+            hooks(context, &belay.display().to_string(), &mut launch);
         }
         launch
     }
 }
 
 /// A folder of configuration beside the user's own, with our plugin in it.
-fn hooks(setting: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
+fn hooks(context: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
     const CONFIG_CONTENT_VAR: &str = "OPENCODE_CONFIG_DIR";
-    if setting.env_var(CONFIG_CONTENT_VAR).is_some() {
-        let note =
-            format!("{CONFIG_CONTENT_VAR} is set, so hooks cannot be added for one run; `belay init` puts them in");
+    if context.env_var(CONFIG_CONTENT_VAR).is_some() {
+        let note = format!(
+            "{CONFIG_CONTENT_VAR} is set, so hooks cannot be added for one run; install them with `belay init`"
+        );
         return launch.notes.push(note);
     }
-    let folder = setting.scratch.join("opencode");
-    launch.files.push((folder.join("plugin/belay.js"), plugin(belay)));
+    let folder = context.scratch.join("opencode");
+    let mut source = plugin(belay);
+    // It waits for a package in the user's folder, too. Its commands must not inherit the settings for that.
+    for (variable, value) in [("npm_config_fetch_retries", "0"), ("npm_config_fetch_timeout", "10000")] {
+        if context.env_var(variable).is_none() {
+            launch.set_env(variable, value);
+            source.push_str(&format!("\ndelete process.env.{variable};\n"));
+        }
+    }
+    launch.files.push((folder.join("plugin/belay.js"), source));
     // opencode gets a package from the network for every folder that has none, before it loads a plugin: at every run
     // anew, and offline that takes minutes. Ours needs none, so this one has it already.
     let installed = json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } });
@@ -51,22 +60,22 @@ fn hooks(setting: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
 }
 
 /// Base URLs of all providers, those the user has added among them.
-fn providers(setting: &LaunchContext<'_>, launch: &mut LaunchCommand) -> Value {
-    let own = setting.env_var("OPENCODE_CONFIG_CONTENT").and_then(|text| serde_json::from_str(&text).ok());
+fn providers(context: &LaunchContext<'_>, launch: &mut LaunchCommand) -> Value {
+    let own = context.env_var("OPENCODE_CONFIG_CONTENT").and_then(|text| serde_json::from_str(&text).ok());
     let mut config: Value = own.filter(Value::is_object).unwrap_or_else(|| json!({}));
     let mut bases: Map<String, Value> = Map::new();
     for (provider, upstream, below) in PROVIDERS {
-        bases.extend(setting.proxy_url(upstream).map(|base| ((*provider).to_owned(), format!("{base}{below}").into())));
+        bases.extend(context.proxy_url(upstream).map(|base| ((*provider).to_owned(), format!("{base}{below}").into())));
     }
-    for file in files(setting).iter().chain([&config.clone()]) {
+    for file in files(context).iter().chain([&config.clone()]) {
         let Some(providers) = file.get("provider").and_then(Value::as_object) else { continue };
         for (provider, definition) in providers {
             let url = definition.pointer("/options/baseURL").and_then(Value::as_str);
-            let url = url.map(|url| with_variables(url, setting)).and_then(|url| setting.resolve_nested(url));
+            let url = url.map(|url| with_variables(url, context)).and_then(|url| context.resolve_nested(url));
             let Some(url) = url else { continue };
             launch.upstreams.retain(|(name, _)| name != provider);
             launch.add_upstream(provider, &url);
-            bases.extend(setting.proxy_url(provider).map(|base| (provider.clone(), base.into())));
+            bases.extend(context.proxy_url(provider).map(|base| (provider.clone(), base.into())));
         }
     }
     for (provider, base) in bases {
@@ -76,26 +85,26 @@ fn providers(setting: &LaunchContext<'_>, launch: &mut LaunchCommand) -> Value {
 }
 
 /// The user's configuration files, least important first.
-fn files(setting: &LaunchContext<'_>) -> Vec<Value> {
-    let config = setting.env_var("XDG_CONFIG_HOME").map_or_else(|| setting.user.home.join(".config"), Into::into);
+fn files(context: &LaunchContext<'_>) -> Vec<Value> {
+    let config = context.env_var("XDG_CONFIG_HOME").map_or_else(|| context.user.home.join(".config"), Into::into);
     // From the root of the project down to here: the nearest one wins.
-    let project = setting.project();
-    let inside = setting.folder.ancestors().take_while(|folder| folder.starts_with(project)).collect::<Vec<_>>();
+    let project = context.project();
+    let inside = context.folder.ancestors().take_while(|folder| folder.starts_with(project)).collect::<Vec<_>>();
     let inside = inside.iter().rev().flat_map(|folder| [folder.to_path_buf(), folder.join(".opencode")]);
     let folders = std::iter::once(config.join("opencode")).chain(inside);
     let files = folders.flat_map(|folder| ["opencode.json", "opencode.jsonc"].map(|name| folder.join(name)));
-    let own = setting.env_var("OPENCODE_CONFIG").map(std::path::PathBuf::from);
+    let own = context.env_var("OPENCODE_CONFIG").map(std::path::PathBuf::from);
     files.chain(own).filter_map(|file| read_json(&file)).collect()
 }
 
 /// `{env:NAME}` as opencode reads it.
-fn with_variables(text: &str, setting: &LaunchContext<'_>) -> String {
+fn with_variables(text: &str, context: &LaunchContext<'_>) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{env:") {
         let (name, tail) = after.split_once('}').unwrap_or((after, ""));
         out.push_str(before);
-        out.push_str(&setting.env_var(name).unwrap_or_default());
+        out.push_str(&context.env_var(name).unwrap_or_default());
         rest = tail;
     }
     out + rest

@@ -1,4 +1,4 @@
-//! One message and its parts, however they were stored.
+//! One message and its parts, from the database or an export.
 
 use belay_core::event::{
     Author, Body, ChangeKind, Compacted, FileChanged, ModelAnswered, ModelFailed, Note, Prompt, SubAgent, ToolCalled,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{ID, kind_of};
 use crate::lenient_json::{LenientBool, LenientOption, LenientString, LenientTime, LenientU64};
-use crate::transcript::TranscriptEventBuilder;
+use crate::transcript::{TranscriptEventBuilder, append_line};
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
@@ -23,7 +23,7 @@ pub(super) struct Info<'a> {
     cost: LenientOption<f64>,
     tokens: LenientOption<Tokens>,
     finish: LenientString<'a>,
-    /// A message that only condenses the conversation. (In user messages: an object of no interest.)
+    /// Set for a compaction summary. (In user messages this is an unrelated object.)
     summary: LenientBool,
     error: LenientOption<Failure>,
 }
@@ -98,26 +98,23 @@ struct State {
     time: LenientOption<Span>,
 }
 
-/// Gathers a message part by part, then tells it.
+/// Collects the parts of a message, then emits its events.
 pub(super) struct MessageBuilder<'a> {
     info: Info<'a>,
     id: String,
-    said: String,
+    text: String,
     synthetic: bool,
     calls: Vec<ToolCalled>,
     results: Vec<(Timestamp, Vec<Body>)>,
     notes: Vec<Body>,
 }
 
-/// How much of what is said in one message is kept to be told.
-const MAX_TEXT_BYTES: usize = 256 * 1024;
-
 impl<'a> MessageBuilder<'a> {
     pub(super) fn new(id: &str, info: Info<'a>) -> Self {
         Self {
             id: id.to_owned(),
             info,
-            said: String::new(),
+            text: String::new(),
             synthetic: false,
             calls: Vec::new(),
             results: Vec::new(),
@@ -129,11 +126,7 @@ impl<'a> MessageBuilder<'a> {
         match &*part.kind {
             "text" => {
                 self.synthetic |= part.synthetic.0;
-                let room = MAX_TEXT_BYTES.saturating_sub(self.said.len());
-                if !self.said.is_empty() && room > 0 {
-                    self.said.push('\n');
-                }
-                self.said.push_str(&part.text[..part.text.floor_char_boundary(room)]);
+                append_line(&mut self.text, &part.text);
             }
             "tool" => self.tool(part),
             "compaction" => {
@@ -178,26 +171,26 @@ impl<'a> MessageBuilder<'a> {
         self.results.push((at, told));
     }
 
-    pub(super) fn flush(self, teller: &mut TranscriptEventBuilder<'_>) {
-        teller.start_record(format_args!("{}", self.id));
+    pub(super) fn flush(self, builder: &mut TranscriptEventBuilder<'_>) {
+        builder.start_record(format_args!("{}", self.id));
         if let Some(span) = self.info.time.0 {
-            teller.at = span.created.or(teller.at);
+            builder.at = span.created.or(builder.at);
         }
         if &*self.info.role == "user" {
-            let by = match (teller.parent.is_some(), self.synthetic) {
+            let by = match (builder.parent.is_some(), self.synthetic) {
                 (_, true) => Author::Continuation,
                 (true, false) => Author::Agent,
                 (false, false) => Author::Person,
             };
-            self.notes.into_iter().for_each(|note| teller.push(note));
-            if !self.said.is_empty() {
-                teller.push(Body::Prompt(Prompt { by, text: Excerpt::new(&self.said) }));
+            self.notes.into_iter().for_each(|note| builder.push(note));
+            if !self.text.is_empty() {
+                builder.push(Body::Prompt(Prompt { by, text: Excerpt::new(&self.text) }));
             }
             return;
         }
         let silent = self.calls.is_empty();
         let auxiliary = self.info.summary.0;
-        teller.push_answer(
+        builder.push_answer(
             Some(self.id.clone()),
             ModelAnswered {
                 response: Some(self.id.clone()),
@@ -205,25 +198,25 @@ impl<'a> MessageBuilder<'a> {
                 usage: self.info.tokens.0.map(Usage::from),
                 stop: self.info.finish.owned(),
                 cost_micros: self.info.cost.0.filter(|cost| *cost > 0.0).map(|dollars| (dollars * 1e6).round() as u64),
-                text: Excerpt::new(&self.said),
+                text: Excerpt::new(&self.text),
                 auxiliary,
                 ..ModelAnswered::default()
             },
             self.calls,
         );
         for (at, bodies) in self.results {
-            teller.at = if at.is_known() { at } else { teller.at };
-            bodies.into_iter().for_each(|body| teller.push(body));
+            builder.at = if at.is_known() { at } else { builder.at };
+            bodies.into_iter().for_each(|body| builder.push(body));
         }
-        self.notes.into_iter().for_each(|note| teller.push(note));
+        self.notes.into_iter().for_each(|note| builder.push(note));
         let failure = self.info.error.0.filter(|failure| !failure.name.is_empty());
         let failed = failure.is_some();
         if let Some(failure) = failure {
-            teller.push(failure.told());
+            builder.push(failure.told());
         }
         if silent && !auxiliary {
-            let text = Excerpt::new(&self.said);
-            teller.push(Body::TurnEnded(TurnEnded { text, failed, ..TurnEnded::default() }));
+            let text = Excerpt::new(&self.text);
+            builder.push(Body::TurnEnded(TurnEnded { text, failed, ..TurnEnded::default() }));
         }
     }
 }
@@ -243,7 +236,7 @@ impl Failure {
     }
 }
 
-/// What a call left in a file. Older versions keep the whole file before and after an edit.
+/// The change of a file by a call. Older versions record the complete file before and after an edit.
 fn change(tool: &str, state: &State, call: Option<String>) -> Option<FileChanged> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let path = text(&state.input, "filePath")?;

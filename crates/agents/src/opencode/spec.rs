@@ -1,4 +1,4 @@
-//! opencode as one value.
+//! The specification of opencode.
 
 use super::{ID, hook, install, launch, tools, transcript, wire};
 use crate::spec::{

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::tool_table::ToolTable;
 
-/// Its tools.
+/// The built-in tools.
 pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("apply_patch", ToolKind::Edit),
     ("bash", ToolKind::Shell),
@@ -31,7 +31,7 @@ pub(super) const TABLE: ToolTable = ToolTable::new(&[
     ("write", ToolKind::Write),
 ]);
 
-/// What a tool does; `None` for tools that are not opencode's own.
+/// The kind of a tool; `None` for tools that are not built in.
 pub fn kind_of(name: &str) -> Option<ToolKind> {
     TABLE.kind_of(name, &Value::Null)
 }

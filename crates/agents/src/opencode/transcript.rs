@@ -1,4 +1,4 @@
-//! The two places opencode sessions are read from.
+//! The two sources of opencode sessions: its database and exported files.
 
 use std::path::Path;
 
@@ -50,9 +50,9 @@ impl TranscriptFormat for OpencodeExportFormat {
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
+        let mut builder = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
         let mut reader = OpencodeParser { transcript: path.to_string_lossy().into_owned(), started: false };
-        read_items(path, "messages", &mut reader, &mut teller)
+        read_items(path, "messages", &mut reader, &mut builder)
     }
 }
 
@@ -80,19 +80,19 @@ struct Header<'a> {
 }
 
 impl LineParser for OpencodeParser {
-    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, text: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let item: Item<'_> = parse(text)?;
         let info = item.info.map_or("{}", RawValue::get);
         if !self.started {
             self.started = true;
             let header: Header<'_> = serde_json::from_str(info).map_err(|_| LineError::Unknown)?;
             if let Some(id) = header.id.non_empty() {
-                teller.session = SessionKey::new(ID, id);
+                builder.session = SessionKey::new(ID, id);
             }
-            teller.parent = header.parent.non_empty().map(|id| SessionKey::new(ID, id));
-            teller.cwd = header.directory.owned();
-            teller.at = header.time.0.unwrap_or_default().created.0;
-            teller.push(Body::SessionStarted(SessionStarted {
+            builder.parent = header.parent.non_empty().map(|id| SessionKey::new(ID, id));
+            builder.cwd = header.directory.owned();
+            builder.at = header.time.0.unwrap_or_default().created.0;
+            builder.push(Body::SessionStarted(SessionStarted {
                 agent_version: header.version.owned(),
                 project: header.directory.owned(),
                 transcript: Some(self.transcript.clone()),
@@ -111,7 +111,7 @@ impl LineParser for OpencodeParser {
                 message.part(part);
             }
         }
-        message.flush(teller);
+        message.flush(builder);
         Ok(())
     }
 }

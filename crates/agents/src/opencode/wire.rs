@@ -1,4 +1,4 @@
-//! opencode's requests, as of 1.18: every one names its session, the one for the title too.
+//! opencode's requests, as of 1.18: each names its session, including title requests.
 
 use belay_core::{SessionKey, ToolKind};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::wire::{RequestHead, RequestIdentity, WireClient, version_of};
 
-/// The dialect.
+/// Identifies the requests of this agent.
 #[derive(Debug)]
 pub(crate) struct OpencodeWire;
 

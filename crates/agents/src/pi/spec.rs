@@ -1,4 +1,4 @@
-//! pi as one value.
+//! The specification of pi.
 
 use super::{ID, TOOLS, transcript, wire};
 use crate::spec::{AgentSpec, HEADLESS_LATER, Maturity, PANE_LATER, Part, TranscriptSpec, none_in_project};

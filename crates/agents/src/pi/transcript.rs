@@ -14,11 +14,10 @@ use serde_json::value::RawValue;
 use super::{ID, kind_of};
 use crate::lenient_json::{LenientBool, LenientOption, LenientString, LenientTime, LenientU64, text_of};
 use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line,
-    parse, read_lines,
+    LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line, parse,
 };
 
-/// The format.
+/// The transcript format.
 #[derive(Debug)]
 pub struct PiFormat;
 
@@ -33,15 +32,13 @@ impl TranscriptFormat for PiFormat {
         })
     }
 
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
+    fn session(&self, path: &Path) -> SessionKey {
         let stem = file_stem(path);
-        let id = stem.rsplit('_').next().unwrap_or(&stem);
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, id), sink);
-        read_lines(
-            path,
-            &mut PiParser { transcript: path.to_string_lossy().into_owned(), ..PiParser::default() },
-            &mut teller,
-        )
+        SessionKey::new(ID, stem.rsplit('_').next().unwrap_or(&stem))
+    }
+
+    fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+        Some(Box::new(PiParser { transcript: path.to_string_lossy().into_owned(), ..PiParser::default() }))
     }
 }
 
@@ -107,13 +104,13 @@ struct PiParser {
 }
 
 impl PiParser {
-    fn message(&mut self, message: Message<'_>, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn message(&mut self, message: Message<'_>, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let content = message.content.map_or("null", RawValue::get);
         match &*message.role {
             "user" => {
-                teller.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text_of(content)) }));
+                builder.push(Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(&text_of(content)) }));
             }
-            "assistant" => answer(&message, content, teller),
+            "assistant" => answer(&message, content, builder),
             "toolResult" => {
                 let text = text_of(content);
                 let (text, exit_code) = exit_code(&text);
@@ -121,14 +118,14 @@ impl PiParser {
                 let status =
                     if text.contains("Command timed out") { status.map(|_| CallStatus::TimedOut) } else { status };
                 let call = message.tool_call_id.owned();
-                teller.push(Body::ToolReturned(ToolReturned::new(
+                builder.push(Body::ToolReturned(ToolReturned::new(
                     call,
                     status.or(Some(CallStatus::Ok)),
                     exit_code,
                     text,
                 )));
             }
-            // A command the user ran; the model reads it with the next prompt.
+            // A command that the user ran; the model receives it with the next prompt.
             "bashExecution" | "custom" | "branchSummary" | "compactionSummary" | "hookMessage" => {}
             _ => return Err(LineError::Unknown),
         }
@@ -136,10 +133,10 @@ impl PiParser {
     }
 }
 
-fn answer(message: &Message<'_>, content: &str, teller: &mut TranscriptEventBuilder<'_>) {
+fn answer(message: &Message<'_>, content: &str, builder: &mut TranscriptEventBuilder<'_>) {
     let blocks: Vec<Block<'_>> = serde_json::from_str(content).unwrap_or_default();
-    let said: Vec<&str> = blocks.iter().filter(|block| &*block.kind == "text").map(|block| &*block.text).collect();
-    let said = said.join("\n");
+    let text: Vec<&str> = blocks.iter().filter(|block| &*block.kind == "text").map(|block| &*block.text).collect();
+    let text = text.join("\n");
     let calls: Vec<ToolCalled> = blocks
         .iter()
         .filter(|block| &*block.kind == "toolCall")
@@ -149,7 +146,7 @@ fn answer(message: &Message<'_>, content: &str, teller: &mut TranscriptEventBuil
     let tokens = message.usage.0;
     let cost = tokens.and_then(|tokens| tokens.cost.0?.total.0).filter(|cost| *cost > 0.0);
     let response = message.response_id.owned();
-    teller.push_answer(
+    builder.push_answer(
         response.clone(),
         ModelAnswered {
             response,
@@ -162,22 +159,22 @@ fn answer(message: &Message<'_>, content: &str, teller: &mut TranscriptEventBuil
             }),
             stop: message.stop_reason.owned(),
             cost_micros: cost.map(|dollars| (dollars * 1e6).round() as u64),
-            text: Excerpt::new(&said),
+            text: Excerpt::new(&text),
             ..ModelAnswered::default()
         },
         calls,
     );
     if &*message.stop_reason == "error" {
         let message = Excerpt::with_limit(&message.error_message, 512);
-        teller.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
+        builder.push(Body::ModelFailed(ModelFailed { message, ..ModelFailed::default() }));
     }
     if silent {
         let failed = matches!(&*message.stop_reason, "error" | "aborted");
-        teller.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&said), failed, ..TurnEnded::default() }));
+        builder.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&text), failed, ..TurnEnded::default() }));
     }
 }
 
-/// pi ends the output of a failed command with a sentence of its own.
+/// pi appends a sentence to the output of a failed command.
 fn exit_code(text: &str) -> (&str, Option<i32>) {
     let Some((body, code)) = text.rsplit_once("Command exited with code ") else { return (text, None) };
     match code.trim().parse() {
@@ -187,20 +184,20 @@ fn exit_code(text: &str) -> (&str, Option<i32>) {
 }
 
 impl LineParser for PiParser {
-    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, text: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
-        teller.at = line.timestamp.or(teller.at);
+        builder.at = line.timestamp.or(builder.at);
         if let Some(id) = line.id.non_empty().filter(|_| &*line.kind != "session") {
-            teller.start_record(format_args!("{id}"));
+            builder.start_record(format_args!("{id}"));
         }
         match &*line.kind {
             "session" if !self.started => {
                 self.started = true;
                 if let Some(id) = line.id.non_empty() {
-                    teller.session = SessionKey::new(ID, id);
+                    builder.session = SessionKey::new(ID, id);
                 }
-                teller.cwd = line.cwd.owned();
-                teller.push(Body::SessionStarted(SessionStarted {
+                builder.cwd = line.cwd.owned();
+                builder.push(Body::SessionStarted(SessionStarted {
                     how: match line.parent_session.non_empty() {
                         Some(_) => belay_core::event::StartKind::Forked,
                         None => belay_core::event::StartKind::New,
@@ -210,10 +207,10 @@ impl LineParser for PiParser {
                     ..SessionStarted::default()
                 }));
             }
-            "message" => return self.message(line.message.0.ok_or(LineError::Unknown)?, teller),
+            "message" => return self.message(line.message.0.ok_or(LineError::Unknown)?, builder),
             "compaction" => {
                 let before = Some(line.tokens_before.0).filter(|tokens| *tokens != 0);
-                teller.push(Body::Compacted(Compacted { automatic: true, before }));
+                builder.push(Body::Compacted(Compacted { automatic: true, before }));
             }
             "model_change" if line.model_id.non_empty().is_some() => {}
             "session"

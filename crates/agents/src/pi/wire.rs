@@ -1,5 +1,5 @@
 //! pi's requests, as of 0.73: they look like those of any program that uses OpenAI's library, so pi
-//! is known only by the key `belay run` gave it.
+//! is identified only by the key from `belay run`.
 
 use belay_core::ToolKind;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::wire::{RequestHead, RequestIdentity, WireClient};
 
-/// The dialect.
+/// Identifies the requests of this agent.
 #[derive(Debug)]
 pub(crate) struct PiWire;
 

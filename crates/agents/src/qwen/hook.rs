@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::claude_code::hook::prompt_author;
 use crate::gemini::hook::call_ending;
-use crate::hook::{CallEnding, Capabilities, ClaudeCompatible};
+use crate::hook::{AgentProcess, CallEnding, Capabilities, ClaudeCompatible};
 
 pub(super) use crate::claude_code::hook::EVENTS;
 
-/// The dialect.
+/// The hook protocol.
 pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     agent: ID,
     events: EVENTS,
@@ -26,7 +26,9 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     sub_agent_file: |_, _| None,
     ending,
     author: |prompt| if prompt.is_empty() { None } else { prompt_author(prompt) },
-    powers: Capabilities { ends_turn: true, interrupts: true, tells_person: false },
+    capabilities: Capabilities { ends_turn: true, interrupts: true, shows_system_message: false },
+    // It prints neither a refused prompt's reason nor that of a held call.
+    hides_reason: Some(AgentProcess { name: "qwen", headless: &["-p", "--prompt"] }),
     transcript: &super::transcript::QwenFormat,
 };
 

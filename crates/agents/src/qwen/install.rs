@@ -11,12 +11,12 @@ use crate::install::{
 };
 use crate::spec::HookEvent;
 
-/// The recipe.
+/// Installs the hooks.
 #[derive(Debug)]
 pub(crate) struct QwenInstaller;
 
-fn settings(setting: &InstallContext<'_>) -> PathBuf {
-    setting.settings_path(setting.dirs.home.join(".qwen"), ".qwen", "settings.json")
+fn settings(context: &InstallContext<'_>) -> PathBuf {
+    context.settings_path(context.dirs.home.join(".qwen"), ".qwen", "settings.json")
 }
 
 impl HookInstaller for QwenInstaller {
@@ -24,14 +24,14 @@ impl HookInstaller for QwenInstaller {
         ID
     }
 
-    fn install(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        let hook = json!({ "type": "command", "command": hook_command(setting, ID, None, false) });
+    fn install(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        let hook = json!({ "type": "command", "command": hook_command(context, ID, None) });
         let entry = |event: &HookEvent| HookEntry { event: event.name, value: json!({ "hooks": [hook] }) };
         let entries: Vec<HookEntry> = EVENTS.iter().map(entry).collect();
-        add_entries(setting, settings(setting), ID, &[], &entries)
+        add_entries(context, settings(context), ID, &[], &entries)
     }
 
-    fn remove(&self, setting: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        remove_entries(setting, settings(setting), ID)
+    fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
+        remove_entries(context, settings(context), ID)
     }
 }

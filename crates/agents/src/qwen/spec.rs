@@ -1,4 +1,4 @@
-//! Qwen Code as one value.
+//! The specification of Qwen Code.
 
 use super::{ID, hook, install, launch, transcript, wire};
 use crate::spec::{

@@ -1,4 +1,4 @@
-//! Qwen Code's session files: one line per message part of the conversation, with telemetry between.
+//! Qwen Code's session files: one line per message part of the conversation, with telemetry in between.
 
 use std::path::Path;
 
@@ -13,13 +13,10 @@ use serde_json::value::RawValue;
 
 use super::{ID, kind_of};
 use crate::gemini::output;
-use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64};
-use crate::transcript::{
-    LineError, LineParser, ReadError, ReadStats, Sink, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line,
-    parse, read_lines,
-};
+use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64, usage_with_cached_input};
+use crate::transcript::{LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, first_line, parse};
 
-/// The format.
+/// The transcript format.
 #[derive(Debug)]
 pub struct QwenFormat;
 
@@ -32,17 +29,12 @@ impl TranscriptFormat for QwenFormat {
         let first = first_line(head);
         let Ok(line) = serde_json::from_str::<Line<'_>>(&first) else { return false };
         let told = line.session_id.non_empty().is_some() && line.uuid.non_empty().is_some();
-        // Claude Code's lines look alike, but hold no parts and always say whether they are a side chain.
+        // Claude Code's lines are similar, but have no parts and always have a side chain flag.
         path.extension().is_some_and(|ext| ext == "jsonl") && told && !first.contains("\"isSidechain\"")
     }
 
-    fn lines(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
+    fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
         Some(Box::new(QwenParser::new(path)))
-    }
-
-    fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {
-        let mut teller = TranscriptEventBuilder::new(SessionKey::new(ID, file_stem(path)), sink);
-        read_lines(path, &mut QwenParser::new(path), &mut teller)
     }
 }
 
@@ -124,29 +116,28 @@ struct Tokens {
 
 impl From<Tokens> for Usage {
     fn from(tokens: Tokens) -> Self {
-        let cached = tokens.cached_content_token_count.0;
-        Self {
-            input: tokens.prompt_token_count.0.saturating_sub(cached),
-            output: tokens.candidates_token_count.0.saturating_add(tokens.thoughts_token_count.0),
-            cache_read: cached,
-            cache_write: 0,
-        }
+        usage_with_cached_input(
+            tokens.prompt_token_count.0,
+            tokens.candidates_token_count.0.saturating_add(tokens.thoughts_token_count.0),
+            tokens.cached_content_token_count.0,
+            0,
+        )
     }
 }
 
 struct QwenParser {
     transcript: String,
     started: bool,
-    /// The telemetry of the answer that follows: its response id.
+    /// The response id of the following response, from telemetry.
     response: Option<String>,
 }
 
 impl QwenParser {
-    fn answer(&mut self, line: Line<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn answer(&mut self, line: Line<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         let parts = line.message.0.unwrap_or_default().parts;
-        let said: Vec<&str> =
+        let text: Vec<&str> =
             parts.iter().filter(|part| part.thought != true).filter_map(|part| part.text.non_empty()).collect();
-        let said = said.join("\n");
+        let text = text.join("\n");
         let calls: Vec<ToolCalled> = parts
             .iter()
             .filter_map(|part| part.function_call.0.as_ref())
@@ -154,35 +145,36 @@ impl QwenParser {
             .collect();
         let silent = calls.is_empty();
         let response = self.response.take().or(line.uuid.owned());
-        teller.push_answer(
+        builder.push_answer(
             response.clone(),
             ModelAnswered {
                 response,
                 model: line.model.owned(),
                 usage: line.usage_metadata.0.map(Usage::from),
-                text: Excerpt::new(&said),
+                text: Excerpt::new(&text),
                 ..ModelAnswered::default()
             },
             calls,
         );
         if silent {
-            teller.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&said), ..TurnEnded::default() }));
+            builder.push(Body::TurnEnded(TurnEnded { text: Excerpt::new(&text), ..TurnEnded::default() }));
         }
     }
 
-    fn result(line: Line<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn result(line: Line<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         let result = line.tool_call_result.0.unwrap_or_default();
         for part in line.message.0.unwrap_or_default().parts {
             let Some(response) = part.function_response.0 else { continue };
             let error = response.response.get("error").and_then(Value::as_str);
             let text = error.or(response.response.get("output").and_then(Value::as_str)).unwrap_or_default();
-            let said = if error.is_some() { "error" } else { "" };
-            let output = output::unwrap(kind_of(&response.name), result.status.non_empty().unwrap_or(said), text);
+            let default_status = if error.is_some() { "error" } else { "" };
+            let output =
+                output::unwrap(kind_of(&response.name), result.status.non_empty().unwrap_or(default_status), text);
             let display = result.result_display.0.as_ref();
             let exit_code = output.exit_code.or(display.and_then(|display| display.exit_code));
             let id = response.id.owned();
             let ok = output.status == CallStatus::Ok;
-            teller.push(Body::ToolReturned(ToolReturned::new(
+            builder.push(Body::ToolReturned(ToolReturned::new(
                 id.clone(),
                 Some(output.status),
                 exit_code,
@@ -192,20 +184,20 @@ impl QwenParser {
                 && ok
             {
                 let change = output::written_file(path, original_content.as_deref(), new, id);
-                teller.push(Body::FileChanged(change));
+                builder.push(Body::FileChanged(change));
             }
         }
     }
 
-    fn system(&mut self, line: &Line<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn system(&mut self, line: &Line<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         match &*line.subtype {
-            "chat_compression" => teller.push(Body::Compacted(Compacted { automatic: true, before: None })),
+            "chat_compression" => builder.push(Body::Compacted(Compacted { automatic: true, before: None })),
             "ui_telemetry" => {
                 let Some(payload) = line.system_payload else { return };
                 let Ok(payload) = serde_json::from_str::<Telemetry<'_>>(payload.get()) else { return };
                 match &*payload.ui_event.name {
                     "qwen-code.api_response" => self.response = payload.ui_event.response_id.owned(),
-                    "qwen-code.api_error" => teller.push(Body::ModelFailed(ModelFailed {
+                    "qwen-code.api_error" => builder.push(Body::ModelFailed(ModelFailed {
                         status: payload.ui_event.status_code.status(),
                         message: Excerpt::with_limit(&payload.ui_event.error, 512),
                         retry_at: None,
@@ -241,19 +233,19 @@ impl QwenParser {
 }
 
 impl LineParser for QwenParser {
-    fn line(&mut self, text: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    fn line(&mut self, text: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let line: Line<'_> = parse(text)?;
-        teller.at = line.timestamp.or(teller.at);
+        builder.at = line.timestamp.or(builder.at);
         if let Some(uuid) = line.uuid.non_empty() {
-            teller.start_record(format_args!("{uuid}"));
+            builder.start_record(format_args!("{uuid}"));
         }
         if let Some(cwd) = line.cwd.owned() {
-            teller.cwd = Some(cwd);
+            builder.cwd = Some(cwd);
         }
         if !self.started && line.session_id.non_empty().is_some() {
             self.started = true;
-            teller.session = SessionKey::new(ID, &*line.session_id);
-            teller.push(Body::SessionStarted(SessionStarted {
+            builder.session = SessionKey::new(ID, &*line.session_id);
+            builder.push(Body::SessionStarted(SessionStarted {
                 agent_version: line.version.owned(),
                 project: line.cwd.owned(),
                 branch: line.git_branch.owned(),
@@ -270,12 +262,12 @@ impl LineParser for QwenParser {
                     _ => Author::System,
                 };
                 if !text.is_empty() {
-                    teller.push(Body::Prompt(Prompt { by, text: Excerpt::new(&text.join("\n")) }));
+                    builder.push(Body::Prompt(Prompt { by, text: Excerpt::new(&text.join("\n")) }));
                 }
             }
-            "assistant" => self.answer(line, teller),
-            "tool_result" => Self::result(line, teller),
-            "system" => self.system(&line, teller),
+            "assistant" => self.answer(line, builder),
+            "tool_result" => Self::result(line, builder),
+            "system" => self.system(&line, builder),
             _ => return Err(LineError::Unknown),
         }
         Ok(())

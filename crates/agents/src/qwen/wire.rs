@@ -1,4 +1,4 @@
-//! Qwen Code's requests, as of 0.24: nothing in them names the session.
+//! Qwen Code's requests, as of 0.24: they do not name the session.
 
 use belay_core::ToolKind;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{ID, kind_of};
 use crate::wire::{RequestHead, RequestIdentity, WireClient, version_of};
 
-/// The dialect.
+/// Identifies the requests of this agent.
 #[derive(Debug)]
 pub(crate) struct QwenWire;
 

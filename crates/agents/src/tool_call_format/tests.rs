@@ -3,14 +3,15 @@ use std::io::Write;
 use belay_core::Event;
 
 use super::*;
+use crate::transcript::ReadStats;
 
 fn read(text: &str) -> (Vec<Event>, ReadStats) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("one__session.jsonl");
     std::fs::File::create(&path).and_then(|mut file| file.write_all(text.as_bytes())).expect("written");
     let mut events = Vec::new();
-    let tally = ToolCallFormat.read(&path, &mut |event| events.push(event)).expect("readable");
-    (events, tally)
+    let stats = ToolCallFormat.read(&path, &mut |event| events.push(event)).expect("readable");
+    (events, stats)
 }
 
 const SESSION: &str = r#"{"kind":"meta","session":"s","source":"x","agent":"claude","model":"m-1"}
@@ -25,8 +26,8 @@ const SESSION: &str = r#"{"kind":"meta","session":"s","source":"x","agent":"clau
 
 #[test]
 fn a_session_is_told_in_order_under_its_file_name() {
-    let (events, tally) = read(SESSION);
-    assert_eq!(tally.damaged_lines(), 0);
+    let (events, stats) = read(SESSION);
+    assert_eq!(stats.damaged_lines(), 0);
     let kinds: Vec<&str> = events.iter().map(|event| event.body.kind()).collect();
     assert_eq!(
         kinds,
@@ -81,11 +82,11 @@ fn excerpts_of_different_inputs_stay_different() {
 
 #[test]
 fn unknown_lines_pass_and_damaged_ones_are_counted() {
-    let (events, tally) =
+    let (events, stats) =
         read("{\"kind\":\"novelty\"}\n{\"kind\":\"user_te\n{\"kind\":\"user_text\",\"text\":\"hi\"}\n\0\0\n");
     assert_eq!(events.len(), 1);
-    assert_eq!((tally.unknown, tally.broken, tally.binary), (1, 1, 1));
-    assert_eq!(tally.places, [(2, LineError::Malformed), (4, LineError::Binary)]);
+    assert_eq!((stats.unknown, stats.broken, stats.binary), (1, 1, 1));
+    assert_eq!(stats.places, [(2, LineError::Malformed), (4, LineError::Binary)]);
 }
 
 #[test]

@@ -1,137 +1,138 @@
-//! Splitting a file into lines in bounded memory.
+//! Splits a file into lines in bounded memory.
 //!
-//! Lines live in one buffer that grows to the longest line met, never beyond [`MAX_LINE`]; what is
-//! longer is passed over without being held. Buffers above [`LARGE`] are rare and taken in turns,
-//! so that many readers side by side stay within what one of them may use.
+//! The buffer grows to the longest line, at most [`MAX_LINE`]; longer lines are skipped without being buffered. A lock
+//! limits buffers above [`LARGE_BUFFER_BYTES`] to one reader at a time, so that parallel readers stay within the memory
+//! limit.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use belay_fs::Links;
+
 use super::{LineError, LineParser, ReadError, ReadStats, TranscriptEventBuilder};
 
-/// Longest line that is looked at.
+/// Maximum length of a line; longer lines are skipped.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// What a reader holds without asking.
+/// Largest buffer that needs no lock.
 const LARGE_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// Read at once.
+/// Initial buffer size.
 const CHUNK: usize = 256 * 1024;
 
 static LARGE_BUFFER_LOCK: Mutex<()> = Mutex::new(());
 
-/// Reads a file line by line through a dialect.
+/// Reads a file line by line.
 pub fn read_lines(
     path: &Path,
-    dialect: &mut dyn LineParser,
-    teller: &mut TranscriptEventBuilder<'_>,
+    parser: &mut dyn LineParser,
+    builder: &mut TranscriptEventBuilder<'_>,
 ) -> Result<ReadStats, ReadError> {
-    let file = File::open(path).map_err(|source| ReadError::io(path, source))?;
-    split(file, dialect, teller).map_err(|source| ReadError::io(path, source))
+    let file = belay_fs::open_regular(path, Links::Follow).map_err(|source| ReadError::io(path, source))?;
+    read_lines_from(file, parser, builder).map_err(|source| ReadError::io(path, source))
 }
 
-/// As [`read_lines`], from anything that can be read.
-pub(super) fn split(
+/// Like [`read_lines`], from any reader.
+pub(super) fn read_lines_from(
     mut input: impl Read,
-    dialect: &mut dyn LineParser,
-    teller: &mut TranscriptEventBuilder<'_>,
+    parser: &mut dyn LineParser,
+    builder: &mut TranscriptEventBuilder<'_>,
 ) -> std::io::Result<ReadStats> {
-    let mut tally = ReadStats::default();
+    let mut stats = ReadStats::default();
     let mut buffer = vec![0; CHUNK];
-    let mut held = 0;
+    let mut pending = 0;
     let mut scanned = 0;
     let mut skipping = false;
-    let mut turn: Option<MutexGuard<'static, ()>> = None;
+    let mut large_buffer_guard: Option<MutexGuard<'static, ()>> = None;
     loop {
-        if held == buffer.len() {
-            // A line longer than the buffer.
+        if pending == buffer.len() {
+            // The line is longer than the buffer.
             if buffer.len() >= MAX_LINE {
                 skipping = true;
-                held = 0;
+                pending = 0;
                 scanned = 0;
             } else {
                 let size = (buffer.len() * 2).min(MAX_LINE);
-                if size > LARGE_BUFFER_BYTES && turn.is_none() {
-                    turn = Some(LARGE_BUFFER_LOCK.lock().unwrap_or_else(PoisonError::into_inner));
+                if size > LARGE_BUFFER_BYTES && large_buffer_guard.is_none() {
+                    large_buffer_guard = Some(LARGE_BUFFER_LOCK.lock().unwrap_or_else(PoisonError::into_inner));
                 }
                 buffer.resize(size, 0);
             }
         }
-        let read = match input.read(&mut buffer[held..]) {
+        let read = match input.read(&mut buffer[pending..]) {
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        tally.bytes += read as u64;
-        teller.progress(read as u64);
-        let filled = held + read;
+        stats.bytes += read as u64;
+        builder.progress(read as u64);
+        let filled = pending + read;
         let mut start = 0;
         while let Some(found) = memchr::memchr(b'\n', &buffer[scanned..filled]) {
             let end = scanned + found;
             if skipping {
                 skipping = false;
-                tally.lines += 1;
-                tally.record_error(LineError::TooLong);
+                stats.lines += 1;
+                stats.record_error(LineError::TooLong);
             } else {
-                process_line(&buffer[start..end], dialect, teller, &mut tally);
+                process_line(&buffer[start..end], parser, builder, &mut stats);
             }
             start = end + 1;
             scanned = start;
         }
         if skipping {
-            held = 0;
+            pending = 0;
         } else {
             buffer.copy_within(start..filled, 0);
-            held = filled - start;
+            pending = filled - start;
         }
-        scanned = held;
-        if turn.is_some() && held < CHUNK {
+        scanned = pending;
+        if large_buffer_guard.is_some() && pending < CHUNK {
             buffer.truncate(CHUNK);
             buffer.shrink_to_fit();
-            turn = None;
+            large_buffer_guard = None;
         }
     }
     if skipping {
-        tally.lines += 1;
-        tally.record_error(LineError::TooLong);
-    } else if held > 0 {
-        process_line(&buffer[..held], dialect, teller, &mut tally);
+        stats.lines += 1;
+        stats.record_error(LineError::TooLong);
+    } else if pending > 0 {
+        process_line(&buffer[..pending], parser, builder, &mut stats);
     }
-    dialect.end(teller);
-    Ok(tally)
+    parser.end(builder);
+    Ok(stats)
 }
 
 pub(super) fn process_line(
     line: &[u8],
-    dialect: &mut dyn LineParser,
-    teller: &mut TranscriptEventBuilder<'_>,
-    tally: &mut ReadStats,
+    parser: &mut dyn LineParser,
+    builder: &mut TranscriptEventBuilder<'_>,
+    stats: &mut ReadStats,
 ) {
     let line = match line {
-        [b'\xef', b'\xbb', b'\xbf', rest @ ..] if tally.lines == 0 => rest,
+        [b'\xef', b'\xbb', b'\xbf', rest @ ..] if stats.lines == 0 => rest,
         line => line,
     };
     let line = line.trim_ascii();
-    tally.lines += 1;
+    stats.lines += 1;
     if line.is_empty() {
         return;
     }
-    // Agents cut texts in the middle of a character now and then; the rest of such a line is fine.
+    // Agents sometimes truncate text inside a character; the rest of such a line is usable.
     let text = match simdutf8::basic::from_utf8(line) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(line),
     };
     let damaged = matches!(text, Cow::Owned(_));
-    teller.start_record(format_args!("line-{}", tally.lines));
-    match dialect.line(&text, teller) {
+    builder.start_record(format_args!("line-{}", stats.lines));
+    match parser.line(&text, builder) {
         Ok(()) => {}
         Err(LineError::Malformed) if damaged || memchr::memchr(0, line).is_some() => {
-            tally.record_error(LineError::Binary)
+            stats.record_error(LineError::Binary)
         }
-        Err(flaw) => tally.record_error(flaw),
+        Err(error) => stats.record_error(error),
     }
 }

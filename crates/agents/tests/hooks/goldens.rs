@@ -15,17 +15,17 @@ fn every_recorded_payload_is_understood_and_answered() {
     settings.set_omit_expression(true);
     let _bound = settings.bind_to_scope();
     for recorded in recorded() {
-        let heard = recorded.heard();
-        let whose = heard.session.as_ref().map_or_else(|| "nobody".to_owned(), ToString::to_string);
-        let mut text = format!("at {:?} of {whose}\n", heard.moment);
-        for event in &heard.events {
+        let parsed = recorded.parsed();
+        let whose = parsed.session.as_ref().map_or_else(|| "nobody".to_owned(), ToString::to_string);
+        let mut text = format!("at {:?} of {whose}\n", parsed.point);
+        for event in &parsed.events {
             writeln!(text, "  {}", without_digests(event)).expect("text");
         }
-        for edited in &heard.edited {
+        for edited in &parsed.edited {
             writeln!(text, "  edited {} by {:?}", edited.path, edited.call).expect("text");
         }
         let mut say = |name: &str, reply: HookReply<'_>| {
-            let answer = recorded.dialect().answer(&heard, &reply);
+            let answer = recorded.protocol().encode_bytes(&parsed, &reply);
             let answer = String::from_utf8(answer).expect("text");
             writeln!(text, "{name}: {}", if answer.is_empty() { "(nothing)" } else { &answer }).expect("text");
         };

@@ -4,7 +4,7 @@
 use belay_agents::hook::{HookReply, ParsedHook};
 use serde_json::Value;
 
-use crate::support::{Recorded, hear, recorded, verdicts};
+use crate::support::{Recorded, parse_or_default, recorded, verdicts};
 use crate::validity::check;
 
 /// How many damaged payloads go through each dialect.
@@ -92,10 +92,10 @@ fn damaged(recorded: &Recorded, dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-fn is_bounded(heard: &ParsedHook) {
-    assert!(heard.events.len() <= 130, "{} events from one payload", heard.events.len());
-    assert!(heard.edited.len() <= 32 * 64);
-    for event in &heard.events {
+fn is_bounded(parsed: &ParsedHook) {
+    assert!(parsed.events.len() <= 130, "{} events from one payload", parsed.events.len());
+    assert!(parsed.edited.len() <= 32 * 64);
+    for event in &parsed.events {
         let size = serde_json::to_vec(event).expect("JSON").len();
         assert!(size < 32 * 1024, "an event of {size} bytes: {event:?}");
         assert!(event.session.id.len() <= belay_core::key::MAX_ID_BYTES && !event.session.id.is_empty());
@@ -114,17 +114,17 @@ fn damaged_payloads_never_hold_an_agent_back() {
             let mut dice = Dice(number as u64);
             let recorded = own[dice.roll(own.len())];
             let payload = damaged(recorded, &mut dice);
-            let dialect = recorded.dialect();
-            let heard = hear(dialect, &recorded.event, &payload);
-            is_bounded(&heard);
-            let go = dialect.answer(&heard, &HookReply::ALLOW);
+            let protocol = recorded.protocol();
+            let parsed = parse_or_default(protocol, &recorded.event, &payload);
+            is_bounded(&parsed);
+            let go = protocol.encode_bytes(&parsed, &HookReply::ALLOW);
             assert!(go.is_empty(), "{agent} {} #{number}: {}", recorded.name, String::from_utf8_lossy(&go));
             for (_, verdict) in &verdicts() {
                 check(
                     agent,
-                    heard.event,
-                    &dialect.answer(
-                        &heard,
+                    parsed.event,
+                    &protocol.encode_bytes(
+                        &parsed,
                         &HookReply { verdict, context: Some("read this"), person: Some("and you this") },
                     ),
                 );
@@ -139,11 +139,12 @@ fn whole_payloads_can_be_held_back_where_it_matters() {
     let hold = &verdicts()[2].1;
     for recorded in recorded() {
         use belay_agents::hook::HookPoint::{BeforeModel, BeforeTool, Permission, Prompt};
-        let heard = recorded.heard();
-        let answer = recorded.dialect().answer(&heard, &HookReply { verdict: hold, context: None, person: None });
-        let held = check(&recorded.agent, heard.event, &answer);
-        let matters = matches!(heard.moment, BeforeTool | BeforeModel | Permission)
-            || heard.moment == Prompt && recorded.agent != "opencode";
+        let parsed = recorded.parsed();
+        let answer =
+            recorded.protocol().encode_bytes(&parsed, &HookReply { verdict: hold, context: None, person: None });
+        let held = check(&recorded.agent, parsed.event, &answer);
+        let matters = matches!(parsed.point, BeforeTool | BeforeModel | Permission)
+            || parsed.point == Prompt && recorded.agent != "opencode";
         assert!(held || !matters, "{} {} is not held back", recorded.agent, recorded.name);
     }
 }

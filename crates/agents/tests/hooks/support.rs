@@ -16,18 +16,18 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    pub(crate) fn dialect(&self) -> &'static dyn HookProtocol {
+    pub(crate) fn protocol(&self) -> &'static dyn HookProtocol {
         protocol(&self.agent, &self.payload).expect("a protocol")
     }
 
-    pub(crate) fn heard(&self) -> ParsedHook {
-        hear(self.dialect(), &self.event, &self.payload)
+    pub(crate) fn parsed(&self) -> ParsedHook {
+        parse_or_default(self.protocol(), &self.event, &self.payload)
     }
 }
 
-pub(crate) fn hear(dialect: &dyn HookProtocol, event: &str, payload: &[u8]) -> ParsedHook {
+pub(crate) fn parse_or_default(protocol: &dyn HookProtocol, event: &str, payload: &[u8]) -> ParsedHook {
     let at = Timestamp::parse("2026-11-15T18:00:00Z").expect("a time");
-    dialect.hear(&HookInput { id: "h1", event: Some(event), payload, at, exit_code: None })
+    protocol.parse_or_default(&HookInput { id: "h1", event: Some(event), payload, at, exit_code: None })
 }
 
 /// All of them, in the order of their names.

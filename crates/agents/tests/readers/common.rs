@@ -20,8 +20,8 @@ pub(crate) fn materialise(fixture: &Path, folder: &Path) -> PathBuf {
 pub(crate) fn read(path: &Path) -> (Vec<Event>, ReadStats) {
     let format = detect_format(path).expect("readable").unwrap_or_else(|| panic!("nobody knows {}", path.display()));
     let mut events = Vec::new();
-    let tally = format.read(path, &mut |event| events.push(event)).expect("readable");
-    (events, tally)
+    let stats = format.read(path, &mut |event| events.push(event)).expect("readable");
+    (events, stats)
 }
 
 /// All files under a folder, in order.
@@ -35,7 +35,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-pub(crate) fn render(events: &[Event], tally: &ReadStats) -> String {
+pub(crate) fn render(events: &[Event], stats: &ReadStats) -> String {
     let mut text = String::new();
     let mut session = String::new();
     for event in events {
@@ -54,7 +54,7 @@ pub(crate) fn render(events: &[Event], tally: &ReadStats) -> String {
     }
     text.push_str(&format!(
         "-- {} lines, {} broken, {} too long, {} binary, {} unknown\n",
-        tally.lines, tally.broken, tally.too_long, tally.binary, tally.unknown
+        stats.lines, stats.broken, stats.too_long, stats.binary, stats.unknown
     ));
     text
 }

@@ -10,8 +10,8 @@ fn session_files_read_as_recorded() {
     assert!(!files.is_empty());
     for path in files {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (events, tally) = super::common::read(&super::common::materialise(&path, folder.path()));
+        let (events, stats) = super::common::read(&super::common::materialise(&path, folder.path()));
         let name = path.strip_prefix(&root).expect("below the root").to_string_lossy().replace(['/', '\\'], "__");
-        insta::assert_snapshot!(name, super::common::render(&events, &tally).replace(&*root.to_string_lossy(), ""));
+        insta::assert_snapshot!(name, super::common::render(&events, &stats).replace(&*root.to_string_lossy(), ""));
     }
 }

@@ -1,5 +1,5 @@
-//! What an edit left in the file. Claude Code keeps the file's content before the edit beside the
-//! answer, so the content after it can be had exactly, and an edit that is undone shows.
+//! File content after an edit. Claude Code records the content before the edit next to the result, so the content after
+//! it can be computed exactly, and an undone edit is detected.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::lenient_json::{LenientBool, LenientString};
 
-/// What is kept beside the answer to an edit.
+/// The details recorded with the result of an edit.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct EditDetails<'a> {
@@ -26,7 +26,7 @@ pub(super) struct EditDetails<'a> {
     replace_all: LenientBool,
 }
 
-/// The change an answer's details describe, if they do.
+/// The change that the details of a result describe, if any.
 pub(super) fn change(call: Option<String>, details: &EditDetails<'_>) -> Option<FileChanged> {
     let path = details.file_path.non_empty()?.to_owned();
     let before = details.original_file.as_deref().map(Digest::of);

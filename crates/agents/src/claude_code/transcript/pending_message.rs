@@ -1,4 +1,4 @@
-//! One model message, gathered from its lines and told once.
+//! Assembles one model message from its lines and emits it once.
 
 use std::collections::VecDeque;
 
@@ -8,59 +8,56 @@ use serde_json::Value;
 
 use super::record::{Block, Content, Record};
 use crate::claude_code::kind_of;
-use crate::transcript::{RecordPosition, TranscriptEventBuilder};
+use crate::transcript::{RecordPosition, TranscriptEventBuilder, append_line};
 
-/// A call that waits for its answer.
+/// A call without a result yet.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) kind: ToolKind,
-    /// For a sub-agent: what it is to be.
+    /// Role of a started sub-agent.
     pub(super) role: Option<String>,
 }
 
-/// How many calls may wait for their answers; older ones have lost theirs.
+/// Maximum number of open calls; the oldest are dropped.
 const MAX_OPEN_CALLS: usize = 256;
 
-/// How much of what a model says in one message is kept to be told.
-const MAX_TEXT_BYTES: usize = 256 * 1024;
-
-/// What makes a message complete.
+/// Why a message is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CompletionReason {
-    /// The next message begins, or a tool answers: the agent goes on.
+    /// The next message or a tool result follows: the turn continues.
     GoesOn,
-    /// Somebody else speaks, or nobody any more: the agent's turn is over.
+    /// A prompt or the end of the file follows: the turn is over.
     TurnOver,
 }
 
-/// The message whose lines are being read, and the calls that wait for answers.
+/// The current message and the open calls.
 #[derive(Debug, Default)]
 pub(super) struct PendingMessage {
     id: String,
-    /// Where its first line stands; `None` when nothing is gathered.
-    mark: Option<RecordPosition>,
-    /// The answer has been told; only late blocks and a better usage may follow.
-    told: bool,
+    /// Position of its first line; `None` without a message.
+    position: Option<RecordPosition>,
+    /// The response has been emitted; only late blocks and updated usage may follow.
+    flushed: bool,
     answer: ModelAnswered,
-    said: String,
+    text_buffer: String,
     calls: Vec<(Timestamp, ToolCalled)>,
     corrections: u32,
-    open: VecDeque<Call>,
+    open_calls: VecDeque<Call>,
 }
 
 impl PendingMessage {
-    /// Takes one line of a message in.
-    pub(super) fn take(&mut self, record: Record<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Adds one line of a message.
+    pub(super) fn push_line(&mut self, record: Record<'_>, builder: &mut TranscriptEventBuilder<'_>) {
         let message = record.message;
         let id = message.id.non_empty().unwrap_or(&record.uuid);
-        if id != self.id || self.mark.is_none() {
-            self.complete(CompletionReason::GoesOn, teller);
-            let open = std::mem::take(&mut self.open);
-            *self = Self { id: id.to_owned(), mark: Some(teller.position()), open, ..Self::default() };
+        if id != self.id || self.position.is_none() {
+            self.complete(CompletionReason::GoesOn, builder);
+            let open_calls = std::mem::take(&mut self.open_calls);
+            *self = Self { id: id.to_owned(), position: Some(builder.position()), open_calls, ..Self::default() };
         }
         if let Some(usage) = message.usage {
-            self.count(usage.into(), teller);
+            self.update_usage(usage.into(), builder);
         }
         if let Some(model) = message.model.non_empty() {
             self.answer.model = Some(model.to_owned());
@@ -70,53 +67,49 @@ impl PendingMessage {
         }
         match message.content {
             Content::None => {}
-            Content::Text(text) => self.say(&text),
+            Content::Text(text) => self.push_text(&text),
             Content::Blocks(blocks) => {
                 for block in blocks {
                     match &*block.kind {
-                        "text" => self.say(&block.text),
-                        "tool_use" => self.call(&block, teller.at),
+                        "text" => self.push_text(&block.text),
+                        "tool_use" => self.push_call(&block, builder.at),
                         _ => {}
                     }
                 }
             }
         }
-        if self.told {
-            self.tell_calls(teller);
+        if self.flushed {
+            self.push_calls(builder);
         }
     }
 
-    fn say(&mut self, text: &str) {
-        let room = MAX_TEXT_BYTES.saturating_sub(self.said.len());
-        if !self.said.is_empty() && room > 0 {
-            self.said.push('\n');
-        }
-        self.said.push_str(&text[..text.floor_char_boundary(room)]);
+    fn push_text(&mut self, text: &str) {
+        append_line(&mut self.text_buffer, text);
     }
 
-    fn call(&mut self, block: &Block<'_>, at: Timestamp) {
+    fn push_call(&mut self, block: &Block<'_>, at: Timestamp) {
         let call = ToolCalled::new(block.id.owned(), kind_of(&block.name), &block.name, &block.input);
         let role = match call.tool.kind {
             ToolKind::SubAgent => block.input.get("subagent_type").and_then(Value::as_str).map(str::to_owned),
             _ => None,
         };
-        if self.open.len() == MAX_OPEN_CALLS {
-            self.open.pop_front();
+        if self.open_calls.len() == MAX_OPEN_CALLS {
+            self.open_calls.pop_front();
         }
-        self.open.push_back(Call { id: block.id.to_string(), kind: call.tool.kind, role });
+        self.open_calls.push_back(Call { id: block.id.to_string(), kind: call.tool.kind, role });
         self.calls.push((at, call));
     }
 
-    /// Every line repeats the usage; early lines may know less of it than late ones.
-    fn count(&mut self, usage: Usage, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Updates the usage, which every line repeats and later lines may increase.
+    fn update_usage(&mut self, usage: Usage, builder: &mut TranscriptEventBuilder<'_>) {
         let known = self.answer.usage.unwrap_or_default();
         if usage.total() < known.total() {
             return;
         }
         self.answer.usage = Some(usage);
-        if self.told && usage != known {
+        if self.flushed && usage != known {
             self.corrections += 1;
-            teller.push(Body::ModelAnswered(ModelAnswered {
+            builder.push(Body::ModelAnswered(ModelAnswered {
                 response: Some(format!("{}+{}", self.id, self.corrections)),
                 model: self.answer.model.clone(),
                 usage: Some(Usage {
@@ -131,12 +124,12 @@ impl PendingMessage {
         }
     }
 
-    /// Tells what has been gathered: the answer, then its calls.
-    pub(super) fn complete(&mut self, because: CompletionReason, teller: &mut TranscriptEventBuilder<'_>) {
-        let Some(mark) = self.mark.clone() else { return };
-        if !self.told {
-            self.told = true;
-            let text = Excerpt::new(&self.said);
+    /// Emits the response, then its calls.
+    pub(super) fn complete(&mut self, reason: CompletionReason, builder: &mut TranscriptEventBuilder<'_>) {
+        let Some(position) = self.position.clone() else { return };
+        if !self.flushed {
+            self.flushed = true;
+            let text = Excerpt::new(&self.text_buffer);
             let answer = ModelAnswered {
                 response: Some(self.id.clone()),
                 tool_calls: Some(u32::try_from(self.calls.len()).unwrap_or(u32::MAX)),
@@ -144,33 +137,33 @@ impl PendingMessage {
                 ..self.answer.clone()
             };
             let silent = self.calls.is_empty();
-            teller.set_position(mark, |teller| {
-                teller.batch = Some(self.id.clone());
-                teller.push(Body::ModelAnswered(answer));
-                self.tell_calls(teller);
-                if silent && because == CompletionReason::TurnOver {
-                    teller.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
+            builder.at_position(position, |builder| {
+                builder.batch = Some(self.id.clone());
+                builder.push(Body::ModelAnswered(answer));
+                self.push_calls(builder);
+                if silent && reason == CompletionReason::TurnOver {
+                    builder.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
                 }
             });
         }
-        if because == CompletionReason::TurnOver {
-            self.mark = None;
+        if reason == CompletionReason::TurnOver {
+            self.position = None;
         }
     }
 
-    fn tell_calls(&mut self, teller: &mut TranscriptEventBuilder<'_>) {
-        let now = teller.at;
+    fn push_calls(&mut self, builder: &mut TranscriptEventBuilder<'_>) {
+        let now = builder.at;
         for (at, call) in self.calls.drain(..) {
-            teller.at = at;
-            teller.batch = Some(self.id.clone());
-            teller.push(Body::ToolCalled(call));
+            builder.at = at;
+            builder.batch = Some(self.id.clone());
+            builder.push(Body::ToolCalled(call));
         }
-        teller.at = now;
+        builder.at = now;
     }
 
-    /// The call an answer belongs to.
-    pub(super) fn answered(&mut self, id: &str) -> Option<Call> {
-        let at = self.open.iter().position(|call| call.id == id)?;
-        self.open.remove(at)
+    /// Removes and returns the open call with this id.
+    pub(super) fn take_call(&mut self, id: &str) -> Option<Call> {
+        let at = self.open_calls.iter().position(|call| call.id == id)?;
+        self.open_calls.remove(at)
     }
 }

@@ -1,24 +1,23 @@
-//! Who wrote a `user` line: a person, or the program in a person's name?
+//! Classifies `user` lines by author: a person, or the program in the user role.
 //!
-//! From 2.1.205 on lines say so themselves (`origin`); before, only the text tells.
+//! Since 2.1.205 a line states its `origin`; before that, only the text identifies the author.
 
 use belay_core::event::Author;
 
-/// What a user text is.
+/// Kind of a text in the user role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UserText {
-    /// A prompt by somebody.
+    /// A prompt.
     By(Author),
-    /// The summary a compaction left.
+    /// The summary of a compaction.
     Summary,
     /// A person pressed Esc.
     Interrupted,
-    /// The program talking to itself; of no interest.
+    /// Internal output of the program.
     Noise,
 }
 
-/// Beginnings that tell what a text is. A slash command, a `!` command and their like are a
-/// person's act; what they print is not.
+/// Prefixes that identify a text. Slash and `!` commands come from a person; their output does not.
 const TEXT_PREFIXES: &[(&str, UserText)] = &[
     ("[Request interrupted", UserText::Interrupted),
     ("<command-name>", UserText::By(Author::Person)),
@@ -36,7 +35,7 @@ const TEXT_PREFIXES: &[(&str, UserText)] = &[
     ("This session is being continued from a previous conversation", UserText::Summary),
 ];
 
-/// What the line says about itself.
+/// Flags of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LineFlags<'a> {
     /// Part of a sub-agent's conversation.
@@ -47,23 +46,23 @@ pub(crate) struct LineFlags<'a> {
     pub(crate) origin: Option<&'a str>,
 }
 
-pub(crate) fn classify_user_text(text: &str, marks: LineFlags<'_>) -> UserText {
-    if marks.compact_summary {
+pub(crate) fn classify_user_text(text: &str, flags: LineFlags<'_>) -> UserText {
+    if flags.compact_summary {
         return UserText::Summary;
     }
     let text = text.trim_start();
     let known = TEXT_PREFIXES.iter().find(|(beginning, _)| text.starts_with(beginning)).map(|(_, said)| *said);
-    let person = match marks.origin {
+    let person = match flags.origin {
         Some("human") => {
             return known.filter(|said| *said == UserText::Interrupted).unwrap_or(UserText::By(Author::Person));
         }
         Some(_) => Author::System,
-        None if marks.meta => Author::System,
+        None if flags.meta => Author::System,
         None => Author::Person,
     };
     match known {
-        // In a sub-agent's conversation nobody but its parent speaks.
-        Some(UserText::By(Author::Person)) | None if marks.sub_agent && person == Author::Person => {
+        // In a sub-agent's conversation, all prompts come from the parent.
+        Some(UserText::By(Author::Person)) | None if flags.sub_agent && person == Author::Person => {
             UserText::By(Author::Agent)
         }
         Some(UserText::By(Author::Person)) | None if text.is_empty() => UserText::Noise,

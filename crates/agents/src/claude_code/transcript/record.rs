@@ -1,4 +1,4 @@
-//! The parts of a line we look at. Everything is optional: formats grow and shrink.
+//! The fields of a line that are read. All are optional, because formats change over time.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -91,7 +91,7 @@ impl From<Usage> for belay_core::event::Usage {
     }
 }
 
-/// Text, or blocks.
+/// Plain text, or content blocks.
 #[derive(Default)]
 pub(super) enum Content<'a> {
     #[default]
@@ -121,7 +121,7 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// All text in it, a line per block; what is no text leaves a word that it was there.
+    /// All text, one line per block; a block of another type is represented by its type.
     pub(super) fn into_text(self) -> Cow<'a, str> {
         match self {
             Self::None => Cow::Borrowed(""),

@@ -1,4 +1,4 @@
-//! Lines in which the program speaks about itself: compaction, API errors, limits.
+//! Lines about the program itself: compaction, API errors, limits.
 
 use belay_core::Excerpt;
 use belay_core::Timestamp;
@@ -10,7 +10,7 @@ use super::record::Record;
 use crate::lenient_json::{LenientString, LenientU64};
 use crate::transcript::TranscriptEventBuilder;
 
-/// Types that tell us nothing.
+/// Line types that are ignored.
 pub(super) const IGNORED_TYPES: &[&str] = &[
     "agent-name",
     "agent-setting",
@@ -36,36 +36,36 @@ pub(super) const IGNORED_TYPES: &[&str] = &[
     "worktree-state",
 ];
 
-/// Lines that begin with a type that tells us nothing need not be read further. They are many and
-/// large; a line that ends as an object should is taken for whole.
+/// Whether a line starts with an ignored type and can be skipped without parsing. Such lines are frequent and large; one
+/// that ends like an object is taken as complete.
 pub(super) fn is_ignored(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("{\"type\":") else { return false };
     let Some(rest) = rest.trim_start().strip_prefix('"') else { return false };
     rest.find('"').is_some_and(|end| IGNORED_TYPES.contains(&&rest[..end])) && line.ends_with('}')
 }
 
-/// Whether a system line comes at the end of the agent's turn.
+/// Whether a system line ends the agent's turn.
 pub(super) fn ends_turn(record: &Record<'_>) -> bool {
     matches!(&*record.subtype, "stop_hook_summary" | "turn_duration" | "compact_boundary")
 }
 
-/// Tells a system line; whether it was the boundary of a compaction.
-pub(super) fn push_events(record: &Record<'_>, teller: &mut TranscriptEventBuilder<'_>) -> bool {
+/// Emits the events of a system line. Returns whether it was a compaction boundary.
+pub(super) fn push_events(record: &Record<'_>, builder: &mut TranscriptEventBuilder<'_>) -> bool {
     match &*record.subtype {
         "compact_boundary" => {
-            teller.push(compacted(record.compact_metadata));
+            builder.push(compacted(record.compact_metadata));
             return true;
         }
         "api_error" => {
             let error = record.error.and_then(|raw| serde_json::from_str::<ApiError<'_>>(raw.get()).ok());
             let error = error.unwrap_or_default();
             let wait = record.retry_in_ms.filter(|millis| millis.is_finite() && *millis >= 0.0);
-            teller.push(Body::ModelFailed(ModelFailed {
+            builder.push(Body::ModelFailed(ModelFailed {
                 status: u16::try_from(error.status.0).ok().filter(|status| *status != 0),
                 message: Excerpt::with_limit(error.words(), 512),
                 retry_at: wait
-                    .filter(|_| teller.at.is_known())
-                    .map(|millis| teller.at + std::time::Duration::from_millis(millis as u64)),
+                    .filter(|_| builder.at.is_known())
+                    .map(|millis| builder.at + std::time::Duration::from_millis(millis as u64)),
             }));
         }
         _ => {}
@@ -73,7 +73,7 @@ pub(super) fn push_events(record: &Record<'_>, teller: &mut TranscriptEventBuild
     false
 }
 
-/// The conversation was condensed.
+/// Emits a compaction.
 pub(super) fn compacted(metadata: Option<&RawValue>) -> Body {
     let metadata = metadata.and_then(|raw| serde_json::from_str::<Compaction<'_>>(raw.get()).ok()).unwrap_or_default();
     Body::Compacted(Compacted {
@@ -82,16 +82,16 @@ pub(super) fn compacted(metadata: Option<&RawValue>) -> Body {
     })
 }
 
-/// A message the program wrote in the model's name: an API error, a limit, or nothing of note.
-pub(super) fn synthetic(record: Record<'_>, teller: &mut TranscriptEventBuilder<'_>) {
+/// Handles a message that the program wrote in the model's name: an API error, a limit, or nothing relevant.
+pub(super) fn synthetic(record: Record<'_>, builder: &mut TranscriptEventBuilder<'_>) {
     let failed = record.is_api_error_message.0;
     let text = record.message.content.into_text();
     if is_limit(&text) {
         // Old versions append the time of the reset: `...limit reached|1749924000`.
         let resets_at = text.rsplit_once('|').and_then(|(_, stamp)| Timestamp::from_number(stamp.trim().parse().ok()?));
-        teller.push(Body::LimitHit(UsageLimitHit { what: Excerpt::with_limit(&text, 512), resets_at }));
+        builder.push(Body::LimitHit(UsageLimitHit { what: Excerpt::with_limit(&text, 512), resets_at }));
     } else if failed || text.starts_with("API Error") {
-        teller.push(Body::ModelFailed(ModelFailed {
+        builder.push(Body::ModelFailed(ModelFailed {
             status: status_in(&text),
             message: Excerpt::with_limit(&text, 512),
             retry_at: None,
@@ -99,7 +99,7 @@ pub(super) fn synthetic(record: Record<'_>, teller: &mut TranscriptEventBuilder<
     } else {
         return;
     }
-    teller.push(Body::TurnEnded(TurnEnded { failed: true, ..TurnEnded::default() }));
+    builder.push(Body::TurnEnded(TurnEnded { failed: true, ..TurnEnded::default() }));
 }
 
 fn is_limit(text: &str) -> bool {
@@ -126,7 +126,7 @@ struct ApiError<'a> {
 }
 
 impl ApiError<'_> {
-    /// The plainest words there are; the raw inner error where there are none.
+    /// The most readable message; otherwise the raw inner error.
     fn words(&self) -> &str {
         let plain = self.message.non_empty().or(self.code.non_empty());
         plain.or(self.error.map(RawValue::get)).unwrap_or("the model call failed")

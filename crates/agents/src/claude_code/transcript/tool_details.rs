@@ -1,5 +1,5 @@
-//! `toolUseResult`: what a tool answered, a second time and in more detail. It is often half of a
-//! file and seldom needed, so a line is cut before it, and it is read only on demand.
+//! `toolUseResult`: the result of a tool, repeated in more detail. It is often half of a file and rarely needed, so a line
+//! is split before it and it is parsed only on demand.
 
 use std::sync::LazyLock;
 
@@ -9,25 +9,25 @@ use serde_json::value::RawValue;
 
 static DETAILS_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"toolUseResult\":"));
 
-/// Id and time of a line stand this near before its details.
+/// Maximum distance between a line's id and time and its details.
 const MAX_KEY_DISTANCE: usize = 512;
 
-/// Larger details are not worth their cost.
+/// Larger details are not parsed.
 const MAX_DETAILS_BYTES: usize = 4 * 1024 * 1024;
 
-/// The details of an answer, read or not.
+/// The details of a result, parsed or not.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Details<'a> {
-    /// There are none.
+    /// No details.
     None,
-    /// They were read with the line.
+    /// Parsed with the line.
     Read(&'a RawValue),
     /// The rest of the line: the value, then further fields.
     Unread(&'a str),
 }
 
 impl<'a> Details<'a> {
-    /// What `T` makes of them, if it can.
+    /// Deserializes the details, if they are of type `T`.
     pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
         let text = match self {
             Self::None => return None,
@@ -40,7 +40,7 @@ impl<'a> Details<'a> {
         T::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()
     }
 
-    /// Whether a field that names a denial follows the details.
+    /// Whether the details are followed by a field about a denial.
     pub(super) fn mark_denied(self) -> bool {
         match self {
             Self::Unread(rest) => memmem::find(rest.as_bytes(), b",\"toolDenialKind\":\"").is_some(),
@@ -49,15 +49,15 @@ impl<'a> Details<'a> {
     }
 }
 
-/// Cuts a line before its details: the line without them, built in `buffer`, and the rest.
+/// Splits a line before its details: the line without them, built in `buffer`, and the rest.
 ///
-/// Inside a text the name's quotes would be escaped, so what is found is a field. Whether the rest
-/// is well formed is not looked at, only whether the line ends as a whole one does.
+/// Inside a string the quotes of the name would be escaped, so a match is a field. The rest is not validated; only the end
+/// of the line must look complete.
 pub(super) fn splice_out<'l, 'b>(line: &'l str, buffer: &'b mut String) -> Option<(&'b str, &'l str)> {
     let at = DETAILS_KEY.find(line.as_bytes())?;
     let rest = &line[at + DETAILS_KEY.needle().len()..];
     let head = line[..at].trim_end().strip_suffix(',')?;
-    // Fields stand in no promised order; a line whose parts come elsewhere must be read whole.
+    // The order of fields is not guaranteed; a line in another order must be parsed completely.
     let near = &head.as_bytes()[head.len().saturating_sub(MAX_KEY_DISTANCE)..];
     let has = |text: &[u8], name: &str| memmem::find(text, name.as_bytes()).is_some();
     let whole = has(near, "\"timestamp\":") && has(near, "\"uuid\":") && has(head.as_bytes(), "\"message\":");

@@ -1,8 +1,8 @@
-//! How a tool call ended, from what Claude Code wrote in its answer.
+//! The status of a tool call, from its result.
 
 use belay_core::{CallStatus, ToolKind};
 
-/// Answers that are a person's or a policy's "no".
+/// Results that mean a denial by a person or a policy.
 const REFUSAL_TEXTS: &[&str] = &[
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
@@ -15,14 +15,14 @@ const REFUSAL_TEXTS: &[&str] = &[
     "Hook PreToolUse",
 ];
 
-/// What the answer says about how it went.
+/// The status that a result states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallEnding {
     pub(crate) status: CallStatus,
     pub(crate) exit_code: Option<i32>,
 }
 
-/// `flagged` is the answer's `is_error`, absent in most; `denied` that the line names a denial.
+/// `flagged` is the result's `is_error`, which most results lack; `denied` is set if the line names a denial.
 pub(crate) fn ending(kind: Option<ToolKind>, text: &str, flagged: bool, denied: bool) -> CallEnding {
     let inner = text.strip_prefix("<tool_use_error>").unwrap_or(text);
     if denied || flagged && REFUSAL_TEXTS.iter().any(|refusal| inner.starts_with(refusal)) {
@@ -37,7 +37,7 @@ pub(crate) fn ending(kind: Option<ToolKind>, text: &str, flagged: bool, denied: 
         if text.starts_with("Command running in background with ID") {
             return CallEnding { status: CallStatus::Running, exit_code: None };
         }
-        // A command that fails is flagged; one that is not has ended well.
+        // A failed command is always flagged.
         return CallEnding { status: CallStatus::Ok, exit_code: Some(0) };
     }
     CallEnding { status: CallStatus::Ok, exit_code: None }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use toml_edit::{DocumentMut, Item, Table, value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
 use crate::install::{FileChange, InstallContext, InstallError};
 
@@ -12,7 +12,7 @@ use crate::install::{FileChange, InstallContext, InstallError};
 #[derive(Debug)]
 pub(super) struct TrustedHook {
     /// `<event>:<group>:<hook>`.
-    pub(super) place: String,
+    pub(super) key_suffix: String,
     pub(super) hash: String,
 }
 
@@ -29,8 +29,11 @@ pub(in crate::codex) fn event_key(event: &str) -> String {
 }
 
 /// The hash Codex computes of a hook: its canonical JSON, with the defaults filled in.
-pub(in crate::codex) fn hash(event: &str, command: &str, timeout: u64) -> String {
-    let hook = json!({ "async": false, "command": command, "timeout": timeout, "type": "command" });
+pub(in crate::codex) fn hash(event: &str, command: &str, timeout: u64, status: Option<&str>) -> String {
+    let mut hook = json!({ "async": false, "command": command, "timeout": timeout, "type": "command" });
+    if let Some(status) = status {
+        hook["statusMessage"] = status.into();
+    }
     // serde_json keeps names sorted and writes no blanks: that is the canonical form.
     let canonical = json!({ "event_name": event, "hooks": [hook] }).to_string();
     let digest = Sha256::digest(canonical.as_bytes());
@@ -54,47 +57,62 @@ fn text(path: PathBuf) -> String {
 /// What makes Codex trust our hooks in `hooks` as they are after a change, and no longer what they
 /// were before it: a place in the file that is somebody else's now must not be trusted as ours.
 pub(super) fn update(
-    setting: &InstallContext<'_>,
+    context: &InstallContext<'_>,
     config: &Path,
     hooks: &Path,
     before: &[TrustedHook],
     after: &[TrustedHook],
 ) -> Result<Option<FileChange>, InstallError> {
-    let old = setting.text(config)?;
+    let old = context.text(config)?;
     if old.is_none() && after.is_empty() {
         return Ok(None);
     }
     let mut document = read(config, old.as_deref())?;
-    let fail = |what: &str| InstallError::edit(config, format!("`{what}` is no table"));
-    let all = subtable(document.as_table_mut(), "hooks").ok_or_else(|| fail("hooks"))?;
-    let state = subtable(all, "state").ok_or_else(|| fail("hooks.state"))?;
     let trusted = |item: &Item| item.get("trusted_hash").and_then(Item::as_str).map(str::to_owned);
+    let state = document.get("hooks").and_then(|hooks| hooks.get("state")).and_then(Item::as_table_like);
+    let (mut stale, mut missing): (Vec<String>, Vec<(String, &str)>) = (Vec::new(), Vec::new());
     for file in names(hooks) {
         let wanted: Vec<(String, &str)> =
-            after.iter().map(|hook| (format!("{file}:{}", hook.place), hook.hash.as_str())).collect();
-        let stale: Vec<String> = state
-            .iter()
-            .filter(|(key, _)| key.starts_with(&format!("{file}:")) && wanted.iter().all(|(one, _)| one != key))
-            .filter(|(_, item)| trusted(item).is_some_and(|hash| before.iter().any(|hook| hook.hash == hash)))
-            .map(|(key, _)| key.to_owned())
-            .collect();
-        for key in stale {
-            state.remove(&key);
-        }
-        for (key, hash) in wanted {
-            if state.get(&key).and_then(trusted).as_deref() != Some(hash) {
-                let entry = state.entry(&key).or_insert_with(|| Item::Table(Table::new()));
-                entry["trusted_hash"] = value(hash);
-            }
-        }
+            after.iter().map(|hook| (format!("{file}:{}", hook.key_suffix), hook.hash.as_str())).collect();
+        let is_stale = |key: &str, item: &Item| {
+            key.starts_with(&format!("{file}:"))
+                && wanted.iter().all(|(one, _)| one != key)
+                && trusted(item).is_some_and(|hash| before.iter().any(|hook| hook.hash == hash))
+        };
+        let entries = state.into_iter().flat_map(TableLike::iter);
+        stale.extend(entries.filter(|(key, item)| is_stale(key, item)).map(|(key, _)| key.to_owned()));
+        let is_trusted = |key: &str, hash: &str| state?.get(key).and_then(trusted).filter(|known| known == hash);
+        missing.extend(wanted.into_iter().filter(|(key, hash)| is_trusted(key, hash).is_none()));
     }
-    if state.is_empty() {
+    // Even an unchanged document does not always serialize to the bytes it was parsed from.
+    if stale.is_empty() && missing.is_empty() {
+        return Ok(None);
+    }
+    let fail = |what: &str| InstallError::edit(config, format!("`{what}` is not a table"));
+    let all = subtable(document.as_table_mut(), "hooks").ok_or_else(|| fail("hooks"))?;
+    let state = subtable(all, "state").ok_or_else(|| fail("hooks.state"))?;
+    for key in stale {
+        state.remove(&key);
+    }
+    for (key, hash) in missing {
+        let entry = state.entry(&key).or_insert_with(|| Item::Table(Table::new()));
+        entry["trusted_hash"] = value(hash);
+    }
+    // A table with a header of its own was written by the user.
+    if state.is_empty() && state.is_implicit() {
         all.remove("state");
     }
-    if all.is_empty() {
+    if all.is_empty() && all.is_implicit() {
         document.remove("hooks");
     }
-    setting.change(config.to_owned(), Some(document.to_string()))
+    context.change(config.to_owned(), Some(with_layout_of(old.as_deref().unwrap_or_default(), document.to_string())))
+}
+
+/// Restores what `toml_edit` drops: the byte order mark and CRLF line ends.
+fn with_layout_of(old: &str, new: String) -> String {
+    const BOM: &str = "\u{feff}";
+    let new = if old.contains("\r\n") { new.replace("\r\n", "\n").replace('\n', "\r\n") } else { new };
+    if old.starts_with(BOM) { format!("{BOM}{new}") } else { new }
 }
 
 fn read(config: &Path, text: Option<&str>) -> Result<DocumentMut, InstallError> {
@@ -122,7 +140,7 @@ mod tests {
             ("interrupt", 3, "5079719de9016891ca15b85115aaaabb3d2ed8fa25a1a0d0cd4313a074dcb53f"),
         ];
         for (event, timeout, hash) in written {
-            assert_eq!(super::hash(event, "/opt/belay hook codex", timeout), format!("sha256:{hash}"));
+            assert_eq!(super::hash(event, "/opt/belay hook codex", timeout, None), format!("sha256:{hash}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What Codex itself says about the conversation, beside it: costs, ends, failures, changed files.
+//! Codex's own events about the conversation: usage, ends of turns, failures, changed files.
 
 use belay_core::Excerpt;
 use belay_core::event::{Body, LateFact, ModelFailed, Note, TurnEnded, UsageLimitHit};
@@ -10,57 +10,60 @@ use crate::lenient_json::text_of;
 use crate::transcript::{LineError, TranscriptEventBuilder};
 
 impl CodexParser {
-    pub(super) fn event(&mut self, raw: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    pub(super) fn event(&mut self, raw: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let message: Message<'_> = serde_json::from_str(raw).map_err(|_| LineError::Unknown)?;
         match &*message.kind {
-            "user_message" => self.heard(user_prompt::classify_user_text(&message.message), &message.message, teller),
+            "user_message" => {
+                self.user_message(user_prompt::classify_user_text(&message.message), &message.message, builder)
+            }
             "token_count" => {
                 let info = message.info.0.unwrap_or_default();
-                // The same total again is only news about rate limits.
+                // A repeated total only updates rate limits.
                 if let (Some(total), Some(last)) = (info.total_token_usage.0, info.last_token_usage.0)
                     && self.last_total != Some(total)
                 {
                     self.last_total = Some(total);
-                    if !self.has_usage_records {
-                        self.usage(None, last, teller);
+                    // A tail that starts in the middle of a file cannot tell whether a record has reported this before.
+                    if self.started && !self.has_usage_records {
+                        self.usage(None, last, builder);
                     }
                 }
             }
             "task_complete" | "turn_complete" => {
-                self.finish_answer(teller);
+                self.flush_response(builder);
                 if !self.turn_over {
                     self.turn_over = true;
                     let text = Excerpt::new(&message.last_agent_message);
-                    self.tell(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }), teller);
+                    self.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }), builder);
                 }
             }
             "turn_aborted" => {
-                self.finish_answer(teller);
-                self.gathered.last_text();
+                self.flush_response(builder);
+                self.response.take_final_text();
                 self.turn_over = true;
                 let why = message.reason.non_empty().unwrap_or("interrupted");
-                self.tell(Body::Note(Note { text: Excerpt::new(&format!("The turn was aborted: {why}.")) }), teller);
+                self.push(Body::Note(Note { text: Excerpt::new(&format!("The turn was aborted: {why}.")) }), builder);
             }
             "error" | "stream_error" => {
-                self.finish_answer(teller);
+                self.flush_response(builder);
                 let info = message.codex_error_info.map(RawValue::get).unwrap_or_default();
                 let body = failure(&message.message, info);
-                self.tell(body, teller);
+                self.push(body, builder);
             }
-            "context_compacted" => self.condensed(teller),
-            "exec_command_end" => self.ended(&message.call_id, message.exit_code.0, teller),
+            "context_compacted" => self.compacted(builder),
+            "exec_command_end" => self.ended(&message.call_id, message.exit_code.0, builder),
             "patch_apply_end" if message.success.0 != Some(false) => {
-                self.changed(&message.call_id, message.changes, teller);
+                self.changed(&message.call_id, message.changes, builder);
             }
             "item_completed" => {
                 let item = message.item.and_then(|raw| serde_json::from_str::<Completed<'_>>(raw.get()).ok());
                 let Some(item) = item else { return Err(LineError::Unknown) };
                 match &*item.kind {
-                    "CommandExecution" => self.ended(&item.id, item.exit_code.0, teller),
-                    "FileChange" if &*item.status != "failed" => self.changed(&item.id, item.changes, teller),
+                    "CommandExecution" => self.ended(&item.id, item.exit_code.0, builder),
+                    "FileChange" if &*item.status != "failed" => self.changed(&item.id, item.changes, builder),
                     "UserMessage" => {
                         let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
-                        self.heard(user_prompt::classify_user_text(&text), &text, teller);
+                        self.user_message(user_prompt::classify_user_text(&text), &text, builder);
                     }
                     _ => {}
                 }
@@ -70,38 +73,38 @@ impl CodexParser {
         Ok(())
     }
 
-    /// A command that went on in the background has ended.
-    fn ended(&mut self, call: &str, exit_code: Option<i32>, teller: &mut TranscriptEventBuilder<'_>) {
+    /// Emits the exit code of a background command.
+    fn ended(&mut self, call: &str, exit_code: Option<i32>, builder: &mut TranscriptEventBuilder<'_>) {
         let Some(at) = self.running.iter().position(|running| running == call) else { return };
         if exit_code.is_some() {
             self.running.remove(at);
-            self.finish_answer(teller);
-            self.tell(
+            self.flush_response(builder);
+            self.push(
                 Body::Learned(LateFact { call: Some(call.to_owned()), exit_code, ..LateFact::default() }),
-                teller,
+                builder,
             );
         }
     }
 
-    fn changed(&mut self, call: &str, changes: Option<&RawValue>, teller: &mut TranscriptEventBuilder<'_>) {
+    fn changed(&mut self, call: &str, changes: Option<&RawValue>, builder: &mut TranscriptEventBuilder<'_>) {
         let Some(changes) = changes else { return };
-        // Told after the call it belongs to.
-        self.finish_answer(teller);
+        // Changes follow the call that made them.
+        self.flush_response(builder);
         for change in file_changes::changes(call, changes.get()) {
-            self.tell(Body::FileChanged(change), teller);
+            self.push(Body::FileChanged(change), builder);
         }
     }
 
-    pub(super) fn usage(&mut self, response: Option<&str>, tokens: Tokens, teller: &mut TranscriptEventBuilder<'_>) {
+    pub(super) fn usage(&mut self, response: Option<&str>, tokens: Tokens, builder: &mut TranscriptEventBuilder<'_>) {
         let auxiliary = self.auxiliary;
-        if self.gathered.is_pending() {
-            self.gathered.flush(self.model.as_deref(), Some((response, tokens.into())), auxiliary, teller);
+        if self.response.is_pending() {
+            self.response.flush(self.model.as_deref(), Some((response, tokens.into())), auxiliary, builder);
             return;
         }
-        // The answer was told before its cost was known.
+        // The response was emitted before its usage was known.
         self.usages += 1;
-        let response = response.map_or_else(|| format!("{}-usage-{}", teller.session.id, self.usages), str::to_owned);
-        teller.push(Body::Learned(LateFact {
+        let response = response.map_or_else(|| format!("{}-usage-{}", builder.session.id, self.usages), str::to_owned);
+        builder.push(Body::Learned(LateFact {
             response: Some(response),
             usage: Some(tokens.into()),
             model: self.model.clone(),

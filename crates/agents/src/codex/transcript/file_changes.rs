@@ -1,4 +1,4 @@
-//! Files a patch changed. New files come with their content; of others only the diff is recorded.
+//! Files changed by a patch. New files are recorded with their content, others with a diff only.
 
 use belay_core::Digest;
 use belay_core::event::{ChangeKind, FileChanged};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::lenient_json::LenientString;
 
-/// At most so many files of one patch are told.
+/// Maximum number of files per patch.
 const MAX_FILES: usize = 64;
 
 #[derive(Default, Deserialize)]
@@ -27,10 +27,10 @@ struct Change<'a> {
 /// The changes of one call.
 pub(super) fn changes(call: &str, raw: &str) -> Vec<FileChanged> {
     let changes: BTreeMap<String, Change<'_>> = serde_json::from_str(raw).unwrap_or_default();
-    changes.into_iter().take(MAX_FILES).map(|(path, change)| told(call, path, change)).collect()
+    changes.into_iter().take(MAX_FILES).map(|(path, change)| event(call, path, change)).collect()
 }
 
-fn told(call: &str, path: String, change: Change<'_>) -> FileChanged {
+fn event(call: &str, path: String, change: Change<'_>) -> FileChanged {
     let (kind, change) = match change {
         Change { add: Some(inner), .. } => ("add", *inner),
         Change { update: Some(inner), .. } => ("update", *inner),

@@ -1,9 +1,9 @@
-//! The parts of a rollout line we look at.
+//! The fields of a rollout line that are read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64};
+use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64, usage_with_cached_input};
 
 /// One line. Versions before 0.3x wrote the payload without the envelope.
 #[derive(Default, Deserialize)]
@@ -96,14 +96,12 @@ pub(super) struct Tokens {
 
 impl From<Tokens> for belay_core::event::Usage {
     fn from(tokens: Tokens) -> Self {
-        let (read, write) = (tokens.cached_input_tokens.0, tokens.cache_write_input_tokens.0);
-        Self {
-            // Codex counts cached tokens as input too.
-            input: tokens.input_tokens.0.saturating_sub(read).saturating_sub(write),
-            output: tokens.output_tokens.0,
-            cache_read: read,
-            cache_write: write,
-        }
+        usage_with_cached_input(
+            tokens.input_tokens.0,
+            tokens.output_tokens.0,
+            tokens.cached_input_tokens.0,
+            tokens.cache_write_input_tokens.0,
+        )
     }
 }
 

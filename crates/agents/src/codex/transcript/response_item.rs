@@ -1,4 +1,4 @@
-//! What the model and its tools said: the items of the conversation.
+//! The items of the conversation: messages, tool calls and their outputs.
 
 use std::collections::VecDeque;
 
@@ -12,48 +12,48 @@ use crate::codex::{ID, output, tools};
 use crate::lenient_json::text_of;
 use crate::transcript::{LineError, TranscriptEventBuilder};
 
-/// How many calls are kept in mind.
+/// Maximum number of tracked calls.
 const MAX_OPEN_CALLS: usize = 256;
 
 impl CodexParser {
-    pub(super) fn item(&mut self, raw: &str, teller: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
+    pub(super) fn item(&mut self, raw: &str, builder: &mut TranscriptEventBuilder<'_>) -> Result<(), LineError> {
         let item: Item<'_> = serde_json::from_str(raw).map_err(|_| LineError::Unknown)?;
         let id = item.call_id.non_empty().or(item.id.non_empty()).map(str::to_owned);
         match &*item.kind {
             "message" if &*item.role == "assistant" => {
                 let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.model_speaks(teller);
-                self.gathered.push_text(&text);
+                self.start_response(builder);
+                self.response.push_text(&text);
             }
             "message" if &*item.role == "user" => {
                 let text = item.content.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.heard(user_prompt::classify_user_text(&text), &text, teller);
+                self.user_message(user_prompt::classify_user_text(&text), &text, builder);
             }
             "function_call" => {
                 let arguments = item.arguments.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.call(id, &item.name, tools::input(&arguments), teller);
+                self.call(id, &item.name, tools::input(&arguments), builder);
             }
             "custom_tool_call" => {
-                self.call(id, &item.name, Value::String(item.input.to_string()), teller);
+                self.call(id, &item.name, Value::String(item.input.to_string()), builder);
             }
             "local_shell_call" => {
                 let action = item.action.and_then(|raw| serde_json::from_str::<Action>(raw.get()).ok());
                 let action = action.unwrap_or_default();
                 let input = tools::local_shell(action.command.0.unwrap_or_default(), action.working_directory.0);
-                self.call(id, "local_shell", input, teller);
+                self.call(id, "local_shell", input, builder);
             }
-            // Its answer is not recorded.
+            // The result of a web search is not recorded.
             "web_search_call" => {
                 let query = item.action.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-                self.call(id, "web_search", query, teller);
+                self.call(id, "web_search", query, builder);
             }
             "tool_search_call" => {
                 let query = item.arguments.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-                self.call(id, "tool_search", query, teller);
+                self.call(id, "tool_search", query, builder);
             }
             "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" | "tool_search_output" => {
                 let text = item.output.map(|raw| text_of(raw.get())).unwrap_or_default();
-                self.answered(id, output::unwrap(text), teller);
+                self.answered(id, output::unwrap(text), builder);
             }
             "reasoning" | "message" | "ghost_snapshot" | "compaction" | "image_generation_call" => {}
             _ => return Err(LineError::Unknown),
@@ -61,45 +61,45 @@ impl CodexParser {
         Ok(())
     }
 
-    fn call(&mut self, id: Option<String>, name: &str, input: Value, teller: &mut TranscriptEventBuilder<'_>) {
-        self.model_speaks(teller);
+    fn call(&mut self, id: Option<String>, name: &str, input: Value, builder: &mut TranscriptEventBuilder<'_>) {
+        self.start_response(builder);
         let call = ToolCalled::new(id.clone(), tools::kind_of(name, &input), name, &input);
         if name == "spawn_agent" {
-            keep(&mut self.spawning, id.unwrap_or_default());
+            push_bounded(&mut self.spawning, id.unwrap_or_default());
         }
-        self.gathered.call(teller.at, call);
+        self.response.push_call(builder.at, call);
     }
 
     fn answered(
         &mut self,
         id: Option<String>,
         output: output::UnwrappedOutput<'_>,
-        teller: &mut TranscriptEventBuilder<'_>,
+        builder: &mut TranscriptEventBuilder<'_>,
     ) {
-        self.finish_answer(teller);
+        self.flush_response(builder);
         if output.status == Some(CallStatus::Running) {
-            keep(&mut self.running, id.clone().unwrap_or_default());
+            push_bounded(&mut self.running, id.clone().unwrap_or_default());
         }
         let mut returned = ToolReturned::new(id.clone(), output.status, output.exit_code, &output.text);
         returned.duration_ms = output.duration_ms;
-        self.tell(Body::ToolReturned(returned), teller);
+        self.push(Body::ToolReturned(returned), builder);
         if let Some(at) = self.spawning.iter().position(|call| Some(call) == id.as_ref()) {
             self.spawning.remove(at);
             if let Some(child) = spawned(&output.text) {
-                self.tell(Body::SubAgentStarted(SubAgent { child, role: None }), teller);
+                self.push(Body::SubAgentStarted(SubAgent { child, role: None }), builder);
             }
         }
     }
 }
 
-fn keep(kept: &mut VecDeque<String>, id: String) {
-    if kept.len() == MAX_OPEN_CALLS {
-        kept.pop_front();
+fn push_bounded(ids: &mut VecDeque<String>, id: String) {
+    if ids.len() == MAX_OPEN_CALLS {
+        ids.pop_front();
     }
-    kept.push_back(id);
+    ids.push_back(id);
 }
 
-/// The thread a `spawn_agent` started.
+/// The thread that a `spawn_agent` call started.
 fn spawned(output: &str) -> Option<SessionKey> {
     let output: Value = serde_json::from_str(output).ok()?;
     let id = ["agent_id", "thread_id", "new_thread_id"].iter().find_map(|name| output.get(name)?.as_str())?;

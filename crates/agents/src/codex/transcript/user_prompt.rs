@@ -1,14 +1,13 @@
-//! Who speaks in a `user` message: a person, or the program in the user's role? And is it the same
-//! prompt that another line has told already?
+//! Classifies `user` messages by author and detects prompts that another line repeats.
 
 use belay_core::event::Author;
 
-/// What a user message is.
+/// Kind of a user message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UserText {
-    /// A prompt by somebody.
+    /// A prompt.
     By(Author),
-    /// Context the program adds.
+    /// Context that Codex adds.
     Noise,
 }
 
@@ -37,12 +36,12 @@ pub(crate) fn classify_user_text(text: &str) -> UserText {
     known.map_or(UserText::By(Author::Person), |(_, said)| *said)
 }
 
-/// In a sub-agent's thread nobody but its parent speaks.
+/// The author in a sub-agent's thread, where all prompts come from the parent.
 pub(super) fn in_sub_agent(by: Author) -> Author {
     if by == Author::Person { Author::Agent } else { by }
 }
 
-/// The thread whose end a notification tells.
+/// The thread whose end a notification reports.
 pub(super) fn ended_sub_agent(text: &str) -> Option<String> {
     let inner = text.trim().strip_prefix("<subagent_notification>")?;
     let inner: serde_json::Value = serde_json::from_str(inner.strip_suffix("</subagent_notification>")?.trim()).ok()?;
@@ -51,13 +50,13 @@ pub(super) fn ended_sub_agent(text: &str) -> Option<String> {
     inner.get("agent_path")?.as_str().filter(|_| over).map(str::to_owned)
 }
 
-/// The prompt heard last, until the model speaks. Versions write each prompt once or twice, as part
-/// of the conversation and as an event, in either order.
+/// The last prompt before the next model output. Some versions write each prompt twice, as part of the conversation and
+/// as an event, in either order.
 #[derive(Debug, Default)]
 pub(super) struct LastPrompt(Option<String>);
 
 impl LastPrompt {
-    /// Whether this prompt was just told; remembers it if not.
+    /// Whether this repeats the last prompt; records it if not.
     pub(super) fn is_repeat(&mut self, text: &str) -> bool {
         const MAX_COMPARED_BYTES: usize = 512;
         let text = text.trim();
@@ -93,13 +92,13 @@ mod tests {
 
     #[test]
     fn a_prompt_written_twice_is_heard_once() {
-        let mut heard = LastPrompt::default();
-        assert!(!heard.is_repeat("Fix the tests"));
-        assert!(heard.is_repeat("Fix the tests\n"));
-        assert!(heard.is_repeat("# Context from my IDE setup:\n\n## My request for Codex:\nFix the tests"));
-        assert!(!heard.is_repeat("And the docs"));
-        heard.forget();
-        assert!(!heard.is_repeat("And the docs"), "after the model spoke it is a new prompt");
+        let mut last_prompt = LastPrompt::default();
+        assert!(!last_prompt.is_repeat("Fix the tests"));
+        assert!(last_prompt.is_repeat("Fix the tests\n"));
+        assert!(last_prompt.is_repeat("# Context from my IDE setup:\n\n## My request for Codex:\nFix the tests"));
+        assert!(!last_prompt.is_repeat("And the docs"));
+        last_prompt.forget();
+        assert!(!last_prompt.is_repeat("And the docs"), "after the model spoke it is a new prompt");
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! The lines of Copilot CLI's session events, as far as we look at them.
+//! The fields of Copilot CLI's session events that are read.
 
 use belay_core::event::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64};
+use crate::lenient_json::{LenientOption, LenientString, LenientTime, LenientU64, usage_with_cached_input};
 
 #[derive(Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
@@ -17,7 +17,7 @@ pub(super) struct Line<'a> {
     pub(super) data: Option<&'a RawValue>,
 }
 
-/// All data fields we look at, whatever the event.
+/// The data fields of all event types.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(super) struct Data<'a> {
@@ -96,12 +96,11 @@ pub(super) struct Tokens<'a> {
 
 impl Tokens<'_> {
     pub(super) fn usage(&self) -> Usage {
-        let (read, write) = (self.cache_read_tokens.0, self.cache_write_tokens.0);
-        Usage {
-            input: self.input_tokens.0.saturating_sub(read).saturating_sub(write),
-            output: self.output_tokens.0,
-            cache_read: read,
-            cache_write: write,
-        }
+        usage_with_cached_input(
+            self.input_tokens.0,
+            self.output_tokens.0,
+            self.cache_read_tokens.0,
+            self.cache_write_tokens.0,
+        )
     }
 }

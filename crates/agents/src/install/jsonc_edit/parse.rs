@@ -108,7 +108,7 @@ pub(super) fn parse(text: &str) -> Result<Node, JsoncError> {
     let node = parser.value(0)?;
     parser.blanks()?;
     if parser.at < text.len() {
-        return Err(parser.error("something follows after the end"));
+        return Err(parser.error("text follows the root value"));
     }
     Ok(node)
 }
@@ -136,9 +136,9 @@ impl Parser<'_> {
             self.at += rest.len() - trimmed.len();
             if trimmed.starts_with("//") {
                 self.at += trimmed.find('\n').unwrap_or(trimmed.len());
-            } else if trimmed.starts_with("/*") {
-                let end = trimmed.find("*/").ok_or_else(|| self.error("a comment has no end"))?;
-                self.at += end + 2;
+            } else if let Some(body) = trimmed.strip_prefix("/*") {
+                let end = body.find("*/").ok_or_else(|| self.error("a comment has no end"))?;
+                self.at += "/*".len() + end + "*/".len();
             } else {
                 return Ok(());
             }
@@ -217,7 +217,7 @@ impl Parser<'_> {
             match bytes.get(at) {
                 Some(b'"') => break,
                 Some(b'\\') => at += 2,
-                Some(b'\n') | None => return Err(self.error("a text has no end")),
+                Some(b'\n') | None => return Err(self.error("a string has no end")),
                 Some(_) => at += 1,
             }
         }
@@ -230,7 +230,7 @@ impl Parser<'_> {
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(rest.len());
         let span = self.at..self.at + end;
         if serde_json::from_str::<Value>(&self.text[span.clone()]).is_err() {
-            return Err(self.error("this is no value"));
+            return Err(self.error("invalid value"));
         }
         self.at = span.end;
         Ok(Node { kind: Kind::Scalar, span, children: Vec::new(), trailing_comma: false })

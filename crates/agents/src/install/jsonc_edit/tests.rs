@@ -89,14 +89,14 @@ fn what_is_not_as_expected_is_not_touched() {
         let edited = JsoncDocument::new(text).and_then(|mut d| d.append(&["hooks", "Stop"], &entry()));
         edited.expect_err("no edit").to_string()
     };
-    insta::assert_snapshot!(fails(r#"{"hooks": []}"#), @"`hooks` is there, but is no object");
-    insta::assert_snapshot!(fails(r#"{"hooks": {"Stop": "x"}}"#), @"`hooks.Stop` is there, but is no list");
-    insta::assert_snapshot!(fails("[]"), @"something is there, but is no object");
+    insta::assert_snapshot!(fails(r#"{"hooks": []}"#), @"`hooks` is not an object");
+    insta::assert_snapshot!(fails(r#"{"hooks": {"Stop": "x"}}"#), @"`hooks.Stop` is not a list");
+    insta::assert_snapshot!(fails("[]"), @"the root is not an object");
     let syntax = |text: &str| JsoncDocument::new(text).expect_err("no JSON").to_string();
     insta::assert_snapshot!(syntax("{\n  \"a\": 1\n  \"b\": 2\n}"), @"line 3: a comma is missing");
-    insta::assert_snapshot!(syntax("{\"a\": tru}"), @"line 1: this is no value");
-    insta::assert_snapshot!(syntax("{\"a\": \"x"), @"line 1: a text has no end");
-    insta::assert_snapshot!(syntax("{} {}"), @"line 1: something follows after the end");
+    insta::assert_snapshot!(syntax("{\"a\": tru}"), @"line 1: invalid value");
+    insta::assert_snapshot!(syntax("{\"a\": \"x"), @"line 1: a string has no end");
+    insta::assert_snapshot!(syntax("{} {}"), @"line 1: text follows the root value");
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -162,6 +162,11 @@ fn comments_stay_where_they_are() {
         "{\n  \"model\": \"opus\", /* the best */\n}\n",
         "{\n  // nothing yet\n}\n",
         "{\n  \"hooks\": {\n    // none of mine\n  }\n}",
+        "{\n  \"model\": \"opus\" /*/ the\n  best */\n}\n",
+        "{\n  \"model\": \"opus\" /*/\n  \"best\": 1 */\n}\n",
+        "\u{feff}{\r\n\t\"model\": \"opus\",\r\n\r\n}\r\n",
+        "{\"a\": 1, \"a\": [[1,], [2]]}",
+        "{ \"a\": \"\\ud800\", \"b\": [ ] }",
     ];
     for text in texts {
         let with = added(text);
