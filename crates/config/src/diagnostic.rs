@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: where, what, and what would be right.
+//! Diagnostics with location, problem and hint.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::key::ConfigKey;
 use crate::layer::Source;
 
-/// A place in a file, counted from 1.
+/// A 1-based position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub line: usize,
@@ -15,7 +15,6 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position of a byte in a text.
     pub fn of(text: &str, byte: usize) -> Self {
         let before = &text[..text.floor_char_boundary(byte)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -23,18 +22,14 @@ impl Position {
     }
 }
 
-/// One mistake, or one thing the user should know.
+/// An error or a note about the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Which layer.
     pub source: Source,
-    /// Where in it, for files.
+    /// Position, for files.
     pub position: Option<Position>,
-    /// Which key, if it is about one.
     pub key: Option<ConfigKey>,
-    /// What is wrong.
     pub what: String,
-    /// What to do about it.
     pub hint: Option<String>,
 }
 
@@ -54,17 +49,15 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("{} cannot be read: {source}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{}", list(.0))]
     Invalid(Vec<Diagnostic>),
 }
 
 impl ConfigError {
-    /// What to do about it.
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Read { .. } => vec!["check the file's owner and permissions".to_owned()],
@@ -78,7 +71,7 @@ fn list(problems: &[Diagnostic]) -> String {
         [one] => one.to_string(),
         many => {
             let lines: Vec<String> = many.iter().map(|problem| format!("\n  {problem}")).collect();
-            format!("the configuration has {} mistakes{}", many.len(), lines.concat())
+            format!("the configuration has {} errors{}", many.len(), lines.concat())
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Changing a configuration file the way a person would: comments and layout stay.
+//! Edits a configuration file and keeps its comments and layout.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use crate::atomic_file;
 use crate::diagnostic::Diagnostic;
 use crate::key::ConfigKey;
 use crate::layer::{Layer, Source};
 use crate::load::built_in_table;
 use crate::validate;
+use belay_fs::FileMode;
 
-/// A file being changed. Nothing is written before [`Edit::save`].
+/// An edit in progress. [`Edit::save`] writes it.
 #[derive(Debug)]
 pub struct Edit {
     path: PathBuf,
@@ -20,17 +20,16 @@ pub struct Edit {
     source: Source,
 }
 
-/// Why a file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    #[error("{} cannot be read: {source}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{} cannot be written: {source}", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    /// The file itself is wrong.
+    /// The file is invalid.
     #[error("{0}")]
     File(Box<Diagnostic>),
-    /// The new value is.
+    /// The new value is invalid.
     #[error("{}", .0.what)]
     Value(Box<Diagnostic>),
 }
@@ -40,7 +39,7 @@ impl EditError {
         match self {
             Self::File(problem) | Self::Value(problem) => problem.hint.as_deref(),
             Self::Read { .. } | Self::Write { .. } => {
-                Some("check the owner and permissions of the file and its folder")
+                Some("check the owner and permissions of the file and its directory")
             }
         }
     }
@@ -54,13 +53,13 @@ impl Edit {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(source) => return Err(EditError::Read { path: path.to_path_buf(), source }),
         };
-        // Our own reader words the mistakes of a file; the editing one would say them differently.
+        // Parsed by `Layer` first, so that errors read the same everywhere.
         let layer = Layer::parse(source.clone(), text).map_err(EditError::File)?;
         let document = layer.text.unwrap_or_default().parse().unwrap_or_default();
         Ok(Self { path: path.to_path_buf(), document, source })
     }
 
-    /// Sets a key, refusing what would not be valid.
+    /// Sets a key after validating the value.
     pub fn set(&mut self, key: &ConfigKey, text: &str) -> Result<(), EditError> {
         let mut document = self.document.clone();
         let refuse = |what: &str| {
@@ -69,17 +68,18 @@ impl Edit {
         };
         let value = validate::parse_value(key, text).map_err(|what| refuse(&what))?;
         let single = Layer::from_value(self.source.clone(), key, value.clone());
-        if let Some(problem) = validate::validate_layer(&built_in_table(), &single).into_iter().next() {
+        let invalid = validate::validate_layer(&built_in_table(), &single);
+        if let Some(problem) = invalid.and_then(|invalid| invalid.problems.into_iter().next()) {
             return Err(EditError::Value(Box::new(problem)));
         }
-        let value = edited_value(&value);
-        let blocked = || refuse("a plain value stands where a section belongs");
-        let Some((last, folders)) = key.parts().split_last() else { return Err(blocked()) };
+        let value = to_edit_value(&value);
+        let blocked = || refuse("a parent key is not a section");
+        let Some((last, parents)) = key.parts().split_last() else { return Err(blocked()) };
         let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
-        for part in folders {
+        for part in parents {
             let next = table.entry(part).or_insert_with(|| {
                 let mut section = Table::new();
-                // Only the innermost section needs a heading of its own.
+                // Only the innermost section gets a header.
                 section.set_implicit(true);
                 Item::Table(section)
             });
@@ -101,39 +101,39 @@ impl Edit {
         Ok(())
     }
 
-    /// Takes a key out, and sections that are empty then. Whether it was there.
+    /// Removes a key and the sections that become empty. Returns whether it was set.
     pub fn unset(&mut self, key: &ConfigKey) -> bool {
-        take_out(self.document.as_table_mut(), key.parts())
+        remove_key(self.document.as_table_mut(), key.parts())
     }
 
-    /// The file as it would be.
+    /// The edited text.
     pub fn text(&self) -> String {
         self.document.to_string()
     }
 
     pub fn save(&self) -> Result<(), EditError> {
-        atomic_file::write(&self.path, self.text().as_bytes(), atomic_file::FileMode::Keep)
+        belay_fs::atomic_write(&self.path, self.text().as_bytes(), FileMode::Keep)
             .map_err(|source| EditError::Write { path: self.path.clone(), source })
     }
 }
 
-fn take_out(table: &mut dyn toml_edit::TableLike, path: &[String]) -> bool {
+fn remove_key(table: &mut dyn toml_edit::TableLike, path: &[String]) -> bool {
     match path {
         [] => false,
         [last] => table.remove(last).is_some(),
         [first, rest @ ..] => {
             let Some(inner) = table.get_mut(first).and_then(Item::as_table_like_mut) else { return false };
-            let taken = take_out(inner, rest);
-            if taken && inner.is_empty() {
+            let removed = remove_key(inner, rest);
+            if removed && inner.is_empty() {
                 table.remove(first);
             }
-            taken
+            removed
         }
     }
 }
 
-/// The same value for the editing document.
-fn edited_value(value: &toml::Value) -> Value {
-    #[expect(clippy::expect_used, reason = "what one TOML library writes the other reads")]
+/// Converts a value to `toml_edit`.
+fn to_edit_value(value: &toml::Value) -> Value {
+    #[expect(clippy::expect_used, reason = "both TOML libraries accept the same values")]
     value.to_string().parse().expect("a TOML value reads back")
 }

@@ -20,6 +20,11 @@ impl EnvSnapshot {
         self.get(name).and_then(OsStr::to_str)
     }
 
+    /// Whether this is an unattended run: `CI` is set.
+    pub fn is_ci(&self) -> bool {
+        self.text("CI").is_some_and(|ci| !matches!(ci, "0" | "false"))
+    }
+
     /// Names that start with `BELAY_`.
     pub fn belay_variables(&self) -> impl Iterator<Item = &str> {
         self.names("BELAY_")

@@ -1,4 +1,4 @@
-//! Which value comes from where.
+//! Effective values and their origin.
 
 use toml::Value;
 
@@ -16,44 +16,43 @@ use crate::source_position::{self, PathStep};
 pub struct Entry {
     pub key: ConfigKey,
     pub value: Value,
-    /// The layer that won.
+    /// The layer that sets it.
     pub source: Source,
-    /// Where it stands there.
+    /// Its position in that layer.
     pub position: Option<Position>,
 }
 
-/// Everything there is to say about a key.
+/// The explanation of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
     pub key: ConfigKey,
-    /// What it means.
     pub description: Option<String>,
-    /// Values it may take, if they can be counted.
+    /// Allowed values of an enumeration.
     pub choices: Vec<String>,
-    /// What each layer says, lowest first. Empty for a section.
+    /// The value in each layer, lowest first. Empty for a section.
     pub layers: Vec<Entry>,
-    /// The layers' values add up; else the last one counts.
+    /// Whether the values of all layers are combined; otherwise the last one applies.
     pub adds_up: bool,
-    /// What may stand below a section.
+    /// Keys of a section.
     pub below: Vec<ConfigKey>,
     /// The environment variable that sets it.
     pub variable: Option<&'static str>,
-    /// What a project's file may do with it.
+    /// What a project file may do with it.
     pub project: &'static str,
 }
 
 impl LoadedConfig {
-    /// Every effective value.
+    /// All effective values.
     pub fn entries(&self) -> Vec<Entry> {
         leaves(&self.merged).into_iter().filter_map(|(key, _)| self.entry(&key)).collect()
     }
 
-    /// The effective value of a key; of a section, the whole table.
+    /// The effective value of a key, or the table of a section.
     pub fn get(&self, key: &ConfigKey) -> Option<&Value> {
         key.get(&self.merged)
     }
 
-    /// The effective value and its origin; of values that add up, that of the uppermost.
+    /// The effective value and its origin; for combined values, the uppermost layer.
     pub fn entry(&self, key: &ConfigKey) -> Option<Entry> {
         let mut entry = self.layers.iter().rev().find_map(|layer| entry_in(layer, key))?;
         if let Some(value) = self.get(key) {
@@ -62,7 +61,7 @@ impl LoadedConfig {
         Some(entry)
     }
 
-    /// `None` when there is no such key.
+    /// Explains a key; `None` if it does not exist.
     pub fn explain(&self, key: &ConfigKey) -> Option<Explained> {
         let schema = schema::json_schema();
         let node = Node::at(&schema, key)?;
@@ -86,7 +85,7 @@ impl LoadedConfig {
         })
     }
 
-    /// Keys near a mistyped one.
+    /// The existing key most similar to a mistyped one.
     pub fn suggest(&self, key: &str) -> Option<String> {
         let keys: Vec<String> = leaves(&self.merged).iter().map(|(key, _)| key.to_string()).collect();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();

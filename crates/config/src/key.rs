@@ -1,13 +1,13 @@
-//! Dotted names of configuration values.
+//! Dotted configuration keys.
 
 use std::fmt;
 
-/// A path into the document, such as `serve.listen`.
+/// A configuration key, such as `serve.listen`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ConfigKey(Vec<String>);
 
 impl ConfigKey {
-    /// Reads a dotted key; parts may be quoted as in TOML.
+    /// Parses a dotted key; parts may be quoted as in TOML.
     pub fn parse(text: &str) -> Option<Self> {
         let parts = toml_edit::Key::parse(text).ok()?;
         Some(Self(parts.iter().map(|part| part.get().to_owned()).collect()))
@@ -27,23 +27,21 @@ impl ConfigKey {
         self.0.starts_with(&other.0)
     }
 
-    /// The value under this key.
     pub fn get<'t>(&self, table: &'t toml::Table) -> Option<&'t toml::Value> {
-        let (last, folders) = self.0.split_last()?;
-        folders.iter().try_fold(table, |table, part| table.get(part)?.as_table())?.get(last)
+        let (last, parents) = self.0.split_last()?;
+        parents.iter().try_fold(table, |table, part| table.get(part)?.as_table())?.get(last)
     }
 
-    /// The value under this key, to be changed.
-    pub(crate) fn look_up_mut<'t>(&self, table: &'t mut toml::Table) -> Option<&'t mut toml::Value> {
-        let (last, folders) = self.0.split_last()?;
-        folders.iter().try_fold(table, |table, part| table.get_mut(part)?.as_table_mut())?.get_mut(last)
+    pub(crate) fn get_mut<'t>(&self, table: &'t mut toml::Table) -> Option<&'t mut toml::Value> {
+        let (last, parents) = self.0.split_last()?;
+        parents.iter().try_fold(table, |table, part| table.get_mut(part)?.as_table_mut())?.get_mut(last)
     }
 
-    /// Puts a value under this key, making the tables on the way. `false` when a plain value stands in the way.
+    /// Sets the value and creates missing tables. Returns `false` if a parent key holds a value that is not a table.
     pub fn set(&self, table: &mut toml::Table, value: toml::Value) -> bool {
-        let Some((last, folders)) = self.0.split_last() else { return false };
+        let Some((last, parents)) = self.0.split_last() else { return false };
         let mut table = table;
-        for part in folders {
+        for part in parents {
             let next = table.entry(part.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
             match next.as_table_mut() {
                 Some(inner) => table = inner,
@@ -54,10 +52,9 @@ impl ConfigKey {
         true
     }
 
-    /// Takes the value under this key out.
     pub fn remove(&self, table: &mut toml::Table) -> Option<toml::Value> {
-        let (last, folders) = self.0.split_last()?;
-        folders.iter().try_fold(table, |table, part| table.get_mut(part)?.as_table_mut())?.remove(last)
+        let (last, parents) = self.0.split_last()?;
+        parents.iter().try_fold(table, |table, part| table.get_mut(part)?.as_table_mut())?.remove(last)
     }
 }
 

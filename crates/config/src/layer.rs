@@ -1,4 +1,4 @@
-//! One layer of configuration, and how layers lie over each other.
+//! A layer of configuration, and merging layers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::key::ConfigKey;
 
-/// Where a layer comes from.
+/// The origin of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Shipped with Belay.
@@ -24,7 +24,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// One word for lists and `--json`.
+    /// A short name for lists and `--json`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
@@ -47,17 +47,17 @@ impl fmt::Display for Source {
     }
 }
 
-/// A table and where it comes from.
+/// A table with its origin.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub source: Source,
     pub table: Table,
-    /// The text it was read from, to find positions in.
+    /// The source text, for positions.
     pub(crate) text: Option<String>,
 }
 
 impl Layer {
-    /// Reads a file's text.
+    /// Parses the text of a file.
     pub(crate) fn parse(source: Source, text: String) -> Result<Self, Box<Diagnostic>> {
         match toml::from_str::<Table>(&text) {
             Ok(table) => Ok(Self { source, table, text: Some(text) }),
@@ -65,13 +65,13 @@ impl Layer {
                 source,
                 position: error.span().map(|span| Position::of(&text, span.start)),
                 key: None,
-                what: format!("not TOML: {}", error.message().lines().next().unwrap_or("")),
+                what: format!("invalid TOML: {}", error.message().lines().next().unwrap_or("")),
                 hint: None,
             })),
         }
     }
 
-    /// A layer of one value, from a variable or a flag.
+    /// A layer with one value, from a variable or a flag.
     pub(crate) fn from_value(source: Source, key: &ConfigKey, value: Value) -> Self {
         let mut table = Table::new();
         key.set(&mut table, value);
@@ -79,41 +79,41 @@ impl Layer {
     }
 }
 
-/// Lists that add up over the layers instead of replacing each other.
+/// Lists that are combined across layers.
 const APPENDING_KEYS: &[&[&str]] =
     &[&["detect", "allow", "actions"], &["detect", "allow", "pairs"], &["detect", "custom"], &["detect", "prices"]];
 
-/// Whether the layers' values of this key add up.
+/// Whether the values of all layers are combined for this key.
 pub(crate) fn is_appending(key: &ConfigKey) -> bool {
     APPENDING_KEYS.iter().any(|path| key.parts().iter().map(String::as_str).eq(path.iter().copied()))
 }
 
-/// Lays `upper` over `lower`: tables merge, some lists add up, anything else replaces.
+/// Merges `upper` into `lower`: tables merge, some lists are combined, other values are replaced.
 pub(crate) fn overlay(lower: &mut Table, upper: &Table) {
-    fn lay(path: &ConfigKey, lower: &mut Table, upper: &Table) {
+    fn merge(path: &ConfigKey, lower: &mut Table, upper: &Table) {
         for (name, value) in upper {
             let key = path.child(name);
             match (lower.get_mut(name), value) {
-                (Some(Value::Table(below)), Value::Table(above)) => lay(&key, below, above),
-                (Some(Value::Array(below)), Value::Array(above)) if is_appending(&key) => add(below, above),
+                (Some(Value::Table(below)), Value::Table(above)) => merge(&key, below, above),
+                (Some(Value::Array(below)), Value::Array(above)) if is_appending(&key) => combine(below, above),
                 _ => {
                     lower.insert(name.clone(), value.clone());
                 }
             }
         }
     }
-    lay(&ConfigKey::default(), lower, upper);
+    merge(&ConfigKey::default(), lower, upper);
 }
 
-/// What is above comes first and takes the place of what has the same name below.
-fn add(below: &mut Vec<Value>, above: &[Value]) {
+/// Prepends `above` to `below` and removes elements of the same name from `below`.
+fn combine(below: &mut Vec<Value>, above: &[Value]) {
     let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
     let replaced = |old: &Value| above.iter().any(|new| new == old || (name(new).is_some() && name(new) == name(old)));
     below.retain(|old| !replaced(old));
     below.splice(0..0, above.iter().cloned());
 }
 
-/// Every value that is no table, with its key. An empty table is a value: it says "nothing".
+/// All values that are not tables, with their keys. An empty table counts as a value.
 pub(crate) fn leaves(table: &Table) -> Vec<(ConfigKey, &Value)> {
     fn walk<'t>(prefix: &ConfigKey, table: &'t Table, found: &mut Vec<(ConfigKey, &'t Value)>) {
         for (name, value) in table {

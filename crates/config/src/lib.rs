@@ -1,31 +1,28 @@
-//! Where Belay keeps its things, and what it was told to do.
+//! Paths and layered configuration.
 //!
 //! # Theory of operation
 //!
-//! [`Paths`] answers "where": the state folder, the user's configuration file, the socket. It is
-//! computed once from the environment and from `--home`, and nothing else in Belay builds a path.
+//! [`Paths`] holds the paths of the state directory, the user's configuration file and the socket. It is computed once
+//! from the environment and `--home`; no other code builds these paths.
 //!
-//! [`Loader`] answers "what": five layers of TOML, each over the one before it:
+//! [`Loader`] merges five layers of TOML. Later layers override earlier ones:
 //!
 //! 1. the built-in document (`default.toml` beside this file, and core's `rules.toml` under `detect`)
 //! 2. the user's file
-//! 3. the project's `.belay.toml`, found upwards from the working folder
+//! 3. the project's `.belay.toml`, searched from the working directory upwards
 //! 4. `BELAY_*` environment variables ([`env::VARIABLES`])
 //! 5. `--set KEY=VALUE` and other flags
 //!
-//! A layer is a plain table; tables merge key by key, allow-lists, patterns and prices add up, anything
-//! else replaces what was below. The
-//! merged table becomes a typed [`Config`]. Only when that fails, or when somebody asks where a
-//! value comes from, are the files read again with positions: the common case stays quick enough
-//! for a hook.
+//! Tables merge key by key. Allow-lists, custom patterns and prices are combined. Every other value replaces the one
+//! below. The merged table is deserialized into a typed [`Config`]. Positions in files are computed only for errors and
+//! for `belay config`, so that loading stays fast enough for a hook.
 //!
 //! # A project file may be hostile
 //!
-//! It comes with a repository. It may tighten detection and nothing else ([`project_limits`] says for each
-//! key which way is tighter); what loosens it counts only once the user trusts that very content
-//! ([`trust`]), and what would redirect traffic, alerts or credentials never counts.
+//! It comes with a repository, so it may only tighten detection ([`project_limits`] defines the tighter direction of each
+//! key). Values that loosen detection apply after the user has trusted the exact content ([`trust`]). Values that would
+//! redirect traffic, alerts or credentials never apply.
 
-pub mod atomic_file;
 mod diagnostic;
 mod edit;
 pub mod env;

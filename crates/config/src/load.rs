@@ -1,4 +1,4 @@
-//! From layers to a typed configuration.
+//! Loads the layers and merges them into a typed configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -16,17 +16,18 @@ use crate::project_limits;
 use crate::trust::{TrustState, TrustStore};
 use crate::validate::{self, parse_value};
 
-/// What to do about a layer that is wrong.
+/// How to handle an invalid layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// Refuse, naming every mistake.
+    /// Fail with all errors.
     Strict,
-    /// Leave that layer out, and say so in [`LoadedConfig::notes`]: a person's decision and an agent's
-    /// hook must not hang on a typing error.
+    /// Ignore the invalid values and report them in [`LoadedConfig::notes`]: a typing error must not block decisions and
+    /// hooks. If an ignored value could have made Belay intervene less, it only records: see
+    /// [`LoadedConfig::is_record_only`].
     Lenient,
 }
 
-/// Reads the layers.
+/// Loads the configuration.
 #[derive(Clone, Debug)]
 pub struct Loader<'p> {
     places: &'p Paths,
@@ -37,13 +38,15 @@ pub struct Loader<'p> {
     strictness: Strictness,
 }
 
-/// A configuration, and where it comes from.
+/// A configuration with its layers.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
     pub config: Config,
-    /// What was left out, and why.
+    /// What was ignored, and why.
     pub notes: Vec<Diagnostic>,
-    /// The project's file that was looked at, and what the user thinks of it.
+    /// Part of the user's configuration is invalid and may have restricted interventions, so `detect.dry_run` is on.
+    pub is_record_only: bool,
+    /// The project file and whether it is trusted.
     pub project: Option<(PathBuf, TrustState)>,
     pub(crate) layers: Vec<Layer>,
     pub(crate) merged: Table,
@@ -58,16 +61,15 @@ static BUILT_IN: LazyLock<Table> = LazyLock::new(|| {
     table
 });
 
-/// The built-in document.
 pub(crate) fn built_in_table() -> Table {
     BUILT_IN.clone()
 }
 
-/// The built-in document with its comments, as one would write it.
+/// The built-in document with its comments, as one file.
 pub fn built_in_text() -> String {
     let mut text = format!("{}\n[detect]\n", include_str!("default.toml"));
     for line in belay_core::rules::DEFAULT_RULES.lines() {
-        // A heading inside the rules is a heading below `detect`.
+        // Sections of the rules belong to `detect`.
         match line.strip_prefix("[[").map(|rest| ("[[", rest)).or_else(|| Some(("[", line.strip_prefix('[')?))) {
             Some((bracket, rest)) => text.push_str(&format!("{bracket}detect.{rest}\n")),
             None => text.push_str(&format!("{line}\n")),
@@ -81,21 +83,21 @@ impl<'p> Loader<'p> {
         Self { places, env, folder: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }
     }
 
-    /// Also looks for a project's file from this folder upwards.
+    /// Also loads the project file found from this directory upwards.
     #[must_use]
     pub fn from_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Reads this file in place of the user's.
+    /// Uses this file instead of the user's.
     #[must_use]
     pub fn from_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.file = Some(file.into());
         self
     }
 
-    /// A flag that sets a key; `flag` is how the user knows it (`--listen`).
+    /// Sets a key by a command-line flag, such as `--listen`.
     #[must_use]
     pub fn flag(mut self, flag: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.flags.push((flag.into(), key.into(), value.into()));
@@ -110,20 +112,22 @@ impl<'p> Loader<'p> {
 
     pub fn load(&self) -> Result<LoadedConfig, ConfigError> {
         let mut stack = LayerStack::new(self.strictness);
-        stack.take(self.user_layer()?);
+        stack.push(self.user_layer()?);
         let project = self.folder.as_deref().and_then(|folder| ProjectFile::locate(self.places, folder));
         let project = project.map(|path| {
-            let standing = self.project_layer(&path, &mut stack);
-            (path, standing)
+            let trust = self.project_layer(&path, &mut stack);
+            (path, trust)
         });
         for variable in VARIABLES {
             if let Some((key, text)) = variable.key.zip(self.env.text(variable.name)) {
-                stack.take(Some(single(Source::Env(variable.name), key, text)));
+                stack.push(Some(single(Source::Env(variable.name), key, text)));
             }
         }
         stack.notes.extend(self.unknown_variables());
+        // The user has just typed the flags, so an invalid one is always an error.
+        stack.strictness = Strictness::Strict;
         for (flag, key, value) in &self.flags {
-            stack.take(Some(single(Source::Flag(flag.clone()), key, value)));
+            stack.push(Some(single(Source::Flag(flag.clone()), key, value)));
         }
         stack.finish(project)
     }
@@ -135,7 +139,7 @@ impl<'p> Loader<'p> {
                 let layer = Layer::parse(Source::User(path.to_path_buf()), text);
                 Ok(Some(layer.map_err(|problem| vec![*problem])))
             }
-            // Nobody must have a file of their own; one that was named must be there.
+            // The user's file is optional; an explicitly named one is not.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.file.is_none() => Ok(None),
             Err(source) if self.strictness == Strictness::Strict => {
                 Err(ConfigError::Read { path: path.to_path_buf(), source })
@@ -150,32 +154,31 @@ impl<'p> Loader<'p> {
         }
     }
 
-    /// Lays the project's file over what is there, as far as it may go.
+    /// Adds the permitted values of the project file.
     fn project_layer(&self, path: &Path, stack: &mut LayerStack) -> TrustState {
         let file = match ProjectFile::read(path) {
             Ok(file) => file,
             Err(problem) => {
-                stack.take(Some(Err(vec![*problem])));
+                stack.push(Some(Err(vec![*problem])));
                 return TrustState::Unknown;
             }
         };
-        // A list that cannot be read is an empty list: nothing is trusted.
-        let standing = TrustStore::load(&self.places.trust()).unwrap_or_default().state(&file);
-        let trusted = standing == TrustState::Trusted;
+        // If the list cannot be read, nothing is trusted.
+        let trust = TrustStore::load(&self.places.trust()).unwrap_or_default().state(&file);
+        let trusted = trust == TrustState::Trusted;
         let source = Source::Project { path: file.path, trusted };
-        match Layer::parse(source, file.text).map_err(|problem| vec![*problem]) {
-            Err(problems) => stack.take(Some(Err(problems))),
-            Ok(mut layer) => match validate::validate_layer(&stack.merged, &layer) {
-                problems if !problems.is_empty() => stack.take(Some(Err(problems))),
-                _ => {
-                    let (kept, notes) = project_limits::apply_project_limits(&layer, &stack.merged, standing);
+        match Layer::parse(source, file.text) {
+            Err(problem) => stack.push(Some(Err(vec![*problem]))),
+            Ok(layer) => {
+                if let Some(mut layer) = stack.valid_part(layer) {
+                    let (permitted, notes) = project_limits::apply_project_limits(&layer, &stack.merged, trust);
                     stack.notes.extend(notes);
-                    layer.table = kept;
-                    stack.take(Some(Ok(layer)));
+                    layer.table = permitted;
+                    stack.push(Some(Ok(layer)));
                 }
-            },
+            }
         }
-        standing
+        trust
     }
 
     fn unknown_variables(&self) -> Vec<Diagnostic> {
@@ -186,7 +189,7 @@ impl<'p> Loader<'p> {
                 source: Source::Flag(name.to_owned()),
                 position: None,
                 key: None,
-                what: "no such variable; it changes nothing".to_owned(),
+                what: "unknown variable; it has no effect".to_owned(),
                 hint: validate::closest_match(name, &known).map(|near| format!("did you mean {near}?")),
             })
             .collect()
@@ -194,51 +197,69 @@ impl<'p> Loader<'p> {
 }
 
 fn single(source: Source, key: &str, text: &str) -> Result<Layer, Vec<Diagnostic>> {
-    let problem = |source, what, hint| vec![Diagnostic { source, position: None, key: None, what, hint }];
     let Some(key) = ConfigKey::parse(key) else {
-        return Err(problem(source, format!("`{key}` is no key"), Some("write it as section.name".to_owned())));
+        let (what, hint) = (format!("invalid key `{key}`"), Some("use the form section.name".to_owned()));
+        return Err(vec![Diagnostic { source, position: None, key: None, what, hint }]);
     };
-    match parse_value(&key, text) {
-        Ok(value) => Ok(Layer::from_value(source, &key, value)),
-        Err(what) => Err(problem(source, format!("`{key}`: {what}"), None)),
-    }
+    parse_value(&key, text).map(|value| Layer::from_value(source.clone(), &key, value)).map_err(|what| {
+        let what = format!("`{key}`: {what}");
+        vec![Diagnostic { source, position: None, key: Some(key.clone()), what, hint: None }]
+    })
 }
 
-/// Layers so far.
+/// The layers loaded so far.
 struct LayerStack {
     strictness: Strictness,
     merged: Table,
     layers: Vec<Layer>,
     notes: Vec<Diagnostic>,
     problems: Vec<Diagnostic>,
+    /// The first problem that requires to record only.
+    record_only_cause: Option<Diagnostic>,
 }
 
 impl LayerStack {
     fn new(strictness: Strictness) -> Self {
         let merged = built_in_table();
         let layers = vec![Layer { source: Source::BuiltIn, table: merged.clone(), text: None }];
-        Self { strictness, merged, layers, notes: Vec::new(), problems: Vec::new() }
+        Self { strictness, merged, layers, notes: Vec::new(), problems: Vec::new(), record_only_cause: None }
     }
 
-    /// Lays one more on top; wrong ones are left out and told about.
-    fn take(&mut self, layer: Option<Result<Layer, Vec<Diagnostic>>>) {
-        let Some(layer) = layer else { return };
-        let checked = layer.and_then(|layer| {
-            let mut merged = self.merged.clone();
-            overlay(&mut merged, &layer.table);
-            match validate::parse_config(&merged) {
-                Some(_) => Ok((layer, merged)),
-                None => Err(validate::validate_layer(&self.merged, &layer)),
+    /// Adds the valid part of a layer on top and reports the rest.
+    fn push(&mut self, layer: Option<Result<Layer, Vec<Diagnostic>>>) {
+        match layer {
+            None => {}
+            Some(Err(problems)) => self.report(problems),
+            Some(Ok(layer)) => {
+                if let Some(layer) = self.valid_part(layer) {
+                    overlay(&mut self.merged, &layer.table);
+                    self.layers.push(layer);
+                }
             }
-        });
-        match checked {
-            Ok((layer, merged)) => {
-                self.merged = merged;
-                self.layers.push(layer);
-            }
-            Err(problems) if self.strictness == Strictness::Strict => self.problems.extend(problems),
-            Err(problems) => self.notes.extend(problems),
         }
+    }
+
+    /// The layer without its invalid values, which are reported; `None` if it cannot be used.
+    fn valid_part(&mut self, mut layer: Layer) -> Option<Layer> {
+        let mut merged = self.merged.clone();
+        overlay(&mut merged, &layer.table);
+        if validate::parse_config(&merged).is_some() {
+            return Some(layer);
+        }
+        let Some(invalid) = validate::validate_layer(&self.merged, &layer) else { return Some(layer) };
+        self.report(invalid.problems);
+        layer.table = invalid.valid?;
+        Some(layer)
+    }
+
+    fn report(&mut self, problems: Vec<Diagnostic>) {
+        if self.strictness == Strictness::Strict {
+            return self.problems.extend(problems);
+        }
+        if self.record_only_cause.is_none() {
+            self.record_only_cause = problems.iter().find(|problem| may_tighten_if_ignored(problem)).cloned();
+        }
+        self.notes.extend(problems);
     }
 
     fn finish(self, project: Option<(PathBuf, TrustState)>) -> Result<LoadedConfig, ConfigError> {
@@ -246,16 +267,36 @@ impl LayerStack {
             return Err(ConfigError::Invalid(self.problems));
         }
         match validate::parse_config(&self.merged) {
-            Some(config) => {
-                Ok(LoadedConfig { config, notes: self.notes, project, layers: self.layers, merged: self.merged })
+            Some(mut config) => {
+                let Self { mut notes, layers, merged, record_only_cause, .. } = self;
+                let is_record_only = record_only_cause.is_some();
+                config.detect.dry_run |= is_record_only;
+                notes.extend(record_only_cause.map(record_only_note));
+                Ok(LoadedConfig { config, notes, is_record_only, project, layers, merged })
             }
             None => Err(ConfigError::Invalid(vec![Diagnostic {
                 source: Source::BuiltIn,
                 position: None,
                 key: None,
-                what: "the built-in configuration is wrong".to_owned(),
-                hint: Some("this is a fault of Belay; please report it".to_owned()),
+                what: "the built-in configuration is invalid".to_owned(),
+                hint: Some("this is a bug in Belay; please report it".to_owned()),
             }])),
         }
+    }
+}
+
+/// Whether ignoring a value could make Belay intervene where the user did not want it to. Without trust, a project file
+/// only tightens detection, and must not turn interventions off.
+fn may_tighten_if_ignored(problem: &Diagnostic) -> bool {
+    !matches!(problem.source, Source::Project { trusted: false, .. })
+        && validate::may_tighten_if_ignored(problem.key.as_ref())
+}
+
+/// States the consequence of such a value.
+fn record_only_note(cause: Diagnostic) -> Diagnostic {
+    Diagnostic {
+        what: "until this is fixed, Belay records interventions and does not carry them out".to_owned(),
+        hint: Some("your own decisions, such as `belay pause`, still apply".to_owned()),
+        ..cause
     }
 }

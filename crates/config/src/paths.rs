@@ -1,4 +1,4 @@
-//! Where things are: computed once, from the environment and `--home`.
+//! Paths, computed once from the environment and `--home`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use belay_core::Digest;
 
 use crate::env::EnvSnapshot;
 
-/// The longest socket path every platform takes (`sun_path` is 104 bytes on macOS, 108 on Linux), with
-/// room for the suffix it has while it is being put in place.
+/// Longest socket path for all platforms (`sun_path` has 104 bytes on macOS, 108 on Linux), minus the suffix of the
+/// temporary name.
 const MAX_SOCKET_PATH: usize = 92;
 
 /// Every path Belay uses.
@@ -17,25 +17,24 @@ pub struct Paths {
     state: PathBuf,
     config_file: PathBuf,
     socket: PathBuf,
-    far_socket: PathBuf,
+    runtime_socket: PathBuf,
     user_home: Option<PathBuf>,
 }
 
-/// Why there is no place to put anything.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    #[error("there is no home folder: HOME is not set and the user has none")]
+    #[error("HOME is not set and the user has no home directory")]
     NoHome,
-    #[error("{path} cannot be used: {source}")]
+    #[error("cannot use {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
-    #[error("{path} belongs to somebody else; Belay keeps its socket only in a folder of its own")]
+    #[error("{path} belongs to another user; the socket needs a directory of your own")]
     Foreign { path: PathBuf },
     #[error("the socket path {path} is too long for this system ({len} bytes, at most {MAX_SOCKET_PATH})")]
     SocketTooLong { path: PathBuf, len: usize },
 }
 
 impl Paths {
-    /// `home` is `--home`; it wins over `BELAY_HOME`. Nothing is created.
+    /// Resolves the paths without creating anything. `home` is `--home`, which overrides `BELAY_HOME`.
     pub fn resolve(env: &EnvSnapshot, home: Option<&Path>) -> Result<Self, PathError> {
         let user_home = env.get("HOME").map(PathBuf::from).or_else(std::env::home_dir);
         let chosen = home.map(Path::to_path_buf).or_else(|| env.get("BELAY_HOME").map(PathBuf::from));
@@ -49,21 +48,21 @@ impl Paths {
                 base(env, "XDG_CONFIG_HOME", user_home.as_deref(), ".config")?.join("belay/config.toml"),
             ),
         };
-        let far_socket = far_socket(env, &state);
-        let near = state.join("belay.sock");
-        let socket = if fits(&near) { near } else { far_socket.clone() };
+        let default = state.join("belay.sock");
+        let runtime_socket = runtime_socket(env, &state, user_home.as_deref()).unwrap_or_else(|| default.clone());
+        let socket = if fits(&default) { default } else { runtime_socket.clone() };
         if !fits(&socket) {
             return Err(PathError::SocketTooLong { len: socket.as_os_str().len(), path: socket });
         }
-        Ok(Self { state, config_file, socket, far_socket, user_home })
+        Ok(Self { state, config_file, socket, runtime_socket, user_home })
     }
 
-    /// Holds everything Belay remembers.
+    /// The state directory.
     pub fn state(&self) -> &Path {
         &self.state
     }
 
-    /// The user's configuration.
+    /// The user's configuration file.
     pub fn config_file(&self) -> &Path {
         &self.config_file
     }
@@ -78,52 +77,53 @@ impl Paths {
         &self.socket
     }
 
-    /// The socket of a resident process that cannot write to the state folder.
+    /// The socket of a resident process that cannot write to the state directory; the same as [`Paths::socket`] if there
+    /// is no other private place.
     pub fn runtime_socket(&self) -> &Path {
-        &self.far_socket
+        &self.runtime_socket
     }
 
-    /// Held by the resident process as long as it lives.
+    /// Lock file that the resident process holds.
     pub fn lock(&self) -> PathBuf {
         self.state.join("serve.lock")
     }
 
-    /// The token a decision over HTTP needs.
+    /// The token that decisions over HTTP require.
     pub fn token(&self) -> PathBuf {
         self.state.join("token")
     }
 
-    /// Projects the user trusts.
+    /// The list of trusted projects.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")
     }
 
-    /// Log files.
+    /// The directory of the log files.
     pub fn logs(&self) -> PathBuf {
         self.state.join("logs")
     }
 
-    /// The user's own home folder: a search for a project file does not go there.
+    /// The user's home directory, where the search for a project file stops.
     pub fn user_home(&self) -> Option<&Path> {
         self.user_home.as_deref()
     }
 
-    /// Makes the state folder (mode 0700) and the folder of the socket.
+    /// Creates the state directory (mode 0700) and the directory of the socket.
     pub fn create(&self) -> Result<(), PathError> {
-        private_folder(&self.state)?;
+        create_private_dir(&self.state)?;
         match self.socket.parent() {
-            Some(folder) if folder != self.state => private_folder(folder),
+            Some(folder) if folder != self.state => create_private_dir(folder),
             _ => Ok(()),
         }
     }
 
-    /// Makes the folder of the far socket.
+    /// Creates the directory of the runtime socket.
     pub fn create_runtime_dir(&self) -> Result<(), PathError> {
-        self.far_socket.parent().map_or(Ok(()), private_folder)
+        self.runtime_socket.parent().map_or(Ok(()), create_private_dir)
     }
 }
 
-/// An XDG base folder. The specification says to ignore a relative one.
+/// An XDG base directory. The specification requires relative paths to be ignored.
 fn base(env: &EnvSnapshot, variable: &str, home: Option<&Path>, default: &str) -> Result<PathBuf, PathError> {
     match env.get(variable).map(PathBuf::from).filter(|path| path.is_absolute()) {
         Some(path) => Ok(path),
@@ -135,13 +135,15 @@ fn fits(socket: &Path) -> bool {
     socket.as_os_str().len() <= MAX_SOCKET_PATH
 }
 
-/// A socket path that is short, whatever the state folder is called.
-fn far_socket(env: &EnvSnapshot, state: &Path) -> PathBuf {
-    let folder = match env.get("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
+/// A short socket path that does not depend on the length of the state directory's path. It is never in a directory that
+/// other users can write to: they could listen there first.
+fn runtime_socket(env: &EnvSnapshot, state: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
+    let runtime = env.get("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = match runtime {
         Some(runtime) => runtime.join("belay"),
-        None => std::env::temp_dir().join(format!("belay-{}", user_id())),
+        None => user_home.filter(|home| home.is_absolute())?.join(".local/state/belay-run"),
     };
-    folder.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes())))
+    Some(directory.join(format!("{}.sock", Digest::of(state.as_os_str().as_encoded_bytes()))))
 }
 
 #[cfg(unix)]
@@ -154,49 +156,63 @@ pub(crate) fn user_id() -> u32 {
     0
 }
 
-/// Makes a folder only its owner can look into. One that exists is accepted if it is ours, and closed
-/// to others if it was open.
-fn private_folder(path: &Path) -> Result<(), PathError> {
+/// Creates a directory with mode 0700. An existing one must belong to the user; its mode is corrected.
+fn create_private_dir(path: &Path) -> Result<(), PathError> {
     let io = |source| PathError::Io { path: path.to_path_buf(), source };
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(io)?;
     }
-    match make_private(path) {
+    match mkdir_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         other => return other.map_err(io),
     }
-    let found = std::fs::metadata(path).map_err(io)?;
-    if !found.is_dir() {
-        return Err(io(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder")));
+    let mut found = std::fs::symlink_metadata(path).map_err(io)?;
+    // The user may link the directory; another user's link could lead anywhere.
+    if found.is_symlink() && is_own(&found) {
+        found = std::fs::metadata(path).map_err(io)?;
     }
-    close_to_others(path, &found)
+    if !found.is_symlink() && !found.is_dir() {
+        return Err(io(io::Error::new(io::ErrorKind::NotADirectory, "it is not a directory")));
+    }
+    restrict_mode(path, &found)
 }
 
 #[cfg(unix)]
-fn make_private(path: &Path) -> io::Result<()> {
+fn mkdir_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().mode(0o700).create(path)
 }
 
 #[cfg(not(unix))]
-fn make_private(path: &Path) -> io::Result<()> {
+fn mkdir_private(path: &Path) -> io::Result<()> {
     std::fs::create_dir(path)
 }
 
 #[cfg(unix)]
-fn close_to_others(path: &Path, found: &std::fs::Metadata) -> Result<(), PathError> {
+fn is_own(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    found.uid() == user_id()
+}
+
+#[cfg(not(unix))]
+fn is_own(_found: &std::fs::Metadata) -> bool {
+    true
+}
+
+#[cfg(unix)]
+fn restrict_mode(path: &Path, found: &std::fs::Metadata) -> Result<(), PathError> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    if found.uid() != user_id() {
+    if !is_own(found) {
         return Err(PathError::Foreign { path: path.to_path_buf() });
     }
     if found.mode() & 0o077 != 0 {
-        // A read-only disk cannot be closed; the owner check above still holds, and `doctor` tells.
+        // Fails on a read-only file system; the owner is checked above, and `belay doctor` reports the mode.
         let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700));
     }
     Ok(())
 }
 
 #[cfg(not(unix))]
-fn close_to_others(_path: &Path, _found: &std::fs::Metadata) -> Result<(), PathError> {
+fn restrict_mode(_path: &Path, _found: &std::fs::Metadata) -> Result<(), PathError> {
     Ok(())
 }

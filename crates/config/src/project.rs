@@ -1,4 +1,4 @@
-//! Finding a project's file, and reading it with care: it comes with a repository.
+//! Finds and reads a project's `.belay.toml`. The file comes with a repository and is not trusted.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,20 @@ use crate::diagnostic::Diagnostic;
 use crate::layer::Source;
 use crate::paths::{Paths, user_id};
 
-/// Its name.
 pub const PROJECT_FILE: &str = ".belay.toml";
 
-/// No honest one is longer.
 const MAX_PROJECT_FILE_BYTES: u64 = 64 * 1024;
 
-/// A project's file as found.
+/// A project file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFile {
-    /// Full path, links in its folders resolved.
+    /// Absolute path with its directory resolved.
     pub path: PathBuf,
-    /// Its text.
     pub text: String,
 }
 
 impl ProjectFile {
-    /// The nearest one, from `from` upwards. Neither the home folder nor the root is a project.
+    /// The nearest file from `from` upwards. The home directory and the root are not projects.
     pub fn locate(places: &Paths, from: &Path) -> Option<PathBuf> {
         let from = std::fs::canonicalize(from).ok()?;
         let home = places.user_home().and_then(|home| std::fs::canonicalize(home).ok());
@@ -33,7 +30,7 @@ impl ProjectFile {
             .find(|path| path.symlink_metadata().is_ok())
     }
 
-    /// Reads one. Links, devices, foreign, huge and non-UTF-8 files are refused.
+    /// Reads the file. Symlinks, special files, files of other users, large files and invalid UTF-8 are refused.
     pub fn read(path: &Path) -> Result<Self, Box<Diagnostic>> {
         let refuse = |what: String, hint: &str| {
             Box::new(Diagnostic {
@@ -47,15 +44,12 @@ impl ProjectFile {
         let found =
             path.symlink_metadata().map_err(|e| refuse(format!("cannot be read: {e}"), "check its permissions"))?;
         if !found.is_file() {
-            return Err(refuse(
-                "is no plain file".to_owned(),
-                "put the settings into a plain file; links are not followed",
-            ));
+            return Err(refuse("is not a regular file".to_owned(), "use a regular file; symlinks are not followed"));
         }
         if is_foreign(&found) {
             return Err(refuse(
                 "belongs to another user".to_owned(),
-                "only your own project files count; change its owner",
+                "change its owner; only your own project files apply",
             ));
         }
         let mut bytes = Vec::new();
@@ -70,7 +64,7 @@ impl ProjectFile {
     }
 }
 
-/// The check above and this may see different files; this never follows a link and never blocks on a pipe.
+/// The file may have been replaced since the check, so this never follows a symlink and never blocks on a pipe.
 #[cfg(unix)]
 fn open(path: &Path) -> std::io::Result<std::fs::File> {
     use rustix::fs::{Mode, OFlags};
@@ -87,7 +81,7 @@ fn open(path: &Path) -> std::io::Result<std::fs::File> {
 fn is_foreign(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     let me = user_id();
-    // Root works on everybody's behalf (containers); root's files are the system's own.
+    // In containers root works on files of any user; files of root are the system's own.
     me != 0 && found.uid() != me && found.uid() != 0
 }
 

@@ -1,4 +1,4 @@
-//! The rules of each folder, for a process that lives long and is asked at every event.
+//! A cache of the rules per directory, for a long-running process that needs them at every event.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,69 +13,69 @@ use crate::load::{Loader, Strictness};
 use crate::paths::Paths;
 use crate::project::ProjectFile;
 
-/// Files are looked at again after this long: a changed file counts soon, and an event costs nothing.
+/// Interval between checks of the files.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Folders remembered at most.
+/// Maximum number of cached directories.
 const MAX_FOLDERS: usize = 256;
 
-/// Told what was left out of a configuration, once per change.
+/// Receives the diagnostics of a configuration, once per change.
 pub type DiagnosticSink = Box<dyn Fn(&Diagnostic) + Send + Sync>;
 
-/// Rules by folder, read again when a file changes.
+/// Rules by directory, reloaded when a file changes.
 pub struct RulesByFolder {
     places: Paths,
     env: EnvSnapshot,
     flags: Vec<(String, String, String)>,
     notice: DiagnosticSink,
-    known: Mutex<HashMap<Option<PathBuf>, CachedRules>>,
+    cache: Mutex<HashMap<Option<PathBuf>, CachedRules>>,
 }
 
 struct CachedRules {
-    looked_at: Instant,
+    checked_at: Instant,
     stamp: FileStamp,
     rules: Arc<Rules>,
 }
 
-/// What tells that a file is another.
+/// Identifies the versions of the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileStamp([Option<(PathBuf, SystemTime, u64)>; 3]);
 
 impl std::fmt::Debug for RulesByFolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rulesets").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("RulesByFolder").field("places", &self.places).finish_non_exhaustive()
     }
 }
 
 impl RulesByFolder {
     pub fn new(places: Paths, env: EnvSnapshot, flags: Vec<(String, String, String)>, notice: DiagnosticSink) -> Self {
-        Self { places, env, flags, notice, known: Mutex::default() }
+        Self { places, env, flags, notice, cache: Mutex::default() }
     }
 
     /// The rules for a session that works in `folder`. Equal rules are the same `Arc`.
     pub fn for_folder(&self, folder: Option<&Path>) -> Arc<Rules> {
-        // A lookup cannot leave the map half changed: what a panic elsewhere left is good.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // A panic cannot leave the map in an inconsistent state.
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = folder.filter(|folder| folder.is_absolute()).map(Path::to_path_buf);
-        if let Some(found) = known.get(&folder).filter(|found| found.looked_at.elapsed() < RECHECK_INTERVAL) {
+        if let Some(found) = cache.get(&folder).filter(|found| found.checked_at.elapsed() < RECHECK_INTERVAL) {
             return Arc::clone(&found.rules);
         }
         let stamp = self.stamp(folder.as_deref());
-        let rules = match known.get(&folder) {
+        let rules = match cache.get(&folder) {
             Some(found) if found.stamp == stamp => Arc::clone(&found.rules),
             _ => {
                 let rules = self.read(folder.as_deref());
-                known
+                cache
                     .values()
                     .map(|known| &known.rules)
                     .find(|known| ***known == rules)
                     .map_or_else(|| Arc::new(rules), Arc::clone)
             }
         };
-        if known.len() >= MAX_FOLDERS {
-            known.clear();
+        if cache.len() >= MAX_FOLDERS {
+            cache.clear();
         }
-        known.insert(folder, CachedRules { looked_at: Instant::now(), stamp, rules: Arc::clone(&rules) });
+        cache.insert(folder, CachedRules { checked_at: Instant::now(), stamp, rules: Arc::clone(&rules) });
         rules
     }
 
@@ -92,8 +92,13 @@ impl RulesByFolder {
                 loaded.notes.iter().for_each(|note| (self.notice)(note));
                 loaded.config.detect
             }
-            // Lenient loading fails only on a broken built-in document, which a test reads.
-            Err(_) => Rules::default(),
+            // Only an invalid flag gets here, and those are checked at start. Without knowing what the user wants, do not
+            // intervene.
+            Err(_) => {
+                let mut rules = Rules::default();
+                rules.dry_run = true;
+                rules
+            }
         }
     }
 

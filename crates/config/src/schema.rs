@@ -1,5 +1,5 @@
-//! The JSON Schema of the configuration: published for editors, and asked by ourselves which keys
-//! exist and what they mean. The types in `model.rs` are its only source.
+//! The JSON Schema of the configuration, for editors and for Belay's own diagnostics. It is generated from the types in
+//! `model.rs`.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub fn json_schema() -> Value {
     root
 }
 
-/// A file need not repeat what the built-in document says: nothing there is required.
+/// Removes `required` from all keys that have a built-in value.
 fn relax(definitions: &mut Map<String, Value>, node: &mut Map<String, Value>, defaults: &toml::Table) {
     node.remove("required");
     for (name, inner) in defaults.iter().filter_map(|(name, value)| Some((name, value.as_table()?))) {
@@ -42,11 +42,11 @@ fn definition_name(node: &Value) -> Option<String> {
     node.get("$ref")?.as_str()?.strip_prefix("#/$defs/").map(str::to_owned)
 }
 
-/// A node of the schema that can be asked about its children.
+/// A node of the schema.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<'s> {
     root: &'s Value,
-    /// As written, with its description; may be a reference.
+    /// With its description; may be a reference.
     here: &'s Value,
 }
 
@@ -55,12 +55,12 @@ impl<'s> Node<'s> {
         Self { root, here: root }
     }
 
-    /// The node under a whole key.
+    /// The node of a key.
     pub(crate) fn at(root: &'s Value, key: &ConfigKey) -> Option<Self> {
         key.parts().iter().try_fold(Self::root(root), |node, part| node.child(part))
     }
 
-    /// What a table may hold under this name.
+    /// The schema of a table's entry.
     pub(crate) fn child(self, name: &str) -> Option<Self> {
         self.shapes().into_iter().find_map(|shape| {
             let named = shape.get("properties").and_then(|properties| properties.get(name));
@@ -81,7 +81,7 @@ impl<'s> Node<'s> {
         properties.flat_map(|properties| properties.keys().cloned()).collect()
     }
 
-    /// Whether nothing is known about what is inside (any value goes).
+    /// Whether any value is allowed.
     pub(crate) fn is_open(self) -> bool {
         let shapes = self.shapes();
         shapes.iter().all(|shape| {
@@ -92,13 +92,12 @@ impl<'s> Node<'s> {
         })
     }
 
-    /// What it means.
     pub(crate) fn description(self) -> Option<&'s str> {
         let text = |node: &'s Value| node.get("description")?.as_str();
         text(self.here).or_else(|| self.shapes().into_iter().find_map(text))
     }
 
-    /// Values it may take, if they can be counted.
+    /// Allowed values of an enumeration.
     pub(crate) fn choices(self) -> Vec<String> {
         let mut choices = Vec::new();
         for shape in self.shapes() {
@@ -108,11 +107,11 @@ impl<'s> Node<'s> {
         choices
     }
 
-    /// References followed, alternatives spread out.
+    /// This node with its references and alternatives resolved.
     fn shapes(self) -> Vec<&'s Value> {
         let mut shapes = vec![self.here];
         let mut next = 0;
-        // Schemas of recursive types refer to themselves; nothing sensible is deeper than this.
+        // Bounded, because schemas of recursive types refer to themselves.
         while let Some(node) = shapes.get(next).copied().filter(|_| next < 64) {
             next += 1;
             if let Some(name) = definition_name(node) {

@@ -1,17 +1,17 @@
-//! Where in a file a key stands. Files are read a second time for this, only when somebody asks.
+//! Positions of keys in a file. The text is parsed again with spans, because the common case needs no positions.
 
 use toml_edit::{Document, Item, Table, TableLike, Value};
 
 use crate::diagnostic::Position;
 
-/// A step into a document.
+/// One step of a path into a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PathStep {
     Name(String),
     Index(usize),
 }
 
-/// The position of the key at the end of `path`, or of the last part of it that stands in the text.
+/// The position of the key at `path`, or of its deepest ancestor that is in the text.
 pub(crate) fn position(text: &str, path: &[PathStep]) -> Option<Position> {
     let document = Document::parse(text).ok()?;
     let mut best = None;

@@ -1,4 +1,4 @@
-//! Projects the user trusts: path and content. Changed content is not trusted any more.
+//! Trusted project files, by path and content. A changed file is no longer trusted.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,39 +7,38 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::atomic_file;
 use crate::project::ProjectFile;
+use belay_fs::FileMode;
 
-/// What is known about a project's file.
+/// Whether a project file is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustState {
-    /// The user accepted this very content.
+    /// The user trusted this content.
     Trusted,
-    /// The user accepted other content under this path.
+    /// The user trusted other content at this path.
     Changed,
-    /// Never accepted.
+    /// Never trusted.
     Unknown,
 }
 
-/// The list of accepted files.
+/// The list of trusted files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrustStore {
     #[serde(default)]
     projects: BTreeMap<PathBuf, TrustedFile>,
 }
 
-/// One accepted file.
+/// A trusted file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrustedFile {
-    /// SHA-256 of the content, in hex. A cryptographic digest: whoever writes the file must not be
-    /// able to make another of the same digest.
+    /// SHA-256 of the content, in hex. Cryptographic, because the author of a repository must not be able to create
+    /// another file with the same digest.
     pub sha256: String,
-    /// When.
     pub at: belay_core::Timestamp,
 }
 
 impl TrustStore {
-    /// Reads the list; none yet is an empty list.
+    /// Reads the list; a missing file is an empty list.
     pub fn load(path: &Path) -> io::Result<Self> {
         match std::fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e)),
@@ -51,7 +50,7 @@ impl TrustStore {
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');
-        atomic_file::write(path, &bytes, atomic_file::FileMode::Private)
+        belay_fs::atomic_write(path, &bytes, FileMode::Private)
     }
 
     pub fn state(&self, file: &ProjectFile) -> TrustState {
@@ -66,7 +65,7 @@ impl TrustStore {
         self.projects.insert(file.path.clone(), TrustedFile { sha256: sha256(&file.text), at });
     }
 
-    /// Whether it was there.
+    /// Removes a file; returns whether it was trusted.
     pub fn revoke(&mut self, path: &Path) -> bool {
         self.projects.remove(path).is_some()
     }

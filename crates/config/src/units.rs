@@ -1,4 +1,4 @@
-//! Values people write with units: `30m`, `2GiB`, `127.0.0.1:8787`.
+//! Settings with units: durations, sizes and addresses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A length of time, or "never".
+/// A duration, or "never".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DurationSetting(Option<Duration>);
 
@@ -38,7 +38,7 @@ impl FromStr for DurationSetting {
             return Ok(Self::NEVER);
         }
         let millis = with_unit(text, TIME_UNITS)
-            .ok_or_else(|| format!("`{text}` is no length of time; write for example 30s, 5m, 2h, 7d or never"))?;
+            .ok_or_else(|| format!("invalid duration `{text}`; use for example 30s, 5m, 2h, 7d or never"))?;
         Ok(Self::new(Duration::from_millis(millis)))
     }
 }
@@ -83,7 +83,7 @@ impl FromStr for ByteSize {
         }
         let bytes = with_unit(text, BYTE_UNITS)
             .or_else(|| with_unit(text, DECIMAL_UNITS))
-            .ok_or_else(|| format!("`{text}` is no size; write for example 512MiB, 2GiB or unlimited"))?;
+            .ok_or_else(|| format!("invalid size `{text}`; use for example 512MiB, 2GiB or unlimited"))?;
         Ok(Self::of(bytes))
     }
 }
@@ -105,7 +105,7 @@ fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     number.checked_mul(*factor)
 }
 
-/// The largest unit that divides it, so that what is written reads back the same.
+/// Writes a number in the largest unit that divides it, so that it parses back to the same value.
 fn write_with_unit(f: &mut fmt::Formatter<'_>, number: u64, units: &[(&str, u64)], zero: &str) -> fmt::Result {
     if number == 0 {
         return write!(f, "0{zero}");
@@ -116,7 +116,7 @@ fn write_with_unit(f: &mut fmt::Formatter<'_>, number: u64, units: &[(&str, u64)
     }
 }
 
-/// Where to listen. Loopback only: Belay has no business on the network.
+/// A loopback address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopbackAddr(SocketAddr);
 
@@ -133,13 +133,10 @@ impl FromStr for LoopbackAddr {
         let text = text.trim();
         let spelled =
             text.strip_prefix("localhost:").map_or(Cow::Borrowed(text), |port| format!("127.0.0.1:{port}").into());
-        let addr: SocketAddr = spelled
-            .parse()
-            .map_err(|_| format!("`{text}` is no address with a port; write for example 127.0.0.1:8787"))?;
+        let addr: SocketAddr =
+            spelled.parse().map_err(|_| format!("invalid address `{text}`; use for example 127.0.0.1:8787"))?;
         if !addr.ip().is_loopback() {
-            return Err(format!(
-                "{addr} can be reached from other machines; Belay listens on loopback addresses only, such as 127.0.0.1:8787"
-            ));
+            return Err(format!("{addr} is not a loopback address; use for example 127.0.0.1:8787"));
         }
         Ok(Self(addr))
     }
@@ -178,6 +175,6 @@ macro_rules! impl_string_serde {
     };
 }
 
-impl_string_serde!(DurationSetting, "A length of time with its unit, or \"never\".", ["30s", "5m", "7d", "never"]);
+impl_string_serde!(DurationSetting, "A duration with its unit, or \"never\".", ["30s", "5m", "7d", "never"]);
 impl_string_serde!(ByteSize, "A size with its unit, or \"unlimited\".", ["512MiB", "2GiB", "unlimited"]);
 impl_string_serde!(LoopbackAddr, "A loopback address with a port.", ["127.0.0.1:8787"]);

@@ -1,4 +1,4 @@
-//! Finding every mistake of a layer. Slow and thorough: it runs only when there is a mistake.
+//! Finds all errors of a layer. Runs only after deserialization has failed, so it may be slow.
 
 mod valid_subset;
 
@@ -14,36 +14,66 @@ use crate::schema::{self, Node};
 use crate::source_position::{self, PathStep};
 use valid_subset::ValidSubset;
 
-/// What is wrong with a layer laid over `below`. Empty when nothing is.
-pub(crate) fn validate_layer(below: &Table, layer: &Layer) -> Vec<Diagnostic> {
+/// The errors of a layer, and the layer without the values that cause them.
+#[derive(Debug)]
+pub(crate) struct InvalidLayer {
+    pub(crate) problems: Vec<Diagnostic>,
+    /// `None` if no valid part could be isolated.
+    pub(crate) valid: Option<Table>,
+}
+
+/// All errors of a layer on top of `below`; `None` if it is valid.
+pub(crate) fn validate_layer(below: &Table, layer: &Layer) -> Option<InvalidLayer> {
     let schema = schema::json_schema();
     let mut problems = Vec::new();
     let mut remaining = ValidSubset::new(layer.table.clone());
     let mut unknown = Vec::new();
     unknown_in_table(Node::root(&schema), &layer.table, &mut Vec::new(), &mut unknown);
     for (path, hint) in unknown {
-        problems.push(problem(layer, &path, format!("unknown key `{}`", spell(&path)), hint));
-        remaining.take(&path);
+        problems.push(problem(layer, &path, format!("unknown key `{}`", display_path(&path)), hint));
+        remaining.remove(&path);
     }
-    while let Some((path, what)) = first_mistake(below, &remaining.table) {
-        let path = remaining.document(path);
-        problems.push(problem(layer, &path, format!("`{}`: {what}", spell(&path)), None));
-        if !remaining.take(&path) {
+    let mut is_valid = true;
+    while let Some((path, what)) = first_error(below, &remaining.table) {
+        let path = remaining.original_path(path);
+        problems.push(problem(layer, &path, format!("`{}`: {what}", display_path(&path)), None));
+        is_valid = remaining.remove(&path);
+        if !is_valid {
             break;
         }
     }
+    if problems.is_empty() {
+        return None;
+    }
     problems.sort_by_key(|problem| problem.position);
-    problems
+    Some(InvalidLayer { problems, valid: is_valid.then_some(remaining.table) })
+}
+
+/// Whether ignoring the value of `key` could make Belay intervene where the user did not want it to. Without a key, the
+/// whole layer is ignored.
+pub(crate) fn may_tighten_if_ignored(key: Option<&ConfigKey>) -> bool {
+    let Some(key) = key else { return true };
+    let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
+    match parts.as_slice() {
+        // Without a budget or a custom pattern, Belay intervenes less.
+        ["detect", "budget" | "custom", ..] => false,
+        ["detect", ..] | [] => true,
+        [section, ..] => {
+            let built_in = built_in_table();
+            let sections: Vec<&str> = built_in.keys().map(String::as_str).collect();
+            closest_match(section, &sections).is_none_or(|section| section == "detect")
+        }
+    }
 }
 
 fn problem(layer: &Layer, path: &[PathStep], what: String, hint: Option<String>) -> Diagnostic {
-    // Libraries draw pictures of the mistake; here it is one line of a list.
+    // Parser messages span several lines; a diagnostic is one line.
     let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
     let position = layer.text.as_deref().and_then(|text| source_position::position(text, path));
     Diagnostic { source: layer.source.clone(), position, key: Some(name_key(path)), what, hint }
 }
 
-/// The key of a path, up to where a list begins.
+/// The key of a path, up to the first list index.
 fn name_key(path: &[PathStep]) -> ConfigKey {
     let names = path.iter().map_while(|step| match step {
         PathStep::Name(name) => Some(name.clone()),
@@ -52,8 +82,8 @@ fn name_key(path: &[PathStep]) -> ConfigKey {
     names.collect()
 }
 
-/// A whole path for people: `detect.custom[2].command`.
-fn spell(path: &[PathStep]) -> String {
+/// Formats a path, such as `detect.custom[2].command`.
+fn display_path(path: &[PathStep]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
@@ -67,13 +97,13 @@ fn spell(path: &[PathStep]) -> String {
     text
 }
 
-/// The typed configuration, if nothing is wrong with it.
+/// Deserializes the configuration; `None` if it is invalid.
 pub(crate) fn parse_config(table: &Table) -> Option<Config> {
     let config = Value::Table(table.clone()).try_into::<Config>().ok()?;
     config.detect.check().is_ok().then_some(config)
 }
 
-fn first_mistake(below: &Table, table: &Table) -> Option<(Vec<PathStep>, String)> {
+fn first_error(below: &Table, table: &Table) -> Option<(Vec<PathStep>, String)> {
     let mut merged = below.clone();
     overlay(&mut merged, table);
     let error = match serde_path_to_error::deserialize::<_, Config>(Value::Table(merged)) {
@@ -88,16 +118,16 @@ fn first_mistake(below: &Table, table: &Table) -> Option<(Vec<PathStep>, String)
     Some((path.collect(), error.inner().message().trim().to_owned()))
 }
 
-/// Rules name a pattern of one's own by its name; files by its place in the list.
+/// The path of a rule error. Rules identify a custom pattern by its name and a price by its index; files use indices.
 fn rule_path(config: &Config, at: &str) -> Vec<PathStep> {
     let mut path = vec![PathStep::Name("detect".to_owned())];
     let mut parts = at.split('.').map(str::to_owned);
     if let Some(first) = parts.next() {
-        let is_list = first == "custom";
+        let is_list = matches!(first.as_str(), "custom" | "prices");
         path.push(PathStep::Name(first));
         if is_list && let Some(name) = parts.next() {
             let index = config.detect.custom.iter().position(|pattern| pattern.name == name);
-            path.extend(index.map(PathStep::Index));
+            path.extend(index.or_else(|| name.parse().ok()).map(PathStep::Index));
         }
     }
     path.extend(parts.map(PathStep::Name));
@@ -122,7 +152,7 @@ fn unknown_in_table(node: Node<'_>, table: &Table, path: &mut Vec<PathStep>, fou
 
 fn unknown_in_value(node: Node<'_>, value: &Value, path: &mut Vec<PathStep>, found: &mut Vec<UnknownKey>) {
     match value {
-        // A table where a plain value belongs is a wrong type, not an unknown key.
+        // A table in place of a scalar is a type error, not an unknown key.
         Value::Table(table) if !node.names().is_empty() || node.child("").is_some() => {
             unknown_in_table(node, table, path, found);
         }
@@ -138,7 +168,7 @@ fn unknown_in_value(node: Node<'_>, value: &Value, path: &mut Vec<PathStep>, fou
     }
 }
 
-/// A sibling spelled alike, or the same name in another section.
+/// Suggests a similar key of the same section, or the same name in another section.
 fn suggestion(node: Node<'_>, name: &str, path: &[PathStep]) -> Option<String> {
     let names = node.names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -153,13 +183,13 @@ fn suggestion(node: Node<'_>, name: &str, path: &[PathStep]) -> Option<String> {
     elsewhere.map(|(key, _)| format!("did you mean `{key}`?"))
 }
 
-/// The candidate spelled most like `name`, if any is spelled much like it.
+/// The candidate most similar to `name`, if it is similar enough.
 pub(crate) fn closest_match<'c>(name: &str, candidates: &[&'c str]) -> Option<&'c str> {
     let scored = candidates.iter().map(|candidate| (strsim::jaro_winkler(name, candidate), *candidate));
     scored.filter(|(score, _)| *score >= 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
 }
 
-/// Reads a value from a flag, a variable or `config set`, where strings need no quotes.
+/// Parses a value of a flag, a variable or `config set`. Strings need no quotes.
 pub(crate) fn parse_value(key: &ConfigKey, text: &str) -> Result<Value, String> {
     let built_in = built_in_table();
     let as_toml = || toml::from_str::<Table>(&format!("v = {text}")).ok().and_then(|mut table| table.remove("v"));
@@ -168,16 +198,18 @@ pub(crate) fn parse_value(key: &ConfigKey, text: &str) -> Result<Value, String> 
         Some(Value::Boolean(_)) => match text {
             "true" | "1" | "yes" | "on" => Ok(Value::Boolean(true)),
             "false" | "0" | "no" | "off" => Ok(Value::Boolean(false)),
-            other => Err(format!("`{other}` is neither true nor false")),
+            other => Err(format!("`{other}` is not true or false")),
         },
-        Some(Value::Table(_)) => Err("is a section; name a key inside it".to_owned()),
-        Some(Value::Integer(_)) => as_toml().ok_or_else(|| format!("`{text}` is no whole number")),
+        Some(Value::Table(_)) => Err("is a section; use a key inside it".to_owned()),
+        Some(Value::Integer(_)) => as_toml().ok_or_else(|| format!("`{text}` is not an integer")),
         Some(Value::Float(_)) => match as_toml() {
             Some(Value::Integer(number)) => Ok(Value::Float(number as f64)),
             Some(value) => Ok(value),
-            None => Err(format!("`{text}` is no number")),
+            None => Err(format!("`{text}` is not a number")),
         },
-        Some(Value::Array(_)) => as_toml().ok_or_else(|| format!("`{text}` is no list; write it like [\"a\", \"b\"]")),
+        Some(Value::Array(_)) => {
+            as_toml().ok_or_else(|| format!("`{text}` is not a list; use the form [\"a\", \"b\"]"))
+        }
         Some(Value::Datetime(_)) | None => Ok(as_toml().unwrap_or_else(|| Value::String(text.to_owned()))),
     }
 }

@@ -1,4 +1,4 @@
-//! The client. Synchronous, so that a hook can use it without a runtime, and bounded in time.
+//! The client. It is synchronous, so that hooks need no runtime, and every request has a deadline.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use belay_config::Paths;
 use belay_core::EventOutcome;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -18,25 +18,36 @@ use serde::de::DeserializeOwned;
 use crate::hook::{HookRequest, HookResponse};
 use crate::lines::{Line, LineReader};
 use crate::operations::{
-    DecideRequest, ObserveRequest, ObserveResponse, Operation, PingResponse, RunRequest, RunResponse, StatusRequest,
-    StatusResponse, SubscribeRequest, SubscribeResponse,
+    DecideRequest, ListenRequest, ListenResponse, ObserveRequest, ObserveResponse, Operation, PingResponse, RunRequest,
+    RunResponse, StatusRequest, StatusResponse, SubscribeRequest, SubscribeResponse,
 };
 use crate::protocol::{ErrorBody, MAX_LINE_BYTES, PROTOCOL_VERSION, RawResponse, Request};
 use crate::reads::ReadRequest;
+use crate::same_user;
 
 /// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// There is no socket, or no process listens on it.
-    #[error("no resident process answers at {}", .0.display())]
+    #[error("no resident process is listening on {}", .0.display())]
     NotRunning(PathBuf),
+    /// The socket, its directory or the process behind it is not this user's.
+    #[error("refused to use the socket {}: {problem}", socket.display())]
+    Untrusted { socket: PathBuf, problem: String },
     /// The connection broke or the request timed out.
-    #[error("the resident process does not answer: {0}")]
+    #[error("no response from the resident process: {0}")]
     Io(#[from] io::Error),
     #[error("the resident process sent an invalid response: {0}")]
     InvalidResponse(#[from] serde_json::Error),
     #[error(transparent)]
     Refused(ErrorBody),
+}
+
+impl ClientError {
+    /// Whether the resident process is there but does not respond.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::TimedOut)
+    }
 }
 
 /// How long requests may take.
@@ -68,12 +79,16 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the resident process of a state folder. Connecting may take `timeout`, and so may each request.
+    /// Connects to the resident process of a state directory. `timeout` applies to connecting and to each
+    /// request.
     pub fn connect(paths: &Paths, timeout: Duration) -> Result<Self, ClientError> {
         match Self::connect_at(paths.socket(), timeout) {
             Err(ClientError::NotRunning(_)) if paths.runtime_socket() != paths.socket() => {
                 Self::connect_at(paths.runtime_socket(), timeout).map_err(|error| match error {
-                    ClientError::NotRunning(_) => ClientError::NotRunning(paths.socket().to_path_buf()),
+                    // A resident process of this user refuses to bind where others can interfere.
+                    ClientError::NotRunning(_) | ClientError::Untrusted { .. } => {
+                        ClientError::NotRunning(paths.socket().to_path_buf())
+                    }
                     other => other,
                 })
             }
@@ -89,26 +104,25 @@ impl Client {
     }
 
     pub fn connect_at(socket: &Path, timeout: Duration) -> Result<Self, ClientError> {
-        let stream = match connect_timeout(socket, timeout) {
-            Ok(stream) => stream,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-                return Err(ClientError::NotRunning(socket.to_path_buf()));
-            }
-            Err(error) => return Err(timed_out(error).into()),
-        };
         Ok(Self {
             socket: socket.to_path_buf(),
-            stream,
+            stream: connect_to_own(socket, timeout)?,
             lines: LineReader::new(MAX_LINE_BYTES),
             request: Vec::new(),
             limit: Limit::PerRequest(timeout),
         })
     }
 
-    /// A watcher that reports when the resident process has gone.
+    /// Sets how long each further request may take.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.limit = Limit::PerRequest(timeout);
+    }
+
+    /// A watcher that detects the exit of the resident process.
     pub fn disconnect_watcher(&mut self) -> DisconnectWatcher {
         // A ping that succeeds afterwards proves that the second connection is to the same process, not a successor.
-        let idle = UnixStream::connect(&self.socket).ok();
+        let remaining = self.limit.deadline().saturating_duration_since(Instant::now());
+        let idle = connect_to_own(&self.socket, remaining).ok();
         DisconnectWatcher(idle.filter(|_| self.ping().is_ok()))
     }
 
@@ -144,6 +158,11 @@ impl Client {
         self.call(&Operation::Run(Box::new(run.clone())))
     }
 
+    /// Opens HTTP unless it is open.
+    pub fn listen(&mut self, listen: ListenRequest) -> Result<ListenResponse, ClientError> {
+        self.call(&Operation::Listen(listen))
+    }
+
     /// Follows the log: `each` gets the line of every event, until it returns `false` or the resident process exits.
     pub fn subscribe(
         &mut self,
@@ -170,7 +189,7 @@ impl Client {
         let deadline = Some(self.limit.deadline());
         self.request.clear();
         serde_json::to_writer(&mut self.request, &Request { v: PROTOCOL_VERSION, operation })?;
-        // JSON from elsewhere may have line breaks between its tokens. Inside of strings they are escaped.
+        // Foreign JSON may have line breaks between its tokens; inside strings they are escaped.
         self.request.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
         self.request.push(b'\n');
         let mut stream = BoundedStream { stream: &self.stream, deadline };
@@ -178,7 +197,7 @@ impl Client {
         let line = match self.lines.next(&mut stream).map_err(timed_out)? {
             Some(Line::Complete(line)) => line,
             Some(Line::TooLong) => return Err(too_long().into()),
-            None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection").into()),
+            None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "connection closed").into()),
         };
         match serde_json::from_slice::<RawResponse<R>>(line)? {
             RawResponse { error: Some(error), .. } => Err(ClientError::Refused(error)),
@@ -200,7 +219,24 @@ fn timed_out(error: io::Error) -> io::Error {
     }
 }
 
-/// Connects within `timeout`: with a full backlog, connecting would wait without limit.
+/// Connects to a process of this user, and of no other.
+fn connect_to_own(socket: &Path, timeout: Duration) -> Result<UnixStream, ClientError> {
+    let classify = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ClientError::NotRunning(socket.to_path_buf()),
+        _ => timed_out(error).into(),
+    };
+    let untrusted = |problem| ClientError::Untrusted { socket: socket.to_path_buf(), problem };
+    if let Some(directory) = socket.parent() {
+        same_user::check_directory(directory).map_err(classify)?.map_err(untrusted)?;
+    }
+    let stream = connect_timeout(socket, timeout).map_err(classify)?;
+    match same_user::is_same_user(&stream) {
+        true => Ok(stream),
+        false => Err(untrusted("the process that listens there belongs to another user".to_owned())),
+    }
+}
+
+/// Connects within `timeout`. With a full backlog, a plain connect blocks indefinitely.
 fn connect_timeout(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let flags = SocketFlags::empty();
     #[cfg(not(target_vendor = "apple"))]
@@ -243,22 +279,35 @@ impl Write for BoundedStream<'_> {
     }
 }
 
-/// Reports when the resident process has gone, by an idle connection.
+/// Why [`DisconnectWatcher::wait`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisconnectEvent {
+    /// The resident process has exited.
+    Disconnected,
+    /// The other peer closed its connection.
+    OtherClosed,
+    TimedOut,
+}
+
+/// Detects the exit of the resident process by an idle connection.
 #[derive(Debug)]
 pub struct DisconnectWatcher(Option<UnixStream>);
 
 impl DisconnectWatcher {
-    /// Waits until the resident process or the peer of `other` closes its connection; `true` if the resident process
-    /// was first.
-    pub fn wait(&self, other: &UnixStream) -> io::Result<bool> {
-        let Some(idle) = &self.0 else { return Ok(true) };
+    /// Waits until the resident process or the peer of `other` closes its connection, at most for `timeout`.
+    pub fn wait(&self, other: &UnixStream, timeout: Duration) -> io::Result<DisconnectEvent> {
+        let Some(idle) = &self.0 else { return Ok(DisconnectEvent::Disconnected) };
+        let deadline = Instant::now() + timeout;
         loop {
-            // Neither side sends anything, so only the end can become readable.
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: i64::from(left.subsec_nanos()) };
+            // Neither side sends anything, so only a closed connection becomes readable.
             let [here, there] = [idle, other].map(|stream| PollFd::new(stream, PollFlags::IN));
             let mut both = [here, there];
-            match poll(&mut both, None) {
-                Ok(_) if !both[1].revents().is_empty() => return Ok(false),
-                Ok(_) if !both[0].revents().is_empty() => return Ok(true),
+            match poll(&mut both, Some(&left)) {
+                Ok(0) => return Ok(DisconnectEvent::TimedOut),
+                Ok(_) if !both[1].revents().is_empty() => return Ok(DisconnectEvent::OtherClosed),
+                Ok(_) if !both[0].revents().is_empty() => return Ok(DisconnectEvent::Disconnected),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

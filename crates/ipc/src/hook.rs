@@ -1,6 +1,6 @@
 //! A hook call of an agent, and what the hook process does in response.
 
-use belay_core::Timestamp;
+use belay_core::{SessionKey, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -44,7 +44,13 @@ pub struct HookResponse {
     /// A process to interrupt afterwards, because its hooks cannot stop it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<u32>,
-    /// The reason, written to the standard error of that process: an interrupted agent may not print it.
+    /// A process that does not print the reason, so that the hook writes it to its standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr_of: Option<u32>,
+    /// Why the session is held, for `stderr_of`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// A held session whose release the hook awaits before it responds, because no response ends the agent's turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for: Option<SessionKey>,
 }

@@ -22,6 +22,7 @@
 //! | [`hook`] | a hook call and its response |
 //! | [`lines`] | splitting a stream into lines of bounded length |
 //! | [`client`] | the client |
+//! | [`same_user`] | the check that socket and peer belong to this user |
 
 #![cfg(unix)]
 
@@ -31,14 +32,15 @@ pub mod lines;
 pub mod operations;
 pub mod protocol;
 pub mod reads;
+pub mod same_user;
 pub mod views;
 
-pub use client::{Client, ClientError, DisconnectWatcher};
+pub use client::{Client, ClientError, DisconnectEvent, DisconnectWatcher};
 pub use hook::{HookRequest, HookResponse};
 pub use lines::{Line, LineReader};
 pub use operations::{
-    DecideRequest, EventResult, HealthView, ObserveRequest, ObserveResponse, Operation, PingResponse, RunRequest,
-    RunResponse, StatusRequest, StatusResponse, SubscribeRequest, SubscribeResponse,
+    DecideRequest, EventResult, HealthView, ListenRequest, ListenResponse, ObserveRequest, ObserveResponse, Operation,
+    PingResponse, RunRequest, RunResponse, StatusRequest, StatusResponse, SubscribeRequest, SubscribeResponse,
 };
 pub use protocol::{
     ErrorBody, ErrorCode, MAX_LINE_BYTES, PROTOCOL_VERSION, ParseError, Request, Response, ResponseBody,

@@ -50,7 +50,6 @@ impl LineReader {
             }
             self.compact();
             let filled = self.buffer.len();
-            self.scanned = filled;
             self.buffer.resize(filled + 16 * 1024, 0);
             let read = loop {
                 match stream.read(&mut self.buffer[filled..]) {
@@ -83,6 +82,13 @@ impl LineReader {
         memchr::memchr(b'\n', &self.buffer[self.scanned..]).is_some()
     }
 
+    /// Releases the memory of lines that were returned.
+    pub fn shrink(&mut self) {
+        if self.start == self.buffer.len() {
+            self.compact();
+        }
+    }
+
     fn compact(&mut self) {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -95,6 +101,7 @@ impl LineReader {
         if self.buffer.is_empty() {
             self.buffer.shrink_to(SHRINK_ABOVE_BYTES);
         }
+        self.scanned = self.buffer.len();
     }
 }
 

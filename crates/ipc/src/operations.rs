@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use belay_core::event::OperatorDecision;
+use belay_core::event::{Caller, OperatorDecision};
 use belay_core::{EventOutcome, SessionKey, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -25,12 +25,14 @@ pub enum Operation {
     Status(StatusRequest),
     /// Records events: [`ObserveResponse`].
     Observe(ObserveRequest),
-    /// Records a person's decision: [`EventOutcome`].
+    /// Records an operator's decision: [`EventOutcome`].
     Decide(DecideRequest),
     /// A hook call of an agent: [`HookResponse`](crate::HookResponse).
     Hook(HookRequest),
     /// Starts, continues or ends a run of an agent through the proxy: [`RunResponse`].
     Run(Box<RunRequest>),
+    /// Opens HTTP in a resident process that runs without it: [`ListenResponse`].
+    Listen(ListenRequest),
     /// Follows the log: [`SubscribeResponse`], then one event per line.
     Subscribe(SubscribeRequest),
     /// The session with a name: [`SessionKey`].
@@ -51,7 +53,7 @@ pub enum Operation {
     Tombstones(TombstonesRequest),
     /// The shortest unique names of sessions, in their order.
     ShortNames(ShortNamesRequest),
-    /// Sums over the store: [`TotalsView`](crate::views::TotalsView).
+    /// Totals over the store: [`TotalsView`](crate::views::TotalsView).
     Totals(TotalsRequest),
     /// Finishes pending requests and exits: [`PingResponse`].
     Stop {},
@@ -61,14 +63,14 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatusRequest {
-    /// Include the token that a decision over HTTP needs.
+    /// Include the token that decisions over HTTP require.
     pub token: bool,
 }
 
 /// Parameters of [`Operation::Observe`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ObserveRequest {
-    /// Events as JSON: an invalid event is refused without the others.
+    /// Events as JSON. An invalid event does not affect the others.
     pub events: Vec<Box<RawValue>>,
 }
 
@@ -97,6 +99,38 @@ pub struct DecideRequest {
     pub note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The process that called for the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Box<Caller>>,
+    /// Identifies the decision: sent again with the same id, it counts once. Assigned if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+impl DecideRequest {
+    /// A decision with an id of its own.
+    pub fn new(session: SessionKey, decision: OperatorDecision) -> Self {
+        let id = Some(uuid::Uuid::now_v7().to_string());
+        Self { session, decision, note: String::new(), by: None, caller: None, id }
+    }
+
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    #[must_use]
+    pub fn by(mut self, by: Option<String>) -> Self {
+        self.by = by;
+        self
+    }
+
+    #[must_use]
+    pub fn caller(mut self, caller: Option<Box<Caller>>) -> Self {
+        self.caller = caller;
+        self
+    }
 }
 
 /// Result of [`Operation::Ping`] and [`Operation::Stop`].
@@ -125,7 +159,7 @@ pub struct StatusResponse {
     pub queued: usize,
     /// Open socket connections.
     pub connections: usize,
-    /// For people and dashboards; more may be added.
+    /// Counters for display; fields may be added.
     pub counters: serde_json::Value,
 }
 
@@ -164,6 +198,26 @@ pub struct SubscribeRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscribeResponse {
     pub subscribed: bool,
+}
+
+/// Parameters of [`Operation::Listen`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ListenRequest {
+    /// The address. Default: any open one, otherwise the configured one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<SocketAddr>,
+    /// Do not exit when idle any more.
+    pub keep_running: bool,
+}
+
+/// Result of [`Operation::Listen`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenResponse {
+    pub pid: u32,
+    pub url: String,
+    /// The address was not open before.
+    pub opened: bool,
 }
 
 /// Parameters of [`Operation::Run`].

@@ -22,7 +22,7 @@ pub struct Request<'a> {
     pub operation: &'a Operation,
 }
 
-/// A request as it is on its line. The operation is parsed separately, so that an error response can echo `id`.
+/// A request as received. The operation is parsed separately, so that an error response can echo `id`.
 #[derive(Debug, Deserialize)]
 struct Envelope<'a> {
     #[serde(default)]
@@ -74,7 +74,7 @@ fn parse_operation(op: &RawValue, params: Option<&str>) -> serde_json::Result<Op
     Operation::deserialize(MapDeserializer::new(fields))
 }
 
-/// Whether there is such an operation: then only the parameters are missing.
+/// Whether the operation exists, in which case parsing without parameters only reports a missing field.
 fn is_known(op: &RawValue) -> bool {
     parse_operation(op, None).is_err_and(|error| error.to_string().starts_with("missing field"))
 }
@@ -106,7 +106,7 @@ pub(crate) struct RawResponse<T> {
     pub(crate) error: Option<ErrorBody>,
 }
 
-/// A field that is there, even if it is null: a result may be null.
+/// Deserializes a present field, even if it is null, because a result may be null.
 fn present<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
@@ -155,16 +155,16 @@ pub enum ErrorCode {
     TooLong,
     /// The event was refused; nothing was stored.
     Refused,
-    /// Nothing has this name.
+    /// No such session, incident or finding.
     NotFound,
-    /// Several things match.
+    /// The name matches several sessions.
     Ambiguous,
     /// The caller is not allowed to do this.
     Forbidden,
     /// Too many requests; retry.
     Busy,
-    /// The store does not respond.
+    /// The store failed.
     Store,
-    /// A fault in Belay.
+    /// An internal error.
     Internal,
 }

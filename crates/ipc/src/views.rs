@@ -1,4 +1,4 @@
-//! Results of the read operations. `--json`, the HTTP API and the socket share these shapes. They are a promise
+//! Results of the read operations. `--json`, the HTTP API and the socket share these types. They are stable
 //! (`docs/reference/json.md`): fields are added, never renamed or removed.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct SessionView {
     /// `agent:native-id`.
     pub session: String,
-    /// The shortest name every command takes.
+    /// The shortest name that commands accept.
     pub short: String,
     pub agent: String,
     pub id: String,
@@ -23,7 +23,7 @@ pub struct SessionView {
     pub parent: Option<String>,
     /// active, paused, killed, ended or archived.
     pub state: String,
-    /// What holds it back, if anything does.
+    /// The hold on the session, if it is paused or killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HoldView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,37 +59,45 @@ pub struct SessionView {
     /// Tokens of all kinds.
     pub tokens: u64,
     pub usage: Usage,
-    /// Millionths of a US dollar; 0 when the model's price is unknown.
+    /// Known cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// What a person has set as its limit.
+    /// Upper bound of the cost of models without a price, in millionths of a US dollar.
+    #[serde(default)]
+    pub unpriced_micros: u64,
+    /// The most recent model without a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpriced_model: Option<String>,
+    /// The budget set by an operator.
     pub budget: Budget,
-    /// The same of its sub-agents, theirs included.
+    /// Spend of all its descendants.
     pub sub_agents: CostView,
-    /// Since it last moved.
+    /// Spend since the last progress.
     pub since_progress: SinceProgressView,
 }
 
-/// Why a session may not go on.
+/// The hold on a paused or killed session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldView {
     pub incident: String,
     pub since: Timestamp,
-    /// When it lifts by itself.
+    /// When the hold ends by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// `person`: a resume lifts it; `plan`: a changed plan does; `never`.
+    /// What lifts the hold: `person` (a resume), `plan` (a changed plan) or `never`.
     pub resume_requires: String,
 }
 
-/// What something has cost.
+/// Calls, tokens and cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostView {
     pub calls: u64,
     pub tokens: u64,
     pub cost_micros: u64,
+    #[serde(default)]
+    pub unpriced_micros: u64,
 }
 
-/// What it has cost since it last moved.
+/// Time of the last progress and the spend since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SinceProgressView {
     pub at: Timestamp,
@@ -99,7 +107,12 @@ pub struct SinceProgressView {
 
 impl From<&Spend> for CostView {
     fn from(spent: &Spend) -> Self {
-        Self { calls: spent.calls, tokens: spent.usage.total(), cost_micros: spent.cost_micros }
+        Self {
+            calls: spent.calls,
+            tokens: spent.usage.total(),
+            cost_micros: spent.cost_micros,
+            unpriced_micros: spent.unpriced_micros,
+        }
     }
 }
 
@@ -117,7 +130,7 @@ pub struct IncidentView {
     pub acknowledged_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
-    /// What it rests on; none for a person's own pause or kill.
+    /// The finding behind it; none for an operator's pause or kill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<Finding>,
 }
@@ -151,7 +164,7 @@ pub struct FindingView {
     pub intervention: Intervention,
 }
 
-/// A person's note about a session.
+/// An operator's note on a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoteView {
     pub session: SessionKey,
@@ -164,7 +177,7 @@ pub struct NoteView {
     pub text: String,
 }
 
-/// What the next session of a project should know about an earlier one.
+/// A note to a project's next session about why an earlier one was stopped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TombstoneView {
     pub session: SessionKey,
@@ -177,7 +190,7 @@ pub struct TombstoneView {
     pub expires_at: Timestamp,
 }
 
-/// Sums over the store.
+/// Totals over the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TotalsView {
     /// Sessions by state.

@@ -1,6 +1,6 @@
-//! `HTTPS_PROXY`: the proxy of a network that lets no direct connection out.
+//! `HTTPS_PROXY`: the proxy of a network without direct outgoing connections.
 //!
-//! Agents honour the variable; a relay between them and the network has to as well.
+//! Agents honour the variable, so the relay between them and the network must as well.
 
 use std::io;
 
@@ -22,7 +22,7 @@ pub struct EgressProxy {
     direct: Vec<String>,
 }
 
-/// A proxy that is spoken to in plain HTTP.
+/// A proxy that accepts plain HTTP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpProxy {
     pub host: String,
@@ -31,18 +31,18 @@ pub struct HttpProxy {
     credential: Option<String>,
 }
 
-/// Why a proxy opened no tunnel.
+/// Why a proxy did not open a tunnel.
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("its response does not end")]
+    #[error("the response is too long")]
     TooLong,
-    #[error("it responded {0:?}")]
+    #[error("unexpected response {0:?}")]
     Declined(String),
 }
 
-// A credential must not reach a log through a debug print.
+// Debug output must not contain the credential.
 impl std::fmt::Debug for HttpProxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
@@ -59,8 +59,8 @@ impl EgressProxy {
         Self { proxy, direct: direct.collect() }
     }
 
-    /// The proxy on the way to a URL; `None` if it is reached directly. Plain http stays on this
-    /// machine or in this network, and never needs one.
+    /// The proxy on the way to a URL; `None` if it is reached directly. Plain HTTP stays on this
+    /// machine or network and never uses a proxy.
     pub fn proxy_for(&self, url: &HttpUrl) -> Option<&HttpProxy> {
         let is_direct = |rule: &String| {
             let rule = rule.strip_prefix("*.").or_else(|| rule.strip_prefix('.')).unwrap_or(rule);
@@ -91,10 +91,10 @@ impl HttpProxy {
         (!host.is_empty()).then_some(Self { host, port, credential })
     }
 
-    /// Asks the proxy for a tunnel to the URL's host.
+    /// Opens a tunnel to the URL's host.
     pub async fn connect_tunnel(&self, tcp: &mut TcpStream, url: &HttpUrl) -> Result<(), TunnelError> {
         tcp.write_all(self.connect_request(url).as_bytes()).await?;
-        // Byte by byte: what follows the response belongs to the host.
+        // Read byte by byte, because bytes after the response belong to the host.
         let mut response = Vec::new();
         while !response.ends_with(b"\r\n\r\n") {
             if response.len() == MAX_CONNECT_RESPONSE_BYTES {

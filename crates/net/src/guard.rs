@@ -12,8 +12,8 @@ pub struct RefusedNetwork {
     pub purpose: &'static str,
 }
 
-/// Every range that neither an upstream nor a webhook may be in. A request to one of them can only be an
-/// attempt to reach a cloud's metadata service, or a mistake.
+/// Every range that neither an upstream nor a webhook may be in. A request to one of them is
+/// either an attempt to reach a cloud's metadata service or a mistake.
 pub const REFUSED_NETWORKS: &[RefusedNetwork] = &[
     v4([0, 0, 0, 0], 32, "unspecified"),
     v4([100, 100, 100, 200], 32, "cloud metadata"), // Alibaba Cloud

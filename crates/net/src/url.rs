@@ -4,7 +4,7 @@
 //! another host than the resolver does; this one refuses what it does not know.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An absolute `http` or `https` URL.
 #[derive(Clone, PartialEq, Eq)]
@@ -127,6 +127,13 @@ fn split_authority(authority: &str) -> Result<(&str, Option<&str>), UrlError> {
         return Err(UrlError::NoHost);
     }
     if is_name(host) { Ok((host, port)) } else { Err(UrlError::Host) }
+}
+
+/// Whether the value of a `Host` header, or the authority of an origin, names a loopback address or `localhost`.
+pub fn is_loopback_authority(authority: &str) -> bool {
+    let Ok((host, port)) = split_authority(authority) else { return false };
+    let is_loopback = || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    port.is_none_or(|port| parse_port(port).is_ok()) && (host.eq_ignore_ascii_case("localhost") || is_loopback())
 }
 
 /// A host name or a dotted IPv4 address. Resolvers read `127.1` and `0x7f000001` as addresses; those are refused.

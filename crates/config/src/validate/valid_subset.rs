@@ -1,5 +1,5 @@
-//! What is left of a layer once its mistakes are taken out. One mistake hides the next, so they are
-//! taken out one by one; what is reported keeps the places of the file.
+//! The valid part of a layer. Deserialization stops at the first error, so invalid values are removed one by one to find
+//! the next. Reported paths refer to the original file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,53 +9,54 @@ use super::name_key;
 use crate::key::ConfigKey;
 use crate::source_position::PathStep;
 
-/// A layer without what was wrong with it.
+/// A layer without its invalid values.
 pub(super) struct ValidSubset {
     pub(super) table: Table,
-    /// Elements of lists that are gone, by their place in the file.
-    gone: BTreeMap<ConfigKey, BTreeSet<usize>>,
+    /// Indices of removed list elements in the original file.
+    removed: BTreeMap<ConfigKey, BTreeSet<usize>>,
 }
 
 impl ValidSubset {
     pub(super) fn new(table: Table) -> Self {
-        Self { table, gone: BTreeMap::new() }
+        Self { table, removed: BTreeMap::new() }
     }
 
-    /// Takes out what stands at a path of the file.
-    pub(super) fn take(&mut self, path: &[PathStep]) -> bool {
+    /// Removes the value at a path of the original file.
+    pub(super) fn remove(&mut self, path: &[PathStep]) -> bool {
         let key = longest_present(&self.table, path);
         let Some(key) = key else { return false };
         let Some(PathStep::Index(index)) = path.get(key.parts().len()) else {
             return key.remove(&mut self.table).is_some();
         };
-        let gone = self.gone.entry(key.clone()).or_default();
-        if gone.contains(index) {
+        let removed = self.removed.entry(key.clone()).or_default();
+        if removed.contains(index) {
             return true;
         }
-        let now = index - gone.range(..index).count();
-        match key.look_up_mut(&mut self.table).and_then(Value::as_array_mut) {
+        let now = index - removed.range(..index).count();
+        match key.get_mut(&mut self.table).and_then(Value::as_array_mut) {
             Some(list) if now < list.len() => {
                 list.remove(now);
-                gone.insert(*index);
+                removed.insert(*index);
                 true
             }
             _ => key.remove(&mut self.table).is_some(),
         }
     }
 
-    /// A path of what is left, as a path of the file.
-    pub(super) fn document(&self, mut path: Vec<PathStep>) -> Vec<PathStep> {
+    /// Maps a path in the remaining table to the original file.
+    pub(super) fn original_path(&self, mut path: Vec<PathStep>) -> Vec<PathStep> {
         let key = name_key(&path);
-        if let (Some(gone), Some(PathStep::Index(index))) = (self.gone.get(&key), path.get_mut(key.parts().len())) {
-            for passed in gone {
-                *index += usize::from(*passed <= *index);
+        if let (Some(removed), Some(PathStep::Index(index))) = (self.removed.get(&key), path.get_mut(key.parts().len()))
+        {
+            for index_before in removed {
+                *index += usize::from(*index_before <= *index);
             }
         }
         path
     }
 }
 
-/// The longest beginning of `path` that is set in `table`.
+/// The longest prefix of `path` that is set in `table`.
 fn longest_present(table: &Table, path: &[PathStep]) -> Option<ConfigKey> {
     let key = name_key(path);
     (1..=key.parts().len())

@@ -57,10 +57,10 @@ fn invalid_values_and_unknown_keys_write_nothing() {
     insta::assert_snapshot!(refused.join("\n"), @r"
     `log.level`: unknown variant `loud`, expected one of `error`, `warn`, `info`, `debug`, `trace`
     `log.max_files`: invalid value: integer `-1`, expected u16
-    `log.max_files`: `many` is no whole number
+    `log.max_files`: `many` is not an integer
     unknown key `log.levle`
-    `log`: is a section; name a key inside it
-    `serve.listen`: 10.0.0.1:80 can be reached from other machines; Belay listens on loopback addresses only, such as 127.0.0.1:8787
+    `log`: is a section; use a key inside it
+    `serve.listen`: 10.0.0.1:80 is not a loopback address; use for example 127.0.0.1:8787
     ");
     assert_eq!(std::fs::read_to_string(path).unwrap(), "[log]\nlevel = \"info\" # keep\n");
 }

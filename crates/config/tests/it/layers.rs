@@ -57,13 +57,13 @@ fn every_mistake_is_named_with_its_place_and_a_suggestion() {
     );
     let error = world.load().unwrap_err();
     insta::assert_snapshot!(world.plain(&error), @r#"
-    the configuration has 6 mistakes
+    the configuration has 6 errors
       /home/.config/belay/config.toml:2:1: unknown key `serve.lisen`
       /home/.config/belay/config.toml:3:1: `serve.http`: invalid type: string "yes", expected a boolean
       /home/.config/belay/config.toml:5:1: unknown key `serve.max_age`
-      /home/.config/belay/config.toml:7:1: `store.max_age`: `soon` is no length of time; write for example 30s, 5m, 2h, 7d or never
+      /home/.config/belay/config.toml:7:1: `store.max_age`: invalid duration `soon`; use for example 30s, 5m, 2h, 7d or never
       /home/.config/belay/config.toml:9:2: unknown key `detekt`
-      BELAY_HTTP: `serve.http`: `perhaps` is neither true nor false
+      BELAY_HTTP: `serve.http`: `perhaps` is not true or false
     "#);
     insta::assert_snapshot!(error.hints().join("\n"), @r"
     did you mean `serve.listen`?
@@ -82,7 +82,7 @@ fn rules_are_checked_where_they_stand() {
          [[detect.custom]]\nname = \"typo\"\nmesage = \"no\"\n",
     );
     insta::assert_snapshot!(world.plain(world.load().unwrap_err()), @r"
-    the configuration has 4 mistakes
+    the configuration has 4 errors
       /home/.config/belay/config.toml:2:1: `detect.allow.actions`: `npm test` names no tool; write `Bash:npm test` or `*:npm test`
       /home/.config/belay/config.toml:5:1: `detect.patterns.cycle.window`: must be 1 to 64 calls
       /home/.config/belay/config.toml:15:1: `detect.custom[2].command`: is no regular expression: regex parse error: ( ^ error: unclosed group
@@ -111,31 +111,65 @@ fn allow_lists_and_patterns_add_up_over_the_layers() {
 fn a_syntax_error_has_its_place() {
     let world = World::new();
     world.user_config("[serve]\nlisten = \n");
-    insta::assert_snapshot!(world.plain(world.load().unwrap_err()), @"/home/.config/belay/config.toml:2:10: not TOML: string values must be quoted, expected literal string");
+    insta::assert_snapshot!(world.plain(world.load().unwrap_err()), @"/home/.config/belay/config.toml:2:10: invalid TOML: string values must be quoted, expected literal string");
 }
 
 #[test]
-fn lenient_loading_leaves_a_wrong_layer_out_and_says_so() {
+fn lenient_loading_leaves_only_the_invalid_values_out_and_reports_them() {
     let world = World::new().var("BELAY_LOG", "debug");
-    world.user_config("[serve]\nhttp = 3\n");
+    world.user_config("[serve]\nhttp = 3\n[detect]\nmax_nudges = 7\n[webhook]\nurl = \"https://a.example\"\n");
     let loaded = world.load_as(Strictness::Lenient, &[]).unwrap();
-    assert!(loaded.config.serve.http, "the wrong file does not count");
-    assert_eq!(loaded.config.log.level, LogLevel::Debug, "the layers above it do");
+    assert!(loaded.config.serve.http, "the invalid value does not count");
+    assert_eq!((loaded.config.detect.max_nudges, loaded.config.webhook.url.as_str()), (7, "https://a.example"));
+    assert!(!loaded.config.detect.dry_run && !loaded.is_record_only, "it could not have restricted interventions");
+    assert_eq!(loaded.config.log.level, LogLevel::Debug, "the layers above it count");
     let notes: Vec<String> = loaded.notes.iter().map(|note| world.plain(note)).collect();
     insta::assert_snapshot!(notes.join("\n"), @"/home/.config/belay/config.toml:2:1: `serve.http`: invalid type: integer `3`, expected a boolean");
 }
 
 #[test]
+fn an_invalid_value_that_may_restrict_interventions_means_to_record_only() {
+    for (text, record_only) in [
+        ("[serve]\nlistne = 1\n", false),
+        ("[serv]\nlisten = 1\n", false),
+        ("[detect.budget]\nsession_usd = -1\n", false),
+        ("[detect.budget]\nsesion_usd = 1\n", false),
+        ("[[detect.custom]]\nname = \"x\"\n", false),
+        ("[detect\n", true),
+        ("dry_run = true\n", true),
+        ("[detct]\ndry_run = true\n", true),
+        ("[detect]\ndryrun = true\n", true),
+        ("[detect]\ndry_run = 1\n", true),
+        ("[detect.allow]\nactions = [\"npm test\"]\n", true),
+        ("[detect.ladder]\npause_at = \"never\"\n", true),
+        ("detect = 3\n", true),
+    ] {
+        let world = World::new();
+        world.user_config(text);
+        world.project_config("[detect]\ndry_run = false\n");
+        let loaded = world.load_as(Strictness::Lenient, &[]).unwrap();
+        assert_eq!((loaded.is_record_only, loaded.config.detect.dry_run), (record_only, record_only), "{text}");
+        let notes: Vec<String> = loaded.notes.iter().map(ToString::to_string).collect();
+        assert_eq!(notes.iter().any(|note| note.contains("does not carry them out")), record_only, "{notes:?}");
+    }
+    let world = World::new().var("BELAY_DRY_RUN", "please");
+    assert!(world.load_as(Strictness::Lenient, &[]).unwrap().config.detect.dry_run);
+    let world = World::new();
+    world.project_config("[detect\n");
+    assert!(!world.load_as(Strictness::Lenient, &[]).unwrap().config.detect.dry_run, "a project cannot turn Belay off");
+}
+
+#[test]
 fn an_unknown_variable_of_ours_is_pointed_out() {
     let loaded = World::new().var("BELAY_LISTN", "127.0.0.1:1").load().unwrap();
-    assert_eq!(loaded.notes[0].to_string(), "BELAY_LISTN: no such variable; it changes nothing");
+    assert_eq!(loaded.notes[0].to_string(), "BELAY_LISTN: unknown variable; it has no effect");
     assert_eq!(loaded.notes[0].hint.as_deref(), Some("did you mean BELAY_LISTEN?"));
 }
 
 #[test]
 fn a_public_address_is_refused() {
     let error = World::new().load_as(Strictness::Strict, &[("--listen", "serve.listen", "0.0.0.0:8787")]).unwrap_err();
-    insta::assert_snapshot!(error, @"--listen: `serve.listen`: 0.0.0.0:8787 can be reached from other machines; Belay listens on loopback addresses only, such as 127.0.0.1:8787");
+    insta::assert_snapshot!(error, @"--listen: `serve.listen`: 0.0.0.0:8787 is not a loopback address; use for example 127.0.0.1:8787");
 }
 
 #[test]
@@ -143,7 +177,7 @@ fn explain_tells_meaning_layers_and_what_a_project_may_do() {
     let world = World::new().var("BELAY_DRY_RUN", "true");
     let loaded = world.load().unwrap();
     let explained = loaded.explain(&key("detect.dry_run")).unwrap();
-    assert!(explained.description.unwrap().contains("Record everything"));
+    assert!(explained.description.unwrap().contains("Record interventions"));
     let layers: Vec<String> = explained.layers.iter().map(|e| format!("{} {}", e.source, e.value)).collect();
     assert_eq!(layers, ["built-in false", "BELAY_DRY_RUN true"]);
     assert_eq!(explained.variable, Some("BELAY_DRY_RUN"));

@@ -8,5 +8,6 @@ mod places;
 mod projects;
 mod reference;
 mod rulesets;
+mod tightening;
 mod units;
 mod world;

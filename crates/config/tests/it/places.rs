@@ -39,8 +39,19 @@ fn a_long_socket_path_moves_to_the_runtime_folder() {
     assert!(near.socket().starts_with("/run/user/1000/belay"), "{:?}", near.socket());
     let other = find(&[("BELAY_HOME", &format!("{long}y")), ("XDG_RUNTIME_DIR", "/run/user/1000")], None).unwrap();
     assert_ne!(near.socket(), other.socket(), "each state folder has a socket of its own");
-    let temp = find(&[("BELAY_HOME", long.as_str())], None).unwrap();
-    assert!(temp.socket().as_os_str().len() <= 92);
+}
+
+#[test]
+fn without_a_runtime_folder_the_short_socket_is_below_the_home_folder() {
+    let long = format!("/srv/{}", "x".repeat(120));
+    let places = find(&[("BELAY_HOME", long.as_str()), ("HOME", "/home/user")], None).unwrap();
+    assert!(places.socket().starts_with("/home/user/.local/state/belay-run"), "{:?}", places.socket());
+    assert!(places.socket().as_os_str().len() <= 92);
+    let near = find(&[("HOME", "/home/user")], None).unwrap();
+    assert!(near.runtime_socket().starts_with("/home/user/.local/state/belay-run"), "{:?}", near.runtime_socket());
+    let deep = format!("/srv/{}", "h".repeat(120));
+    let error = find(&[("BELAY_HOME", long.as_str()), ("HOME", deep.as_str())], None).unwrap_err();
+    assert!(matches!(error, PathError::SocketTooLong { .. }), "{error}");
 }
 
 #[cfg(unix)]
@@ -63,5 +74,5 @@ fn the_state_folder_is_closed_to_others() {
     let file = temp.path().join("file");
     std::fs::write(&file, "").unwrap();
     let error = find(&[("BELAY_HOME", file.to_str().unwrap())], None).unwrap().create().unwrap_err();
-    assert!(error.to_string().contains("not a folder"), "{error}");
+    assert!(error.to_string().contains("not a directory"), "{error}");
 }

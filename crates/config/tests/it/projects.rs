@@ -39,8 +39,8 @@ fn what_loosens_counts_only_once_that_content_is_trusted() {
     world.project_config("# comment\n[detect]\ndry_run = true\n");
     assert!(!world.load().unwrap().config.detect.dry_run);
     insta::assert_snapshot!(notes(&world), @r"
-    /home/code/app/.belay.toml:3:1: `detect.dry_run` is ignored: it would loosen detection, and you have not trusted this file
-      -> read the file, then run `belay trust` in its folder to accept it
+    /home/code/app/.belay.toml:3:1: `detect.dry_run` is ignored: it loosens detection, and the file is not trusted
+      -> read the file, then run `belay trust` in its directory
     ");
 
     trust(&world);
@@ -53,8 +53,8 @@ fn what_loosens_counts_only_once_that_content_is_trusted() {
     assert!(!loaded.config.detect.dry_run, "changed content is not trusted any more");
     assert_eq!(loaded.project.unwrap().1, TrustState::Changed);
     insta::assert_snapshot!(notes(&world), @r"
-    /home/code/app/.belay.toml:3:1: `detect.dry_run` is ignored: it would loosen detection, and the file has changed since you trusted it
-      -> read the file again, then run `belay trust` in its folder to accept it
+    /home/code/app/.belay.toml:3:1: `detect.dry_run` is ignored: it loosens detection, and the file has changed since you trusted it
+      -> read the file again, then run `belay trust` in its directory
     ");
 }
 
@@ -159,8 +159,8 @@ fn links_devices_huge_and_binary_files_are_refused() {
         }),
     ];
     insta::assert_snapshot!(all.join("\n"), @r"
-    /home/code/app/.belay.toml: is no plain file
-    /home/code/app/.belay.toml: is no plain file
+    /home/code/app/.belay.toml: is not a regular file
+    /home/code/app/.belay.toml: is not a regular file
     /home/code/app/.belay.toml: is larger than 64 KiB
     /home/code/app/.belay.toml: is not UTF-8
     /home/code/app/.belay.toml:2:1: unknown key `detect.dryrun`

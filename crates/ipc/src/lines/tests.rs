@@ -19,7 +19,7 @@ fn split(bytes: &[u8], at: usize) -> Vec<String> {
 }
 
 #[test]
-fn lines_are_found_wherever_the_pieces_are_cut() {
+fn lines_are_found_at_any_split() {
     let text = b"one\n\ntwo\nthree\nwithout end";
     for at in 0..text.len() {
         assert_eq!(split(text, at), ["one", "two", "three"], "cut at {at}");
@@ -27,7 +27,7 @@ fn lines_are_found_wherever_the_pieces_are_cut() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_read_past_without_being_held() {
+fn a_line_that_is_too_long_is_skipped_without_buffering() {
     let mut text = vec![b'x'; 3 * MAX];
     text.extend(b"\nnext\n");
     let mut stream = Cursor::new(text);

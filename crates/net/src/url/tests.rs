@@ -64,3 +64,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn only_a_complete_loopback_name_is_one() {
+    for good in ["127.0.0.1:8787", "localhost", "LocalHost:1", "[::1]", "[::1]:8787", "127.9.9.9"] {
+        assert!(is_loopback_authority(good), "{good}");
+    }
+    for bad in [
+        "",
+        "[::1].evil.com",
+        "[::1].evil.com:8787",
+        "[::1]evil.com",
+        "[::1]:",
+        "[::1]:8787.evil.com",
+        "[::1",
+        "[localhost]",
+        "[127.0.0.1]",
+        "::1",
+        "localhost:",
+        "localhost:x",
+        "localhost:1.evil.com",
+        "localhost.evil.com",
+        "127.0.0.1.evil.com",
+        "127.0.0.1:1:2",
+        "evil.com",
+        "10.0.0.1",
+        "[fe80::1]",
+        "0.0.0.0",
+        "user@localhost",
+    ] {
+        assert!(!is_loopback_authority(bad), "{bad}");
+    }
+}
