@@ -1,52 +1,43 @@
-//! The engine as its callers see it: in-process, or shared with other callers behind a queue.
+//! Access to an engine that runs in-process or is shared behind a queue.
 
 use std::cell::RefCell;
 
-use belay_core::event::OperatorDecision;
+use belay_core::event::Operator;
 use belay_core::{Event, EventOutcome, SessionKey};
 
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::error::ObserveError;
 
-/// Why an event has no outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum ObserveError {
-    #[error("too many events are queued")]
-    Busy,
-    #[error("a fault in Belay; see its log")]
-    Panicked,
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-}
-
-/// An engine in this process, or one behind a queue.
+/// Access to an engine, in-process or behind a queue.
 pub trait EngineAccess {
-    /// Records events under one commit; one result per event, in their order.
+    /// Records events in one commit and returns one result per event, in order.
     fn observe(&self, events: Vec<Event>) -> Vec<Result<EventOutcome, ObserveError>>;
 
-    /// Runs `work` once, between two commits: for reading, and for writing what is not a session. Events go through
-    /// [`EngineAccess::observe`] only, because an implementation may derive state from their outcomes.
+    /// Runs `work` once, between commits, to read or to write anything but sessions. Events must go through
+    /// [`EngineAccess::observe`], because an implementation may derive state from their outcomes.
     fn with_engine(&self, work: &mut dyn FnMut(&mut Engine));
 }
 
 impl dyn EngineAccess + '_ {
-    /// The result of `work`; `None` if it did not run.
+    /// Runs `work` and returns its result; `None` if it did not run.
     pub fn query<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> Option<R> {
         let (mut work, mut result) = (Some(work), None);
         self.with_engine(&mut |engine| result = work.take().map(|work| work(engine)));
         result
     }
 
-    /// Records a person's decision about a session.
+    /// Records an operator's decision about a session. The same `id` counts once; without one, it gets a new id.
     pub fn decide(
         &self,
         session: &SessionKey,
-        decision: OperatorDecision,
-        note: &str,
-        by: Option<&str>,
+        operator: Operator,
+        id: Option<&str>,
     ) -> Result<EventOutcome, ObserveError> {
-        let event = self.query(|engine| engine.operator_event(session, decision, note, by));
-        let event = event.ok_or(ObserveError::Panicked)??;
+        let event = self.query(|engine| engine.operator_event(session, operator));
+        let mut event = event.ok_or(ObserveError::Panicked)??;
+        if let Some(id) = id {
+            id.clone_into(&mut event.id);
+        }
         self.observe(vec![event]).pop().unwrap_or(Err(ObserveError::Panicked))
     }
 }

@@ -1,20 +1,21 @@
-//! Sub-agents: what a session costs, its ancestors have cost too; and who holds a session holds its sub-agents.
+//! Sub-agents: a session's spend counts towards its ancestors, and a held session holds its descendants.
 
 use belay_core::effect::Spend;
 use belay_core::event::SubAgentSpend;
 use belay_core::{Body, Event, SessionKey, Source, Timestamp, Verdict};
 use belay_store::{Result, SessionId, Transaction};
 
+use crate::shared_budgets::tolerate_fault;
 use crate::transaction::{BatchContext, BatchSessions, SessionInBatch, is_hold_effect, project_of};
 
-/// How far up the family tree we look.
+/// Maximum number of ancestors considered.
 pub(crate) const MAX_ANCESTORS: usize = 32;
 
-/// The session turned out to be a sub-agent: what it and its own have cost so far counts for its ancestors.
+/// Links a session to its parent and charges the ancestors for what it and its descendants have spent so far.
 pub(crate) fn link_parent(
     transaction: &mut dyn Transaction,
     child: SessionId,
-    so_far: &Spend,
+    spent: &Spend,
     parent: &SessionKey,
     at: Timestamp,
 ) -> Result<()> {
@@ -24,16 +25,14 @@ pub(crate) fn link_parent(
     };
     if transaction.set_parent(child, parent.id)? {
         let mut cost = transaction.descendant_spend(child)?;
-        cost.calls = cost.calls.saturating_add(so_far.calls);
-        cost.usage.add(&so_far.usage);
-        cost.cost_micros = cost.cost_micros.saturating_add(so_far.cost_micros);
+        cost.add(&Spend { millis: 0, ..*spent });
         transaction.charge_ancestors(child, &cost)?;
     }
     Ok(())
 }
 
 impl BatchContext<'_> {
-    /// What the nearest ancestor that is held says to anything asked: `Go` when none is.
+    /// The verdict of the nearest held ancestor; `Go` if none is held.
     pub(crate) fn ancestor_verdict(
         &mut self,
         transaction: &mut dyn Transaction,
@@ -49,8 +48,8 @@ impl BatchContext<'_> {
         Ok(Verdict::Go)
     }
 
-    /// Carries what was spent here up to the root, and lets those with a budget know. Returns whether that held one
-    /// of them.
+    /// Charges the batch's spend to all ancestors and records it as an event in those with a budget. Returns whether
+    /// that put one of them on hold.
     pub(crate) fn propagate_spend(
         &mut self,
         transaction: &mut dyn Transaction,
@@ -59,11 +58,13 @@ impl BatchContext<'_> {
         let mut charged = Vec::new();
         for child in 0..table.working.len() {
             let SessionInBatch { held, spent, .. } = &table.working[child];
-            let cost = difference(&held.session.spent, spent);
+            // Sub-agents run side by side: their wall time does not add up.
+            let cost = Spend { millis: 0, ..held.session.spent.saturating_sub(spent) };
             if held.session.parent.is_none() || cost == Spend::default() {
                 continue;
             }
-            transaction.charge_ancestors(held.id, &cost)?;
+            let charged_all = transaction.charge_ancestors(held.id, &cost);
+            tolerate_fault(charged_all, &held.session.key, self.metrics)?;
             let at = held.session.facts.last_at;
             for ancestor in self.ancestors(transaction, table, child)? {
                 if !charged.iter().any(|(known, _)| *known == ancestor) {
@@ -74,21 +75,25 @@ impl BatchContext<'_> {
         let mut held = false;
         for (ancestor, at) in charged {
             let w = &mut table.working[ancestor];
-            let beneath = transaction.descendant_spend(w.held.id)?;
+            let beneath = transaction.descendant_spend(w.held.id);
+            let beneath = tolerate_fault(beneath, &w.held.session.key, self.metrics)?;
+            if beneath == Spend::default() {
+                continue;
+            }
             let body = Body::SubAgentsSpent(SubAgentSpend { beneath });
             let mut event = Event::new("", w.held.session.key.clone(), Source::Timer, at, body);
-            // Derived: a second attempt tells the same.
+            // Derived, so that a retry produces the same event.
             event.id = event.identity_text();
             let rules = self.rules.rules_for(project_of(&w.held.session, &event));
             if w.held.session.has_budget(&rules) {
-                let answer = self.apply_event(transaction, w, &event)?;
-                held |= answer.decision.effects.iter().any(is_hold_effect);
+                let outcome = self.apply_event(transaction, w, &event)?;
+                held |= outcome.decision.effects.iter().any(is_hold_effect);
             }
         }
         Ok(held)
     }
 
-    /// Where the ancestors of a session are on the table, nearest first.
+    /// Indices of a session's ancestors in the batch, nearest first.
     fn ancestors(
         &mut self,
         transaction: &mut dyn Transaction,
@@ -100,8 +105,8 @@ impl BatchContext<'_> {
         while found.len() < MAX_ANCESTORS {
             let session = &table.working[at].held.session;
             let Some(parent) = session.parent.clone() else { break };
-            let heard_of = session.facts.last_at;
-            at = self.session_index(transaction, table, &parent, heard_of)?;
+            let last_at = session.facts.last_at;
+            at = self.session_index(transaction, table, &parent, last_at)?;
             if at == of || found.contains(&at) {
                 break;
             }
@@ -109,17 +114,4 @@ impl BatchContext<'_> {
         }
         Ok(found)
     }
-}
-
-fn difference(now: &Spend, before: &Spend) -> Spend {
-    let mut cost = Spend {
-        calls: now.calls.saturating_sub(before.calls),
-        cost_micros: now.cost_micros.saturating_sub(before.cost_micros),
-        ..Spend::default()
-    };
-    cost.usage.input = now.usage.input.saturating_sub(before.usage.input);
-    cost.usage.output = now.usage.output.saturating_sub(before.usage.output);
-    cost.usage.cache_read = now.usage.cache_read.saturating_sub(before.usage.cache_read);
-    cost.usage.cache_write = now.usage.cache_write.saturating_sub(before.usage.cache_write);
-    cost
 }

@@ -1,4 +1,4 @@
-//! Putting an engine together from the state folder and the configuration.
+//! Builds an engine from the state directory and the configuration.
 
 use std::path::Path;
 
@@ -7,12 +7,13 @@ use belay_config::{EnvSnapshot, Paths, RulesByFolder};
 use belay_store::{Access, Result, StoreUrl};
 
 use crate::engine::{Engine, EngineOptions};
+use crate::held_file::HeldFile;
 
-/// Flags that set configuration keys: the flag as written, the key, the value.
+/// Command-line flags that set configuration keys: flag as written, key, value.
 pub type Flags = Vec<(String, String, String)>;
 
-/// An engine on the store of a state folder, with the rules of each session's project. Diagnostics of the configuration
-/// go to `on_diagnostic`.
+/// Opens an engine on the store of a state directory, with the rules of each session's project. Configuration
+/// diagnostics go to `on_diagnostic`.
 pub fn open(
     paths: &Paths,
     env: &EnvSnapshot,
@@ -24,15 +25,27 @@ pub fn open(
     Ok(Engine::new(store, options(paths, env, flags, on_diagnostic)))
 }
 
-/// Like [`open`], for a process that stays: if the store cannot be opened, the engine decides in memory and retries.
+/// Like [`open`], for a long-running process: if the store cannot be opened, the engine decides in memory and retries.
 pub fn open_with_fallback(paths: &Paths, env: &EnvSnapshot, flags: Flags, on_diagnostic: DiagnosticSink) -> Engine {
     let store = StoreUrl::local(paths.database());
     let opener = move |access| belay_store::open(&store, access);
     Engine::open(Box::new(opener), options(paths, env, flags, on_diagnostic))
 }
 
+/// Like [`open_with_fallback`], for a process that exits within milliseconds. What it decides without the store is not
+/// recorded; a stored pause or kill applies nevertheless. See [`Engine::health`].
+pub fn open_for_hook(paths: &Paths, env: &EnvSnapshot, on_diagnostic: DiagnosticSink) -> Engine {
+    let store = StoreUrl::local(paths.database());
+    let opener = move |access| {
+        let access = if access == Access::Write { Access::BriefWrite } else { access };
+        belay_store::open(&store, access)
+    };
+    Engine::open(Box::new(opener), options(paths, env, Flags::new(), on_diagnostic))
+}
+
 fn options(paths: &Paths, env: &EnvSnapshot, flags: Flags, on_diagnostic: DiagnosticSink) -> EngineOptions {
     let rules = RulesByFolder::new(paths.clone(), env.clone(), flags, on_diagnostic);
     let rules = move |project: Option<&str>| rules.for_folder(project.map(Path::new));
-    EngineOptions { rules: Box::new(rules), ..EngineOptions::default() }
+    let held_file = HeldFile::new(paths.database().with_file_name("held.json"));
+    EngineOptions { rules: Box::new(rules), held_file: Some(held_file), ..EngineOptions::default() }
 }

@@ -1,66 +1,52 @@
-//! Sessions at hand. A copy is good only while its version is the store's.
+//! Cache of recently used sessions. An entry is valid only while its version equals the store's.
 
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroUsize;
+
 use belay_core::{Session, SessionKey, Timestamp};
 use belay_store::SessionId;
-use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use lru::LruCache;
 
-/// A session as of some event.
+/// A session as of one of its events.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedSession {
     pub(crate) id: SessionId,
     pub(crate) version: u64,
-    /// Event number of its newest snapshot.
+    /// Sequence number of its newest snapshot.
     pub(crate) snapshot: u64,
-    /// The time it is listed by.
+    /// Its indexed sort time.
     pub(crate) listed: Timestamp,
     pub(crate) session: Session,
 }
 
-/// Keeps the sessions used last.
+/// The most recently used sessions.
 pub(crate) struct SessionCache {
-    sessions: HashMap<SessionKey, (u64, CachedSession)>,
-    capacity: usize,
-    uses: u64,
+    sessions: LruCache<SessionKey, CachedSession, RandomState>,
 }
 
 impl SessionCache {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { sessions: HashMap::default(), capacity: capacity.max(1), uses: 0 }
+        let capacity = NonZeroUsize::new(capacity).unwrap_or(NonZeroUsize::MIN);
+        Self { sessions: LruCache::with_hasher(capacity, RandomState::default()) }
     }
 
-    /// Takes a session out; whoever changes it puts it back once the change is committed.
+    /// Removes a session for modification. The caller puts it back after the commit.
     pub(crate) fn take(&mut self, key: &SessionKey) -> Option<CachedSession> {
-        self.sessions.remove(key).map(|(_, held)| held)
+        self.sessions.pop(key)
     }
 
     pub(crate) fn peek(&self, key: &SessionKey) -> Option<&CachedSession> {
-        self.sessions.get(key).map(|(_, held)| held)
+        self.sessions.peek(key)
     }
 
     pub(crate) fn put(&mut self, held: CachedSession) {
-        self.uses += 1;
-        self.sessions.insert(held.session.key.clone(), (self.uses, held));
-        if self.sessions.len() > self.capacity {
-            self.shed();
-        }
+        self.sessions.put(held.session.key.clone(), held);
     }
 
     pub(crate) fn clear(&mut self) {
         self.sessions.clear();
-    }
-
-    /// Lets an eighth go at once, so that a full cache does not search for the oldest at every event.
-    fn shed(&mut self) {
-        let mut uses: Vec<u64> = self.sessions.values().map(|(used, _)| *used).collect();
-        let keep = self.capacity - self.capacity / 8;
-        let gone = uses.len().saturating_sub(keep.max(1));
-        if gone > 0 {
-            let (_, last_gone, _) = uses.select_nth_unstable(gone - 1);
-            let last_gone = *last_gone;
-            self.sessions.retain(|_, (used, _)| *used > last_gone);
-        }
     }
 }

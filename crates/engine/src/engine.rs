@@ -1,37 +1,38 @@
-//! The engine and its questions.
+//! The engine: records events and answers queries about sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use belay_clock::{Clock, SystemClock};
 use belay_core::event::{Operator, OperatorDecision};
-use belay_core::key::MAX_ID_BYTES;
 use belay_core::session::Budget;
 use belay_core::{Body, Event, EventOutcome, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
 use belay_store::{Access, Result as StoreResult, Store, StoreError};
 use uuid::Uuid;
 
 use crate::cache::SessionCache;
-use crate::clock::{Clock, SystemClock};
 use crate::error::EngineError;
-use crate::health::Health;
+use crate::health::{Health, Metrics};
+use crate::held_file::HeldFile;
 use crate::memory_fallback::{self, MemoryFallback};
-use crate::metrics::Metrics;
 use crate::rules_cache::{RulesCache, RulesProvider};
 
-/// A sensor's clock may run this much ahead of ours before we stop believing it.
+/// A sensor's clock may run ahead of ours by at most this much.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
-/// Opens the store, and opens it again after a fault.
+/// Opens the store, initially and after a fault.
 pub type StoreOpener = Box<dyn FnMut(Access) -> StoreResult<Box<dyn Store>> + Send>;
 
-/// How an engine is set up.
+/// Configuration of an engine.
 pub struct EngineOptions {
     pub rules: Box<dyn RulesProvider>,
     pub clock: Box<dyn Clock>,
-    /// Sessions kept at hand.
+    /// Capacity of the session cache.
     pub sessions: usize,
-    /// Events kept in memory while the store cannot be written.
+    /// Maximum number of events spooled in memory while the store is not writable.
     pub spool: usize,
+    /// The file of held sessions, for processes that cannot read the store.
+    pub held_file: Option<HeldFile>,
 }
 
 impl Default for EngineOptions {
@@ -41,25 +42,29 @@ impl Default for EngineOptions {
             clock: Box::new(SystemClock::default()),
             sessions: 256,
             spool: 8192,
+            held_file: None,
         }
     }
 }
 
 impl std::fmt::Debug for EngineOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options").field("sessions", &self.sessions).field("spool", &self.spool).finish_non_exhaustive()
+        f.debug_struct("EngineOptions")
+            .field("sessions", &self.sessions)
+            .field("spool", &self.spool)
+            .finish_non_exhaustive()
     }
 }
 
-/// Takes events, answers decisions, writes sessions. One thread works it; other processes may have their own.
+/// Records events, returns decisions and writes sessions. Single-threaded; each process may have its own.
 pub struct Engine {
     pub(crate) store: Option<Box<dyn Store>>,
-    /// There as long as the store is not open for writing.
+    /// Set until the store is open for writing.
     pub(crate) opener: Option<StoreOpener>,
     pub(crate) options: EngineOptions,
-    pub(crate) rulebook: RulesCache,
+    pub(crate) rules_cache: RulesCache,
     pub(crate) cache: SessionCache,
-    /// There while the store cannot be written.
+    /// Set while the store is not writable.
     pub(crate) memory: Option<MemoryFallback>,
     pub(crate) metrics: Metrics,
 }
@@ -77,14 +82,13 @@ impl Engine {
             opener: None,
             cache: SessionCache::new(options.sessions),
             options,
-            rulebook: RulesCache::default(),
+            rules_cache: RulesCache::default(),
             memory: None,
             metrics: Metrics::default(),
         }
     }
 
-    /// Opens the store, and goes on without it if it must: [`Engine::health`] tells. The store is tried again later,
-    /// unless it is one that must not be written.
+    /// Opens the store. If that fails, the engine decides in memory and retries later; see [`Engine::health`].
     pub fn open(mut opener: StoreOpener, options: EngineOptions) -> Self {
         let opened = opener(Access::Write);
         let mut engine = Self {
@@ -92,7 +96,7 @@ impl Engine {
             opener: Some(opener),
             cache: SessionCache::new(options.sessions),
             options,
-            rulebook: RulesCache::default(),
+            rules_cache: RulesCache::default(),
             memory: None,
             metrics: Metrics::default(),
         };
@@ -109,32 +113,32 @@ impl Engine {
         engine
     }
 
-    /// Takes one event in and answers what the agent may do.
+    /// Records an event and returns what the agent may do.
     pub fn observe(&mut self, mut event: Event) -> Result<EventOutcome, EngineError> {
-        self.admit(&mut event, self.options.clock.now())?;
-        let mut answers = self.observe_batch_inner(vec![event]);
-        Ok(answers.swap_remove(0))
+        self.validate(&mut event, self.options.clock.now())?;
+        let mut outcomes = self.observe_batch_inner(vec![event]);
+        Ok(outcomes.swap_remove(0))
     }
 
-    /// Takes many events in under one commit. Each is answered; those that cannot be taken say why.
+    /// Records events in one commit and returns one result per event. An invalid event does not affect the others.
     pub fn observe_batch(&mut self, mut events: Vec<Event>) -> Vec<Result<EventOutcome, EngineError>> {
         let now = self.options.clock.now();
         let mut refused = Vec::with_capacity(events.len());
-        // In place: events are large, and hardly ever is one refused.
+        // In place, because events are large and rarely refused.
         events.retain_mut(|event| {
-            refused.push(self.admit(event, now).err());
+            refused.push(self.validate(event, now).err());
             matches!(refused.last(), Some(None))
         });
-        let mut all = Vec::with_capacity(refused.len());
-        let mut answers = self.observe_batch_inner(events).into_iter();
-        all.extend(refused.into_iter().filter_map(|error| match error {
+        let mut results = Vec::with_capacity(refused.len());
+        let mut outcomes = self.observe_batch_inner(events).into_iter();
+        results.extend(refused.into_iter().filter_map(|error| match error {
             Some(error) => Some(Err(error)),
-            None => answers.next().map(Ok),
+            None => outcomes.next().map(Ok),
         }));
-        all
+        results
     }
 
-    /// A person's decision about a session, as an event like any other.
+    /// Records an operator's decision about a session.
     pub fn decide(
         &mut self,
         session: &SessionKey,
@@ -142,27 +146,21 @@ impl Engine {
         note: &str,
         by: Option<&str>,
     ) -> Result<EventOutcome, EngineError> {
-        let event = self.operator_event(session, decision, note, by)?;
+        let operator = Operator { decision, note: Excerpt::new(note), by: by.map(str::to_owned), caller: None };
+        let event = self.operator_event(session, operator)?;
         self.observe(event)
     }
 
-    /// The event of a person's decision; an error if the session does not exist.
-    pub(crate) fn operator_event(
-        &self,
-        session: &SessionKey,
-        decision: OperatorDecision,
-        note: &str,
-        by: Option<&str>,
-    ) -> Result<Event, EngineError> {
-        if !self.knows(session)? {
+    /// Creates the event of an operator's decision; an error if the session does not exist.
+    pub(crate) fn operator_event(&self, session: &SessionKey, operator: Operator) -> Result<Event, EngineError> {
+        if !self.session_exists(session)? {
             return Err(StoreError::NotFound(session.to_string()).into());
         }
         let now = self.options.clock.now();
-        let body = Body::Operator(Operator { decision, note: Excerpt::new(note), by: by.map(str::to_owned) });
-        Ok(Event::new(new_id(now), session.clone(), Source::Operator, now, body))
+        Ok(Event::new(new_id(now), session.clone(), Source::Operator, now, Body::Operator(operator)))
     }
 
-    fn knows(&self, session: &SessionKey) -> Result<bool, EngineError> {
+    fn session_exists(&self, session: &SessionKey) -> Result<bool, EngineError> {
         if let Some(memory) = &self.memory
             && (memory.session(session).is_some() || self.cache.peek(session).is_some())
         {
@@ -170,28 +168,53 @@ impl Engine {
         }
         match self.store.as_deref().map(|store| store.session(session)) {
             Some(Ok(row)) => Ok(row.is_some()),
-            // Nobody can say whether it exists; the person does.
+            // The store cannot tell; trust the operator.
             None | Some(Err(_)) if self.memory.is_some() => Ok(true),
             None => Ok(false),
             Some(Err(error)) => Err(error.into()),
         }
     }
 
-    /// A whole session as of its last event; `None` when nobody has seen it.
+    /// A session as of its last event; `None` if it is unknown.
     pub fn session(&self, key: &SessionKey) -> Result<Option<Session>, EngineError> {
         if let Some(session) = self.memory.as_ref().and_then(|memory| memory.session(key)) {
             return Ok(Some(session.clone()));
         }
-        let Some(store) = self.store.as_deref() else { return Ok(None) };
-        let held = memory_fallback::read(store, &*self.options.rules, &self.rulebook, key)?;
-        Ok(held.map(|held| held.session))
+        let read = self
+            .store
+            .as_deref()
+            .map(|store| memory_fallback::read_session(store, &*self.options.rules, &self.rules_cache, key));
+        match read {
+            Some(Ok(held)) => Ok(held.map(|held| held.session)),
+            unreadable => match self.session_from_held_file(key) {
+                Some(session) => Ok(Some(session)),
+                None => unreadable.map_or(Ok(None), |read| read.map(|_| None)).map_err(EngineError::from),
+            },
+        }
     }
 
-    /// What a session that was told of lately may still spend, see [`Session::remaining_budget`], and whether it shares that.
+    fn session_from_held_file(&self, key: &SessionKey) -> Option<Session> {
+        let state = self.options.held_file.as_ref()?.state_of(key)?;
+        let mut session = Session::new(key.clone());
+        session.state = state;
+        Some(session)
+    }
+
+    /// The remaining budget of a cached session (see [`Session::remaining_budget`]), and whether it is shared.
     pub fn remaining_budget(&self, key: &SessionKey) -> (Budget, bool) {
-        let in_memory = self.memory.as_ref().and_then(|memory| memory.session(key));
-        let session = in_memory.or_else(|| self.cache.peek(key).map(|held| &held.session));
+        let session = self.cached_session(key);
         session.map(|session| (session.remaining_budget(), session.has_shared_budget())).unwrap_or_default()
+    }
+
+    /// The rules of a cached session.
+    pub fn rules_of(&self, key: &SessionKey) -> Arc<Rules> {
+        let facts = self.cached_session(key).map(|session| &session.facts);
+        self.options.rules.rules_for(facts.and_then(|facts| facts.project.as_deref().or(facts.cwd.as_deref())))
+    }
+
+    fn cached_session(&self, key: &SessionKey) -> Option<&Session> {
+        let in_memory = self.memory.as_ref().and_then(|memory| memory.session(key));
+        in_memory.or_else(|| self.cache.peek(key).map(|held| &held.session))
     }
 
     /// The store, for reading. `None` while it cannot be opened at all.
@@ -199,17 +222,19 @@ impl Engine {
         self.store.as_deref()
     }
 
-    /// The store, for what is not a session: outbox, settings, tombstones.
+    /// The store, for writing anything but sessions: outbox, settings, tombstones.
     pub fn store_mut(&mut self) -> Option<&mut (dyn Store + 'static)> {
         self.store.as_deref_mut()
     }
 
     pub fn health(&self) -> Health {
         match &self.memory {
-            Some(memory) => {
-                Health { fault: Some(memory.fault.clone()), spooled: memory.spool.len(), dropped: memory.dropped }
-            }
-            None => Health::default(),
+            Some(memory) => Health {
+                fault: Some(memory.fault.clone()),
+                spooled: memory.spool.len(),
+                dropped: self.metrics.dropped + memory.dropped,
+            },
+            None => Health { dropped: self.metrics.dropped, ..Health::default() },
         }
     }
 
@@ -217,22 +242,16 @@ impl Engine {
         self.metrics
     }
 
-    /// Checks what sensors built in-process could get wrong, and sets the time right.
-    fn admit(&mut self, event: &mut Event, now: Timestamp) -> Result<(), EngineError> {
-        let fields = [("id", &*event.id), ("session.agent", &*event.session.agent), ("session.id", &*event.session.id)];
-        for (field, text) in fields {
-            let problem = match text.len() {
-                0 => "must not be empty".to_owned(),
-                long if long > MAX_ID_BYTES => format!("is {long} bytes long; at most {MAX_ID_BYTES} are kept"),
-                _ => continue,
-            };
-            return Err(EngineError::Refused { field, problem });
-        }
+    /// Checks the ids of an event, which in-process sensors may get wrong, and corrects its timestamp.
+    fn validate(&mut self, event: &mut Event, now: Timestamp) -> Result<(), EngineError> {
+        event.validate_ids()?;
+        event.bound_amounts();
+        event.redact_names();
         if !event.at.is_known() {
             event.at = now;
         } else if event.at > now + MAX_CLOCK_SKEW {
-            // A clock that jumped must not keep a session newest for ever, or end a cooldown early.
-            tracing::warn!(session = %event.session, at = %event.at, "an event from the future is taken as of now");
+            // A clock that jumped ahead must not keep a session at the top of lists or end a cooldown early.
+            tracing::warn!(session = %event.session, at = %event.at, "event timestamp is in the future; using the current time");
             event.at = now;
             self.metrics.retimed += 1;
         }
@@ -240,7 +259,7 @@ impl Engine {
     }
 }
 
-fn new_id(now: belay_core::Timestamp) -> String {
+fn new_id(now: Timestamp) -> String {
     let millis = u64::try_from(now.millis()).unwrap_or(0);
     let seconds = millis / 1000;
     let nanos = u32::try_from(millis % 1000).unwrap_or(0) * 1_000_000;

@@ -1,18 +1,26 @@
-//! Why the engine refuses.
+//! Engine errors.
 
+use belay_core::key::InvalidId;
 use belay_store::StoreError;
 
+/// Why the engine did not process an event or query.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The event itself cannot be taken. Nothing of it was kept.
-    #[error("{field}: {problem}")]
-    Refused {
-        /// The field at fault.
-        field: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The store cannot answer.
+    /// The event is invalid. Nothing was recorded.
+    #[error(transparent)]
+    Refused(#[from] InvalidId),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Why an event has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    #[error("too many events are queued")]
+    Busy,
+    /// The engine panicked; the panic is logged.
+    #[error("internal error; see the log")]
+    Panicked,
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }

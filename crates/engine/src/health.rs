@@ -1,34 +1,59 @@
-//! Whether what is answered is also kept.
+//! Health and counters of the engine.
 
 use belay_core::Timestamp;
 use serde::Serialize;
 
-/// How the engine is doing, for `belay status`, `belay doctor` and `/readyz`.
+/// Health of the engine, for `belay status`, `belay doctor` and `/readyz`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Health {
-    /// Why the store cannot be written; `None` when all is well.
+    /// The current store fault, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<StoreFault>,
-    /// Events that wait in memory to be written.
+    /// Events in memory that are not yet written.
     pub spooled: usize,
-    /// Events that did not fit into memory and are lost to the log.
+    /// Events since the start that did not fit into the spool and are missing from the log.
     pub dropped: u64,
 }
 
 /// Why the store cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoreFault {
-    /// Since when.
     pub since: Timestamp,
-    /// What is wrong.
     pub problem: String,
-    /// What to do.
+    /// What the user can do about it.
     pub hint: String,
 }
 
 impl Health {
-    /// Everything answered is also kept.
+    /// Whether every outcome is also stored.
     pub fn is_healthy(&self) -> bool {
         self.fault.is_none()
     }
+}
+
+/// Counters since the engine was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Metrics {
+    /// Events recorded, excluding duplicates.
+    pub events: u64,
+    /// Duplicate events.
+    pub duplicates: u64,
+    /// Batches submitted.
+    pub batches: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions repeated with full sync because a session was paused or killed.
+    pub redone: u64,
+    /// Sessions loaded from the store.
+    pub loads: u64,
+    /// Snapshots written.
+    pub snapshots: u64,
+    /// Store failures.
+    pub faults: u64,
+    /// Events decided in memory because the store had failed.
+    pub unsaved: u64,
+    /// Events that did not fit into the spool during earlier faults.
+    pub dropped: u64,
+    /// Events whose timestamp was in the future and was replaced.
+    pub retimed: u64,
 }

@@ -1,48 +1,47 @@
-//! observe -> decide -> act: the only writer of sessions.
+//! Records events, decides, and persists: the only writer of sessions.
 //!
 //! # Theory of operation
 //!
-//! [`Engine::observe`] takes an event and answers what the agent may do. Append, apply, decide and persist happen in
-//! one transaction; the answer is given after the commit. Many events may share a transaction
-//! ([`Engine::observe_batch`]).
+//! [`Engine::observe`] records an event and returns what the agent may do. It appends, applies, decides and persists in
+//! one transaction and returns after the commit. Several events may share a transaction ([`Engine::observe_batch`]).
 //!
-//! The engine keeps the sessions it works on in memory, but trusts them only while their version equals the store's:
-//! another process may have moved them on. Then they are loaded again: the newest snapshot, and the events since,
-//! applied under the rules that were in force at the time. Whatever a replay says, the state in the session's row is
-//! the authority, so a pause never gets lost.
+//! Sessions are cached in memory. A cached session is valid only while its version equals the store's, since another
+//! process may have changed it. A stale session is restored from its newest snapshot and the events since, applied
+//! under the rules in force at the time. The state in the session's row overrides the result of a replay, so a pause is
+//! never lost.
 //!
-//! A transaction in which a session becomes paused or killed is rolled back and done again with full sync: it must
-//! outlive a power cut before anybody is told.
+//! A transaction that pauses or kills a session is rolled back and repeated with full sync, because the decision must
+//! survive a power cut before it is returned.
 //!
-//! When the store cannot be written (disk full, read-only, locked), decisions go on in memory and loudly: see
-//! [`Health`]. Events wait in a bounded spool and are written when the disk is back.
+//! While the store is not writable (disk full, read-only, locked), decisions continue in memory and [`Health`] reports
+//! the fault. Events are held in a bounded spool and written once the store recovers.
 //!
 //! # Map
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`access`] | the engine as its callers see it: in-process or behind a queue |
-//! | `assembly` | an engine from state folder and configuration |
-//! | [`engine`] | the engine and its questions |
-//! | `batch`, `effects`, `family`, `shared` | one transaction |
-//! | `load` | snapshot and tail to session |
-//! | `faults`, `memory` | writing, and decisions without a store |
-//! | `tombstone` | what the next session of a project should know |
-//! | `retention` | cleaning up |
-//! | `cache` | sessions at hand |
-//! | [`rules_cache`] | which rules apply where |
-//! | [`health`], [`metrics`], [`clock`] | what they say |
+//! | [`access`] | access to an engine in-process or behind a queue |
+//! | `assembly` | builds an engine from state directory and configuration |
+//! | [`engine`] | the engine |
+//! | `transaction`, `persist_effects`, `ancestors`, `shared_budgets` | one transaction |
+//! | `restore` | restores a session from snapshot and tail |
+//! | `recovery`, `memory_fallback` | retries, and decisions without a store |
+//! | `held_file` | the held sessions, in a file beside the store |
+//! | `tombstone` | notes to a project's next session |
+//! | `retention` | pruning |
+//! | `cache` | cached sessions |
+//! | [`rules_cache`] | the rules of each project, by digest |
+//! | [`health`] | health and counters |
 
 pub mod access;
 mod ancestors;
 mod assembly;
 mod cache;
-pub mod clock;
 pub mod engine;
 mod error;
 pub mod health;
+mod held_file;
 mod memory_fallback;
-pub mod metrics;
 mod persist_effects;
 mod recovery;
 mod restore;
@@ -52,11 +51,10 @@ mod shared_budgets;
 mod tombstone;
 mod transaction;
 
-pub use access::{EngineAccess, ObserveError};
-pub use assembly::{Flags, open, open_with_fallback};
-pub use clock::{Clock, SystemClock};
+pub use access::EngineAccess;
+pub use assembly::{Flags, open, open_for_hook, open_with_fallback};
 pub use engine::{Engine, EngineOptions, StoreOpener};
-pub use error::EngineError;
-pub use health::Health;
-pub use metrics::Metrics;
+pub use error::{EngineError, ObserveError};
+pub use health::{Health, Metrics};
+pub use held_file::HeldFile;
 pub use rules_cache::RulesProvider;

@@ -1,4 +1,4 @@
-//! Decisions without a store: sessions in memory, and events that wait to be written.
+//! Decisions while the store is not writable: sessions in memory and a spool of unwritten events.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,40 +12,42 @@ use belay_store::{Result, SessionHead, Store, StoreError, StoredSession};
 use crate::ancestors::MAX_ANCESTORS;
 use crate::cache::{CachedSession, SessionCache};
 use crate::health::StoreFault;
+use crate::held_file::HeldFile;
 use crate::restore::{self, RestoreSource};
 use crate::rules_cache::{RulesCache, RulesProvider};
 use crate::transaction::{duplicate_decision, is_held, is_idle_tick, project_of};
 
-/// A broken store is tried again after this long at first, then at ever longer intervals.
+/// Bounds of the exponential back-off between attempts to write.
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(250);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// Sessions kept in memory at most. Held ones stay whatever their number.
+/// Maximum number of sessions in memory, not counting held ones.
 const MAX_SESSIONS: usize = 1024;
 
-/// What a decision without a store may look at.
+/// What a decision in memory may read.
 pub(crate) struct FallbackContext<'a> {
-    /// A store that cannot be written can often be read.
+    /// A store that is not writable is often still readable.
     pub(crate) store: Option<&'a dyn Store>,
     pub(crate) cache: &'a SessionCache,
     pub(crate) rules: &'a dyn RulesProvider,
-    pub(crate) rulebook: &'a RulesCache,
+    pub(crate) rules_cache: &'a RulesCache,
+    pub(crate) held_file: Option<&'a HeldFile>,
 }
 
-/// What goes on while the store cannot be written.
+/// State while the store is not writable.
 pub(crate) struct MemoryFallback {
     pub(crate) fault: StoreFault,
-    /// Sessions as of their last event, whether written or not.
+    /// Sessions as of their last event, including unwritten ones.
     sessions: HashMap<SessionKey, FallbackSession>,
     pub(crate) spool: VecDeque<Event>,
     pub(crate) dropped: u64,
     retry_at: Duration,
-    interval: Duration,
+    delay: Duration,
 }
 
 struct FallbackSession {
     session: Session,
-    /// The store's version it rests on.
+    /// The stored version it is based on.
     base: u64,
 }
 
@@ -58,7 +60,7 @@ impl MemoryFallback {
             spool: VecDeque::new(),
             dropped: 0,
             retry_at: elapsed + MIN_RETRY_DELAY,
-            interval: MIN_RETRY_DELAY,
+            delay: MIN_RETRY_DELAY,
         }
     }
 
@@ -66,24 +68,24 @@ impl MemoryFallback {
         elapsed >= self.retry_at
     }
 
-    /// It still does not work.
+    /// Records another failed attempt and doubles the retry delay.
     pub(crate) fn back_off(&mut self, error: &StoreError, elapsed: Duration) {
         self.fault.problem = error.to_string();
         self.fault.hint = error.hint();
-        self.interval = (self.interval * 2).min(MAX_RETRY_DELAY);
-        self.retry_at = elapsed + self.interval;
+        self.delay = (self.delay * 2).min(MAX_RETRY_DELAY);
+        self.retry_at = elapsed + self.delay;
     }
 
-    /// Decides on an event, and keeps it to be written later; at most `room` events wait.
-    pub(crate) fn apply(&mut self, around: &FallbackContext<'_>, room: usize, event: Event) -> Decision {
-        self.refresh(around, &event.session);
+    /// Decides on an event and spools it, up to `capacity` events.
+    pub(crate) fn apply(&mut self, context: &FallbackContext<'_>, capacity: usize, event: Event) -> Decision {
+        self.refresh(context, &event.session);
         let Some(overlay) = self.sessions.get_mut(&event.session) else { return Decision::default() };
         let session = &mut overlay.session;
         let identity = event.identity_digest();
         if session.is_duplicate(identity) {
             return duplicate_decision(session, &event);
         }
-        let rules = around.rules.rules_for(project_of(session, &event));
+        let rules = context.rules.rules_for(project_of(session, &event));
         if is_idle_tick(session, &event, &rules) {
             return Decision::default();
         }
@@ -91,10 +93,10 @@ impl MemoryFallback {
         let mut decision = Decision { verdict: session.verdict(&event), effects, duplicate: false };
         let parent = session.parent.clone();
         if event.is_question() && decision.verdict == Verdict::Go {
-            decision.verdict = self.ask_ancestors(around, parent);
+            decision.verdict = self.ancestor_verdict(context, parent);
         }
-        // A person's decision always finds room.
-        if self.spool.len() < room || matches!(event.body, Body::Operator(_)) {
+        // An operator's decision is spooled even beyond the capacity.
+        if self.spool.len() < capacity || matches!(event.body, Body::Operator(_)) {
             self.spool.push_back(event);
         } else {
             self.dropped += 1;
@@ -102,11 +104,11 @@ impl MemoryFallback {
         decision
     }
 
-    /// What the nearest ancestor that is held says to anything asked: `Go` when none is.
-    fn ask_ancestors(&mut self, around: &FallbackContext<'_>, mut parent: Option<SessionKey>) -> Verdict {
+    /// The verdict of the nearest held ancestor; `Go` if none is held.
+    fn ancestor_verdict(&mut self, context: &FallbackContext<'_>, mut parent: Option<SessionKey>) -> Verdict {
         for _ in 0..MAX_ANCESTORS {
             let Some(key) = parent else { break };
-            self.refresh(around, &key);
+            self.refresh(context, &key);
             let Some(overlay) = self.sessions.get(&key) else { break };
             match overlay.session.hold_verdict() {
                 Verdict::Go => parent = overlay.session.parent.clone(),
@@ -116,20 +118,28 @@ impl MemoryFallback {
         Verdict::Go
     }
 
-    /// Has the session in memory as the store and what waits here give it: what others decided meanwhile counts.
-    fn refresh(&mut self, around: &FallbackContext<'_>, key: &SessionKey) {
-        let stored = around.store.and_then(|store| store.session(key).ok().flatten()).map(|row| row.version);
-        let known = self.sessions.get(key).map(|overlay| overlay.base);
-        if known.is_some() && (stored.is_none() || stored == known) {
+    /// Reloads a session if another process has changed it in the store, and reapplies its spooled events.
+    fn refresh(&mut self, context: &FallbackContext<'_>, key: &SessionKey) {
+        let stored = context.store.and_then(|store| store.session(key).ok().flatten()).map(|row| row.version);
+        let base = self.sessions.get(key).map(|overlay| overlay.base);
+        if base.is_some() && (stored.is_none() || stored == base) {
             return;
         }
-        let read = around.store.and_then(|store| read(store, around.rules, around.rulebook, key).ok().flatten());
-        let mut overlay = match read.or_else(|| around.cache.peek(key).cloned()) {
+        let read = context.store.map(|store| read_session(store, context.rules, context.rules_cache, key));
+        let is_readable = matches!(read, Some(Ok(_)));
+        let read = read.and_then(Result::ok).flatten();
+        let mut overlay = match read.or_else(|| context.cache.peek(key).cloned()) {
             Some(held) => FallbackSession { session: held.session, base: held.version },
             None => FallbackSession { session: Session::new(key.clone()), base: 0 },
         };
+        if !is_readable
+            && !is_held(&overlay.session.state)
+            && let Some(state) = context.held_file.and_then(|file| file.state_of(key))
+        {
+            overlay.session.state = state;
+        }
         for event in self.spool.iter().filter(|event| event.session == *key) {
-            let rules = around.rules.rules_for(project_of(&overlay.session, event));
+            let rules = context.rules.rules_for(project_of(&overlay.session, event));
             overlay.session.apply(event, &rules);
         }
         if self.sessions.len() >= MAX_SESSIONS {
@@ -142,49 +152,52 @@ impl MemoryFallback {
         self.sessions.get(key).map(|overlay| &overlay.session)
     }
 
-    /// Sessions held in memory on evidence that found no room here: their pause must not get lost with it.
+    /// Operator events for sessions that were put on hold in memory but whose evidence was dropped from the spool, so that
+    /// the pause or kill is not lost.
     pub(crate) fn held_without_evidence(&self, store: &dyn Store, now: Timestamp) -> Vec<Event> {
         let sessions = self.sessions.values().map(|overlay| &overlay.session);
-        let lost = sessions.filter(|session| {
+        let unrecorded = sessions.filter(|session| {
             let stored = store.session(&session.key).ok().flatten();
             self.dropped > 0 && is_held(&session.state) && stored.is_none_or(|row| !is_held(&row.state))
         });
-        lost.map(|session| {
-            let killed = session.state.is_killed();
-            let why = session.incident.as_ref().map_or("", |incident| incident.sentence.as_str());
-            let note = format!("{why} Decided while the store could not be written; not all events were kept.");
-            let body = Body::Operator(Operator {
-                decision: if killed { OperatorDecision::Kill } else { OperatorDecision::Pause },
-                note: note.trim_start().into(),
-                by: Some("belay".to_owned()),
-            });
-            // Derived, so that a second attempt writes the same event.
-            let id = format!("held-in-memory-{}", self.fault.since.millis());
-            Event::new(id, session.key.clone(), Source::Timer, now, body)
-        })
-        .collect()
+        unrecorded
+            .map(|session| {
+                let killed = session.state.is_killed();
+                let why = session.incident.as_ref().map_or("", |incident| incident.sentence.as_str());
+                let note = format!("{why} Decided while the store was not writable; some events were not recorded.");
+                let body = Body::Operator(Operator {
+                    decision: if killed { OperatorDecision::Kill } else { OperatorDecision::Pause },
+                    note: note.trim_start().into(),
+                    by: Some("belay".to_owned()),
+                    caller: None,
+                });
+                // Derived, so that a retry produces the same event.
+                let id = format!("held-in-memory-{}", self.fault.since.millis());
+                Event::new(id, session.key.clone(), Source::Timer, now, body)
+            })
+            .collect()
     }
 }
 
-/// A session as the store has it.
-pub(crate) fn read(
+/// Restores a session from the store without a transaction.
+pub(crate) fn read_session(
     store: &dyn Store,
     rules: &dyn RulesProvider,
-    rulebook: &RulesCache,
+    rules_cache: &RulesCache,
     key: &SessionKey,
 ) -> Result<Option<CachedSession>> {
     let Some(stored) = store.load(key, SESSION_FORMAT)? else { return Ok(None) };
     let head = stored.head.clone();
-    let mut lookup = StoreLookup { store, key, rulebook, today: rules.rules_for(None), stored: Some(stored) };
+    let mut lookup = StoreLookup { store, key, rules_cache, current: rules.rules_for(None), stored: Some(stored) };
     restore::restore(key, head, &mut lookup).map(Some)
 }
 
-/// A replay beside the writers.
+/// Restores through the read-only interface of the store.
 struct StoreLookup<'a> {
     store: &'a dyn Store,
     key: &'a SessionKey,
-    rulebook: &'a RulesCache,
-    today: Arc<Rules>,
+    rules_cache: &'a RulesCache,
+    current: Arc<Rules>,
     stored: Option<StoredSession>,
 }
 
@@ -198,11 +211,11 @@ impl RestoreSource for StoreLookup<'_> {
     }
 
     fn rules(&mut self, digest: Digest) -> Result<Arc<Rules>> {
-        if let Some(rules) = self.rulebook.by_digest(digest) {
+        if let Some(rules) = self.rules_cache.by_digest(digest) {
             return Ok(rules);
         }
         let json = self.store.rules(digest)?;
-        Ok(json.and_then(|json| serde_json::from_str(&json).ok()).map_or_else(|| Arc::clone(&self.today), Arc::new))
+        Ok(json.and_then(|json| serde_json::from_str(&json).ok()).map_or_else(|| Arc::clone(&self.current), Arc::new))
     }
 
     fn incident(&mut self, id: &str) -> Result<Option<Incident>> {

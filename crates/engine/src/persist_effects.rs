@@ -1,4 +1,4 @@
-//! What follows from an event, written with it: findings, incidents, notes, and news for a person.
+//! Persists the effects of an event in its transaction: findings, incidents, notes, tombstones and outbox messages.
 
 use belay_core::{Body, Effect, Event, Rules};
 use belay_store::{NewMessage, NoteRow, Result, Transaction};
@@ -27,10 +27,10 @@ pub(crate) fn persist(
             }
             Effect::StateChanged { .. } | Effect::NotifyOperator { .. } => {}
         }
-        if let Some((key, topic)) = news(event, effect, opened) {
+        if let Some((key, topic)) = outbox_key(event, effect, opened) {
             let payload = serde_json::json!({
                 "session": event.session, "event": event.id, "at": event.at,
-                "project": tombstone::project_key(&held.session), "news": effect,
+                "project": tombstone::project_key(&held.session), "effect": effect,
             });
             transaction.enqueue(&NewMessage { key, topic: topic.to_owned(), payload, at: event.at })?;
         }
@@ -50,12 +50,11 @@ pub(crate) fn persist(
     }
 }
 
-/// Under which key and topic a person hears of it, if they should. The key keeps one piece of news from being told
-/// twice, whoever writes it.
-fn news(event: &Event, effect: &Effect, opened: bool) -> Option<(String, &'static str)> {
+/// Key and topic of the outbox message, if the operator gets one. The key makes the message unique across all writers.
+fn outbox_key(event: &Event, effect: &Effect, opened: bool) -> Option<(String, &'static str)> {
     match effect {
         Effect::StateChanged { .. } => None,
-        // An incident tells of its finding itself.
+        // The incident's alert already includes the finding.
         Effect::Intervened(done) if !done.tell_person || done.dry_run || opened => None,
         Effect::Intervened(done) => Some((format!("intervened:{}", done.finding.id), "intervened")),
         Effect::IncidentOpened(incident) => Some((format!("incident_opened:{}", incident.id), "incident_opened")),
@@ -64,7 +63,7 @@ fn news(event: &Event, effect: &Effect, opened: bool) -> Option<(String, &'stati
             Some((format!("incident_{step}:{}", incident.id), "incident_updated"))
         }
         Effect::NotifyOperator { pattern, .. } => {
-            Some((format!("tell_person:{}:{pattern}:{}", event.session, event.identity_text()), "tell_person"))
+            Some((format!("notify_operator:{}:{pattern}:{}", event.session, event.identity_text()), "notify_operator"))
         }
     }
 }

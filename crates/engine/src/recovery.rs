@@ -1,4 +1,4 @@
-//! Writing, and going on when that does not work.
+//! Commits batches, falls back to memory when the store fails, and recovers.
 
 use belay_core::{Body, Decision, Event, EventOutcome};
 use belay_store::{Access, Durability, Result, StoreError};
@@ -8,10 +8,10 @@ use crate::health::Health;
 use crate::memory_fallback::{FallbackContext, MemoryFallback};
 use crate::transaction::{AttemptOutcome, BatchContext};
 
-/// Events written under one lock while catching up.
+/// Spooled events written in one transaction during recovery.
 const REPLAY_BATCH_EVENTS: usize = 256;
 
-/// A session that moved on under our hands is tried again this often.
+/// Retries after another process changed a session during the transaction.
 const MAX_CONFLICT_RETRIES: usize = 3;
 
 impl Engine {
@@ -20,64 +20,66 @@ impl Engine {
         self.recover();
         if self.memory.is_none() {
             match self.commit(&events) {
-                Ok(answers) => return answers,
-                Err(error) if blames_event(&error) => {}
+                Ok(outcomes) => return outcomes,
+                Err(error) if is_event_error(&error) => {}
                 Err(error) => self.fail(&error),
             }
         }
-        // Either there is no store, or one event is the trouble and the others must not suffer.
-        events.into_iter().map(|event| self.take_in_alone(event)).collect()
+        // Either there is no store, or one event failed and must not affect the others.
+        events.into_iter().map(|event| self.observe_one(event)).collect()
     }
 
-    fn take_in_alone(&mut self, event: Event) -> EventOutcome {
+    fn observe_one(&mut self, event: Event) -> EventOutcome {
         if self.memory.is_none() {
             match self.commit(std::slice::from_ref(&event)) {
-                Ok(mut answers) => return answers.swap_remove(0),
-                Err(error) if blames_event(&error) => {
-                    self.leave_out(&event, &error);
+                Ok(mut outcomes) => return outcomes.swap_remove(0),
+                Err(error) if is_event_error(&error) => {
+                    self.log_rejected(&event, &error);
                     return EventOutcome { decision: Decision::default(), seq: None, committed: false };
                 }
                 Err(error) => self.fail(&error),
             }
         }
         self.metrics.unsaved += 1;
-        let around = FallbackContext {
+        let context = FallbackContext {
             store: self.store.as_deref(),
             cache: &self.cache,
             rules: &*self.options.rules,
-            rulebook: &self.rulebook,
+            rules_cache: &self.rules_cache,
+            held_file: self.options.held_file.as_ref(),
         };
-        let memory = self.memory.as_mut().map(|memory| memory.apply(&around, self.options.spool, event));
-        EventOutcome { decision: memory.unwrap_or_default(), seq: None, committed: false }
+        let decision = self.memory.as_mut().map(|memory| memory.apply(&context, self.options.spool, event));
+        EventOutcome { decision: decision.unwrap_or_default(), seq: None, committed: false }
     }
 
-    /// Writes events under one commit, with full sync if a session is held by it.
+    /// Writes events in one commit, with full sync if it pauses or kills a session.
     fn commit(&mut self, events: &[Event]) -> Result<Vec<EventOutcome>> {
         if let Some(opener) = &mut self.opener {
             self.store = Some(opener(Access::Write)?);
             self.opener = None;
         }
         let Some(store) = self.store.as_deref_mut() else {
-            return Err(StoreError::ReadOnly("it is not open".to_owned()));
+            return Err(StoreError::ReadOnly("not open".to_owned()));
         };
-        // What a person decides gets full sync at once.
+        // Operator decisions use full sync from the start.
         let decided = events.iter().any(|event| matches!(event.body, Body::Operator(_)));
         let mut durability = if decided { Durability::PowerCut } else { Durability::ProcessCrash };
         let mut conflicts = 0;
         loop {
-            let mut desk = BatchContext {
+            let mut batch = BatchContext {
                 rules: &*self.options.rules,
-                rulebook: &mut self.rulebook,
+                rules_cache: &mut self.rules_cache,
                 cache: &mut self.cache,
                 metrics: &mut self.metrics,
+                held_file: self.options.held_file.as_ref(),
             };
-            match desk.try_commit(store, events, durability) {
-                Ok(AttemptOutcome::Committed(answers)) => {
-                    let new = answers.iter().filter(|answer| answer.seq.is_some()).count();
-                    let duplicates = answers.iter().filter(|answer| answer.decision.duplicate).count();
+            match batch.try_commit(store, events, durability) {
+                Ok(AttemptOutcome::Committed(outcomes)) => {
+                    let new = outcomes.iter().filter(|outcome| outcome.seq.is_some()).count();
+                    let duplicates = outcomes.iter().filter(|outcome| outcome.decision.duplicate).count();
                     self.metrics.events += new as u64;
                     self.metrics.duplicates += duplicates as u64;
-                    return Ok(answers);
+                    return Ok(outcomes);
                 }
                 Ok(AttemptOutcome::NeedsFullSync) => {
                     self.metrics.redone += 1;
@@ -89,10 +91,10 @@ impl Engine {
         }
     }
 
-    /// The store works, but not for this event. The agent goes on.
-    fn leave_out(&mut self, event: &Event, error: &StoreError) {
+    /// Logs an event that a working store cannot record. The agent continues.
+    fn log_rejected(&mut self, event: &Event, error: &StoreError) {
         self.metrics.faults += 1;
-        tracing::error!(session = %event.session, event = %event.id, %error, "an event cannot be kept");
+        tracing::error!(session = %event.session, event = %event.id, %error, "event not recorded");
     }
 
     pub(crate) fn fail(&mut self, error: &StoreError) {
@@ -102,14 +104,14 @@ impl Engine {
             Some(memory) => memory.back_off(error, elapsed),
             None => {
                 let hint = error.hint();
-                tracing::error!(%error, hint, "the store cannot be written; decisions go on in memory");
+                tracing::error!(%error, hint, "store not writable; deciding in memory");
                 self.memory = Some(MemoryFallback::new(error, self.options.clock.now(), elapsed));
             }
         }
     }
 
-    /// Tries a broken store again if it is time to. Every event does so; the resident process calls it in quiet
-    /// moments too.
+    /// Retries a failed store if the retry delay has passed. Called for every batch, and by the resident process when
+    /// idle.
     pub fn recover(&mut self) -> Health {
         if self.memory.as_ref().is_some_and(|memory| memory.should_retry(self.options.clock.elapsed())) {
             self.flush();
@@ -117,28 +119,38 @@ impl Engine {
         self.health()
     }
 
-    /// Writes what waits in memory, now: the last thing before the process ends.
+    /// Writes the spool now, regardless of the retry delay. Called before the process exits.
     pub fn flush(&mut self) -> Health {
         if self.memory.is_some() {
             match self.write_spool() {
                 Ok(()) => {
                     let dropped = self.memory.take().map_or(0, |memory| memory.dropped);
-                    tracing::info!(dropped, "the store can be written again; what waited in memory is in it");
+                    self.metrics.dropped += dropped;
+                    tracing::info!(dropped, "store recovered; spooled events written");
                 }
-                // Everything stays as it is.
                 Err(error) => self.fail(&error),
             }
         }
         self.health()
     }
 
+    /// Writes the file of held sessions, which a crash may have left behind the store.
+    pub fn sync_held_file(&mut self) {
+        let store = self.store.as_deref_mut().filter(|_| self.memory.is_none());
+        let (Some(file), Some(store)) = (&self.options.held_file, store) else { return };
+        match store.begin(Durability::ProcessCrash) {
+            Ok(mut transaction) => file.write(&mut *transaction),
+            Err(error) => tracing::warn!(%error, "cannot read the held sessions"),
+        }
+    }
+
     fn write_spool(&mut self) -> Result<()> {
         self.cache.clear();
-        // Also with nothing to write: whether it works is what we want to know.
+        // An empty batch is written too, to find out whether the store works.
         loop {
-            let waiting = self.memory.iter().flat_map(|memory| &memory.spool);
-            let chunk: Vec<Event> = waiting.take(REPLAY_BATCH_EVENTS).cloned().collect();
-            self.write_waiting(&chunk)?;
+            let spooled = self.memory.iter().flat_map(|memory| &memory.spool);
+            let chunk: Vec<Event> = spooled.take(REPLAY_BATCH_EVENTS).cloned().collect();
+            self.write_batch(&chunk)?;
             if let Some(memory) = &mut self.memory {
                 memory.spool.drain(..chunk.len());
             }
@@ -151,17 +163,17 @@ impl Engine {
             (Some(memory), Some(store)) => memory.held_without_evidence(store, now),
             _ => Vec::new(),
         };
-        self.write_waiting(&held)
+        self.write_batch(&held)
     }
 
-    fn write_waiting(&mut self, events: &[Event]) -> Result<()> {
+    fn write_batch(&mut self, events: &[Event]) -> Result<()> {
         match self.commit(events) {
-            Err(error) if blames_event(&error) => {}
+            Err(error) if is_event_error(&error) => {}
             other => return other.map(drop),
         }
         for event in events {
             match self.commit(std::slice::from_ref(event)) {
-                Err(error) if blames_event(&error) => self.leave_out(event, &error),
+                Err(error) if is_event_error(&error) => self.log_rejected(event, &error),
                 other => drop(other?),
             }
         }
@@ -169,7 +181,7 @@ impl Engine {
     }
 }
 
-/// The store works; this event, or the row of its session, does not.
-fn blames_event(error: &StoreError) -> bool {
+/// Whether the error concerns one event or its session's row rather than the whole store.
+fn is_event_error(error: &StoreError) -> bool {
     matches!(error, StoreError::Malformed { .. } | StoreError::Database(_) | StoreError::Conflict(_))
 }

@@ -1,4 +1,4 @@
-//! Snapshot and tail to session.
+//! Restores a session from its snapshot and the events since.
 
 use std::sync::Arc;
 
@@ -8,47 +8,54 @@ use belay_store::{Result, SessionHead, StoredSession};
 
 use crate::cache::CachedSession;
 
-/// No snapshot has this format: asking for it gives the whole log.
+/// No snapshot has this format, so requesting it loads the complete log.
 const IGNORE_SNAPSHOTS: u16 = 0;
 
-/// What a replay asks the store for.
+/// What a restore reads from the store.
 pub(crate) trait RestoreSource {
     fn load(&mut self, head: SessionHead, format: u16) -> Result<StoredSession>;
-    /// Rules that were in force once; today's when they are not known any more.
+    /// The rules with this digest; the current ones if they are no longer stored.
     fn rules(&mut self, digest: Digest) -> Result<Arc<Rules>>;
     fn incident(&mut self, id: &str) -> Result<Option<Incident>>;
 }
 
-pub(crate) fn restore(key: &SessionKey, head: SessionHead, lookup: &mut impl RestoreSource) -> Result<CachedSession> {
-    let mut stored = lookup.load(head, SESSION_FORMAT)?;
+pub(crate) fn restore(key: &SessionKey, head: SessionHead, source: &mut impl RestoreSource) -> Result<CachedSession> {
+    let mut stored = source.load(head, SESSION_FORMAT)?;
     let mut session = Session::new(key.clone());
     if let Some(snapshot) = &stored.snapshot {
         match serde_json::from_str(&snapshot.data) {
             Ok(restored) => session = restored,
             Err(error) => {
-                tracing::warn!(session = %key, %error, "a snapshot cannot be read; the log gives the session again");
-                stored = lookup.load(stored.head, IGNORE_SNAPSHOTS)?;
+                tracing::warn!(session = %key, %error, "unreadable snapshot; replaying the log");
+                stored = source.load(stored.head, IGNORE_SNAPSHOTS)?;
             }
         }
     }
     for row in &stored.tail {
         match row.event() {
             Ok(event) => {
-                session.apply(&event, &*lookup.rules(row.rules)?);
+                session.apply(&event, &*source.rules(row.rules)?);
             }
-            Err(error) => tracing::error!(session = %key, seq = row.seq, %error, "an event of the log is left out"),
+            Err(error) => tracing::error!(session = %key, seq = row.seq, %error, "unreadable event skipped in replay"),
         }
     }
     let head = stored.head;
-    if session.state != head.state {
-        // Other rules, or another Belay, would have decided differently. What was decided stands.
+    if session.state != head.state && !is_same_hold(&session.state, &head.state) {
+        // Other rules or another version decided differently at the time. That decision stands.
         session.incident = match incident_of(&head.state) {
-            Some(id) => lookup.incident(id)?,
+            Some(id) => source.incident(id)?,
             None => None,
         };
         session.state = head.state;
     }
     Ok(CachedSession { id: head.id, version: head.version, snapshot: head.snapshot, listed: head.listed, session })
+}
+
+/// Whether the row's state is unreadable except for its name (see `SessionRow::state`) and the replay agrees with it.
+fn is_same_hold(replayed: &SessionState, stored: &SessionState) -> bool {
+    incident_of(stored) == Some("")
+        && replayed.as_str() == stored.as_str()
+        && replayed.effective().as_str() == stored.effective().as_str()
 }
 
 fn incident_of(state: &SessionState) -> Option<&str> {

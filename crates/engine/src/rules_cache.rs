@@ -1,17 +1,17 @@
-//! Which rules apply where, and which applied when.
+//! The rules of each project, and cached rules by digest.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use belay_core::{Digest, Rules};
 
-/// Gives the rules of a project. Asked for every event: keep it quick.
+/// Provides the rules of a project. Called for every batch, so it must be fast.
 pub trait RulesProvider: Send {
-    /// `project` is the folder the session works in, when known.
+    /// `project` is the directory the session works in, if known.
     fn rules_for(&self, project: Option<&str>) -> Arc<Rules>;
 }
 
-/// One set of rules for everything.
+/// The same rules for every project.
 impl RulesProvider for Arc<Rules> {
     fn rules_for(&self, _project: Option<&str>) -> Arc<Rules> {
         Arc::clone(self)
@@ -24,44 +24,44 @@ impl<F: Fn(Option<&str>) -> Arc<Rules> + Send> RulesProvider for F {
     }
 }
 
-/// Rules with their digest, which costs more than applying an event.
+/// Rules with their digest, cached because computing it costs more than applying an event.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedRules {
     pub(crate) rules: Arc<Rules>,
     pub(crate) digest: Digest,
 }
 
-/// Rules seen lately.
+/// Recently used rules.
 #[derive(Default)]
 pub(crate) struct RulesCache {
     known: Vec<CachedRules>,
-    /// What applied to the latest event, and to which project: the next one is mostly of the same.
+    /// Project and rules of the latest event; the next event is usually of the same project.
     latest: Option<(Option<String>, CachedRules)>,
-    /// Digests that are in the store for sure.
+    /// Digests known to be in the store.
     pub(crate) stored: HashSet<Digest>,
 }
 
 impl RulesCache {
     const MAX_RULE_SETS: usize = 64;
 
-    /// Rules are asked for anew.
+    /// Makes the next lookup ask the provider again.
     pub(crate) fn refresh(&mut self) {
         self.latest = None;
     }
 
-    /// The rules of a project, as they were when they were last looked at.
+    /// The rules of a project, from the cache if it is the project of the latest event.
     pub(crate) fn rules_for(&mut self, project: Option<&str>, rules: &dyn RulesProvider) -> CachedRules {
         match &self.latest {
-            Some((of, known)) if of.as_deref() == project => known.clone(),
+            Some((cached, known)) if cached.as_deref() == project => known.clone(),
             _ => {
-                let known = self.know(rules.rules_for(project));
+                let known = self.intern(rules.rules_for(project));
                 self.latest = Some((project.map(str::to_owned), known.clone()));
                 known
             }
         }
     }
 
-    fn know(&mut self, rules: Arc<Rules>) -> CachedRules {
+    fn intern(&mut self, rules: Arc<Rules>) -> CachedRules {
         if let Some(known) = self.known.iter().find(|known| Arc::ptr_eq(&known.rules, &rules)) {
             return known.clone();
         }

@@ -1,4 +1,4 @@
-//! One transaction: some events into their sessions.
+//! One transaction: applies a batch of events to their sessions and writes the result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,52 +14,60 @@ use belay_store::{Durability, NewEvent, Result, SessionHead, Snapshot, Store, St
 use foldhash::HashMap;
 
 use crate::cache::{CachedSession, SessionCache};
-use crate::metrics::Metrics;
+use crate::health::Metrics;
+use crate::held_file::HeldFile;
 use crate::restore::{self, RestoreSource};
 use crate::rules_cache::{CachedRules, RulesCache, RulesProvider};
 use crate::shared_budgets::PendingShare;
 use crate::{ancestors, persist_effects};
 
-/// A snapshot every so many events, but not more than one a second: it is many times as long as an event.
+/// Snapshots are many times larger than events, so they are written after this many events and at most once a second.
 const MIN_EVENTS_BETWEEN_SNAPSHOTS: u64 = 64;
-/// A snapshot at least every so many events: what a load replays at most.
+/// Upper bound on the events between snapshots, and so on the events a restore replays.
 const MAX_EVENTS_BETWEEN_SNAPSHOTS: u64 = 2048;
 
-/// The index that lists sessions by time is written once in so long at most: it is for sorting.
+/// Minimum interval between writes of the sort time, which is indexed.
 const LIST_INDEX_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How a transaction ended.
+/// The result of one attempt to commit a batch.
 pub(crate) enum AttemptOutcome {
-    /// Committed; one answer per event.
+    /// Committed, with one outcome per event.
     Committed(Vec<EventOutcome>),
-    /// Nothing happened: a session would be paused or killed, and that must outlive a power cut.
+    /// Rolled back: the batch pauses or kills a session, which must survive a power cut.
     NeedsFullSync,
 }
 
-/// What a transaction works with.
+/// The engine state that a batch uses.
 pub(crate) struct BatchContext<'a> {
     pub(crate) rules: &'a dyn RulesProvider,
-    pub(crate) rulebook: &'a mut RulesCache,
+    pub(crate) rules_cache: &'a mut RulesCache,
     pub(crate) cache: &'a mut SessionCache,
     pub(crate) metrics: &'a mut Metrics,
+    pub(crate) held_file: Option<&'a HeldFile>,
 }
 
-/// A session in the middle of a transaction.
+/// A session that a batch is changing.
 pub(crate) struct SessionInBatch {
     pub(crate) held: CachedSession,
-    /// Version, state and cost at the beginning.
+    /// Version, state and spend before the batch.
     from: u64,
     state: SessionState,
     pub(crate) spent: Spend,
-    /// What of its cost is booked for its project and account.
+    /// The spend already booked for its project and account.
     pub(crate) booked: Spend,
-    /// Rules of the last event.
+    /// Digest of the rules of its last event.
     rules: Option<Digest>,
 }
 
 impl SessionInBatch {
-    /// A copy that was only looked at must be the store's too.
-    fn is_current(&self, transaction: &mut dyn Transaction) -> Result<()> {
+    /// Whether the batch holds or releases the session, or changes how it is held.
+    fn changes_hold(&self) -> bool {
+        let state = &self.held.session.state;
+        *state != self.state && (is_held(state) || is_held(&self.state))
+    }
+
+    /// Fails with a conflict if the session, which was only read, is stale.
+    fn check_current(&self, transaction: &mut dyn Transaction) -> Result<()> {
         match transaction.version(self.held.id)? {
             Some(version) if version == self.held.version => Ok(()),
             _ => Err(StoreError::Conflict(self.held.id.0)),
@@ -67,11 +75,11 @@ impl SessionInBatch {
     }
 }
 
-/// The sessions of a transaction.
+/// The sessions of a batch.
 #[derive(Default)]
 pub(crate) struct BatchSessions {
     pub(crate) working: Vec<SessionInBatch>,
-    places: HashMap<SessionKey, usize>,
+    indices: HashMap<SessionKey, usize>,
 }
 
 impl BatchContext<'_> {
@@ -82,35 +90,35 @@ impl BatchContext<'_> {
         durability: Durability,
     ) -> Result<AttemptOutcome> {
         let mut transaction = store.begin(durability)?;
-        self.rulebook.refresh();
-        // Sessions leave the cache for the time being: if this fails, the changed copies are gone.
+        self.rules_cache.refresh();
+        // Sessions are taken out of the cache, so a failed attempt discards the changed copies.
         let mut table = BatchSessions::default();
-        let mut answers = Vec::with_capacity(events.len());
-        let mut seats = Vec::with_capacity(events.len());
+        let mut outcomes = Vec::with_capacity(events.len());
+        let mut session_indices = Vec::with_capacity(events.len());
         let mut held = false;
         let mut unbooked = false;
         for event in events {
-            let place = self.session_index(&mut *transaction, &mut table, &event.session, event.at)?;
-            let PendingShare { before, shared } = self.pending_share(&table.working[place].held.session, event);
+            let index = self.session_index(&mut *transaction, &mut table, &event.session, event.at)?;
+            let PendingShare { before, shared } = self.pending_share(&table.working[index].held.session, event);
             if before && std::mem::take(&mut unbooked) {
-                held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
+                held |= self.book_all(&mut *transaction, &mut table, &session_indices, &mut outcomes)?;
             }
             if shared {
                 held |= self
-                    .book_shared_spend(&mut *transaction, &mut table, place, Some(event))?
+                    .book_shared_spend(&mut *transaction, &mut table, index, Some(event))?
                     .iter()
                     .any(is_hold_effect);
             }
             unbooked |= matches!(event.body, Body::ModelAnswered(_) | Body::Learned(_));
-            let mut answer = self.apply_event(&mut *transaction, &mut table.working[place], event)?;
-            held |= answer.decision.effects.iter().any(is_hold_effect);
-            if event.is_question() && answer.decision.verdict == Verdict::Go {
-                answer.decision.verdict = self.ancestor_verdict(&mut *transaction, &mut table, place)?;
+            let mut outcome = self.apply_event(&mut *transaction, &mut table.working[index], event)?;
+            held |= outcome.decision.effects.iter().any(is_hold_effect);
+            if event.is_question() && outcome.decision.verdict == Verdict::Go {
+                outcome.decision.verdict = self.ancestor_verdict(&mut *transaction, &mut table, index)?;
             }
-            seats.push(place);
-            answers.push(answer);
+            session_indices.push(index);
+            outcomes.push(outcome);
         }
-        held |= self.share_all(&mut *transaction, &mut table, &seats, &mut answers)?;
+        held |= self.book_all(&mut *transaction, &mut table, &session_indices, &mut outcomes)?;
         held |= self.propagate_spend(&mut *transaction, &mut table)?;
         if held && durability == Durability::ProcessCrash {
             return Ok(AttemptOutcome::NeedsFullSync);
@@ -119,44 +127,47 @@ impl BatchContext<'_> {
         let mut changed = false;
         for w in &mut working {
             if w.held.version == w.from {
-                w.is_current(&mut *transaction)?;
+                w.check_current(&mut *transaction)?;
             } else {
                 self.write_back(&mut *transaction, w)?;
                 changed = true;
             }
         }
+        if let Some(file) = self.held_file.filter(|_| working.iter().any(SessionInBatch::changes_hold)) {
+            file.write(&mut *transaction);
+        }
         if changed {
             transaction.commit()?;
             self.metrics.commits += 1;
         }
-        self.rulebook.stored.extend(working.iter().filter_map(|w| w.rules));
+        self.rules_cache.stored.extend(working.iter().filter_map(|w| w.rules));
         for w in working {
             self.cache.put(w.held);
         }
-        Ok(AttemptOutcome::Committed(answers))
+        Ok(AttemptOutcome::Committed(outcomes))
     }
 
-    /// Books what the sessions on the table have spent; whether that holds one of them. Whoever told of the spending
-    /// hears what follows from it.
-    fn share_all(
+    /// Books the unbooked spend of all sessions in the batch. The resulting effects are added to the outcome of each
+    /// session's last event. Returns whether that put one of them on hold.
+    fn book_all(
         &mut self,
         transaction: &mut dyn Transaction,
         table: &mut BatchSessions,
-        seats: &[usize],
-        answers: &mut [EventOutcome],
+        session_indices: &[usize],
+        outcomes: &mut [EventOutcome],
     ) -> Result<bool> {
         let mut held = false;
-        for place in 0..table.working.len() {
-            let effects = self.book_shared_spend(transaction, table, place, None)?;
+        for index in 0..table.working.len() {
+            let effects = self.book_shared_spend(transaction, table, index, None)?;
             held |= effects.iter().any(is_hold_effect);
-            if let Some(at) = seats.iter().rposition(|seat| *seat == place) {
-                answers[at].decision.effects.extend(effects);
+            if let Some(at) = session_indices.iter().rposition(|other| *other == index) {
+                outcomes[at].decision.effects.extend(effects);
             }
         }
         Ok(held)
     }
 
-    /// Where a session is on the table; it is fetched if it is not there yet.
+    /// The index of a session in the batch; the session is loaded if needed.
     pub(crate) fn session_index(
         &mut self,
         transaction: &mut dyn Transaction,
@@ -164,13 +175,13 @@ impl BatchContext<'_> {
         key: &SessionKey,
         at: Timestamp,
     ) -> Result<usize> {
-        if let Some(place) = table.places.get(key) {
-            return Ok(*place);
+        if let Some(index) = table.indices.get(key) {
+            return Ok(*index);
         }
-        let place = table.working.len();
+        let index = table.working.len();
         table.working.push(self.check_out(transaction, key, at)?);
-        table.places.insert(key.clone(), place);
-        Ok(place)
+        table.indices.insert(key.clone(), index);
+        Ok(index)
     }
 
     fn check_out(
@@ -179,8 +190,8 @@ impl BatchContext<'_> {
         key: &SessionKey,
         at: Timestamp,
     ) -> Result<SessionInBatch> {
-        // Whether a copy at hand is still good shows at the end, when its row is written or looked at; if it is not,
-        // all of this is done again from the store.
+        // A stale cache entry is detected at the end of the batch, when the row is written or checked; the batch is then
+        // repeated from the store.
         let held = match self.cache.take(key) {
             Some(held) => held,
             None => match transaction.session_head(key)? {
@@ -215,8 +226,8 @@ impl BatchContext<'_> {
         head: SessionHead,
     ) -> Result<CachedSession> {
         self.metrics.loads += 1;
-        let today = self.rules.rules_for(None);
-        let mut lookup = TransactionLookup { transaction, rulebook: self.rulebook, today };
+        let current = self.rules.rules_for(None);
+        let mut lookup = TransactionLookup { transaction, rules_cache: self.rules_cache, current };
         restore::restore(key, head, &mut lookup)
     }
 
@@ -234,10 +245,11 @@ impl BatchContext<'_> {
                 committed: true,
             });
         }
-        let CachedRules { rules, digest } = self.rulebook.rules_for(project_of(&w.held.session, event), self.rules);
+        let CachedRules { rules, digest } = self.rules_cache.rules_for(project_of(&w.held.session, event), self.rules);
         if is_idle_tick(&w.held.session, event, &rules) {
             return Ok(EventOutcome { decision: Decision::default(), seq: None, committed: true });
         }
+        let event = &*w.held.session.redact_env_result(event);
         let json = serde_json::to_string(event).map_err(|e| StoreError::Database(e.to_string()))?;
         let seq = w.held.version + 1;
         let new = NewEvent { seq, identity, at: event.at, kind: event.body.kind(), rules: digest, json: &json };
@@ -248,14 +260,14 @@ impl BatchContext<'_> {
                 committed: true,
             });
         }
-        if w.rules != Some(digest) && !self.rulebook.stored.contains(&digest) {
+        if w.rules != Some(digest) && !self.rules_cache.stored.contains(&digest) {
             transaction.put_rules(digest, &serde_json::to_string(&*rules).unwrap_or_default())?;
         }
-        let orphan = w.held.session.parent.is_none();
+        let had_no_parent = w.held.session.parent.is_none();
         let effects = w.held.session.apply_unseen(event, identity, &rules);
         w.held.version = seq;
         w.rules = Some(digest);
-        if orphan && let Some(parent) = &w.held.session.parent {
+        if had_no_parent && let Some(parent) = &w.held.session.parent {
             ancestors::link_parent(transaction, w.held.id, &w.spent, parent, event.at)?;
         }
         persist_effects::persist(transaction, &w.held, event, &effects, &rules)?;
@@ -267,14 +279,14 @@ impl BatchContext<'_> {
         let held = &mut w.held;
         let session = &held.session;
         let state = (session.state != w.state).then_some(&session.state);
-        let heard_of = session.facts.last_at;
-        let listed = (heard_of >= held.listed + LIST_INDEX_INTERVAL).then_some(heard_of);
+        let last_at = session.facts.last_at;
+        let listed = (last_at >= held.listed + LIST_INDEX_INTERVAL).then_some(last_at);
         let details = SessionDetails::of(session);
         transaction
             .save(held.id, &SessionUpdate { from: w.from, to: held.version, state, listed, details: &details })?;
         held.listed = listed.unwrap_or(held.listed);
-        let enough = if listed.is_some() { MIN_EVENTS_BETWEEN_SNAPSHOTS } else { MAX_EVENTS_BETWEEN_SNAPSHOTS };
-        if state.is_some() || held.version - held.snapshot >= enough {
+        let threshold = if listed.is_some() { MIN_EVENTS_BETWEEN_SNAPSHOTS } else { MAX_EVENTS_BETWEEN_SNAPSHOTS };
+        if state.is_some() || held.version - held.snapshot >= threshold {
             let data = serde_json::to_string(session).map_err(|e| StoreError::Database(e.to_string()))?;
             let rules = w.rules.unwrap_or_default();
             let snapshot = Snapshot { seq: held.version, format: SESSION_FORMAT, rules, data };
@@ -286,17 +298,17 @@ impl BatchContext<'_> {
     }
 }
 
-/// The answer to an event seen before: a question asked twice is answered alike.
+/// The decision on a duplicate event: a repeated question gets the same verdict.
 pub(crate) fn duplicate_decision(session: &Session, event: &Event) -> Decision {
     Decision { verdict: session.verdict(event), effects: Vec::new(), duplicate: true }
 }
 
-/// The log keeps a tick only if something follows from it: a replay does not miss the others.
+/// Ticks without effect are not recorded; a replay does not need them.
 pub(crate) fn is_idle_tick(session: &Session, event: &Event, rules: &Rules) -> bool {
     matches!(event.body, Body::Tick) && session.clone().apply(event, rules).is_empty()
 }
 
-/// Where the session works, as far as anybody said.
+/// The project of a session, as far as it is known.
 pub(crate) fn project_of<'a>(session: &'a Session, event: &'a Event) -> Option<&'a str> {
     let started = match &event.body {
         Body::SessionStarted(start) => start.project.as_deref(),
@@ -306,7 +318,7 @@ pub(crate) fn project_of<'a>(session: &'a Session, event: &'a Event) -> Option<&
     started.or(facts.project.as_deref()).or(event.cwd.as_deref()).or(facts.cwd.as_deref())
 }
 
-/// A pause or kill must outlive a power cut before anybody is told.
+/// Whether the effect pauses or kills a session. Such a decision must survive a power cut before it is returned.
 pub(crate) fn is_hold_effect(effect: &Effect) -> bool {
     matches!(effect, Effect::StateChanged { to, .. } if is_held(to))
 }
@@ -315,11 +327,11 @@ pub(crate) fn is_held(state: &SessionState) -> bool {
     state.is_paused() || state.is_killed()
 }
 
-/// A replay inside a transaction.
+/// Restores within a transaction.
 struct TransactionLookup<'a> {
     transaction: &'a mut dyn Transaction,
-    rulebook: &'a RulesCache,
-    today: Arc<Rules>,
+    rules_cache: &'a RulesCache,
+    current: Arc<Rules>,
 }
 
 impl RestoreSource for TransactionLookup<'_> {
@@ -328,11 +340,11 @@ impl RestoreSource for TransactionLookup<'_> {
     }
 
     fn rules(&mut self, digest: Digest) -> Result<Arc<Rules>> {
-        if let Some(rules) = self.rulebook.by_digest(digest) {
+        if let Some(rules) = self.rules_cache.by_digest(digest) {
             return Ok(rules);
         }
         let json = self.transaction.rules(digest)?;
-        Ok(json.and_then(|json| serde_json::from_str(&json).ok()).map_or_else(|| Arc::clone(&self.today), Arc::new))
+        Ok(json.and_then(|json| serde_json::from_str(&json).ok()).map_or_else(|| Arc::clone(&self.current), Arc::new))
     }
 
     fn incident(&mut self, id: &str) -> Result<Option<Incident>> {

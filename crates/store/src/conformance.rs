@@ -1,8 +1,8 @@
-//! What every backend must do, written against the traits.
+//! Conformance suite: the behaviour that every backend must have, tested through the traits.
 //!
-//! A backend's test file makes a [`Fixture`] and says `belay_store::conformance!(fresh, open)`: each case becomes a
-//! test of its own. Cases that need several processes start the test binary again; see [`processes`].
-#![expect(clippy::unwrap_used, reason = "a suite of tests")]
+//! A backend's test file implements [`Fixture`] and calls `belay_store::conformance!(fresh, open)`, which expands to one
+//! test per case. Cases that need several processes start the test binary again; see [`processes`].
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 pub mod log;
 pub mod names;
@@ -19,43 +19,48 @@ use belay_core::{Digest, SessionKey, SessionState, Timestamp};
 use crate::session::{SessionDetails, SessionUpdate};
 use crate::{Durability, NewEvent, SessionHead, SessionId, Store, Transaction};
 
-/// A fresh, empty store that can be opened any number of times.
+/// A new, empty store that can be opened any number of times.
 pub trait Fixture {
-    /// Opens it once more.
+    /// Opens another connection.
     fn open(&self) -> Box<dyn Store>;
-    /// Tells another process how to open it; see [`processes::child`].
+    /// The address by which another process opens the store; see [`processes::child`].
     fn address(&self) -> String;
-    /// The name of the test `child` in its binary, with its modules.
+    /// The full path of the `child` test in its test binary.
     fn child_test(&self) -> &'static str;
 }
 
-/// Makes a test of every case. `$new` makes a [`Fixture`], `$open` opens an address in another process.
+/// Generates one test per case. `$new` creates a [`Fixture`]; `$open` opens an address in a child process.
 #[macro_export]
 macro_rules! conformance {
     ($new:ident, $open:ident) => {
         $crate::conformance_cases!($new;
-            sessions: a_row_comes_back_as_it_was_written, newest_come_first_page_by_page, filters_narrow_the_list,
-                archived_sessions_are_out_of_sight, costs_add_up_to_the_root, nobody_is_their_own_ancestor,
-                time_never_goes_back, what_did_not_change_stays;
+            sessions: rows_round_trip, pages_are_sorted_newest_first, filters_narrow_the_list,
+                archived_sessions_are_hidden_by_default, spend_is_added_to_all_ancestors, parent_cycles_are_rejected,
+                sort_time_never_decreases, unset_fields_are_unchanged;
             log: events_are_numbered_and_stored_as_written, an_identity_counts_once_per_session,
-                both_ends_of_a_log_can_be_read, interleaved_sessions_keep_their_order,
+                limits_keep_the_first_or_the_last_events, interleaved_sessions_keep_their_order,
                 duplicates_are_detected_at_any_age, the_log_of_all_sessions_can_be_followed,
                 a_change_token_changes_with_every_commit;
-            transactions: a_dropped_transaction_leaves_no_trace, nobody_overwrites_what_they_have_not_seen,
-                readers_see_the_last_commit, a_load_is_snapshot_and_tail, snapshots_of_another_format_are_ignored,
-                rules_are_kept_once;
-            names: any_unique_prefix_is_enough, an_exact_name_wins, several_candidates_are_listed,
-                nothing_in_a_name_is_a_wildcard, short_names_are_unique_and_shortest;
-            records: incidents_open_and_close, findings_are_found_by_id, notes_are_kept_with_their_decision,
+            transactions: a_dropped_transaction_is_rolled_back, a_stale_update_is_a_conflict,
+                readers_see_the_last_commit, a_load_returns_snapshot_and_tail, snapshots_of_another_format_are_ignored,
+                rules_are_stored_once;
+            names: a_unique_prefix_resolves, an_exact_match_wins, several_candidates_are_listed,
+                names_contain_no_wildcards, short_names_are_unique_and_shortest;
+            records: incidents_open_and_close, findings_are_looked_up_by_id, notes_are_stored_with_their_decision,
                 tombstones_expire, settings_are_set_and_removed, totals_add_up,
-                what_is_booked_adds_up_by_name_and_day;
-            outbox: a_message_is_taken_once, a_claim_is_a_lease, a_failure_is_tried_again_or_given_up;
-            retention: old_sessions_go, held_sessions_stay, the_oldest_go_when_there_is_too_much,
-                a_slice_is_bounded, nothing_old_nothing_done;
-            processes: writers_lose_no_update, senders_share_no_message, many_open_a_fresh_store;
+                ledger_entries_add_up_by_name_and_day, sums_saturate;
+            outbox: a_message_is_enqueued_once, each_channel_has_its_own_state, a_claim_is_a_lease,
+                a_failure_is_retried_or_final, a_late_result_does_not_end_a_newer_claim,
+                a_clock_set_back_does_not_extend_a_delay, channels_without_configuration_are_skipped,
+                retention_removes_finished_messages;
+            retention: old_sessions_are_deleted, held_sessions_are_retained, the_oldest_are_deleted_above_the_size_limit,
+                a_slice_is_bounded, a_slice_deletes_several_sessions, the_size_includes_pending_writes,
+                recent_sessions_are_retained;
+            processes: concurrent_writers_lose_no_update, a_message_is_claimed_by_one_process,
+                processes_create_a_store_concurrently;
         );
 
-        /// Not a test by itself: what the other processes do.
+        /// Entry point of the child processes; does nothing in an ordinary test run.
         #[test]
         fn child() {
             $crate::conformance::processes::child($open);
@@ -63,7 +68,7 @@ macro_rules! conformance {
     };
 }
 
-/// One test per case.
+/// Expands to the tests of [`conformance!`].
 #[macro_export]
 macro_rules! conformance_cases {
     ($new:ident; $($module:ident: $($case:ident),+;)+) => {
@@ -84,7 +89,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// Details of a session whose last event was at that time.
+/// Details of a session whose last event was at `last_at`.
 fn details(last_at: i64) -> SessionDetails {
     SessionDetails {
         facts: SessionFacts { started_at: at(1), last_at: at(last_at), ..SessionFacts::default() },
@@ -92,20 +97,20 @@ fn details(last_at: i64) -> SessionDetails {
     }
 }
 
-/// A change of everything there is.
+/// An update that sets every field.
 fn change<'a>(from: u64, to: u64, state: &'a SessionState, details: &'a SessionDetails) -> SessionUpdate<'a> {
     SessionUpdate { from, to, state: Some(state), listed: Some(details.facts.last_at), details }
 }
 
-/// Does something under the write lock and commits.
+/// Runs `work` in a transaction and commits it.
 fn write<T>(store: &mut dyn Store, work: impl FnOnce(&mut dyn Transaction) -> T) -> T {
     let mut transaction = store.begin(Durability::ProcessCrash).unwrap();
-    let done = work(&mut *transaction);
+    let result = work(&mut *transaction);
     transaction.commit().unwrap();
-    done
+    result
 }
 
-/// A session with one event at that time.
+/// Creates a session with one event at `last_at`.
 fn seed(store: &mut dyn Store, key: &SessionKey, state: &SessionState, last_at: i64) -> SessionId {
     write(store, |transaction| {
         let head = transaction.create(key, at(last_at)).unwrap();
@@ -115,7 +120,7 @@ fn seed(store: &mut dyn Store, key: &SessionKey, state: &SessionState, last_at: 
     })
 }
 
-/// Appends an event with that identity; `false` for a duplicate.
+/// Appends an event with the given identity; returns `false` for a duplicate.
 fn append(transaction: &mut dyn Transaction, head: &SessionHead, seq: u64, identity: &str) -> bool {
     let json = format!("{{\"id\":\"{identity}\"}}");
     let event = NewEvent {

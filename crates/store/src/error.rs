@@ -1,4 +1,4 @@
-//! What can go wrong with a store, and what to do about it.
+//! Store errors, each with a hint for the user.
 
 use std::path::PathBuf;
 
@@ -6,92 +6,92 @@ use belay_core::SessionKey;
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Why the store did not do what was asked.
+/// An error from the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Written by a later Belay.
-    #[error("{} was written by a newer Belay (store version {found}; this one knows up to {known})", path.display())]
+    /// The file was written by a newer version of Belay.
+    #[error("{} was written by a newer Belay (store version {found}; this version supports up to {known})", path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
-    /// Some other program's database.
+    /// The file is a database of another program.
     #[error("{} is a database of another program (application id {found:#x})", path.display())]
     Foreign { path: PathBuf, found: i64 },
-    /// Not readable as a database, or damaged.
+    /// The file is damaged or not a database.
     #[error("{} is damaged: {detail}", path.display())]
     Corrupt { path: PathBuf, detail: String },
-    /// Somebody else holds the write lock for too long.
-    #[error("the store stayed locked by another process: {0}")]
+    /// Another process held the write lock for longer than the busy timeout.
+    #[error("the store is locked by another process: {0}")]
     Busy(String),
-    /// No room left.
-    #[error("no room left to write the store: {0}")]
+    /// The disk or quota is full.
+    #[error("no space left to write the store: {0}")]
     Full(String),
-    /// May not be written.
-    #[error("the store cannot be written: {0}")]
+    /// The store is read-only or was opened for reading.
+    #[error("the store is not writable: {0}")]
     ReadOnly(String),
-    /// The folder or file cannot be reached, or the disk fails.
+    /// The file or its directory is inaccessible, or the disk failed.
     #[error("{}: {detail}", path.display())]
     Io { path: PathBuf, detail: String },
-    /// A session moved on since it was read.
-    #[error("session {0} was changed by another process meanwhile")]
+    /// The session has changed since it was read.
+    #[error("session {0} was changed by another process")]
     Conflict(i64),
-    /// No session of that name.
-    #[error("no session is called {0:?}")]
+    /// No session has the given name.
+    #[error("no session matches {0:?}")]
     NotFound(String),
-    /// More than one session could be meant.
-    #[error("{text:?} could be any of {}{}", list(candidates), if *more { " and others" } else { "" })]
+    /// The prefix matches several sessions.
+    #[error("{text:?} matches several sessions: {}{}", join(candidates), if *more { " and others" } else { "" })]
     Ambiguous {
         text: String,
-        /// The first of them, in order of their names.
+        /// The first matches, sorted by name.
         candidates: Vec<SessionKey>,
-        /// There are more than these.
+        /// Whether there are more matches than `candidates`.
         more: bool,
     },
-    /// A row we wrote cannot be read back.
-    #[error("{what} in the store cannot be read: {detail}")]
+    /// A stored value cannot be decoded.
+    #[error("cannot decode {what} in the store: {detail}")]
     Malformed { what: &'static str, detail: String },
-    /// Anything else the database says.
-    #[error("the store failed: {0}")]
+    /// Any other database error.
+    #[error("store error: {0}")]
     Database(String),
 }
 
-fn list(candidates: &[SessionKey]) -> String {
+fn join(candidates: &[SessionKey]) -> String {
     candidates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl StoreError {
-    /// What the person can do about it.
+    /// What the user can do about the error.
     pub fn hint(&self) -> String {
         match self {
-            Self::Newer { .. } => "Update Belay, or point --home at another folder. The file was not touched.".into(),
-            Self::Foreign { .. } => "Point --home at another folder. The file was not touched.".into(),
+            Self::Newer { .. } => "Update Belay, or point --home at another directory. The file was not touched.".into(),
+            Self::Foreign { .. } => "Point --home at another directory. The file was not touched.".into(),
             Self::Corrupt { path, .. } => format!(
-                "The file was not touched. Move it aside (mv {0} {0}.damaged) and start again with an empty store, or \
-                 save what can be read: sqlite3 {0} .recover | sqlite3 {0}.recovered",
+                "The file was not touched. Rename it (mv {0} {0}.damaged) to start with an empty store, or recover \
+                 what is readable: sqlite3 {0} .recover | sqlite3 {0}.recovered",
                 path.display()
             ),
             Self::Busy(_) => {
-                "See which process holds it (`belay status`, `fuser` on the file); Belay tries again by itself.".into()
+                "Find the process that holds the lock (`belay status`, or `fuser` on the file). Belay retries by itself.".into()
             }
             Self::Full(_) => {
-                "Free some disk space, or lower store.max_bytes. Belay goes on in memory and catches up by itself."
+                "Free disk space or lower store.max_bytes. Belay continues in memory and writes the backlog by itself."
                     .into()
             }
             Self::ReadOnly(_) | Self::Io { .. } => {
-                "Check the disk and that this user may write to the folder and the file, or point --home elsewhere."
+                "Check the disk and the permissions of the directory and the file, or point --home at another directory."
                     .into()
             }
-            Self::NotFound(_) => "`belay sessions --all` lists them.".into(),
-            Self::Ambiguous { .. } => "Give a longer prefix.".into(),
+            Self::NotFound(_) => "Run `belay sessions --all` to list sessions.".into(),
+            Self::Ambiguous { .. } => "Use a longer prefix.".into(),
             Self::Conflict(_) => "Try again.".into(),
-            Self::Malformed { .. } | Self::Database(_) => "`belay doctor` checks the store.".into(),
+            Self::Malformed { .. } | Self::Database(_) => "Run `belay doctor` to check the store.".into(),
         }
     }
 
-    /// The store, not the question, is at fault: decisions must go on without it.
+    /// Whether the store failed, rather than the query. Decisions must then continue without it.
     pub fn is_fault(&self) -> bool {
         !matches!(self, Self::NotFound(_) | Self::Ambiguous { .. })
     }
 
-    /// The file itself must not be written by this Belay, whatever happens.
+    /// Whether this version of Belay must never write to the file.
     pub fn refuses_file(&self) -> bool {
         matches!(self, Self::Newer { .. } | Self::Foreign { .. } | Self::Corrupt { .. })
     }

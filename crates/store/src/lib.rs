@@ -1,29 +1,29 @@
-//! Where Belay keeps events, sessions and incidents.
+//! Persistent storage of events, sessions and incidents.
 //!
 //! # Theory of operation
 //!
-//! The truth is an append-only log of [`Event`](belay_core::Event)s, numbered per session. Beside it stands one row
-//! per session: its version (the number of its last event), its state, and what lists show. Every 64 events, and
-//! whenever the state changes, a snapshot of the whole session is kept, so that loading one costs a snapshot and a
-//! short tail. A snapshot of another format is ignored: the log gives the session again.
+//! The source of truth is an append-only log of [`Event`](belay_core::Event)s, numbered per session. Each session also
+//! has a row with its version (the number of its last event), its state and its listed details. A snapshot of the
+//! session is written about every 64 events and whenever the state changes, so loading a session reads one snapshot and
+//! a short tail. Snapshots of another format are ignored; the session is then rebuilt from the log.
 //!
-//! Several processes use one store at once. Every write happens in a [`Transaction`] that holds the write lock from
-//! its first statement, and [`Transaction::save`] names the version it started from: nobody overwrites what they have
-//! not seen. Readers see the last commit and block nobody.
+//! Several processes share one store. Every write happens in a [`Transaction`], which holds the write lock from its
+//! first statement. [`Transaction::save`] is conditional on the version the caller read, so no update is lost. Readers
+//! see the last commit and never block writers.
 //!
-//! [`Store`] and [`Transaction`] are all a backend has to give; `conformance` (a feature) is the suite it must pass.
+//! A backend implements [`Store`] and [`Transaction`] and passes the suite in `conformance` (a feature).
 //!
 //! # Map
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`open()`] | opens the store that a URL names |
-//! | [`traits`] | the two traits |
-//! | [`session`] | what a session looks like to readers and to the engine |
+//! | [`open()`] | opens the store at a URL |
+//! | [`traits`] | the traits of a backend |
+//! | [`session`] | session rows, snapshots and queries |
 //! | [`rows`] | events, incidents, findings, notes, tombstones, totals |
-//! | [`outbox`] | what waits to be sent |
-//! | [`retention`] | how long things are kept |
-//! | [`sqlite`] | the embedded backend |
+//! | [`outbox`] | messages and their delivery to channels |
+//! | [`retention`] | retention limits |
+//! | [`sqlite`] | the SQLite backend |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -38,11 +38,14 @@ pub mod traits;
 
 pub use error::{Result, StoreError};
 pub use open::{Access, StoreUrl, StoreUrlError, open};
-pub use outbox::{Message, MessageState, NewMessage};
+pub use outbox::{AttemptResult, Delivery, DeliveryState, DueWork, Message, NewMessage};
 pub use retention::{Pruned, Retention};
 pub use rows::{
-    EventQuery, EventRow, FindingRow, IncidentQuery, NewEvent, NoteRow, Order, Settings, StoreTotals, Tombstone,
+    BrokenLog, EventQuery, EventRow, FindingRow, IncidentQuery, LogVerification, NewEvent, NoteRow, Order, Settings,
+    StoreTotals, Tombstone,
 };
-pub use session::{Cursor, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession};
+pub use session::{
+    Cursor, HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession,
+};
 pub use sqlite::{OpenOptions, SqliteStore};
 pub use traits::{ChangeToken, Durability, Store, Transaction};

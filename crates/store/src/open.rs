@@ -1,14 +1,15 @@
-//! Opens the store that a URL names. No other crate names a backend.
+//! Opens the store at a URL. Other crates open stores only through this module and never name a backend.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::error::Result;
 use crate::sqlite::{OpenOptions, SqliteStore};
 use crate::traits::Store;
 
-/// Where a store is. As text: `sqlite:PATH`.
+/// The location of a store, written `sqlite:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreUrl(Backend);
 
@@ -23,7 +24,7 @@ impl StoreUrl {
         Self(Backend::Sqlite(path.into()))
     }
 
-    /// The file of a local store.
+    /// The file of a local store, if it is one.
     pub fn path(&self) -> Option<&Path> {
         match &self.0 {
             Backend::Sqlite(path) => Some(path),
@@ -52,7 +53,7 @@ impl fmt::Display for StoreUrl {
     }
 }
 
-/// Why a text is not a store URL.
+/// The reason a string is not a store URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreUrlError {
     #[error("unknown store scheme `{0}:`; expected sqlite:PATH")]
@@ -63,24 +64,27 @@ pub enum StoreUrlError {
     NoPath(String),
 }
 
-/// What the caller does with a store.
+/// The access a caller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads only. Nothing is created or migrated.
+    /// Read only. Nothing is created or migrated.
     Read,
-    /// Reads and writes; creates or migrates the store as needed.
+    /// Read and write. The store is created or migrated as needed.
     Write,
-    /// Writes from a process that exits within milliseconds. It leaves the checkpoint of the write-ahead log, which
-    /// syncs the disk, to a longer-lived process.
+    /// Write from a process that exits within milliseconds, such as a hook. It waits for the write lock for 200 ms only,
+    /// and leaves the checkpoint of the write-ahead log, which syncs the disk, to a longer-lived process.
     BriefWrite,
 }
 
-/// Opens a store. One connection each; open another for another thread.
+/// How long [`Access::BriefWrite`] waits for the write lock. An agent waits for its hooks.
+const BRIEF_BUSY_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Opens a store with one connection. Each thread opens its own.
 pub fn open(url: &StoreUrl, access: Access) -> Result<Box<dyn Store>> {
-    let options = OpenOptions {
-        read_only: access == Access::Read,
-        brief: access == Access::BriefWrite,
-        ..OpenOptions::default()
+    let options = match access {
+        Access::Read => OpenOptions { read_only: true, ..OpenOptions::default() },
+        Access::Write => OpenOptions::default(),
+        Access::BriefWrite => OpenOptions { brief: true, busy_timeout: BRIEF_BUSY_TIMEOUT, ..OpenOptions::default() },
     };
     match &url.0 {
         Backend::Sqlite(path) => Ok(Box::new(SqliteStore::open(path, options)?)),
@@ -92,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_its_text() {
+    fn a_url_round_trips_through_its_text() {
         for text in ["sqlite:belay.db", "sqlite:/var/lib/belay/a:b.db"] {
             assert_eq!(text.parse::<StoreUrl>().unwrap().to_string(), text);
         }
@@ -100,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_url_is_refused_with_what_is_expected() {
+    fn an_invalid_url_names_the_expected_form() {
         let error = |text: &str| text.parse::<StoreUrl>().unwrap_err().to_string();
         assert_eq!(error("mysql://host/db"), "unknown store scheme `mysql:`; expected sqlite:PATH");
         assert_eq!(error("/a.db"), "store URL `/a.db` has no scheme; expected sqlite:PATH");

@@ -1,18 +1,23 @@
-//! What waits to be sent: written with the event it follows from, sent later, at least once.
+//! The outbox: messages, and the delivery of each message to each channel.
+//!
+//! A message is written in the transaction of the event it follows from, without knowledge of channels. Routing creates
+//! one delivery per channel. A delivery is claimed with a lease and then recorded as sent, skipped, failed or to be
+//! retried, so a process that dies loses nothing and each channel gets each message at least once.
+
+use std::time::Duration;
 
 use belay_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A message to be sent.
+/// A message to enqueue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewMessage {
-    /// Names what it tells; a second message with the same key is not taken.
+    /// Identifies what happened; a second message with the same key is ignored.
     pub key: String,
-    /// What kind of news it is: `incident_opened`, `incident_updated`, `tell_person`.
+    /// The kind of effect, e.g. `incident_opened`.
     pub topic: String,
-    /// What to tell.
     pub payload: serde_json::Value,
-    /// When it was enqueued; also when it may first be sent.
+    /// When it happened.
     pub at: Timestamp,
 }
 
@@ -24,37 +29,74 @@ pub struct Message {
     pub topic: String,
     pub payload: serde_json::Value,
     pub created_at: Timestamp,
-    /// When it is due.
-    pub next_at: Timestamp,
-    /// How often sending was tried.
+}
+
+/// The delivery of one message to one channel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Delivery {
+    pub message: Message,
+    /// Name of the channel.
+    pub channel: String,
+    pub state: DeliveryState,
+    /// Number of attempts, the claimed one included.
     pub attempts: u32,
-    pub state: MessageState,
+    /// While pending: when it is due, or when the lease of its claim ends. Otherwise: when it finished.
+    pub next_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
-/// Where a message stands.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MessageState {
-    /// Waits for its time, or for its sender's lease to end.
+pub enum DeliveryState {
+    /// Due later, or claimed.
     Pending,
-    /// Arrived.
+    /// The channel accepted it.
     Sent,
-    /// Given up.
+    /// Not retried any more.
     Failed,
+    /// The channel does not deliver this message.
+    Skipped,
 }
 
-impl MessageState {
+impl DeliveryState {
+    const ALL: [Self; 4] = [Self::Pending, Self::Sent, Self::Failed, Self::Skipped];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Sent => "sent",
             Self::Failed => "failed",
+            Self::Skipped => "skipped",
         }
     }
 
-    pub(crate) fn parse(word: &str) -> Option<Self> {
-        [Self::Pending, Self::Sent, Self::Failed].into_iter().find(|state| state.as_str() == word)
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
+}
+
+/// Result of an attempt to deliver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttemptResult {
+    Sent,
+    /// Nothing was attempted.
+    Skipped,
+    Retry {
+        error: String,
+        after: Duration,
+    },
+    Failed {
+        error: String,
+    },
+}
+
+/// Work that the outbox has now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueWork {
+    /// Some message has no deliveries yet.
+    pub unrouted: bool,
+    /// Channels with a delivery that is due.
+    pub channels: Vec<String>,
 }

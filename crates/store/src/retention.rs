@@ -1,16 +1,16 @@
-//! How long things are kept.
+//! Retention limits.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What to keep. Sessions go as a whole, the ones idle longest first; a paused or killed session, and one with an
-/// open incident, stays whatever its age.
+/// Limits on what the store retains. Whole sessions are deleted, those idle longest first. Paused and killed sessions
+/// and sessions with an open incident are never deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Retention {
-    /// Sessions without an event for this long go.
+    /// Delete sessions that have had no event for this long.
     pub max_age: Duration,
-    /// Above this many bytes the oldest sessions go.
+    /// Delete the oldest sessions while the store, including its write-ahead log, is larger than this.
     pub max_bytes: u64,
 }
 
@@ -20,13 +20,13 @@ impl Default for Retention {
     }
 }
 
-/// What one slice of cleaning up did.
+/// The result of one pruning slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
     pub sessions: u64,
     pub events: u64,
-    /// Bytes given back to the disk.
+    /// Bytes returned to the file system.
     pub freed: u64,
-    /// There is more to do; call again when writers have had their turn.
+    /// Whether there is more to delete. Call again after letting writers proceed.
     pub more: bool,
 }

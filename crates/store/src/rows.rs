@@ -1,4 +1,4 @@
-//! Events, incidents, findings, notes, tombstones and totals as rows.
+//! Row and query types for events, incidents, findings, notes, tombstones and totals.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
 
-/// An event to be appended. The engine serialises it once.
+/// An event to append, already serialised.
 #[derive(Clone, Copy, Debug)]
 pub struct NewEvent<'a> {
-    /// Number in its session.
+    /// Sequence number in its session, from 1.
     pub seq: u64,
-    /// Digest of `Event::identity`: the same fact counts once.
+    /// Digest of `Event::identity`; an identity is recorded once per session.
     pub identity: Digest,
     pub at: Timestamp,
-    pub kind: &'static str,
-    /// Digest of the rules it is applied under.
+    pub kind: &'a str,
+    /// Digest of the rules under which it is applied.
     pub rules: Digest,
     /// The event as JSON.
     pub json: &'a str,
 }
 
-/// An event of the log.
+/// An event in the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRow {
-    /// Number in the whole store: what `events tail` and live pages go by.
+    /// Position in the log of all sessions; `events tail` and live pages read from it.
     pub ord: i64,
     pub session: SessionKey,
-    /// Number in its session.
+    /// Sequence number in its session.
     pub seq: u64,
     pub at: Timestamp,
     pub kind: String,
-    /// Digest of the rules it was applied under.
+    /// Digest of the rules under which it was applied.
     pub rules: Digest,
     /// The event as JSON, exactly as it was written.
     pub json: String,
@@ -45,22 +45,22 @@ impl EventRow {
     }
 }
 
-/// Which events to read.
+/// Selects events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventQuery {
-    /// Of one session; else of all.
+    /// Only events of this session.
     pub session: Option<SessionKey>,
-    /// Only what comes after this number (`seq` of a session, else `ord`).
+    /// Only events after this position: a `seq` if `session` is set, otherwise an `ord`.
     pub after: Option<u64>,
-    /// Only these kinds; empty for all.
+    /// Only these kinds; empty selects all.
     pub kinds: Vec<String>,
-    /// The first ones or the last ones; both come oldest first.
+    /// Whether `limit` keeps the first or the last events. Both are returned oldest first.
     pub order: Order,
-    /// At most this many; 0 stands for 100.
+    /// Maximum number of rows; 0 means 100.
     pub limit: usize,
 }
 
-/// Which end of a longer answer is meant.
+/// The end of a result that a limit keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     #[default]
@@ -68,17 +68,17 @@ pub enum Order {
     Last,
 }
 
-/// Which incidents to list, newest first.
+/// Selects incidents, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IncidentQuery {
     pub session: Option<SessionKey>,
-    /// Closed ones too.
+    /// Include closed incidents.
     pub closed: bool,
-    /// At most this many; 0 stands for 100.
+    /// Maximum number of rows; 0 means 100.
     pub limit: usize,
 }
 
-/// A finding with what was done about it.
+/// A finding and the intervention that followed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FindingRow {
     pub session: SessionKey,
@@ -86,12 +86,12 @@ pub struct FindingRow {
     pub intervention: Intervention,
 }
 
-/// A person's words about a session.
+/// An operator's note on a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoteRow {
     pub session: SessionKey,
     pub at: Timestamp,
-    /// What they decided with it.
+    /// The decision it was written with.
     #[serde(flatten)]
     pub decision: OperatorDecision,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub struct NoteRow {
     pub text: String,
 }
 
-/// What the next session of a project should know about the one before.
+/// A note to a project's next session about why an earlier one was stopped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tombstone {
     pub session: SessionKey,
@@ -112,21 +112,38 @@ pub struct Tombstone {
     pub expires_at: Timestamp,
 }
 
-/// Sums for the status line and the front page.
+/// Totals for the status line and the index page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreTotals {
-    /// Sessions by state word.
+    /// Number of sessions by state name.
     pub sessions: BTreeMap<String, u64>,
     pub events: u64,
     pub calls: u64,
     pub tokens: u64,
     pub cost_micros: u64,
     pub open_incidents: u64,
-    /// Messages that wait to be sent.
+    /// Messages that are not yet delivered to every channel.
     pub outbox: u64,
     /// Bytes in use on disk.
     pub bytes: u64,
 }
 
-/// All settings.
+/// The result of verifying the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LogVerification {
+    /// Sessions verified, and sessions in the store.
+    pub verified: u64,
+    pub sessions: u64,
+    /// Sessions whose log was changed by something other than Belay; at most 12.
+    pub broken: Vec<BrokenLog>,
+}
+
+/// A session whose log does not match its digests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BrokenLog {
+    pub session: SessionKey,
+    pub problem: String,
+}
+
+/// Settings by key.
 pub type Settings = BTreeMap<String, String>;

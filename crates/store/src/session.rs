@@ -1,4 +1,4 @@
-//! What a session looks like to readers (a row) and to the engine (head, snapshot, tail).
+//! Sessions as readers see them (rows) and as the engine loads them (head, snapshot, tail).
 
 use belay_core::effect::Spend;
 use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::rows::EventRow;
 
-/// A session's number in its store. Never used again for another session.
+/// A session's row id. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub i64);
 
-/// One session as lists and pages show it. Always as of its last event, never older.
+/// A session as lists and pages show it, current as of its last event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionRow {
     #[serde(skip)]
@@ -20,28 +20,27 @@ pub struct SessionRow {
     pub key: SessionKey,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionKey>,
-    /// Number of its last event.
+    /// Sequence number of its last event.
     pub version: u64,
-    /// May it go on? This row, not a replay, is the authority.
+    /// The authoritative state: it overrides the result of a replay.
     pub state: SessionState,
-    /// What it and its sub-agents cost is `spent` and `beneath` together.
+    /// Spend of its sub-agents; not included in `details.spent`.
     pub descendants: Spend,
-    /// Everything else.
     #[serde(flatten)]
     pub details: SessionDetails,
 }
 
-/// The part of a session that is shown but never searched for.
+/// The part of a session row that is displayed but not filtered on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionDetails {
     pub facts: SessionFacts,
     pub counters: Counters,
     pub spent: Spend,
-    /// Since when, and at what cost, it has not moved.
+    /// Time and spend since the last progress.
     pub clock: ProgressClock,
     pub budget: Budget,
-    /// Id of the open incident.
+    /// Id of the open incident, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,10 +61,10 @@ impl SessionDetails {
     }
 }
 
-/// Which sessions to list, newest first.
+/// Selects sessions, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionQuery {
-    /// Only these states (words of [`SessionState::as_str`]); empty for all.
+    /// Only these states (names from [`SessionState::as_str`]); empty selects all.
     pub states: Vec<String>,
     /// Only this agent (canonical id).
     pub agent: Option<String>,
@@ -73,78 +72,85 @@ pub struct SessionQuery {
     pub project: Option<String>,
     /// Only sub-agents of this session.
     pub parent: Option<SessionKey>,
-    /// Archived ones too. Asking for the state `archived` implies it.
+    /// Include archived sessions. Implied by the state `archived` in `states`.
     pub archived: bool,
-    /// Only sessions with an event at or after this.
+    /// Only sessions with an event at or after this time.
     pub since: Option<Timestamp>,
-    /// At most this many; 0 stands for 50.
+    /// Maximum number of rows; 0 means 50.
     pub limit: usize,
-    /// Where the last page ended.
+    /// Continue after this position, from [`Page::next`].
     pub after: Option<Cursor>,
 }
 
-/// A place in a list that is sorted newest first.
+/// A position in a list of sessions, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
     pub last_at: Timestamp,
     pub id: SessionId,
 }
 
-/// Some rows, and where to go on.
+/// One page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Page<T> {
     pub rows: Vec<T>,
-    /// `None` when this was the last page.
+    /// Where the next page starts; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
 }
 
-/// What the engine needs to know before it touches a session.
+/// A paused or killed session, archived or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeldSession {
+    pub session: SessionKey,
+    pub state: SessionState,
+}
+
+/// The part of a session row that the engine reads before loading the session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionHead {
     pub id: SessionId,
     pub parent: Option<SessionId>,
     pub version: u64,
-    /// Event number of the newest snapshot; 0 when there is none.
+    /// Sequence number of the newest snapshot; 0 if there is none.
     pub snapshot: u64,
-    /// The authority on whether the session may go on.
+    /// The authoritative state.
     pub state: SessionState,
-    /// The time it is listed by.
+    /// The indexed time by which lists are sorted; lags the last event by up to a second.
     pub listed: Timestamp,
 }
 
-/// What events made of a session's row.
+/// An update of a session's row.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionUpdate<'a> {
-    /// The version it builds on.
+    /// The version the update is based on.
     pub from: u64,
     pub to: u64,
-    /// The state, where it is another one.
+    /// The new state, if it changed.
     pub state: Option<&'a SessionState>,
-    /// The time to list it by, where that should move. It never goes back.
+    /// The new sort time, if it changed. Earlier times are ignored.
     pub listed: Option<Timestamp>,
     pub details: &'a SessionDetails,
 }
 
-/// A whole session at some event, serialised.
+/// A serialised session as of one of its events.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// The last event it contains.
+    /// Sequence number of the last event it includes.
     pub seq: u64,
     /// `SESSION_FORMAT` of the writer.
     pub format: u16,
-    /// Digest of the rules it was made under.
+    /// Digest of the rules in force at that event.
     pub rules: Digest,
     /// The session as JSON.
     pub data: String,
 }
 
-/// What it takes to have a session in memory again.
+/// Everything needed to restore a session in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredSession {
     pub head: SessionHead,
-    /// The newest snapshot of the wanted format.
+    /// The newest snapshot of the requested format.
     pub snapshot: Option<Snapshot>,
-    /// The events since the snapshot; all of them without one.
+    /// The events after the snapshot, or all events if there is none.
     pub tail: Vec<EventRow>,
 }

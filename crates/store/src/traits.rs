@@ -1,4 +1,4 @@
-//! The two traits a backend gives. Both are object safe and synchronous.
+//! The traits that a backend implements. Both are object-safe and synchronous.
 
 use std::time::Duration;
 
@@ -7,43 +7,48 @@ use belay_core::event::TokenCost;
 use belay_core::{Digest, Incident, Intervention, SessionKey, Timestamp};
 
 use crate::error::Result;
-use crate::outbox::{Message, MessageState, NewMessage};
+use crate::outbox::{AttemptResult, Delivery, DeliveryState, DueWork, Message, NewMessage};
 use crate::retention::{Pruned, Retention};
 use crate::rows::{
-    EventQuery, EventRow, FindingRow, IncidentQuery, NewEvent, NoteRow, Settings, StoreTotals, Tombstone,
+    EventQuery, EventRow, FindingRow, IncidentQuery, LogVerification, NewEvent, NoteRow, Settings, StoreTotals,
+    Tombstone,
 };
-use crate::session::{Page, SessionHead, SessionId, SessionQuery, SessionRow, SessionUpdate, Snapshot, StoredSession};
+use crate::session::{
+    HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, SessionUpdate, Snapshot, StoredSession,
+};
 
-/// What a commit has to outlive.
+/// The failure that a commit must survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of this process, however it comes.
+    /// A crash of this process.
     #[default]
     ProcessCrash,
-    /// A power cut too.
+    /// A power cut.
     PowerCut,
 }
 
-/// Equal tokens: nothing was committed in between.
+/// A token that changes with every commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChangeToken(pub(crate) u64);
 
-/// A store. Reading never blocks writers; all writing goes through [`Store::begin`].
+/// A store. Readers never block writers; all writes except pruning go through [`Store::begin`].
 pub trait Store: Send {
-    /// Takes the write lock. Dropping the transaction leaves no trace.
+    /// Takes the write lock. Dropping the transaction rolls it back.
     fn begin(&mut self, durability: Durability) -> Result<Box<dyn Transaction + '_>>;
 
     /// Sessions, newest first.
     fn sessions(&self, query: &SessionQuery) -> Result<Page<SessionRow>>;
     fn session(&self, key: &SessionKey) -> Result<Option<SessionRow>>;
-    /// The one session meant by a prefix of `agent:native-id` or of the native id; an exact name always wins.
+    /// All paused and killed sessions, newest first, up to `limit`.
+    fn held_sessions(&self, limit: usize) -> Result<Vec<HeldSession>>;
+    /// Resolves a prefix of `agent:native-id` or of the native id to one session. An exact match wins.
     fn resolve(&self, text: &str) -> Result<SessionKey>;
-    /// For each key the shortest text that [`Store::resolve`] takes, with at least `at_least` characters of the
+    /// For each key, the shortest text that [`Store::resolve`] accepts, with at least `at_least` characters of the
     /// native id.
     fn short_names(&self, keys: &[SessionKey], at_least: usize) -> Result<Vec<String>>;
-    /// What it takes to have the session in memory again, as of the last commit.
+    /// Loads a session as of the last commit.
     fn load(&self, key: &SessionKey, format: u16) -> Result<Option<StoredSession>>;
-    /// Rules that were in force once, as JSON.
+    /// The rules with this digest, as JSON.
     fn rules(&self, digest: Digest) -> Result<Option<String>>;
 
     fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>>;
@@ -54,49 +59,61 @@ pub trait Store: Send {
     fn findings(&self, session: &SessionKey, limit: usize) -> Result<Vec<FindingRow>>;
     /// Notes of a session, newest first.
     fn notes(&self, session: &SessionKey, limit: usize) -> Result<Vec<NoteRow>>;
-    /// Messages, newest first; of all states without one.
-    fn outbox(&self, state: Option<MessageState>, limit: usize) -> Result<Vec<Message>>;
+    /// Messages of the outbox, newest first.
+    fn messages(&self, limit: usize) -> Result<Vec<Message>>;
+    /// Deliveries in the given state or in any, newest message first.
+    fn deliveries(&self, state: Option<DeliveryState>, limit: usize) -> Result<Vec<Delivery>>;
+    /// What the outbox has to do now.
+    fn due_work(&self, now: Timestamp) -> Result<DueWork>;
+    /// Number of messages that are not routed or have a pending delivery.
+    fn pending_messages(&self) -> Result<u64>;
     fn setting(&self, key: &str) -> Result<Option<String>>;
     fn settings(&self) -> Result<Settings>;
-    /// Tombstones that have not expired, newest first; of all projects without one.
+    /// Unexpired tombstones, newest first, optionally only those of one project.
     fn tombstones(&self, project: Option<&str>, now: Timestamp) -> Result<Vec<Tombstone>>;
-    /// Sums over sessions with an event since then; over all without a time.
+    /// Totals over all sessions, or over those with an event at or after `since`.
     fn totals(&self, since: Option<Timestamp>) -> Result<StoreTotals>;
-    /// Tells cheaply whether anything was committed, by whomever.
+    /// A token that differs after any commit by any process. Cheap enough to poll.
     fn change_token(&self) -> Result<ChangeToken>;
 
-    /// Cleans up for a few milliseconds.
+    /// Deletes one slice of what exceeds `retention`, for at most a few milliseconds.
     fn prune(&mut self, retention: &Retention, now: Timestamp) -> Result<Pruned>;
-    /// Looks for damage; empty when all is well. Takes time: for `belay doctor`.
+    /// Moves pending writes from the write-ahead log into the main file. Returns `false` if a reader or another process
+    /// prevented it.
+    fn checkpoint(&mut self) -> Result<bool>;
+    /// Verifies the chained digests of the log, newest sessions first, for about `time_limit`.
+    fn verify_log(&self, time_limit: Option<Duration>) -> Result<LogVerification>;
+    /// Checks integrity and returns the problems found. Slow; used by `belay doctor`.
     fn check(&self) -> Result<Vec<String>>;
 }
 
-/// The write lock, and all that can be done under it. Dropped without [`Transaction::commit`], nothing happened.
+/// A write transaction, which holds the write lock. It rolls back unless [`Transaction::commit`] is called.
 pub trait Transaction {
-    /// The session of that key.
     fn session_head(&mut self, key: &SessionKey) -> Result<Option<SessionHead>>;
-    /// Only the version, for somebody who has the session in memory; `None` when the session is gone.
+    /// The current version, to validate a cached session; `None` if the session was deleted.
     fn version(&mut self, session: SessionId) -> Result<Option<u64>>;
-    /// What it takes to have the session in memory.
+    /// All paused and killed sessions, including changes of this transaction, newest first, up to `limit`.
+    fn held_sessions(&mut self, limit: usize) -> Result<Vec<HeldSession>>;
+    /// Loads the session's snapshot and tail.
     fn load(&mut self, head: SessionHead, format: u16) -> Result<StoredSession>;
-    /// A session nobody has seen before.
+    /// Creates a session.
     fn create(&mut self, key: &SessionKey, at: Timestamp) -> Result<SessionHead>;
-    /// Names the session that started this one. Returns `false` when it would become its own ancestor.
+    /// Sets the session that started this one. Returns `false` if that would create a cycle.
     fn set_parent(&mut self, child: SessionId, parent: SessionId) -> Result<bool>;
 
-    /// Appends to the log; `false` if the session has an event of that identity. Call [`Transaction::save`] with the
-    /// new version afterwards.
+    /// Appends to the log; returns `false` if the session already has an event with that identity. Call
+    /// [`Transaction::save`] with the new version afterwards.
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool>;
-    /// Writes the row of a session, if its version is still what it was: a conflict otherwise.
-    fn save(&mut self, session: SessionId, change: &SessionUpdate<'_>) -> Result<()>;
-    /// Keeps a snapshot, and the one before.
+    /// Updates a session's row. Fails with a conflict if its version is not `update.from`.
+    fn save(&mut self, session: SessionId, update: &SessionUpdate<'_>) -> Result<()>;
+    /// Writes a snapshot. The previous one is retained, older ones are deleted.
     fn snapshot(&mut self, session: SessionId, snapshot: &Snapshot) -> Result<()>;
-    /// Adds what a session has cost to all its ancestors.
+    /// Adds spend of a session to all its ancestors.
     fn charge_ancestors(&mut self, session: SessionId, spent: &Spend) -> Result<()>;
-    /// What the sub-agents of a session have cost, theirs included.
+    /// The spend of all descendants of a session.
     fn descendant_spend(&mut self, session: SessionId) -> Result<Spend>;
 
-    /// Adds to what somebody (a project, an account) has spent on a day, and tells the sums.
+    /// Adds to a day's spend of a project or account and returns the new total.
     fn add_ledger_spend(&mut self, day: i64, name: &str, paid: &TokenCost) -> Result<TokenCost>;
     fn rules(&mut self, digest: Digest) -> Result<Option<String>>;
     fn put_rules(&mut self, digest: Digest, json: &str) -> Result<()>;
@@ -107,14 +124,16 @@ pub trait Transaction {
     fn put_setting(&mut self, key: &str, value: Option<&str>) -> Result<()>;
     fn put_tombstone(&mut self, tombstone: &Tombstone) -> Result<()>;
 
-    /// `false` when a message of that key was enqueued before.
+    /// Returns `false` if a message with that key already exists.
     fn enqueue(&mut self, message: &NewMessage) -> Result<bool>;
-    /// Takes messages that are due. Nobody else gets them until the lease ends.
-    fn claim_due(&mut self, now: Timestamp, lease: Duration, limit: usize) -> Result<Vec<Message>>;
-    /// It arrived.
-    fn mark_sent(&mut self, message: i64, at: Timestamp) -> Result<()>;
-    /// It did not; try again then, or never.
-    fn mark_failed(&mut self, message: i64, error: &str, retry_at: Option<Timestamp>) -> Result<()>;
+    /// Creates a delivery to each channel for up to `limit` messages that have none; returns how many messages.
+    fn route_messages(&mut self, channels: &[&str], now: Timestamp, limit: usize) -> Result<usize>;
+    /// Skips pending deliveries to channels other than these; returns how many.
+    fn skip_other_channels(&mut self, channels: &[&str], now: Timestamp) -> Result<usize>;
+    /// Claims the delivery to the channel that is due longest. It is not claimed again before the lease ends.
+    fn claim_delivery(&mut self, channel: &str, now: Timestamp, lease: Duration) -> Result<Option<Delivery>>;
+    /// Records the result of a claimed delivery.
+    fn record_attempt(&mut self, delivery: &Delivery, result: &AttemptResult, now: Timestamp) -> Result<()>;
 
     fn commit(self: Box<Self>) -> Result<()>;
 }

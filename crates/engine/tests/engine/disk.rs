@@ -1,5 +1,5 @@
-//! Disks that are full or read-only, for real: on a small disk of their own where the system lets us mount one
-//! (`unshare`), else by a limit on the size of files.
+//! Full and read-only disks: on a small tmpfs where the system permits mounting one (`unshare`), otherwise with a limit
+//! on the file size.
 
 use std::fs;
 use std::io::Write;
@@ -13,13 +13,13 @@ use belay_engine::{Engine, EngineOptions, StoreOpener};
 use belay_store::{Access, EventQuery, StoreUrl};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::common::{TestClock, call, key, prompt};
+use crate::fixtures::{TestClock, call, key, prompt};
 
 const JOB: &str = "BELAY_TEST_DISK_JOB";
-const FOLDER: &str = "BELAY_TEST_DISK_FOLDER";
+const DIR: &str = "BELAY_TEST_DISK_DIR";
 
-/// Runs a job of [`child`] in a shell that has prepared the disk in `$BELAY_TEST_DISK_FOLDER`.
-fn run(job: &str, folder: &Path, wrapper: &[&str], prepare: &str) {
+/// Runs a job of [`child`] after `prepare` has set up the disk in `$BELAY_TEST_DISK_DIR`.
+fn run(job: &str, dir: &Path, wrapper: &[&str], prepare: &str) {
     let exe = std::env::current_exe().unwrap();
     let script = format!("{prepare} && exec \"$0\" --exact disk::child --nocapture --test-threads=1");
     let output = Command::new(wrapper[0])
@@ -27,64 +27,64 @@ fn run(job: &str, folder: &Path, wrapper: &[&str], prepare: &str) {
         .args(["-c", &script])
         .arg(exe)
         .env(JOB, job)
-        .env(FOLDER, folder)
+        .env(DIR, dir)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains(&format!(": {job} is as it should be")), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output_text.contains(&format!(": {job} passed")), "{output_text}");
 }
 
-/// Whether this system gives us mounts of our own.
+/// Whether the system permits private mounts.
 fn can_mount() -> bool {
     let probe = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]).output();
     probe.is_ok_and(|output| output.status.success())
 }
 
-const OWN_MOUNTS: &[&str] = &["unshare", "-rm", "sh"];
+const PRIVATE_MOUNTS: &[&str] = &["unshare", "-rm", "sh"];
 
 #[test]
-fn a_full_disk_stops_no_decision_and_corrupts_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+fn decisions_continue_on_a_full_disk() {
+    let dir = tempfile::tempdir().unwrap();
     if can_mount() {
-        run("full", folder.path(), OWN_MOUNTS, &format!("mount -t tmpfs -o size=1m tmpfs \"${FOLDER}\""));
+        run("full", dir.path(), PRIVATE_MOUNTS, &format!("mount -t tmpfs -o size=1m tmpfs \"${DIR}\""));
     } else {
-        run("full", folder.path(), &["sh"], "trap '' XFSZ && ulimit -S -f 600");
+        run("full", dir.path(), &["sh"], "trap '' XFSZ && ulimit -S -f 600");
     }
 }
 
 #[test]
-fn a_read_only_disk_stops_no_decision_and_frees_nobody() {
+fn decisions_and_holds_continue_on_a_read_only_disk() {
     if !can_mount() {
-        return; // Permissions say the same to everybody but root; `faults` tests what follows.
+        return; // Root ignores permissions, so there is no other way to make the disk read-only; `faults` covers the rest.
     }
-    let folder = tempfile::tempdir().unwrap();
-    // A process that was killed leaves the pause in the WAL, and that is where it must be found.
-    let file = folder.path().join("belay.db");
+    let dir = tempfile::tempdir().unwrap();
+    // A killed process leaves the pause in the WAL, where it must be found.
+    let file = dir.path().join("belay.db");
     let mut engine = Engine::open(opener(&file), EngineOptions::default());
     engine.observe(prompt("held", "a")).unwrap();
     engine.observe(prompt("free", "a")).unwrap();
     engine.decide(&key("held"), OperatorDecision::Pause, "", None).unwrap();
     let crashed = tempfile::tempdir().unwrap();
     for name in ["belay.db", "belay.db-wal"] {
-        fs::copy(folder.path().join(name), crashed.path().join(name)).unwrap();
+        fs::copy(dir.path().join(name), crashed.path().join(name)).unwrap();
     }
     drop(engine);
-    let read_only = format!("mount --bind \"${FOLDER}\" \"${FOLDER}\" && mount -o remount,bind,ro \"${FOLDER}\"");
-    run("read-only", crashed.path(), OWN_MOUNTS, &read_only);
-    // And one that ended in order leaves no WAL at all.
-    run("read-only", folder.path(), OWN_MOUNTS, &read_only);
+    let read_only = format!("mount --bind \"${DIR}\" \"${DIR}\" && mount -o remount,bind,ro \"${DIR}\"");
+    run("read-only", crashed.path(), PRIVATE_MOUNTS, &read_only);
+    // A process that exited normally leaves no WAL.
+    run("read-only", dir.path(), PRIVATE_MOUNTS, &read_only);
 }
 
-/// Not a test by itself: what happens on the prepared disk.
+/// Entry point of the child process; does nothing in an ordinary test run.
 #[test]
 fn child() {
-    let (Ok(job), Ok(folder)) = (std::env::var(JOB), std::env::var(FOLDER)) else { return };
+    let (Ok(job), Ok(dir)) = (std::env::var(JOB), std::env::var(DIR)) else { return };
     match job.as_str() {
-        "full" => full(Path::new(&folder)),
-        "read-only" => read_only(Path::new(&folder)),
-        other => panic!("no job is called {other}"),
+        "full" => full(Path::new(&dir)),
+        "read-only" => read_only(Path::new(&dir)),
+        other => panic!("unknown job {other}"),
     }
-    println!(": {job} is as it should be");
+    println!(": {job} passed");
 }
 
 fn opener(file: &Path) -> StoreOpener {
@@ -92,7 +92,7 @@ fn opener(file: &Path) -> StoreOpener {
     Box::new(move |access| belay_store::open(&store, access))
 }
 
-/// Writes until there is no room. Where a limit stands for the disk, there is nothing to fill.
+/// Fills the disk, or reaches the file size limit.
 fn fill(filler: &Path) {
     let mut file = fs::File::create(filler).unwrap();
     for size in [65536, 4096, 512, 1] {
@@ -100,16 +100,16 @@ fn fill(filler: &Path) {
     }
 }
 
-/// Somebody frees some room.
-fn make_room(filler: &Path) {
+/// Frees the disk and lifts the file size limit.
+fn free_space(filler: &Path) {
     fs::remove_file(filler).unwrap();
     let limit = getrlimit(Resource::Fsize);
     setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit }).unwrap();
 }
 
-fn full(folder: &Path) {
-    let file: PathBuf = folder.join("belay.db");
-    let filler = folder.join("filler");
+fn full(dir: &Path) {
+    let file: PathBuf = dir.join("belay.db");
+    let filler = dir.join("filler");
     let clock = TestClock::default();
     let mut engine =
         Engine::open(opener(&file), EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::default() });
@@ -120,9 +120,9 @@ fn full(folder: &Path) {
     };
     assert!(post(&mut engine).committed);
     fill(&filler);
-    // The WAL may have some room of its own left.
+    // The WAL may have free space left.
     let full = (0..5000).map(|_| post(&mut engine)).find(|answer| !answer.committed).unwrap();
-    assert_eq!(full.decision.verdict, Verdict::Go, "the agent goes on");
+    assert_eq!(full.decision.verdict, Verdict::Go, "the agent continues");
     let health = engine.health();
     assert!(!health.is_healthy() && health.spooled == 1, "{health:?}");
 
@@ -130,16 +130,16 @@ fn full(folder: &Path) {
     assert!(!paused.committed);
     let held = post(&mut engine);
     assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "{held:?}");
-    // Every attempt fails, and none does harm.
+    // Every attempt fails without damaging the store.
     for _ in 0..5 {
-        clock.pass(Duration::from_secs(10));
+        clock.advance(Duration::from_secs(10));
         assert!(!engine.recover().is_healthy());
     }
     let reader = belay_store::open(&StoreUrl::local(&file), Access::Read).unwrap();
     assert_eq!(reader.check().unwrap(), [] as [String; 0]);
 
-    make_room(&filler);
-    clock.pass(Duration::from_secs(10));
+    free_space(&filler);
+    clock.advance(Duration::from_secs(10));
     assert!(post(&mut engine).committed);
     assert!(engine.health().is_healthy());
     assert_eq!(reader.check().unwrap(), [] as [String; 0]);
@@ -148,15 +148,15 @@ fn full(folder: &Path) {
     assert!(reader.session(&key("s")).unwrap().unwrap().state.is_paused());
 }
 
-fn read_only(folder: &Path) {
-    let mut engine = Engine::open(opener(&folder.join("belay.db")), EngineOptions::default());
+fn read_only(dir: &Path) {
+    let mut engine = Engine::open(opener(&dir.join("belay.db")), EngineOptions::default());
     let fault = engine.health().fault.unwrap();
     assert!(fault.problem.contains("Read-only file system"), "{fault:?}");
     let held = engine.observe(call("held", 1)).unwrap();
     assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "{held:?}");
     let free = engine.observe(call("free", 1)).unwrap();
     assert_eq!((free.decision.verdict, free.committed), (Verdict::Go, false));
-    assert!(engine.observe(prompt("free", "a")).unwrap().decision.duplicate, "the store can be read");
+    assert!(engine.observe(prompt("free", "a")).unwrap().decision.duplicate, "the store is readable");
     assert_eq!(engine.observe(call("new", 1)).unwrap().decision.verdict, Verdict::Go);
     assert_eq!(engine.health().spooled, 3);
 }

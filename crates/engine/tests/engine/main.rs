@@ -1,14 +1,14 @@
-//! The engine as its users meet it: on a real store, with real faults.
+//! Integration tests of the engine on a real store with real faults.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod budgets;
-mod common;
 #[cfg(target_os = "linux")]
 mod disk;
-mod family;
 mod faults;
+mod fixtures;
 #[cfg(unix)]
 mod kill;
 mod observe;
 mod replay;
 mod retention;
+mod sub_agents;

@@ -1,11 +1,11 @@
-//! The log of events.
+//! The event log.
 
 use belay_core::{Digest, SessionState};
 
 use super::{Fixture, append, at, change, details, key, seed, write};
 use crate::{Durability, EventQuery, EventRow, Order, Store};
 
-/// A session with that many events.
+/// Creates a session with `events` events.
 fn fill(store: &mut dyn Store, id: &str, events: u64) {
     write(store, |transaction| {
         let head = transaction.create(&key(id), at(1)).unwrap();
@@ -50,7 +50,7 @@ pub fn an_identity_counts_once_per_session(fixture: &impl Fixture) {
     assert_eq!(numbers(&store.events(&query).unwrap()), [many + 1]);
 }
 
-pub fn both_ends_of_a_log_can_be_read(fixture: &impl Fixture) {
+pub fn limits_keep_the_first_or_the_last_events(fixture: &impl Fixture) {
     let mut store = fixture.open();
     fill(&mut *store, "a", 10);
     let of_a = || EventQuery { session: Some(key("a")), limit: 3, ..EventQuery::default() };
@@ -65,7 +65,7 @@ pub fn both_ends_of_a_log_can_be_read(fixture: &impl Fixture) {
 
 pub fn interleaved_sessions_keep_their_order(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    // Two sessions in turn in one large transaction, then single events.
+    // Two sessions alternate in one large transaction; then one event per transaction follows.
     const EACH: u64 = 300;
     let ids = write(&mut *store, |transaction| {
         let heads = ["a", "b"].map(|id| transaction.create(&key(id), at(1)).unwrap());
@@ -111,17 +111,17 @@ pub fn interleaved_sessions_keep_their_order(fixture: &impl Fixture) {
         }
     }
     // Reading after any event returns its successors.
-    for place in [0, 5, 130, 299, 450, 605] {
-        let after = Some(u64::try_from(all[place].ord).unwrap());
+    for index in [0, 5, 130, 299, 450, 605] {
+        let after = Some(u64::try_from(all[index].ord).unwrap());
         let next = store.events(&EventQuery { after, limit: 3, ..EventQuery::default() }).unwrap();
-        assert_eq!(next, all[place + 1..place + 4]);
+        assert_eq!(next, all[index + 1..index + 4]);
     }
 }
 
 pub fn duplicates_are_detected_at_any_age(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let mut seq = 0;
-    // In batches of various sizes, with a second connection from the ninth on.
+    // Batches of various sizes; a second connection takes over at the tenth.
     for (round, size) in [1, 40, 128, 3, 200, 1, 1, 1, 1, 1, 1, 90, 7, 513, 1, 1].into_iter().enumerate() {
         if round == 9 {
             store = fixture.open();

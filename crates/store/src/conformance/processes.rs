@@ -1,5 +1,5 @@
-//! Several processes on one store. Each case starts this test binary again, as `child`, with a job in its environment;
-//! children wait at a common start line.
+//! Several processes on one store. Each case starts the test binary again, as `child`, with a job in the environment.
+//! Children wait until all of them are ready.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,9 +15,9 @@ const NAME: &str = "BELAY_CONFORMANCE_NAME";
 
 const WRITERS: usize = 6;
 const WRITES: u64 = 60;
-/// Events of the shared session before the writers start, and the identity of the first one.
+/// Events in the shared session before the writers start.
 const SEEDED_EVENTS: u64 = 20;
-const FIRST: &str = "first";
+const FIRST_IDENTITY: &str = "first";
 
 /// Running child processes.
 struct Children(Vec<(Child, ChildStdin, BufReader<ChildStdout>)>);
@@ -39,7 +39,7 @@ impl Children {
             (child, stdin, stdout)
         };
         let mut children = Self((0..count).map(start).collect());
-        children.0.iter_mut().for_each(|(_, _, stdout)| until(stdout, "ready", &mut Vec::new()));
+        children.0.iter_mut().for_each(|(_, _, stdout)| read_until(stdout, "ready", &mut Vec::new()));
         children
     }
 
@@ -51,7 +51,7 @@ impl Children {
             stdin.write_all(b"go\n").unwrap();
         }
         for (mut child, stdin, mut stdout) in children {
-            until(&mut stdout, "done", &mut printed);
+            read_until(&mut stdout, "done", &mut printed);
             drop(stdin);
             assert!(child.wait().unwrap().success());
         }
@@ -59,8 +59,8 @@ impl Children {
     }
 }
 
-/// Reads lines that begin with `: ` up to the given marker.
-fn until(stdout: &mut impl BufRead, marker: &str, printed: &mut Vec<String>) {
+/// Collects the lines that start with `: `, up to the marker.
+fn read_until(stdout: &mut impl BufRead, marker: &str, printed: &mut Vec<String>) {
     for line in stdout.lines() {
         match line.unwrap().strip_prefix(": ") {
             Some(line) if line == marker => return,
@@ -82,32 +82,36 @@ pub fn child(open: impl Fn(&str) -> Box<dyn Store>) {
     let Ok(job) = std::env::var(JOB) else { return };
     let address = std::env::var(ADDRESS).unwrap();
     let name = std::env::var(NAME).unwrap();
-    let start_line = || {
+    let wait_for_start = || {
         print_line("ready");
         std::io::stdin().read_line(&mut String::new()).unwrap();
     };
     match job.as_str() {
         "write" => {
             let mut store = open(&address);
-            start_line();
+            wait_for_start();
             (0..WRITES).for_each(|n| write_one(&mut *store, &format!("{name}-{n}")));
         }
         "send" => {
             let mut store = open(&address);
-            start_line();
+            wait_for_start();
             loop {
-                let claimed = write(&mut *store, |tx| tx.claim_due(at(10), Duration::from_secs(600), 3).unwrap());
-                if claimed.is_empty() {
-                    break;
+                let lease = Duration::from_secs(600);
+                let claimed = write(&mut *store, |tx| {
+                    tx.route_messages(&["webhook"], at(10), 3).unwrap();
+                    tx.claim_delivery("webhook", at(10), lease).unwrap()
+                });
+                match claimed {
+                    Some(delivery) => print_line(&delivery.message.key),
+                    None => break,
                 }
-                claimed.iter().for_each(|message| print_line(&message.key));
             }
         }
         "open" => {
-            start_line();
+            wait_for_start();
             write_one(&mut *open(&address), &name);
         }
-        other => panic!("no job is called {other}"),
+        other => panic!("unknown job {other}"),
     }
     print_line("done");
 }
@@ -121,7 +125,7 @@ fn write_one(store: &mut dyn Store, identity: &str) {
         };
         assert!(append(transaction, &head, head.version + 1, identity));
         if head.version >= SEEDED_EVENTS {
-            assert!(!append(transaction, &head, head.version + 2, FIRST), "an old event counts once");
+            assert!(!append(transaction, &head, head.version + 2, FIRST_IDENTITY), "an old event is a duplicate");
         }
         transaction.save(head.id, &change(head.version, head.version + 1, &SessionState::Active, &details(1))).unwrap();
     });
@@ -139,15 +143,15 @@ fn assert_complete(store: &dyn Store, expected: u64) {
     assert_eq!(store.session(&key("shared")).unwrap().unwrap().version, expected);
 }
 
-pub fn writers_lose_no_update(fixture: &impl Fixture) {
+pub fn concurrent_writers_lose_no_update(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    write_one(&mut *store, FIRST);
+    write_one(&mut *store, FIRST_IDENTITY);
     (1..SEEDED_EVENTS).for_each(|n| write_one(&mut *store, &format!("before-{n}")));
     Children::start(fixture, "write", WRITERS).run();
     assert_complete(&*store, SEEDED_EVENTS + WRITERS as u64 * WRITES);
 }
 
-pub fn senders_share_no_message(fixture: &impl Fixture) {
+pub fn a_message_is_claimed_by_one_process(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let mut keys: Vec<String> = (0..40).map(|n| format!("m{n:02}")).collect();
     for key in &keys {
@@ -159,7 +163,7 @@ pub fn senders_share_no_message(fixture: &impl Fixture) {
     assert_eq!(sent, keys);
 }
 
-pub fn many_open_a_fresh_store(fixture: &impl Fixture) {
+pub fn processes_create_a_store_concurrently(fixture: &impl Fixture) {
     Children::start(fixture, "open", 8).run();
     assert_complete(&*fixture.open(), 8);
 }

@@ -1,4 +1,4 @@
-//! Incidents, findings, notes, tombstones, settings, totals.
+//! Incidents, findings, notes, tombstones, settings and totals.
 
 use belay_core::effect::{Finding, Spend};
 use belay_core::event::{OperatorDecision, TokenCost};
@@ -20,7 +20,7 @@ fn incident(id: &str, session: &str, opened_at: i64) -> Incident {
     }
 }
 
-pub fn what_is_booked_adds_up_by_name_and_day(fixture: &impl Fixture) {
+pub fn ledger_entries_add_up_by_name_and_day(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let paid = |tokens| TokenCost { tokens, cost_micros: tokens * 10 };
     write(&mut *store, |transaction| {
@@ -32,6 +32,29 @@ pub fn what_is_booked_adds_up_by_name_and_day(fixture: &impl Fixture) {
     write(&mut *fixture.open(), |transaction| {
         assert_eq!(transaction.add_ledger_spend(1, "project:/a", &paid(0)).unwrap(), paid(12));
     });
+}
+
+pub fn sums_saturate(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let most = i64::MAX.unsigned_abs();
+    let huge = TokenCost { tokens: u64::MAX, cost_micros: most };
+    let full = TokenCost { tokens: most, cost_micros: most };
+    write(&mut *store, |transaction| {
+        for _ in 0..3 {
+            assert_eq!(transaction.add_ledger_spend(1, "project:/a", &huge).unwrap(), full);
+        }
+    });
+    for name in ["a", "b", "c"] {
+        let id = seed(&mut *store, &key(name), &SessionState::Active, 10);
+        let mut spent = details(10);
+        spent.spent.usage.input = u64::MAX;
+        spent.spent.cost_micros = u64::MAX;
+        write(&mut *store, |transaction| {
+            transaction.save(id, &change(1, 2, &SessionState::Active, &spent)).unwrap();
+        });
+    }
+    let totals = store.totals(None).unwrap();
+    assert!(totals.tokens > most && totals.cost_micros > most, "{totals:?}");
 }
 
 pub fn incidents_open_and_close(fixture: &impl Fixture) {
@@ -61,6 +84,7 @@ fn intervention(id: &str, count: u32) -> Intervention {
             id: id.to_owned(),
             pattern: "exact_repeat".to_owned(),
             count,
+            denied: 0,
             sentence: "The same command failed the same way.".to_owned(),
             unchanged: "exit 1".to_owned(),
             progress_would_be: "another error".to_owned(),
@@ -78,13 +102,13 @@ fn intervention(id: &str, count: u32) -> Intervention {
     }
 }
 
-pub fn findings_are_found_by_id(fixture: &impl Fixture) {
+pub fn findings_are_looked_up_by_id(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let a = seed(&mut *store, &key("a"), &SessionState::Active, 1);
     write(&mut *store, |transaction| {
         transaction.put_finding(a, &intervention("f1", 3)).unwrap();
         transaction.put_finding(a, &intervention("f2", 4)).unwrap();
-        // The same evidence, one call later.
+        // The same finding, with more evidence.
         transaction.put_finding(a, &intervention("f1", 5)).unwrap();
     });
     let found = store.finding("f1").unwrap().unwrap();
@@ -95,7 +119,7 @@ pub fn findings_are_found_by_id(fixture: &impl Fixture) {
     assert_eq!(ids, ["f1", "f2"]);
 }
 
-pub fn notes_are_kept_with_their_decision(fixture: &impl Fixture) {
+pub fn notes_are_stored_with_their_decision(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let a = seed(&mut *store, &key("a"), &SessionState::Active, 1);
     let note = |text: &str, decision| NoteRow {
@@ -162,9 +186,9 @@ pub fn totals_add_up(fixture: &impl Fixture) {
         spent.spent.cost_micros = 5;
         transaction.save(a, &change(1, 2, &SessionState::Active, &spent)).unwrap();
         transaction.put_incident(a, &incident("i1", "a", 10)).unwrap();
-        let news =
+        let message =
             NewMessage { key: "k".to_owned(), topic: "t".to_owned(), payload: serde_json::Value::Null, at: at(1) };
-        assert!(transaction.enqueue(&news).unwrap());
+        assert!(transaction.enqueue(&message).unwrap());
     });
     let totals = store.totals(None).unwrap();
     assert_eq!(totals.sessions.into_iter().collect::<Vec<_>>(), [("active".to_owned(), 1), ("paused".to_owned(), 1)]);

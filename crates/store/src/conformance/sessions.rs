@@ -1,4 +1,4 @@
-//! Session rows: what lists and pages show.
+//! Session rows and their queries.
 
 use belay_core::SessionState;
 use belay_core::effect::Spend;
@@ -13,7 +13,7 @@ fn listed(store: &dyn Store, query: &SessionQuery) -> Vec<String> {
     store.sessions(query).unwrap().rows.into_iter().map(|row| row.key.id.to_string()).collect()
 }
 
-pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
+pub fn rows_round_trip(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let written = SessionDetails {
         facts: SessionFacts {
@@ -28,6 +28,7 @@ pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
             started_at: at(1),
             last_at: at(20),
             ended_at: Some(at(19)),
+            unpriced_model: Some("m".to_owned()),
         },
         counters: Counters {
             events: 3,
@@ -49,6 +50,7 @@ pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
             calls: 2,
             usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 },
             cost_micros: u64::MAX,
+            unpriced_micros: 6,
             millis: 9,
         },
         clock: ProgressClock { at: at(3), since: Spend { calls: 1, millis: 2, ..Spend::default() } },
@@ -66,12 +68,12 @@ pub fn a_row_comes_back_as_it_was_written(fixture: &impl Fixture) {
     assert_eq!(row.state, paused());
     assert_eq!(row.details, written);
     assert_eq!(row.parent, None);
-    assert_eq!(store.session(&key("nobody")).unwrap(), None);
+    assert_eq!(store.session(&key("unknown")).unwrap(), None);
 }
 
-pub fn newest_come_first_page_by_page(fixture: &impl Fixture) {
+pub fn pages_are_sorted_newest_first(fixture: &impl Fixture) {
     let mut store = fixture.open();
-    // Two of the same moment: the cursor must neither skip nor repeat one.
+    // Two rows with equal times: the cursor must neither skip nor repeat one.
     for (id, last_at) in [("a", 10), ("b", 30), ("c", 20), ("d", 20), ("e", 5)] {
         seed(&mut *store, &key(id), &SessionState::Active, last_at);
     }
@@ -97,9 +99,9 @@ pub fn filters_narrow_the_list(fixture: &impl Fixture) {
     let other = belay_core::SessionKey::new("gemini", "other");
     let child = seed(&mut *store, &other, &SessionState::Active, 40);
     write(&mut *store, |transaction| {
-        let mut placed = details(40);
-        placed.facts.project = Some("/p".to_owned());
-        transaction.save(child, &change(1, 2, &SessionState::Active, &placed)).unwrap();
+        let mut with_project = details(40);
+        with_project.facts.project = Some("/p".to_owned());
+        transaction.save(child, &change(1, 2, &SessionState::Active, &with_project)).unwrap();
         let parent = transaction.session_head(&key("active")).unwrap().unwrap();
         assert!(transaction.set_parent(child, parent.id).unwrap());
     });
@@ -117,7 +119,7 @@ pub fn filters_narrow_the_list(fixture: &impl Fixture) {
     assert_eq!(row.parent, Some(key("active")));
 }
 
-pub fn archived_sessions_are_out_of_sight(fixture: &impl Fixture) {
+pub fn archived_sessions_are_hidden_by_default(fixture: &impl Fixture) {
     let mut store = fixture.open();
     seed(&mut *store, &key("a"), &SessionState::Active, 10);
     let archived = SessionState::Archived { at: at(20), was: Box::new(paused()) };
@@ -129,7 +131,7 @@ pub fn archived_sessions_are_out_of_sight(fixture: &impl Fixture) {
     assert_eq!(store.session(&key("b")).unwrap().unwrap().state, archived);
 }
 
-pub fn costs_add_up_to_the_root(fixture: &impl Fixture) {
+pub fn spend_is_added_to_all_ancestors(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let ids: Vec<_> = ["root", "child", "grandchild"]
         .map(|id| seed(&mut *store, &key(id), &SessionState::Active, 10))
@@ -148,14 +150,14 @@ pub fn costs_add_up_to_the_root(fixture: &impl Fixture) {
         transaction.charge_ancestors(ids[1], &cost(1000)).unwrap();
         assert_eq!(transaction.descendant_spend(ids[1]).unwrap(), cost(100));
     });
-    let beneath = |id: &str| store.session(&key(id)).unwrap().unwrap().descendants;
-    assert_eq!(beneath("root").usage, Usage { input: 1100, output: 4, ..Usage::default() });
-    assert_eq!(beneath("root").calls, 2);
-    assert_eq!(beneath("child"), cost(100));
-    assert_eq!(beneath("grandchild"), Spend::default());
+    let descendants = |id: &str| store.session(&key(id)).unwrap().unwrap().descendants;
+    assert_eq!(descendants("root").usage, Usage { input: 1100, output: 4, ..Usage::default() });
+    assert_eq!(descendants("root").calls, 2);
+    assert_eq!(descendants("child"), cost(100));
+    assert_eq!(descendants("grandchild"), Spend::default());
 }
 
-pub fn nobody_is_their_own_ancestor(fixture: &impl Fixture) {
+pub fn parent_cycles_are_rejected(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let ids = ["a", "b", "c"].map(|id| seed(&mut *store, &key(id), &SessionState::Active, 10));
     write(&mut *store, |transaction| {
@@ -163,13 +165,13 @@ pub fn nobody_is_their_own_ancestor(fixture: &impl Fixture) {
         assert!(transaction.set_parent(ids[1], ids[0]).unwrap());
         assert!(transaction.set_parent(ids[2], ids[1]).unwrap());
         assert!(!transaction.set_parent(ids[0], ids[2]).unwrap());
-        // Ends, whatever the family looks like.
+        // The walk up the tree must terminate.
         transaction.charge_ancestors(ids[2], &Spend { calls: 1, ..Spend::default() }).unwrap();
     });
     assert_eq!(store.session(&key("a")).unwrap().unwrap().descendants.calls, 1);
 }
 
-pub fn time_never_goes_back(fixture: &impl Fixture) {
+pub fn sort_time_never_decreases(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &SessionState::Active, 50);
     seed(&mut *store, &key("b"), &SessionState::Active, 40);
@@ -177,14 +179,14 @@ pub fn time_never_goes_back(fixture: &impl Fixture) {
     assert_eq!(listed(&*store, &SessionQuery::default()), ["a", "b"]);
 }
 
-pub fn what_did_not_change_stays(fixture: &impl Fixture) {
+pub fn unset_fields_are_unchanged(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &paused(), 50);
     seed(&mut *store, &key("b"), &SessionState::Active, 60);
-    let silent = details(70);
-    let change = SessionUpdate { from: 1, to: 2, state: None, listed: None, details: &silent };
+    let new_details = details(70);
+    let change = SessionUpdate { from: 1, to: 2, state: None, listed: None, details: &new_details };
     write(&mut *store, |transaction| transaction.save(id, &change).unwrap());
     let row = store.session(&key("a")).unwrap().unwrap();
-    assert_eq!((row.version, row.state, row.details), (2, paused(), silent));
+    assert_eq!((row.version, row.state, row.details), (2, paused(), new_details));
     assert_eq!(listed(&*store, &SessionQuery { states: vec!["paused".into()], ..SessionQuery::default() }), ["a"]);
 }

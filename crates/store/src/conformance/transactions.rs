@@ -1,4 +1,4 @@
-//! All or nothing, and nobody overwrites what they have not seen.
+//! Atomicity and optimistic concurrency control.
 
 use belay_core::session::SESSION_FORMAT;
 use belay_core::{Digest, SessionState};
@@ -6,7 +6,7 @@ use belay_core::{Digest, SessionState};
 use super::{Fixture, append, at, change, details, key, paused, seed, write};
 use crate::{Durability, EventQuery, Snapshot, Store, StoreError};
 
-pub fn a_dropped_transaction_leaves_no_trace(fixture: &impl Fixture) {
+pub fn a_dropped_transaction_is_rolled_back(fixture: &impl Fixture) {
     let mut store = fixture.open();
     {
         let mut transaction = store.begin(Durability::PowerCut).unwrap();
@@ -18,11 +18,11 @@ pub fn a_dropped_transaction_leaves_no_trace(fixture: &impl Fixture) {
     assert_eq!(store.session(&key("a")).unwrap(), None);
     assert_eq!(store.events(&EventQuery::default()).unwrap(), []);
     assert_eq!(store.setting("a").unwrap(), None);
-    // And the lock is free again.
+    // The lock was released.
     seed(&mut *fixture.open(), &key("a"), &SessionState::Active, 1);
 }
 
-pub fn nobody_overwrites_what_they_have_not_seen(fixture: &impl Fixture) {
+pub fn a_stale_update_is_a_conflict(fixture: &impl Fixture) {
     let mut store = fixture.open();
     let id = seed(&mut *store, &key("a"), &SessionState::Active, 1);
     let mut other = fixture.open();
@@ -44,7 +44,7 @@ pub fn readers_see_the_last_commit(fixture: &impl Fixture) {
     assert_eq!(
         reader.session(&key("a")).unwrap().unwrap().state,
         SessionState::Active,
-        "not committed, and no waiting"
+        "uncommitted changes are invisible and do not block"
     );
     transaction.commit().unwrap();
     assert_eq!(reader.session(&key("a")).unwrap().unwrap().state, paused());
@@ -54,7 +54,7 @@ fn snapshot(seq: u64, format: u16) -> Snapshot {
     Snapshot { seq, format, rules: Digest(u64::MAX), data: format!("{{\"seq\":{seq}}}") }
 }
 
-/// A session of ten events with snapshots at some of them.
+/// Creates a session with ten events and the given snapshots.
 fn with_snapshots(store: &mut dyn Store, snapshots: &[Snapshot]) {
     write(store, |transaction| {
         let head = transaction.create(&key("a"), at(1)).unwrap();
@@ -71,7 +71,7 @@ fn with_snapshots(store: &mut dyn Store, snapshots: &[Snapshot]) {
     });
 }
 
-pub fn a_load_is_snapshot_and_tail(fixture: &impl Fixture) {
+pub fn a_load_returns_snapshot_and_tail(fixture: &impl Fixture) {
     let mut store = fixture.open();
     with_snapshots(
         &mut *store,
@@ -83,7 +83,7 @@ pub fn a_load_is_snapshot_and_tail(fixture: &impl Fixture) {
     assert_eq!(stored.head.version, 10);
     let same = write(&mut *store, |transaction| transaction.load(stored.head.clone(), SESSION_FORMAT).unwrap());
     assert_eq!(same, stored);
-    assert_eq!(store.load(&key("nobody"), SESSION_FORMAT).unwrap(), None);
+    assert_eq!(store.load(&key("unknown"), SESSION_FORMAT).unwrap(), None);
 }
 
 pub fn snapshots_of_another_format_are_ignored(fixture: &impl Fixture) {
@@ -91,7 +91,7 @@ pub fn snapshots_of_another_format_are_ignored(fixture: &impl Fixture) {
     let newer = SESSION_FORMAT + 1;
     with_snapshots(&mut *store, &[snapshot(3, SESSION_FORMAT), snapshot(6, SESSION_FORMAT), snapshot(9, newer)]);
     let ours = store.load(&key("a"), SESSION_FORMAT).unwrap().unwrap();
-    assert_eq!(ours.snapshot, Some(snapshot(6, SESSION_FORMAT)), "the one before is kept");
+    assert_eq!(ours.snapshot, Some(snapshot(6, SESSION_FORMAT)), "the previous snapshot is retained");
     assert_eq!(ours.tail.len(), 4);
     let theirs = store.load(&key("a"), newer).unwrap().unwrap();
     assert_eq!(theirs.snapshot.unwrap().seq, 9);
@@ -99,7 +99,7 @@ pub fn snapshots_of_another_format_are_ignored(fixture: &impl Fixture) {
     assert_eq!((neither.snapshot, neither.tail.len()), (None, 10));
 }
 
-pub fn rules_are_kept_once(fixture: &impl Fixture) {
+pub fn rules_are_stored_once(fixture: &impl Fixture) {
     let mut store = fixture.open();
     write(&mut *store, |transaction| {
         transaction.put_rules(Digest(u64::MAX), "{}").unwrap();

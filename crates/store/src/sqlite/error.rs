@@ -1,4 +1,4 @@
-//! What SQLite says, in our words.
+//! Maps SQLite errors to [`StoreError`].
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The log: appending to it, reading it, and detecting that it changed.
+//! The event log: append, read and change detection.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,6 +6,7 @@ use belay_core::{Digest, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
 
+use super::chain;
 use super::sessions::{key, to_json};
 use crate::rows::{EventQuery, EventRow, NewEvent, Order};
 use crate::session::SessionId;
@@ -26,12 +27,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<EventRow> {
     })
 }
 
-/// Appends an event; `false` if the session has an event of that identity.
+/// Appends an event; returns `false` if the session already has an event with that identity.
 pub(super) fn append(conn: &Connection, session: SessionId, event: &NewEvent<'_>) -> rusqlite::Result<bool> {
+    let previous = chain::digest_before(conn, session, event.seq)?;
     let inserted = conn
         .prepare_cached(
-            "INSERT INTO events (session, seq, identity, at, kind, rules, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (session, identity) DO NOTHING",
+            "INSERT INTO events (session, seq, identity, at, kind, rules, json, digest)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (session, identity) DO NOTHING",
         )?
         .execute(params![
             session.0,
@@ -40,12 +42,13 @@ pub(super) fn append(conn: &Connection, session: SessionId, event: &NewEvent<'_>
             event.at.millis(),
             event.kind,
             event.rules.0.cast_signed(),
-            event.json
+            event.json,
+            chain::next_digest(previous, event).0.cast_signed()
         ])?;
     Ok(inserted == 1)
 }
 
-/// The events of a session after a number, oldest first.
+/// The events of a session after `after`, oldest first.
 pub(super) fn events_after(conn: &Connection, session: SessionId, after: u64) -> rusqlite::Result<Vec<EventRow>> {
     conn.prepare_cached(&format!("{SELECT} WHERE e.session = ?1 AND e.seq > ?2 ORDER BY e.seq"))?
         .query_map((session.0, after), read)?

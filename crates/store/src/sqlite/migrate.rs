@@ -1,4 +1,4 @@
-//! Migrates a file from any earlier version to this one. Never downgrades, and never writes to a foreign file.
+//! Migrates a file from any earlier version to this one. Never downgrades and never writes to a foreign file.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::error;
 use crate::error::{Result, StoreError};
 
-/// "Blay": marks a file as a Belay store.
+/// SQLite's `application_id` of a Belay store: "Blay" in ASCII.
 const APPLICATION_ID: i64 = 0x426c_6179;
 
 /// One step per version, in order. Released steps are never edited.
@@ -16,10 +16,10 @@ const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 pub(super) const LATEST_VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// The version of the file, 0 for an empty one. Refuses damaged, newer and foreign files. Reads only.
+/// Reads the schema version, 0 for an empty file. Fails on damaged, newer and foreign files.
 pub(super) fn read_version(conn: &Connection, path: &Path) -> Result<i64> {
-    let explain = |e| error::to_store_error(path, e);
-    let (application, version, tables) = header(conn).map_err(explain)?;
+    let map_error = |e| error::to_store_error(path, e);
+    let (application, version, tables) = header(conn).map_err(map_error)?;
     match (application, version) {
         (0, 0) if tables == 0 => Ok(0),
         (APPLICATION_ID, version) if version > LATEST_VERSION => {
@@ -39,26 +39,26 @@ fn header(conn: &Connection) -> rusqlite::Result<(i64, i64, i64)> {
     )
 }
 
-/// Migrates the file to the latest version. Safe if several processes do so at once.
+/// Migrates the file to the latest version. Safe to run in several processes at once.
 pub(super) fn migrate(conn: &Connection, path: &Path, busy_timeout: Duration) -> Result<()> {
-    let explain = |e| error::to_store_error(path, e);
-    if header(conn).map_err(explain)? == (0, 0, 0) {
+    let map_error = |e| error::to_store_error(path, e);
+    if header(conn).map_err(map_error)? == (0, 0, 0) {
         retry_while_busy(busy_timeout, || {
             conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
             // Takes effect once per file, and ignores the busy timeout.
             conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
         })
-        .map_err(explain)?;
+        .map_err(map_error)?;
     }
-    if header(conn).map_err(explain)?.1 == LATEST_VERSION {
+    if header(conn).map_err(map_error)?.1 == LATEST_VERSION {
         return Ok(());
     }
-    conn.execute_batch("BEGIN IMMEDIATE").map_err(explain)?;
+    conn.execute_batch("BEGIN IMMEDIATE").map_err(map_error)?;
     let steps = || -> Result<()> {
-        // Another process may have migrated the file meanwhile, and may be newer than this one.
+        // Another process, possibly a newer Belay, may have migrated the file since the first check.
         let version = read_version(conn, path)?;
-        apply_migrations(conn, version, LATEST_VERSION).map_err(explain)?;
-        conn.execute_batch("COMMIT").map_err(explain)
+        apply_migrations(conn, version, LATEST_VERSION).map_err(map_error)?;
+        conn.execute_batch("COMMIT").map_err(map_error)
     };
     steps().inspect_err(|_| {
         let _ = conn.execute_batch("ROLLBACK");
@@ -88,7 +88,7 @@ fn retry_while_busy(busy_timeout: Duration, mut attempt: impl FnMut() -> rusqlit
     }
 }
 
-/// The problems SQLite's own check finds, at most a dozen lines.
+/// The problems found by SQLite's `quick_check`, at most 12 lines.
 pub(super) fn check(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = conn.prepare("PRAGMA quick_check(12)")?;
     let mut lines: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -96,6 +96,11 @@ pub(super) fn check(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     let orphans: i64 = conn.query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))?;
     if orphans > 0 {
         lines.push(format!("{orphans} rows belong to sessions that do not exist"));
+    }
+    let unreadable: i64 =
+        conn.query_row("SELECT count(*) FROM sessions WHERE NOT json_valid(state_json)", [], |row| row.get(0))?;
+    if unreadable > 0 {
+        lines.push(format!("{unreadable} sessions have an unreadable state; those that were held stay held"));
     }
     Ok(lines)
 }

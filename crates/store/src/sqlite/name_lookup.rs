@@ -1,4 +1,4 @@
-//! Sessions by a few characters of their name. Every question is a range of an index.
+//! Resolves session names from prefixes. Every lookup is a range scan of an index.
 
 use belay_core::SessionKey;
 use rusqlite::{Connection, OptionalExtension};
@@ -18,10 +18,10 @@ pub(super) fn resolve(conn: &Connection, text: &str) -> rusqlite::Result<Result<
     }
     let mut found = collect(conn, BY_NATIVE_ID, &[text, text])?;
     if found.is_empty() && !text.is_empty() {
-        found = collect(conn, BY_NATIVE_ID, &[text, &beyond(text)])?;
+        found = collect(conn, BY_NATIVE_ID, &[text, &prefix_end(text)])?;
         found.extend(match text.split_once(':') {
-            Some((agent, prefix)) => collect(conn, BY_KEY, &[agent, prefix, &beyond(prefix)])?,
-            None => collect(conn, BY_AGENT, &[text, &beyond(text)])?,
+            Some((agent, prefix)) => collect(conn, BY_KEY, &[agent, prefix, &prefix_end(prefix)])?,
+            None => collect(conn, BY_AGENT, &[text, &prefix_end(text)])?,
         });
         found.sort();
         found.dedup();
@@ -40,7 +40,7 @@ fn exists(conn: &Connection, key: &SessionKey) -> rusqlite::Result<bool> {
     conn.prepare_cached("SELECT 1 FROM sessions WHERE agent = ?1 AND native_id = ?2")?.exists([&key.agent, &key.id])
 }
 
-/// By native id, by agent and native id, by agent alone: ranges of an index each.
+/// Conditions that each select a range of an index.
 const BY_NATIVE_ID: &str = "native_id >= ?1 AND native_id <= ?2 ORDER BY native_id, agent";
 const BY_KEY: &str = "agent = ?1 AND native_id >= ?2 AND native_id <= ?3 ORDER BY native_id";
 const BY_AGENT: &str = "agent >= ?1 AND agent <= ?2 ORDER BY agent, native_id";
@@ -53,12 +53,12 @@ fn collect(conn: &Connection, condition: &str, values: &[&str]) -> rusqlite::Res
     conn.prepare_cached(&sql)?.query_map(rusqlite::params_from_iter(values), |row| key(row, 0))?.collect()
 }
 
-/// A text that follows everything which begins with `prefix`.
-fn beyond(prefix: &str) -> String {
+/// The upper bound of the strings that start with `prefix`.
+fn prefix_end(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }
 
-/// A name must be longer than what it shares with either neighbour in the index.
+/// A name is unique if it is longer than the prefix it shares with either neighbour in the index.
 pub(super) fn short_names(conn: &Connection, keys: &[SessionKey], at_least: usize) -> rusqlite::Result<Vec<String>> {
     let mut before = conn.prepare_cached(
         "SELECT native_id FROM sessions WHERE agent = ?1 AND native_id < ?2 ORDER BY native_id DESC LIMIT 1",
@@ -73,7 +73,7 @@ pub(super) fn short_names(conn: &Connection, keys: &[SessionKey], at_least: usiz
                 let neighbour: Option<String> =
                     statement.query_row([&key.agent, &key.id], |row| row.get(0)).optional()?;
                 if let Some(neighbour) = neighbour {
-                    needed = needed.max(shared(&key.id, &neighbour) + 1);
+                    needed = needed.max(common_prefix_len(&key.id, &neighbour) + 1);
                 }
             }
             Ok(format!("{}:{}", key.agent, key.id.chars().take(needed).collect::<String>()))
@@ -81,7 +81,7 @@ pub(super) fn short_names(conn: &Connection, keys: &[SessionKey], at_least: usiz
         .collect()
 }
 
-/// Characters two texts have in common at their beginning.
-fn shared(a: &str, b: &str) -> usize {
+/// Length of the common prefix, in characters.
+fn common_prefix_len(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }

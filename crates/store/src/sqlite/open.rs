@@ -1,4 +1,4 @@
-//! The only place where connections are made.
+//! Opens connections. No other module does.
 
 use std::cell::Cell;
 use std::fs;
@@ -16,12 +16,12 @@ use crate::traits::Durability;
 /// How to open a store.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOptions {
-    /// Only look; nothing is made or migrated.
+    /// Open for reading only; nothing is created or migrated.
     pub read_only: bool,
     /// How long to wait for another process's write lock.
     pub busy_timeout: Duration,
-    /// Leave the write-ahead log to those who stay. Whoever closes a store last else carries the log into
-    /// it and syncs the disk, which takes longer than all that a process of a moment does.
+    /// Skip the checkpoint on close. Otherwise the last connection to close checkpoints the write-ahead log and syncs
+    /// the disk, which takes longer than everything else a short-lived process does.
     pub brief: bool,
 }
 
@@ -31,23 +31,24 @@ impl Default for OpenOptions {
     }
 }
 
-/// Checkpoints sync the disk: rarer ones write the hot pages of the indexes once instead of many times.
+/// Checkpoints sync the disk. A higher `wal_autocheckpoint` writes hot index pages once instead of many times.
 const PRAGMAS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000;
                         PRAGMA journal_size_limit = 67108864;";
 
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<SqliteStore> {
-    let conn = if options.read_only { open_to_read(path, options)? } else { open_to_write(path, options)? };
+    let conn = if options.read_only { open_read_only(path, options)? } else { open_read_write(path, options)? };
     conn.set_prepared_statement_cache_capacity(96);
     Ok(SqliteStore {
         conn,
         path: path.to_owned(),
         read_only: options.read_only,
+        busy_timeout: options.busy_timeout,
         durability: Cell::new(Durability::ProcessCrash),
     })
 }
 
-fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {
-    make_private(path).map_err(|e| match e.kind() {
+fn open_read_write(path: &Path, options: OpenOptions) -> Result<Connection> {
+    create_private(path).map_err(|e| match e.kind() {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
             StoreError::ReadOnly(format!("{}: {e}", path.display()))
         }
@@ -56,29 +57,29 @@ fn open_to_write(path: &Path, options: OpenOptions) -> Result<Connection> {
         }
         _ => StoreError::Io { path: path.to_owned(), detail: e.to_string() },
     })?;
-    let explain = |e| error::to_store_error(path, e);
+    let map_error = |e| error::to_store_error(path, e);
     let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-        .map_err(explain)?;
-    conn.busy_timeout(options.busy_timeout).map_err(explain)?;
+        .map_err(map_error)?;
+    conn.busy_timeout(options.busy_timeout).map_err(map_error)?;
     migrate::read_version(&conn, path)?;
     migrate::migrate(&conn, path, options.busy_timeout)?;
-    conn.execute_batch(PRAGMAS).map_err(explain)?;
+    conn.execute_batch(PRAGMAS).map_err(map_error)?;
     if options.brief {
-        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(explain)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(map_error)?;
     }
     Ok(conn)
 }
 
-fn open_to_read(path: &Path, options: OpenOptions) -> Result<Connection> {
-    let explain = |e| error::to_store_error(path, e);
+fn open_read_only(path: &Path, options: OpenOptions) -> Result<Connection> {
+    let map_error = |e| error::to_store_error(path, e);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).map_err(explain)?;
-    conn.busy_timeout(options.busy_timeout).map_err(explain)?;
+    let conn = Connection::open_with_flags(path, flags).map_err(map_error)?;
+    conn.busy_timeout(options.busy_timeout).map_err(map_error)?;
     let (conn, version) = match migrate::read_version(&conn, path) {
         Ok(version) => (conn, version),
-        // SQLite wants a place for its index of the WAL even to read it. On a read-only disk there is none.
+        // SQLite needs to write the WAL index even to read, which fails on a read-only disk.
         Err(StoreError::Io { .. } | StoreError::ReadOnly(_)) => {
-            let conn = open_where_nobody_writes(path, flags).map_err(explain)?;
+            let conn = open_on_read_only_disk(path, flags).map_err(map_error)?;
             let version = migrate::read_version(&conn, path)?;
             (conn, version)
         }
@@ -86,23 +87,23 @@ fn open_to_read(path: &Path, options: OpenOptions) -> Result<Connection> {
     };
     match version {
         migrate::LATEST_VERSION => Ok(conn),
-        // Somebody is about to make it: as yet it is an empty store.
+        // Another process is creating the file: read it as an empty store.
         0 => {
-            let conn = Connection::open_in_memory().map_err(explain)?;
+            let conn = Connection::open_in_memory().map_err(map_error)?;
             migrate::migrate(&conn, path, options.busy_timeout)?;
             Ok(conn)
         }
-        // To be understood it has to be brought up to date.
+        // Queries work on the latest version only.
         _ => {
-            drop(open_to_write(path, options)?);
-            Connection::open_with_flags(path, flags).map_err(explain)
+            drop(open_read_write(path, options)?);
+            Connection::open_with_flags(path, flags).map_err(map_error)
         }
     }
 }
 
-/// Reads a WAL that a crash left behind on a disk that is now read-only: with an index in memory and without locks,
-/// which is as it should be where nobody can write.
-fn open_where_nobody_writes(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+/// Opens a store on a read-only disk, with a WAL that a crash may have left behind. The WAL index is kept in memory and
+/// no locks are taken, which is safe because no process can write.
+fn open_on_read_only_disk(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
     if cfg!(unix) && fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
@@ -114,8 +115,9 @@ fn open_where_nobody_writes(path: &Path, flags: OpenFlags) -> rusqlite::Result<C
     Connection::open_with_flags(format!("file:{text}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)
 }
 
-/// Folder and file are for their owner only. SQLite gives its side files the mode of the main one.
-fn make_private(path: &Path) -> io::Result<()> {
+/// Creates directory and file with access for their owner only. SQLite gives the `-wal` and `-shm` files the mode of
+/// the main file.
+fn create_private(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);

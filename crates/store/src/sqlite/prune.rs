@@ -1,4 +1,4 @@
-//! Retention. Works in slices of a few milliseconds, so that no writer waits long.
+//! Retention. Works in slices of a few milliseconds so that writers are not blocked for long.
 
 use belay_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -7,67 +7,106 @@ use super::{SqliteStore, records};
 use crate::error::Result;
 use crate::retention::{Pruned, Retention};
 
-/// Events deleted under one lock: a few milliseconds.
+/// Events deleted in one transaction, which takes a few milliseconds.
 const MAX_DELETED_EVENTS: u64 = 500;
-/// Pages returned to the file system under one lock.
+/// Sessions deleted in one transaction, with their snapshots and records.
+const MAX_DELETED_SESSIONS: u64 = 64;
+/// Pages returned to the file system in one transaction.
 const MAX_VACUUMED_PAGES: u64 = 256;
+/// A write-ahead log of this size is moved into the store while the store is above its limit.
+const MAX_WAL_BYTES: u64 = 8 << 20;
 
 pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Timestamp) -> Result<Pruned> {
-    let mut pruned = Pruned::default();
+    checkpoint_above(store, retention.max_bytes)?;
     let conn = &store.conn;
-    match store.explain(delete_events(conn))? {
-        Some(events) => {
-            pruned.events = events;
-            pruned.more = true;
-        }
-        // The size of the store is known only after the events of deleted sessions are gone.
-        None => {
-            if let Some(session) = store.explain(candidate(conn, retention, now))? {
-                store.explain(delete_session(conn, session))?;
-                pruned.sessions = 1;
-                pruned.more = true;
-            }
-        }
+    let mut pruned = Pruned::default();
+    // Without this check every call would take the write lock.
+    if store.map_error(is_due(conn, retention, now))? {
+        pruned = store.map_error(delete(conn, retention, now))?;
     }
-    pruned.more |= store.explain(delete_expired(conn, now - retention.max_age, now))? == MAX_DELETED_EVENTS;
-    let (freed, left) = store.explain(vacuum(conn))?;
+    if !pruned.more {
+        pruned.more = store.map_error(delete_expired(conn, now - retention.max_age, now))? == MAX_DELETED_EVENTS;
+    }
+    let (freed, left) = store.map_error(vacuum(conn))?;
     pruned.freed = freed;
     pruned.more |= left;
+    if !pruned.more {
+        checkpoint_above(store, retention.max_bytes)?;
+    }
     Ok(pruned)
 }
 
-/// Deletes the session and its records at once; its events, which may be many, are deleted in slices.
-fn delete_session(conn: &Connection, session: i64) -> rusqlite::Result<()> {
-    let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    transaction.prepare_cached("INSERT INTO deleted_sessions (session) VALUES (?1)")?.execute([session])?;
-    transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session])?;
-    transaction.commit()
+/// Moves the write-ahead log into the store if both together exceed the limit and that helps.
+fn checkpoint_above(store: &SqliteStore, max_bytes: u64) -> Result<()> {
+    let (used, wal) = store.map_error(sizes(&store.conn))?;
+    if used.saturating_add(wal) > max_bytes && wal > 0 && (wal >= MAX_WAL_BYTES || used <= max_bytes) {
+        store.truncate_wal()?;
+    }
+    Ok(())
 }
 
-/// Deletes a slice of the events of deleted sessions; `None` if there are no deleted sessions.
-fn delete_events(conn: &Connection) -> rusqlite::Result<Option<u64>> {
+/// The bytes in use in the store and in the write-ahead log.
+fn sizes(conn: &Connection) -> rusqlite::Result<(u64, u64)> {
+    Ok((records::used_bytes(conn)?, records::wal_bytes(conn)))
+}
+
+fn is_due(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<bool> {
+    let unfinished = conn
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM deleted_sessions)")?
+        .query_row([], |row| row.get::<_, bool>(0))?;
+    Ok(unfinished || candidate(conn, retention, now)?.is_some())
+}
+
+/// Deletes one slice of sessions and of their events.
+fn delete(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<Pruned> {
+    let mut pruned = Pruned { more: true, ..Pruned::default() };
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    let session: Option<i64> = transaction
+    while pruned.events < MAX_DELETED_EVENTS && pruned.sessions < MAX_DELETED_SESSIONS {
+        // The size of the store is only meaningful once the events of deleted sessions are deleted.
+        if let Some(events) = delete_events(&transaction, MAX_DELETED_EVENTS - pruned.events)? {
+            pruned.events += events;
+        } else if let Some(session) = candidate(&transaction, retention, now)? {
+            delete_session(&transaction, session)?;
+            pruned.sessions += 1;
+        } else {
+            pruned.more = false;
+            break;
+        }
+    }
+    transaction.commit()?;
+    Ok(pruned)
+}
+
+/// Deletes a session and its records. Its events, possibly many, are deleted later in slices.
+fn delete_session(conn: &Connection, session: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT INTO deleted_sessions (session) VALUES (?1)")?.execute([session])?;
+    conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session]).map(drop)
+}
+
+/// Deletes up to `limit` events of a deleted session; `None` if there are no deleted sessions.
+fn delete_events(conn: &Connection, limit: u64) -> rusqlite::Result<Option<u64>> {
+    let session: Option<i64> = conn
         .prepare_cached("SELECT session FROM deleted_sessions ORDER BY session LIMIT 1")?
         .query_row([], |row| row.get(0))
         .optional()?;
     let Some(session) = session else { return Ok(None) };
-    let events = transaction
+    let events = conn
         .prepare_cached("DELETE FROM events WHERE id IN (SELECT id FROM events WHERE session = ?1 LIMIT ?2)")?
-        .execute(params![session, MAX_DELETED_EVENTS])? as u64;
-    if events < MAX_DELETED_EVENTS {
-        transaction.prepare_cached("DELETE FROM deleted_sessions WHERE session = ?1")?.execute([session])?;
+        .execute(params![session, limit])? as u64;
+    if events < limit {
+        conn.prepare_cached("DELETE FROM deleted_sessions WHERE session = ?1")?.execute([session])?;
     }
-    transaction.commit()?;
     Ok(Some(events))
 }
 
-/// Deletes old messages that were sent or abandoned, expired tombstones, and old days of the ledger.
+/// Deletes old messages that have no pending delivery, expired tombstones, and old days of the ledger.
 fn delete_expired(conn: &Connection, before: Timestamp, now: Timestamp) -> rusqlite::Result<u64> {
     let messages = conn
         .prepare_cached(
-            "DELETE FROM outbox WHERE id IN
-                 (SELECT id FROM outbox WHERE state IN ('sent', 'failed') AND created_at < ?1 LIMIT ?2)",
+            "DELETE FROM messages WHERE id IN
+                 (SELECT id FROM messages m WHERE created_at < ?1 AND routed = 1
+                      AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message = m.id AND d.state = 'pending')
+                  LIMIT ?2)",
         )?
         .execute(params![before.millis(), MAX_DELETED_EVENTS])?;
     conn.prepare_cached("DELETE FROM tombstones WHERE expires_at <= ?1")?.execute([now.millis()])?;
@@ -75,14 +114,16 @@ fn delete_expired(conn: &Connection, before: Timestamp, now: Timestamp) -> rusql
     Ok(messages as u64)
 }
 
-/// The session that has been idle longest, if it has to be deleted.
+/// The next session to delete: the one idle longest that exceeds a limit.
 fn candidate(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<Option<i64>> {
-    let too_big = records::bytes(conn)? > retention.max_bytes;
+    let (used, wal) = sizes(conn)?;
+    // A log that a reader keeps from being truncated must not cost more than half of the history.
+    let too_big = used.saturating_add(wal.min(retention.max_bytes / 2)) > retention.max_bytes;
     let before = if too_big { i64::MAX } else { (now - retention.max_age).millis() };
     conn.prepare_cached(
         "SELECT id FROM sessions s WHERE last_at < ?1 AND held = 0
              AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.session = s.id AND i.closed_at IS NULL)
-             -- The newest event stays, so that ids of events are never reused.
+             -- Keep the newest event, so that event ids are never reused.
              AND id <> coalesce((SELECT session FROM events ORDER BY id DESC LIMIT 1), 0)
          ORDER BY last_at, id LIMIT 1",
     )?
@@ -90,6 +131,7 @@ fn candidate(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqli
     .optional()
 }
 
+/// Returns the bytes freed and whether free pages remain.
 fn vacuum(conn: &Connection) -> rusqlite::Result<(u64, bool)> {
     let free = || conn.prepare_cached("PRAGMA freelist_count")?.query_row([], |row| row.get::<_, u64>(0));
     let size: u64 = conn.prepare_cached("PRAGMA page_size")?.query_row([], |row| row.get(0))?;

@@ -1,16 +1,17 @@
-//! Incidents, findings, notes, tombstones, settings, totals: reading.
+//! Queries for incidents, findings, notes, tombstones, settings and totals.
 
 use belay_core::{Digest, Incident, SessionKey, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::outbox;
 use super::sessions::{json, key};
 use crate::rows::{FindingRow, IncidentQuery, NoteRow, Settings, StoreTotals, Tombstone};
 
-/// Picks the session of a key: `?1`, `?2`.
+/// The session whose key is in `?1` and `?2`.
 const OF_SESSION: &str = "(SELECT id FROM sessions WHERE agent = ?1 AND native_id = ?2)";
 
-fn bounded(limit: usize) -> i64 {
+fn limit_or_default(limit: usize) -> i64 {
     i64::try_from(if limit == 0 { 100 } else { limit }).unwrap_or(i64::MAX)
 }
 
@@ -31,7 +32,7 @@ pub(super) fn incidents(conn: &Connection, query: &IncidentQuery) -> rusqlite::R
         sql.push_str(" AND closed_at IS NULL");
     }
     sql.push_str(" ORDER BY opened_at DESC, id LIMIT ?");
-    values.push(bounded(query.limit).into());
+    values.push(limit_or_default(query.limit).into());
     conn.prepare_cached(&sql)?.query_map(params_from_iter(values), |row| json(row, 0))?.collect()
 }
 
@@ -55,16 +56,16 @@ pub(super) fn findings(conn: &Connection, of: &SessionKey, limit: usize) -> rusq
     conn.prepare_cached(&format!(
         "SELECT ?1, ?2, json FROM findings WHERE session = {OF_SESSION} ORDER BY at DESC, id LIMIT ?3"
     ))?
-    .query_map(params![of.agent, of.id, bounded(limit)], read_finding)?
+    .query_map(params![of.agent, of.id, limit_or_default(limit)], read_finding)?
     .collect()
 }
 
 pub(super) fn notes(conn: &Connection, of: &SessionKey, limit: usize) -> rusqlite::Result<Vec<NoteRow>> {
     conn.prepare_cached(&format!(
-        "SELECT ?1, ?2, at, decision_json, by_whom, text FROM notes WHERE session = {OF_SESSION}
+        "SELECT ?1, ?2, at, decision_json, author, text FROM notes WHERE session = {OF_SESSION}
          ORDER BY at DESC, id DESC LIMIT ?3"
     ))?
-    .query_map(params![of.agent, of.id, bounded(limit)], |row| {
+    .query_map(params![of.agent, of.id, limit_or_default(limit)], |row| {
         Ok(NoteRow {
             session: key(row, 0)?,
             at: Timestamp::from_millis(row.get(2)?),
@@ -107,30 +108,45 @@ pub(super) fn tombstones(conn: &Connection, project: Option<&str>, now: Timestam
 
 pub(super) fn totals(conn: &Connection, since: Option<Timestamp>) -> rusqlite::Result<StoreTotals> {
     let mut totals = StoreTotals::default();
+    // sum() fails beyond 64 bits, so halves are added up.
     let mut by_state = conn.prepare_cached(
-        "SELECT state, count(*), sum(version), sum(calls), sum(tokens), sum(cost_micros) FROM sessions
-         WHERE last_at >= ?1 GROUP BY state",
+        "SELECT state, count(*), sum(version), sum(calls >> 32), sum(calls & 0xffffffff), sum(tokens >> 32),
+                sum(tokens & 0xffffffff), sum(cost_micros >> 32), sum(cost_micros & 0xffffffff)
+         FROM sessions WHERE last_at >= ?1 GROUP BY state",
     )?;
     let mut rows = by_state.query([since.map_or(i64::MIN, Timestamp::millis)])?;
     while let Some(row) = rows.next()? {
         totals.sessions.insert(row.get(0)?, row.get(1)?);
         totals.events += row.get::<_, u64>(2)?;
-        totals.calls += row.get::<_, u64>(3)?;
-        totals.tokens = totals.tokens.saturating_add(row.get(4)?);
-        totals.cost_micros = totals.cost_micros.saturating_add(row.get(5)?);
+        totals.calls = totals.calls.saturating_add(sum_of_halves(row, 3)?);
+        totals.tokens = totals.tokens.saturating_add(sum_of_halves(row, 5)?);
+        totals.cost_micros = totals.cost_micros.saturating_add(sum_of_halves(row, 7)?);
     }
     let count = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get::<_, u64>(0));
     totals.open_incidents = count("SELECT count(*) FROM incidents WHERE closed_at IS NULL")?;
-    totals.outbox = count("SELECT count(*) FROM outbox WHERE state = 'pending'")?;
-    totals.bytes = bytes(conn)?;
+    totals.outbox = outbox::pending(conn)?;
+    totals.bytes = used_bytes(conn)?.saturating_add(wal_bytes(conn));
     Ok(totals)
 }
 
-/// Bytes in use, room left by deleted rows aside.
-pub(super) fn bytes(conn: &Connection) -> rusqlite::Result<u64> {
+/// The sum of a column from the sums of its upper and lower 32 bits.
+fn sum_of_halves(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let (upper, lower) = (row.get::<_, u64>(column)?, row.get::<_, u64>(column + 1)?);
+    let sum = (u128::from(upper) << 32) + u128::from(lower);
+    Ok(u64::try_from(sum).unwrap_or(u64::MAX))
+}
+
+/// Bytes in use, excluding free pages.
+pub(super) fn used_bytes(conn: &Connection) -> rusqlite::Result<u64> {
     conn.prepare_cached(
         "SELECT (page_count - freelist_count) * page_size
          FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
     )?
     .query_row([], |row| row.get(0))
+}
+
+/// The size of the write-ahead log; 0 if there is none.
+pub(super) fn wal_bytes(conn: &Connection) -> u64 {
+    let wal = conn.path().filter(|path| !path.is_empty()).map(|path| format!("{path}-wal"));
+    wal.and_then(|wal| std::fs::metadata(wal).ok()).map_or(0, |found| found.len())
 }

@@ -7,9 +7,10 @@ CREATE TABLE sessions (
     parent           INTEGER REFERENCES sessions (id) ON DELETE SET NULL,
     version          INTEGER NOT NULL DEFAULT 0,        -- seq of the last event
     snapshot         INTEGER NOT NULL DEFAULT 0,        -- seq of the newest snapshot
+    chain            INTEGER NOT NULL DEFAULT 0,        -- digest of the last event
     state            TEXT    NOT NULL DEFAULT 'active', -- the name alone, for filters
     held             INTEGER NOT NULL DEFAULT 0,        -- paused or killed, archived or not
-    state_json       TEXT    NOT NULL DEFAULT '{"state":"active"}', -- the authority
+    state_json       TEXT    NOT NULL DEFAULT '{"state":"active"}', -- authoritative
     project          TEXT,
     last_at          INTEGER NOT NULL DEFAULT 0,        -- for sorting; up to a second stale
     calls            INTEGER NOT NULL DEFAULT 0,
@@ -25,8 +26,8 @@ CREATE INDEX sessions_native ON sessions (native_id, agent);
 CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_held ON sessions (last_at, id) WHERE held = 1;
 
--- The log of all sessions, in order of arrival. The events of a deleted session stay until `deleted_sessions` is
--- worked off.
+-- The log of all sessions, in order of arrival. Events of a deleted session remain until the session is removed from
+-- `deleted_sessions`.
 CREATE TABLE events (
     id       INTEGER PRIMARY KEY,
     session  INTEGER NOT NULL,
@@ -36,6 +37,7 @@ CREATE TABLE events (
     kind     TEXT    NOT NULL,
     rules    INTEGER NOT NULL,
     json     TEXT    NOT NULL,
+    digest   INTEGER NOT NULL, -- of this event and of the digest before it
     UNIQUE (session, seq),
     UNIQUE (session, identity)
 ) STRICT;
@@ -85,7 +87,7 @@ CREATE TABLE notes (
     session       INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     at            INTEGER NOT NULL,
     decision_json TEXT    NOT NULL,
-    by_whom       TEXT,
+    author        TEXT,
     text          TEXT    NOT NULL
 ) STRICT;
 CREATE INDEX notes_session ON notes (session, at);
@@ -104,19 +106,30 @@ CREATE TABLE tombstones (
 ) STRICT;
 CREATE INDEX tombstones_project ON tombstones (project, expires_at);
 
-CREATE TABLE outbox (
+-- The outbox: what happened, once per key.
+CREATE TABLE messages (
     id         INTEGER PRIMARY KEY,
     key        TEXT    NOT NULL UNIQUE,
     topic      TEXT    NOT NULL,
     payload    TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
-    next_at    INTEGER NOT NULL, -- when it is due; while claimed, when the lease ends
-    attempts   INTEGER NOT NULL DEFAULT 0,
-    state      TEXT    NOT NULL DEFAULT 'pending',
-    last_error TEXT
+    routed     INTEGER NOT NULL DEFAULT 0 -- its deliveries exist
 ) STRICT;
-CREATE INDEX outbox_due ON outbox (next_at) WHERE state = 'pending';
-CREATE INDEX outbox_state ON outbox (state, created_at);
+CREATE INDEX messages_unrouted ON messages (id) WHERE routed = 0;
+CREATE INDEX messages_created ON messages (created_at);
+
+-- The delivery of a message to a channel.
+CREATE TABLE deliveries (
+    message    INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+    channel    TEXT    NOT NULL,
+    state      TEXT    NOT NULL DEFAULT 'pending', -- pending, sent, failed, skipped
+    attempts   INTEGER NOT NULL DEFAULT 0,
+    since      INTEGER NOT NULL, -- when next_at was set; later than now if the clock was set back
+    next_at    INTEGER NOT NULL, -- when it is due; while claimed, when the lease ends
+    last_error TEXT,
+    PRIMARY KEY (message, channel)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deliveries_pending ON deliveries (channel, next_at, message) WHERE state = 'pending';
 
 CREATE TABLE settings (
     key   TEXT PRIMARY KEY,

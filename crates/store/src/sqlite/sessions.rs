@@ -1,25 +1,28 @@
-//! Session rows: listing, heads, loading.
+//! Session rows: queries, heads and loading.
 
 use belay_core::effect::Spend;
+use belay_core::session::ResumeCondition;
 use belay_core::{Digest, SessionKey, SessionState, Timestamp};
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde::de::DeserializeOwned;
 
 use super::events;
-use crate::session::{Cursor, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession};
+use crate::session::{
+    Cursor, HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession,
+};
 
 const COLUMNS: &str = "s.id, s.agent, s.native_id, p.agent, p.native_id, s.version, s.state_json, s.descendants_json, \
-                       s.details_json, s.last_at";
+                       s.details_json, s.last_at, s.state, s.held";
 const FROM: &str = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent";
 
-/// A JSON column as its type.
+/// Decodes a JSON column.
 pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(e)))
 }
 
-/// A value as a JSON column.
+/// Encodes a value for a JSON column.
 pub(super) fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
 }
@@ -45,11 +48,54 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(SessionRow, Timestamp)> {
         key: key(row, 1)?,
         parent,
         version: row.get(5)?,
-        state: json(row, 6)?,
+        state: state(row, StateColumns { json: 6, last_at: 9, name: 10, held: 11 })?,
         descendants: read_descendant_spend(row, 7)?,
         details: json(row, 8)?,
     };
     Ok((session, Timestamp::from_millis(row.get(9)?)))
+}
+
+/// The positions of the columns that describe a session's state.
+struct StateColumns {
+    json: usize,
+    last_at: usize,
+    name: usize,
+    held: usize,
+}
+
+/// The state of a session. If its JSON is unreadable, the name and `held` decide: a damaged column must not release a
+/// held session. The incident is then unknown and empty.
+fn state(row: &Row<'_>, columns: StateColumns) -> rusqlite::Result<SessionState> {
+    match json(row, columns.json) {
+        Err(rusqlite::Error::FromSqlConversionFailure(..)) => {}
+        readable => return readable,
+    }
+    let at = Timestamp::from_millis(row.get(columns.last_at)?);
+    let held: bool = row.get(columns.held)?;
+    let killed = || SessionState::Killed { incident: String::new(), since: at };
+    let paused =
+        || SessionState::Paused { incident: String::new(), since: at, until: None, gate: ResumeCondition::Operator };
+    Ok(match row.get_ref(columns.name)?.as_str()? {
+        "killed" => killed(),
+        "archived" => SessionState::Archived { at, was: Box::new(if held { paused() } else { SessionState::Active }) },
+        "paused" => paused(),
+        _ if held => paused(),
+        "ended" => SessionState::Ended { at },
+        _ => SessionState::Active,
+    })
+}
+
+/// Paused and killed sessions, newest first.
+pub(super) fn held(conn: &Connection, limit: usize) -> rusqlite::Result<Vec<HeldSession>> {
+    conn.prepare_cached(
+        "SELECT agent, native_id, state_json, last_at, state, held FROM sessions WHERE held = 1
+         ORDER BY last_at DESC, id DESC LIMIT ?1",
+    )?
+    .query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
+        let state = state(row, StateColumns { json: 2, last_at: 3, name: 4, held: 5 })?;
+        Ok(HeldSession { session: key(row, 0)?, state })
+    })?
+    .collect()
 }
 
 pub(super) fn get(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionRow>> {
@@ -67,7 +113,7 @@ pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<
     let more = rows.len() > limit(query);
     rows.truncate(limit(query));
     let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
-    // The indexed time advances in steps of a second, to save index writes; the details have the exact time.
+    // The indexed time advances at most once a second to save index writes; the details have the exact time.
     rows.sort_by_key(|(row, last_at)| std::cmp::Reverse(row.details.facts.last_at.max(*last_at)));
     Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
 }
@@ -76,53 +122,54 @@ fn limit(query: &SessionQuery) -> usize {
     if query.limit == 0 { 50 } else { query.limit }
 }
 
-/// Walks the newest-first index and looks up in the table only what the index does not contain.
+/// Scans the newest-first index; the table is read only for columns the index does not contain.
 pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<Value>)> {
     let mut sql = format!("SELECT {COLUMNS} {FROM} WHERE 1");
     let mut values: Vec<Value> = Vec::new();
-    let mut also = |condition: &str, given: &[Value]| {
+    let mut and = |condition: &str, given: &[Value]| {
         sql.push_str(" AND ");
         sql.push_str(condition);
         values.extend_from_slice(given);
     };
     if query.states.is_empty() {
         if !query.archived {
-            also("s.state <> 'archived'", &[]);
+            and("s.state <> 'archived'", &[]);
         }
     } else {
-        also("s.state IN (SELECT value FROM json_each(?))", &[to_json(&query.states)?.into()]);
+        and("s.state IN (SELECT value FROM json_each(?))", &[to_json(&query.states)?.into()]);
         if query.states.iter().all(|state| state == "paused" || state == "killed") {
-            also("s.held = 1", &[]);
+            and("s.held = 1", &[]);
         }
     }
     if let Some(agent) = &query.agent {
-        // The plus keeps SQLite from using the index on names, which would have to sort all sessions of the agent.
-        also("+s.agent = ?", &[agent.clone().into()]);
+        // The plus keeps SQLite from choosing the index on names, which would sort all sessions of the agent.
+        and("+s.agent = ?", &[agent.clone().into()]);
     }
     if let Some(project) = &query.project {
-        also("s.project = ?", &[project.clone().into()]);
+        and("s.project = ?", &[project.clone().into()]);
     }
     if let Some(parent) = &query.parent {
-        also(
+        and(
             "s.parent = (SELECT id FROM sessions WHERE agent = ? AND native_id = ?)",
             &[parent.agent.to_string().into(), parent.id.to_string().into()],
         );
     }
     if let Some(since) = query.since {
-        also("s.last_at >= ?", &[since.millis().into()]);
+        and("s.last_at >= ?", &[since.millis().into()]);
     }
     if let Some(after) = query.after {
-        also("(s.last_at, s.id) < (?, ?)", &[after.last_at.millis().into(), after.id.0.into()]);
+        and("(s.last_at, s.id) < (?, ?)", &[after.last_at.millis().into(), after.id.0.into()]);
     }
     sql.push_str(" ORDER BY s.last_at DESC, s.id DESC LIMIT ?");
-    // One more than the limit shows whether there is another page.
+    // One extra row shows whether there is another page.
     values.push(i64::try_from(limit(query).saturating_add(1)).unwrap_or(i64::MAX).into());
     Ok((sql, values))
 }
 
 pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Option<SessionHead>> {
     conn.prepare_cached(
-        "SELECT id, parent, version, snapshot, state_json, last_at FROM sessions WHERE agent = ?1 AND native_id = ?2",
+        "SELECT id, parent, version, snapshot, state_json, last_at, state, held FROM sessions
+         WHERE agent = ?1 AND native_id = ?2",
     )?
     .query_row([&key.agent, &key.id], |row| {
         Ok(SessionHead {
@@ -130,7 +177,7 @@ pub(super) fn head(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Opti
             parent: row.get::<_, Option<i64>>(1)?.map(SessionId),
             version: row.get(2)?,
             snapshot: row.get(3)?,
-            state: json::<SessionState>(row, 4)?,
+            state: state(row, StateColumns { json: 4, last_at: 5, name: 6, held: 7 })?,
             listed: Timestamp::from_millis(row.get(5)?),
         })
     })

@@ -1,4 +1,4 @@
-//! Tests that need the connection itself.
+//! Tests that need access to the connection.
 
 use rusqlite::types::Value;
 

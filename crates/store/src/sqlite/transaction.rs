@@ -1,4 +1,4 @@
-//! Transactions: everything that happens under the write lock.
+//! Write transactions.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use super::sessions::{self, to_json};
 use super::{SqliteStore, error, events, outbox, records};
 use crate::error::{Result, StoreError};
-use crate::outbox::{Message, NewMessage};
+use crate::outbox::{AttemptResult, Delivery, NewMessage};
 use crate::rows::{NewEvent, NoteRow, Tombstone};
-use crate::session::{SessionHead, SessionId, SessionUpdate, Snapshot, StoredSession};
+use crate::session::{HeldSession, SessionHead, SessionId, SessionUpdate, Snapshot, StoredSession};
 use crate::traits::{Durability, Transaction};
 
-/// How many ancestors a session's cost is added to.
+/// Maximum number of ancestors that a session's spend is added to.
 const MAX_DEPTH: usize = 32;
 
 pub(super) struct SqliteTransaction<'a> {
@@ -26,18 +26,18 @@ pub(super) struct SqliteTransaction<'a> {
 impl<'a> SqliteTransaction<'a> {
     pub(super) fn begin(store: &'a SqliteStore, durability: Durability) -> Result<Self> {
         if store.read_only {
-            return Err(StoreError::ReadOnly(format!("{} was opened to read", store.path.display())));
+            return Err(StoreError::ReadOnly(format!("{} was opened read-only", store.path.display())));
         }
         if store.durability.get() != durability {
             let sync = match durability {
                 Durability::ProcessCrash => "NORMAL",
                 Durability::PowerCut => "FULL",
             };
-            store.explain(store.conn.pragma_update(None, "synchronous", sync))?;
+            store.map_error(store.conn.pragma_update(None, "synchronous", sync))?;
             store.durability.set(durability);
         }
-        // Take the lock first: nothing read afterwards can become stale.
-        store.explain(execute(&store.conn, "BEGIN IMMEDIATE"))?;
+        // With the lock taken first, nothing read later can become stale.
+        store.map_error(execute(&store.conn, "BEGIN IMMEDIATE"))?;
         Ok(Self { store, open: true })
     }
 
@@ -45,15 +45,15 @@ impl<'a> SqliteTransaction<'a> {
         &self.store.conn
     }
 
-    fn run<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
-        self.store.explain(result)
+    fn map_error<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
+        self.store.map_error(result)
     }
 
     fn ancestors(&self, session: SessionId) -> Result<Vec<SessionId>> {
         let mut found = Vec::new();
         let mut at = session;
         while found.len() < MAX_DEPTH {
-            let parent = self.run(
+            let parent = self.map_error(
                 self.conn()
                     .prepare_cached("SELECT parent FROM sessions WHERE id = ?1")
                     .and_then(|mut s| s.query_row([at.0], |row| row.get::<_, Option<i64>>(0)).optional()),
@@ -74,7 +74,7 @@ fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
 
 impl Drop for SqliteTransaction<'_> {
     fn drop(&mut self) {
-        // Some faults (disk full) roll back by themselves; then there is nothing to do.
+        // SQLite rolls back by itself on some errors, such as a full disk.
         if self.open && !self.conn().is_autocommit() {
             let _ = execute(self.conn(), "ROLLBACK");
         }
@@ -83,23 +83,27 @@ impl Drop for SqliteTransaction<'_> {
 
 impl Transaction for SqliteTransaction<'_> {
     fn session_head(&mut self, key: &SessionKey) -> Result<Option<SessionHead>> {
-        self.run(sessions::head(self.conn(), key))
+        self.map_error(sessions::head(self.conn(), key))
     }
 
     fn version(&mut self, session: SessionId) -> Result<Option<u64>> {
-        self.run(
+        self.map_error(
             self.conn()
                 .prepare_cached("SELECT version FROM sessions WHERE id = ?1")
                 .and_then(|mut s| s.query_row([session.0], |row| row.get(0)).optional()),
         )
     }
 
+    fn held_sessions(&mut self, limit: usize) -> Result<Vec<HeldSession>> {
+        self.map_error(sessions::held(self.conn(), limit))
+    }
+
     fn load(&mut self, head: SessionHead, format: u16) -> Result<StoredSession> {
-        self.run(sessions::load(self.conn(), head, format))
+        self.map_error(sessions::load(self.conn(), head, format))
     }
 
     fn create(&mut self, key: &SessionKey, at: Timestamp) -> Result<SessionHead> {
-        self.run(
+        self.map_error(
             self.conn()
                 .prepare_cached("INSERT INTO sessions (agent, native_id, last_at) VALUES (?1, ?2, ?3)")
                 .and_then(|mut s| s.execute(params![key.agent, key.id, at.millis()])),
@@ -112,7 +116,7 @@ impl Transaction for SqliteTransaction<'_> {
         if child == parent || self.ancestors(parent)?.contains(&child) {
             return Ok(false);
         }
-        self.run(
+        self.map_error(
             self.conn()
                 .prepare_cached("UPDATE sessions SET parent = ?2 WHERE id = ?1")
                 .and_then(|mut s| s.execute([child.0, parent.0])),
@@ -122,7 +126,7 @@ impl Transaction for SqliteTransaction<'_> {
 
     fn append(&mut self, session: SessionId, event: &NewEvent<'_>) -> Result<bool> {
         events::append(self.conn(), session, event).map_err(|error| match error {
-            // The sequence number is taken: the session has grown since it was read.
+            // The sequence number is taken: the session has changed since it was read.
             rusqlite::Error::SqliteFailure(code, _) if code.code == ErrorCode::ConstraintViolation => {
                 StoreError::Conflict(session.0)
             }
@@ -130,17 +134,17 @@ impl Transaction for SqliteTransaction<'_> {
         })
     }
 
-    fn save(&mut self, session: SessionId, change: &SessionUpdate<'_>) -> Result<()> {
-        let details = change.details;
-        let saved = self.run((|| {
-            // State and time are indexed; each update of them writes an index page, so only changes are written.
-            if let Some(state) = change.state {
+    fn save(&mut self, session: SessionId, update: &SessionUpdate<'_>) -> Result<()> {
+        let details = update.details;
+        let saved = self.map_error((|| {
+            // State and time are indexed. Writing them only when they change saves index pages.
+            if let Some(state) = update.state {
                 let held = state.is_paused() || state.is_killed();
                 self.conn()
                     .prepare_cached("UPDATE sessions SET state = ?2, held = ?3, state_json = ?4 WHERE id = ?1")?
                     .execute(params![session.0, state.as_str(), held, to_json(state)?])?;
             }
-            if let Some(listed) = change.listed {
+            if let Some(listed) = update.listed {
                 self.conn()
                     .prepare_cached("UPDATE sessions SET last_at = ?2 WHERE id = ?1 AND last_at < ?2")?
                     .execute([session.0, listed.millis()])?;
@@ -148,17 +152,18 @@ impl Transaction for SqliteTransaction<'_> {
             self.conn()
                 .prepare_cached(
                     "UPDATE sessions SET version = ?3, project = ?4, calls = ?5, tokens = ?6, cost_micros = ?7,
-                            details_json = ?8
+                            details_json = ?8,
+                            chain = coalesce((SELECT digest FROM events WHERE session = ?1 AND seq = ?3), 0)
                      WHERE id = ?1 AND version = ?2",
                 )?
                 .execute(params![
                     session.0,
-                    change.from,
-                    change.to,
+                    update.from,
+                    update.to,
                     details.facts.project,
-                    clamp(details.counters.calls),
-                    clamp(details.spent.usage.total()),
-                    clamp(details.spent.cost_micros),
+                    to_signed(details.counters.calls),
+                    to_signed(details.spent.usage.total()),
+                    to_signed(details.spent.cost_micros),
                     to_json(details)?
                 ])
         })())?;
@@ -166,9 +171,9 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn snapshot(&mut self, session: SessionId, snapshot: &Snapshot) -> Result<()> {
-        self.run((|| {
+        self.map_error((|| {
             let conn = self.conn();
-            // `sessions.snapshot` still names the previous snapshot, which stays. Older ones are deleted.
+            // `sessions.snapshot` still names the previous snapshot, which is retained.
             conn.prepare_cached(
                 "DELETE FROM snapshots WHERE session = ?1 AND seq < (SELECT snapshot FROM sessions WHERE id = ?1)",
             )?
@@ -192,10 +197,8 @@ impl Transaction for SqliteTransaction<'_> {
     fn charge_ancestors(&mut self, session: SessionId, spent: &Spend) -> Result<()> {
         for ancestor in self.ancestors(session)? {
             let mut total = self.descendant_spend(ancestor)?;
-            total.calls = total.calls.saturating_add(spent.calls);
-            total.usage.add(&spent.usage);
-            total.cost_micros = total.cost_micros.saturating_add(spent.cost_micros);
-            self.run((|| {
+            total.add(&Spend { millis: 0, ..*spent });
+            self.map_error((|| {
                 self.conn()
                     .prepare_cached("UPDATE sessions SET descendants_json = ?2 WHERE id = ?1")?
                     .execute(params![ancestor.0, to_json(&total)?])
@@ -206,7 +209,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn descendant_spend(&mut self, session: SessionId) -> Result<Spend> {
-        self.run(
+        self.map_error(
             self.conn()
                 .prepare_cached("SELECT descendants_json FROM sessions WHERE id = ?1")
                 .and_then(|mut s| s.query_row([session.0], |row| sessions::read_descendant_spend(row, 0))),
@@ -214,16 +217,20 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn add_ledger_spend(&mut self, day: i64, name: &str, paid: &TokenCost) -> Result<TokenCost> {
-        self.run(
+        self.map_error(
             self.conn()
                 .prepare_cached(
+                    // A sum beyond 64 bits becomes REAL, which the table rejects.
                     "INSERT INTO ledger (day, name, tokens, cost_micros) VALUES (?1, ?2, ?3, ?4)
-                     ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens,
-                         cost_micros = cost_micros + excluded.cost_micros
+                     ON CONFLICT DO UPDATE SET
+                         tokens = iif(tokens > ?5 - excluded.tokens, ?5, tokens + excluded.tokens),
+                         cost_micros = iif(cost_micros > ?5 - excluded.cost_micros, ?5,
+                                           cost_micros + excluded.cost_micros)
                      RETURNING tokens, cost_micros",
                 )
                 .and_then(|mut s| {
-                    s.query_row(params![day, name, paid.tokens, paid.cost_micros], |row| {
+                    let (tokens, cost_micros) = (to_signed(paid.tokens), to_signed(paid.cost_micros));
+                    s.query_row(params![day, name, tokens, cost_micros, i64::MAX], |row| {
                         Ok(TokenCost { tokens: row.get(0)?, cost_micros: row.get(1)? })
                     })
                 }),
@@ -231,11 +238,11 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn rules(&mut self, digest: Digest) -> Result<Option<String>> {
-        self.run(records::rules(self.conn(), digest))
+        self.map_error(records::rules(self.conn(), digest))
     }
 
     fn put_rules(&mut self, digest: Digest, json: &str) -> Result<()> {
-        self.run(
+        self.map_error(
             self.conn()
                 .prepare_cached("INSERT INTO rules (digest, json) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
                 .and_then(|mut s| s.execute(params![digest.0.cast_signed(), json]).map(drop)),
@@ -243,11 +250,11 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn incident(&mut self, id: &str) -> Result<Option<Incident>> {
-        self.run(records::incident(self.conn(), id))
+        self.map_error(records::incident(self.conn(), id))
     }
 
     fn put_incident(&mut self, session: SessionId, incident: &Incident) -> Result<()> {
-        self.run((|| {
+        self.map_error((|| {
             self.conn()
                 .prepare_cached(
                     "INSERT INTO incidents (id, session, opened_at, closed_at, json) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -265,7 +272,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn put_finding(&mut self, session: SessionId, intervention: &Intervention) -> Result<()> {
-        self.run((|| {
+        self.map_error((|| {
             self.conn()
                 .prepare_cached(
                     "INSERT INTO findings (id, session, at, json) VALUES (?1, ?2, ?3, ?4)
@@ -282,10 +289,10 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn put_note(&mut self, session: SessionId, note: &NoteRow) -> Result<()> {
-        self.run((|| {
+        self.map_error((|| {
             self.conn()
                 .prepare_cached(
-                    "INSERT INTO notes (session, at, decision_json, by_whom, text) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    "INSERT INTO notes (session, at, decision_json, author, text) VALUES (?1, ?2, ?3, ?4, ?5)",
                 )?
                 .execute(params![session.0, note.at.millis(), to_json(&note.decision)?, note.by, note.text])
                 .map(drop)
@@ -293,7 +300,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn put_setting(&mut self, key: &str, value: Option<&str>) -> Result<()> {
-        self.run((|| match value {
+        self.map_error((|| match value {
             Some(value) => self
                 .conn()
                 .prepare_cached(
@@ -307,7 +314,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn put_tombstone(&mut self, tombstone: &Tombstone) -> Result<()> {
-        self.run((|| {
+        self.map_error((|| {
             self.conn()
                 .prepare_cached(
                     "INSERT OR REPLACE INTO tombstones
@@ -329,29 +336,33 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn enqueue(&mut self, message: &NewMessage) -> Result<bool> {
-        self.run(outbox::enqueue(self.conn(), message))
+        self.map_error(outbox::enqueue(self.conn(), message))
     }
 
-    fn claim_due(&mut self, now: Timestamp, lease: Duration, limit: usize) -> Result<Vec<Message>> {
-        self.run(outbox::claim(self.conn(), now, lease, limit))
+    fn route_messages(&mut self, channels: &[&str], now: Timestamp, limit: usize) -> Result<usize> {
+        self.map_error(outbox::route(self.conn(), channels, now, limit))
     }
 
-    fn mark_sent(&mut self, message: i64, at: Timestamp) -> Result<()> {
-        self.run(outbox::sent(self.conn(), message, at))
+    fn skip_other_channels(&mut self, channels: &[&str], now: Timestamp) -> Result<usize> {
+        self.map_error(outbox::skip_other_channels(self.conn(), channels, now))
     }
 
-    fn mark_failed(&mut self, message: i64, error: &str, retry_at: Option<Timestamp>) -> Result<()> {
-        self.run(outbox::failed(self.conn(), message, error, retry_at))
+    fn claim_delivery(&mut self, channel: &str, now: Timestamp, lease: Duration) -> Result<Option<Delivery>> {
+        self.map_error(outbox::claim(self.conn(), channel, now, lease))
+    }
+
+    fn record_attempt(&mut self, delivery: &Delivery, result: &AttemptResult, now: Timestamp) -> Result<()> {
+        self.map_error(outbox::record(self.conn(), delivery, result, now))
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
-        self.run(execute(self.conn(), "COMMIT"))?;
+        self.map_error(execute(self.conn(), "COMMIT"))?;
         self.open = false;
         Ok(())
     }
 }
 
-/// SQLite's integers are signed.
-fn clamp(count: u64) -> i64 {
+/// Converts to SQLite's signed integers.
+fn to_signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

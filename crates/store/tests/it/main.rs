@@ -1,4 +1,4 @@
-//! The SQLite backend, and the rule that only this crate knows it.
+//! The SQLite backend, and a check that no other crate names it.
 
 mod backend_names;
 mod sqlite_conformance;

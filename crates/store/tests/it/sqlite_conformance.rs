@@ -1,12 +1,12 @@
-//! The SQLite backend does what every backend must do.
+//! Runs the conformance suite on the SQLite backend.
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 use belay_store::conformance::Fixture;
 use belay_store::{OpenOptions, SqliteStore, Store};
 
-struct InFolder(tempfile::TempDir);
+struct SqliteFixture(tempfile::TempDir);
 
-impl Fixture for InFolder {
+impl Fixture for SqliteFixture {
     fn open(&self) -> Box<dyn Store> {
         open(&self.address())
     }
@@ -20,8 +20,8 @@ impl Fixture for InFolder {
     }
 }
 
-fn fresh() -> InFolder {
-    InFolder(tempfile::tempdir().unwrap())
+fn fresh() -> SqliteFixture {
+    SqliteFixture(tempfile::tempdir().unwrap())
 }
 
 fn open(address: &str) -> Box<dyn Store> {

@@ -1,4 +1,4 @@
-//! The file itself: whose it is, who may read it, and when it is refused.
+//! The database file: permissions, refusal of unusable files, read-only access and locking.
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use belay_core::{SessionKey, Timestamp};
 use belay_store::session::{SessionDetails, SessionUpdate};
 use belay_store::{Durability, NewEvent, OpenOptions, SqliteStore, Store, StoreError};
 
-struct Folder(tempfile::TempDir);
+struct TestDir(tempfile::TempDir);
 
-impl Folder {
+impl TestDir {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -55,126 +55,128 @@ fn fill(store: &mut SqliteStore, sessions: u64) {
 
 #[cfg(unix)]
 #[test]
-fn folder_and_files_are_for_their_owner_only() {
+fn directory_and_files_are_owner_only() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new();
-    let mut store = folder.open().unwrap();
+    let directory = TestDir::new();
+    let mut store = directory.open().unwrap();
     fill(&mut store, 1);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(folder.file().parent().unwrap()), 0o700);
-    for side in ["", "-wal", "-shm"] {
-        let mut name = folder.file().into_os_string();
-        name.push(side);
-        assert_eq!(mode(Path::new(&name)), 0o600, "{side}");
+    assert_eq!(mode(directory.file().parent().unwrap()), 0o700);
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = directory.file().into_os_string();
+        name.push(suffix);
+        assert_eq!(mode(Path::new(&name)), 0o600, "{suffix}");
     }
 }
 
-/// Opens, expects a refusal, and checks that the file is as it was.
-fn refusal(folder: &Folder) -> StoreError {
-    let before = std::fs::read(folder.file()).unwrap();
-    let error = folder.open().unwrap_err();
-    assert!(folder.read().is_err());
+/// Expects that the file cannot be opened, and checks that it is unchanged.
+fn refusal(directory: &TestDir) -> StoreError {
+    let before = std::fs::read(directory.file()).unwrap();
+    let error = directory.open().unwrap_err();
+    assert!(directory.read().is_err());
     assert!(error.refuses_file() && error.is_fault(), "{error:?}");
-    assert_eq!(std::fs::read(folder.file()).unwrap(), before, "never overwritten");
+    assert_eq!(std::fs::read(directory.file()).unwrap(), before, "never overwritten");
     error
 }
 
 #[test]
-fn a_newer_store_is_refused_with_what_to_do() {
-    let folder = Folder::new();
-    drop(folder.open().unwrap());
-    folder.sqlite().pragma_update(None, "user_version", 99).unwrap();
-    let error = refusal(&folder);
+fn a_newer_store_is_refused_with_a_hint() {
+    let directory = TestDir::new();
+    drop(directory.open().unwrap());
+    directory.sqlite().pragma_update(None, "user_version", 99).unwrap();
+    let error = refusal(&directory);
     assert!(
-        error.to_string().ends_with("belay.db was written by a newer Belay (store version 99; this one knows up to 1)")
+        error
+            .to_string()
+            .ends_with("belay.db was written by a newer Belay (store version 99; this version supports up to 1)")
     );
-    assert_eq!(error.hint(), "Update Belay, or point --home at another folder. The file was not touched.");
+    assert_eq!(error.hint(), "Update Belay, or point --home at another directory. The file was not touched.");
 }
 
 #[test]
 fn another_programs_database_is_refused() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.file().parent().unwrap()).unwrap();
-    folder.sqlite().execute_batch("CREATE TABLE theirs (x)").unwrap();
-    let error = refusal(&folder);
+    let directory = TestDir::new();
+    std::fs::create_dir(directory.file().parent().unwrap()).unwrap();
+    directory.sqlite().execute_batch("CREATE TABLE theirs (x)").unwrap();
+    let error = refusal(&directory);
     assert!(matches!(error, StoreError::Foreign { found: 0, .. }), "{error:?}");
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.file().parent().unwrap()).unwrap();
-    std::fs::write(folder.file(), vec![b'?'; 10_000]).unwrap();
-    let error = refusal(&folder);
+fn a_file_that_is_not_a_database_is_refused() {
+    let directory = TestDir::new();
+    std::fs::create_dir(directory.file().parent().unwrap()).unwrap();
+    std::fs::write(directory.file(), vec![b'?'; 10_000]).unwrap();
+    let error = refusal(&directory);
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
     assert!(error.hint().contains(".damaged"), "{}", error.hint());
 }
 
 #[test]
-fn a_header_that_was_overwritten_is_refused() {
-    let folder = Folder::new();
-    fill(&mut folder.open().unwrap(), 10);
-    let mut bytes = std::fs::read(folder.file()).unwrap();
+fn an_overwritten_header_is_refused() {
+    let directory = TestDir::new();
+    fill(&mut directory.open().unwrap(), 10);
+    let mut bytes = std::fs::read(directory.file()).unwrap();
     bytes[100..2000].fill(0xff);
-    std::fs::write(folder.file(), &bytes).unwrap();
-    assert!(matches!(refusal(&folder), StoreError::Corrupt { .. }));
+    std::fs::write(directory.file(), &bytes).unwrap();
+    assert!(matches!(refusal(&directory), StoreError::Corrupt { .. }));
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_refused() {
-    let folder = Folder::new();
-    fill(&mut folder.open().unwrap(), 400);
-    let file = std::fs::OpenOptions::new().write(true).open(folder.file()).unwrap();
+fn a_truncated_file_is_refused() {
+    let directory = TestDir::new();
+    fill(&mut directory.open().unwrap(), 400);
+    let file = std::fs::OpenOptions::new().write(true).open(directory.file()).unwrap();
     file.set_len(file.metadata().unwrap().len() / 2).unwrap();
-    assert!(matches!(refusal(&folder), StoreError::Corrupt { .. }));
+    assert!(matches!(refusal(&directory), StoreError::Corrupt { .. }));
 }
 
 #[test]
-fn damage_inside_is_named_when_it_is_met_and_by_the_check() {
-    let folder = Folder::new();
-    fill(&mut folder.open().unwrap(), 400);
-    let mut bytes = std::fs::read(folder.file()).unwrap();
+fn check_reports_damaged_pages() {
+    let directory = TestDir::new();
+    fill(&mut directory.open().unwrap(), 400);
+    let mut bytes = std::fs::read(directory.file()).unwrap();
     let middle = bytes.len() / 2 / 4096 * 4096;
     bytes[middle..middle + 8192].fill(0xaa);
-    std::fs::write(folder.file(), &bytes).unwrap();
-    let store = folder.open().unwrap();
+    std::fs::write(directory.file(), &bytes).unwrap();
+    let store = directory.open().unwrap();
     let found = match store.check() {
         Ok(lines) => lines.join("\n"),
         Err(error) => error.to_string(),
     };
-    assert!(!found.is_empty(), "the check finds it");
-    assert_eq!(std::fs::read(folder.file()).unwrap(), bytes);
+    assert!(!found.is_empty(), "check found nothing");
+    assert_eq!(std::fs::read(directory.file()).unwrap(), bytes);
 }
 
 #[test]
-fn an_empty_file_is_a_fresh_store() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.file().parent().unwrap()).unwrap();
-    std::fs::write(folder.file(), "").unwrap();
-    assert_eq!(folder.read().unwrap().totals(None).unwrap().events, 0, "somebody is about to make it");
-    assert_eq!(std::fs::read(folder.file()).unwrap(), b"");
-    fill(&mut folder.open().unwrap(), 2);
-    assert_eq!(folder.read().unwrap().totals(None).unwrap().events, 2);
+fn an_empty_file_is_an_empty_store() {
+    let directory = TestDir::new();
+    std::fs::create_dir(directory.file().parent().unwrap()).unwrap();
+    std::fs::write(directory.file(), "").unwrap();
+    assert_eq!(directory.read().unwrap().totals(None).unwrap().events, 0, "another process is creating it");
+    assert_eq!(std::fs::read(directory.file()).unwrap(), b"");
+    fill(&mut directory.open().unwrap(), 2);
+    assert_eq!(directory.read().unwrap().totals(None).unwrap().events, 2);
 }
 
 #[test]
-fn reading_makes_nothing_and_writes_nothing() {
-    let folder = Folder::new();
-    assert!(folder.read().is_err());
-    assert!(!folder.file().exists());
-    fill(&mut folder.open().unwrap(), 1);
-    let mut reader = folder.read().unwrap();
+fn read_access_neither_creates_nor_writes() {
+    let directory = TestDir::new();
+    assert!(directory.read().is_err());
+    assert!(!directory.file().exists());
+    fill(&mut directory.open().unwrap(), 1);
+    let mut reader = directory.read().unwrap();
     let refused = reader.begin(Durability::ProcessCrash).err().unwrap();
     assert!(matches!(refused, StoreError::ReadOnly(_)), "{refused:?}");
 }
 
 #[test]
-fn a_lock_that_lasts_is_said_to_be_one() {
-    let folder = Folder::new();
-    let mut holder = folder.open().unwrap();
+fn a_held_lock_is_reported_as_busy() {
+    let directory = TestDir::new();
+    let mut holder = directory.open().unwrap();
     let _lock = holder.begin(Durability::ProcessCrash).unwrap();
     let options = OpenOptions { busy_timeout: Duration::ZERO, ..OpenOptions::default() };
-    let mut other = SqliteStore::open(folder.file(), options).unwrap();
+    let mut other = SqliteStore::open(directory.file(), options).unwrap();
     let busy = other.begin(Durability::ProcessCrash).err().unwrap();
     assert!(matches!(busy, StoreError::Busy(_)), "{busy:?}");
 }

@@ -1,19 +1,20 @@
-//! Helpers shared by the engine's tests.
+//! Shared test fixtures.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use belay_clock::Clock;
 use belay_core::event::{Prompt, SessionStarted, ToolCalled, ToolReturned};
 use belay_core::{Body, Event, SessionKey, Source, Timestamp, ToolKind};
-use belay_engine::{Clock, Engine, EngineOptions};
+use belay_engine::{Engine, EngineOptions};
 use belay_store::{OpenOptions, SqliteStore, Store};
 
-/// A folder with a store in it.
-pub(crate) struct Folder(pub(crate) tempfile::TempDir);
+/// A temporary directory with a store.
+pub(crate) struct TestDir(pub(crate) tempfile::TempDir);
 
-impl Folder {
+impl TestDir {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -23,7 +24,7 @@ impl Folder {
     }
 
     pub(crate) fn store(&self) -> Box<dyn Store> {
-        // Nobody waits for a lock that a test holds on purpose.
+        // Do not wait for a lock that a test holds on purpose.
         let options = OpenOptions { busy_timeout: Duration::ZERO, ..OpenOptions::default() };
         Box::new(SqliteStore::open(self.file(), options).unwrap())
     }
@@ -36,13 +37,13 @@ impl Folder {
         Engine::new(self.store(), EngineOptions { clock: Box::new(clock.clone()), ..EngineOptions::default() })
     }
 
-    /// The same file, around the engine.
+    /// A direct connection to the database file.
     pub(crate) fn sqlite(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.file()).unwrap()
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that the test advances.
 #[derive(Clone)]
 pub(crate) struct TestClock {
     now: Arc<AtomicI64>,
@@ -58,14 +59,14 @@ impl Default for TestClock {
 }
 
 impl TestClock {
-    /// Time passes.
-    pub(crate) fn pass(&self, duration: Duration) {
+    /// Advances both clocks.
+    pub(crate) fn advance(&self, duration: Duration) {
         let millis = i64::try_from(duration.as_millis()).unwrap();
         self.elapsed.fetch_add(millis, Ordering::Relaxed);
         self.jump(millis);
     }
 
-    /// Somebody sets the clock.
+    /// Sets the wall clock ahead or back.
     pub(crate) fn jump(&self, millis: i64) {
         self.now.fetch_add(millis, Ordering::Relaxed);
     }
@@ -109,7 +110,7 @@ pub(crate) fn result(session: &str, n: u64) -> Event {
     event(session, &format!("r{n}"), Body::ToolReturned(returned))
 }
 
-/// Always the same failure.
+/// A failed result with the same output for every `n`.
 pub(crate) fn failure(session: &str, n: u64) -> Event {
     let output = "error[E0425]: cannot find value `x` in this scope";
     let returned = ToolReturned::new(Some(format!("call-{n}")), None, Some(101), output);
