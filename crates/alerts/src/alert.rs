@@ -1,66 +1,65 @@
-//! A message of the outbox in words.
+//! An alert and its text.
 
 use belay_core::{Effect, InterventionLevel, SessionKey, Timestamp};
 use belay_store::Message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something a person should hear of.
+/// Something that a person should know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
-    /// Names it for ever: told again it keeps its id.
+    /// The same over all attempts and channels.
     pub id: String,
     pub kind: AlertKind,
     pub session: SessionKey,
     pub at: Timestamp,
-    /// Which pattern; none for a person's own decision.
+    /// The detected pattern; `None` for an operator's decision.
     pub pattern: Option<String>,
     /// What happened, in one sentence.
     pub sentence: String,
-    /// The incident, if there is one.
+    /// Id of the incident, if there is one.
     pub incident: Option<String>,
-    /// Where the agent works.
+    /// Directory in which the agent works.
     pub project: Option<String>,
 }
 
-/// What kind of news.
+/// Kind of alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum AlertKind {
-    /// A session is held.
+    /// A session was paused.
     #[serde(rename = "session.paused")]
     Paused,
-    /// A session is stopped for good.
+    /// A session was killed.
     #[serde(rename = "session.killed")]
     Killed,
-    /// An agent was told something it should read.
+    /// An agent got a nudge.
     #[serde(rename = "session.nudged")]
     Nudged,
-    /// Something is wrong that no refusal would mend: a stall, a hung tool, an unseen prompt.
+    /// Only a person can fix it: a stall, a hung tool, an unanswered prompt.
     #[serde(rename = "session.needs_attention")]
     NeedsAttention,
     /// An incident was acknowledged or closed.
     #[serde(rename = "incident.updated")]
     Updated,
-    /// Somebody tries whether news arrives.
+    /// A test of the channels.
     #[serde(rename = "belay.test")]
     Test,
 }
 
-/// What the engine puts into the outbox.
+/// Payload of a message that the engine enqueues.
 #[derive(Deserialize)]
 struct OutboxPayload {
     session: SessionKey,
     at: Timestamp,
     #[serde(default)]
     project: Option<String>,
-    news: Effect,
+    effect: Effect,
 }
 
 impl Alert {
-    /// `None` when the message is not for people.
-    pub fn from_message(message: &Message) -> Option<Self> {
-        let payload: OutboxPayload = serde_json::from_value(message.payload.clone()).ok()?;
-        let (kind, pattern, sentence, incident) = match payload.news {
+    pub fn from_message(message: &Message) -> serde_json::Result<Self> {
+        let payload = OutboxPayload::deserialize(&message.payload)?;
+        let (kind, pattern, sentence, incident) = match payload.effect {
             Effect::IncidentOpened(incident) => {
                 let kind = if incident.rung == InterventionLevel::Kill { AlertKind::Killed } else { AlertKind::Paused };
                 let pattern = incident.finding.as_ref().map(|finding| finding.pattern.clone());
@@ -76,14 +75,16 @@ impl Alert {
                 (AlertKind::Nudged, Some(done.finding.pattern.clone()), done.finding.sentence, None)
             }
             Effect::NotifyOperator { pattern, sentence } => (AlertKind::NeedsAttention, Some(pattern), sentence, None),
-            Effect::StateChanged { .. } => return None,
+            Effect::StateChanged { .. } => {
+                return Err(serde::de::Error::custom("a change of state is not an alert"));
+            }
         };
         let id = format!("msg_{}", message.key.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
         let (session, at, project) = (payload.session, payload.at, payload.project);
-        Some(Self { id, kind, session, at, pattern, sentence, incident, project })
+        Ok(Self { id, kind, session, at, pattern, sentence, incident, project })
     }
 
-    /// News that nothing happened, to see whether it arrives.
+    /// An alert that tests a channel.
     pub fn test_alert(id: &str, at: Timestamp) -> Self {
         Self {
             id: format!("msg_test_{id}"),
@@ -91,36 +92,36 @@ impl Alert {
             session: SessionKey::new("belay", "test"),
             at,
             pattern: None,
-            sentence: "This is a test: news of your agents would arrive here.".to_owned(),
+            sentence: "This is a test. Alerts about your agents arrive here.".to_owned(),
             incident: None,
             project: None,
         }
     }
 
-    /// Somebody decided it; Belay only did it.
+    /// An operator paused or killed the session; Belay only carried it out.
     pub fn is_operator_decision(&self) -> bool {
         self.pattern.is_none() && matches!(self.kind, AlertKind::Paused | AlertKind::Killed)
     }
 
-    /// One line that says whose news it is and what it is about.
+    /// One line: the agent and what happened.
     pub fn title(&self) -> String {
         let agent = &self.session.agent;
         match self.kind {
-            AlertKind::Paused if self.is_operator_decision() => format!("{agent} was paused by a person"),
+            AlertKind::Paused if self.is_operator_decision() => format!("{agent} was paused by an operator"),
             AlertKind::Paused => format!("Belay paused {agent}"),
-            AlertKind::Killed => format!("{agent} was stopped for good"),
+            AlertKind::Killed => format!("{agent} was killed"),
             AlertKind::Nudged => format!("Belay nudged {agent}"),
             AlertKind::NeedsAttention => format!("{agent} needs you"),
             AlertKind::Updated => format!("{agent}: incident updated"),
-            AlertKind::Test => "Belay can reach you".to_owned(),
+            AlertKind::Test => "Belay test alert".to_owned(),
         }
     }
 
-    /// What happened and what to do next.
+    /// What happened, and the next step.
     pub fn text(&self) -> String {
         let next = match self.kind {
-            AlertKind::Paused => format!(" Let it go on with `belay resume {}`.", self.session),
-            AlertKind::NeedsAttention | AlertKind::Nudged => format!(" Look with `belay show {}`.", self.session),
+            AlertKind::Paused => format!(" Resume it with `belay resume {}`.", self.session),
+            AlertKind::NeedsAttention | AlertKind::Nudged => format!(" Details: `belay show {}`.", self.session),
             AlertKind::Killed | AlertKind::Updated | AlertKind::Test => String::new(),
         };
         format!("{}{next}", self.sentence)

@@ -1,104 +1,125 @@
-//! The rounds: take what is due, tell it, note how that went.
+//! Routing, and one worker thread per channel.
 
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
 use std::time::Duration;
 
-use belay_core::Timestamp;
-use belay_store::{Durability, Message, Result, Store};
+use belay_store::{DueWork, Result};
 
-use crate::alert::{Alert, AlertKind};
-use crate::desktop;
-use crate::webhook::Webhook;
+use crate::attempt::{Outbox, deliver_next, transact};
+use crate::channel::Channel;
 
-/// Nobody else gets a message for this long after we took it.
-const CLAIM_LEASE: Duration = Duration::from_secs(120);
+/// Messages routed in one transaction.
+const MAX_ROUTED: usize = 256;
 
-/// News older than this is not shown on the desktop any more.
-const DESKTOP_MAX_AGE: Duration = Duration::from_secs(900);
-
-/// Messages taken at once.
-const MAX_MESSAGES_PER_ROUND: usize = 16;
-
-/// Pauses between tries; after the last one a message is given up.
-const RETRY_DELAYS_SECS: &[u64] = &[5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800];
-
-/// Where news goes.
-#[derive(Debug, Default)]
-pub struct Channels {
-    /// Notifications on the desktop.
-    pub desktop: bool,
-    pub webhook: Option<Webhook>,
-}
-
-/// The store as the courier needs it: taken for a moment, never while something is being sent.
-pub trait Outbox {
-    fn with_store(&mut self, work: &mut dyn FnMut(&mut dyn Store) -> Result<()>) -> Result<()>;
-}
-
-/// Tells news.
-#[derive(Debug, Default)]
+/// Delivers alerts. The work itself is in the store; a worker is only woken.
 pub struct Dispatcher {
-    channels: Channels,
+    outbox: Arc<dyn Outbox>,
+    workers: Vec<Worker>,
+    stop: Arc<AtomicBool>,
+    /// Disconnected when the last worker has ended.
+    running: Receiver<Infallible>,
+    /// Whether deliveries to channels that are no longer configured were skipped.
+    reconciled: bool,
+}
+
+struct Worker {
+    channel: Arc<dyn Channel>,
+    /// Holds one signal: a second one adds nothing, since a worker delivers all that is due.
+    wake: SyncSender<()>,
+}
+
+impl std::fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dispatcher").field("channels", &self.channel_names()).finish_non_exhaustive()
+    }
 }
 
 impl Dispatcher {
-    pub fn new(channels: Channels) -> Self {
-        Self { channels }
+    /// Starts the workers. They wait until [`Dispatcher::poll`] wakes them.
+    pub fn start(channels: Vec<Box<dyn Channel>>, outbox: Arc<dyn Outbox>) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (alive, running) = channel::<Infallible>();
+        let mut workers = Vec::with_capacity(channels.len());
+        for channel in channels {
+            let channel: Arc<dyn Channel> = Arc::from(channel);
+            if let Some(problem) = channel.problem() {
+                tracing::warn!(channel = channel.name(), problem = problem.reason, "channel cannot deliver alerts");
+            }
+            let (wake, woken) = sync_channel(1);
+            let (delivering, outbox) = (Arc::clone(&channel), Arc::clone(&outbox));
+            let (stop, alive) = (Arc::clone(&stop), alive.clone());
+            std::thread::Builder::new().name(format!("alerts-{}", channel.name())).spawn(move || {
+                let _alive = alive;
+                deliver_when_woken(&*delivering, &*outbox, &woken, &stop);
+            })?;
+            workers.push(Worker { channel, wake });
+        }
+        Ok(Self { outbox, workers, stop, running, reconciled: false })
     }
 
-    /// Tells what is due. Returns how many messages that were; ask again at once when it is many.
-    pub fn dispatch_due(&self, outbox: &mut dyn Outbox, now: Timestamp) -> Result<usize> {
-        let mut due = Vec::new();
-        outbox.with_store(&mut |store| {
-            let mut transaction = store.begin(Durability::ProcessCrash)?;
-            due = transaction.claim_due(now, CLAIM_LEASE, MAX_MESSAGES_PER_ROUND)?;
-            transaction.commit()
-        })?;
-        for message in &due {
-            let told = self.tell(message, now);
-            outbox.with_store(&mut |store| {
-                let mut transaction = store.begin(Durability::ProcessCrash)?;
-                match &told {
-                    Ok(()) => transaction.mark_sent(message.id, now)?,
-                    Err(problem) => transaction.mark_failed(message.id, problem, again_at(message, now))?,
-                }
-                transaction.commit()
-            })?;
-            // Said when it is noted: who reads the log finds the store in agreement.
-            match &told {
-                Ok(()) => tracing::info!(news = message.key, "news was told"),
-                Err(problem) => {
-                    let (news, attempts) = (&message.key, message.attempts);
-                    tracing::warn!(news, attempts, %problem, "a webhook was not delivered");
-                }
+    /// Routes new messages, and wakes the workers of channels with due deliveries. Never waits for a channel.
+    pub fn poll(&mut self) -> Result<()> {
+        let now = self.outbox.now();
+        let names = self.channel_names();
+        if !self.reconciled {
+            transact(&*self.outbox, |transaction| transaction.skip_other_channels(&names, now))?;
+        }
+        let mut due = self.due_work()?;
+        if due.unrouted {
+            transact(&*self.outbox, |transaction| transaction.route_messages(&names, now, MAX_ROUTED))?;
+            due = self.due_work()?;
+        }
+        drop(names);
+        self.reconciled = true;
+        for worker in self.workers.iter().filter(|worker| due.channels.iter().any(|name| name == worker.channel.name()))
+        {
+            if let Err(TrySendError::Disconnected(())) = worker.wake.try_send(()) {
+                tracing::error!(channel = worker.channel.name(), "the worker of this channel panicked; restart belay");
             }
         }
-        Ok(due.len())
+        Ok(())
     }
 
-    fn tell(&self, message: &Message, now: Timestamp) -> std::result::Result<(), String> {
-        let Some(news) = Alert::from_message(message) else { return Ok(()) };
-        // Shown once and while it is news: hours later it would only confuse.
-        let fresh = message.attempts <= 1 && now.saturating_since(news.at) <= DESKTOP_MAX_AGE;
-        if self.channels.desktop
-            && fresh
-            && news.kind != AlertKind::Updated
-            // Whoever sits here did it, and knows.
-            && !news.is_operator_decision()
-            && let Err(problem) = desktop::show(&news)
-        {
-            tracing::info!(%problem, "no notification on the desktop");
-        }
-        match &self.channels.webhook {
-            Some(webhook) => webhook.post(&news, now),
-            None => Ok(()),
-        }
+    /// Ends the workers after their delivery in flight; `false` if one is still in flight after `grace`. Such a delivery
+    /// stays claimed in the store and is repeated after its lease.
+    pub fn shutdown(self, grace: Duration) -> bool {
+        self.stop.store(true, Ordering::Release);
+        drop(self.workers);
+        matches!(self.running.recv_timeout(grace), Err(RecvTimeoutError::Disconnected))
+    }
+
+    fn channel_names(&self) -> Vec<&str> {
+        self.workers.iter().map(|worker| worker.channel.name()).collect()
+    }
+
+    fn due_work(&self) -> Result<DueWork> {
+        let mut due = DueWork::default();
+        let now = self.outbox.now();
+        self.outbox.read(&mut |store| {
+            due = store.due_work(now)?;
+            Ok(())
+        })?;
+        Ok(due)
     }
 }
 
-/// When a message that failed is due again; `None` to give it up.
-fn again_at(message: &Message, now: Timestamp) -> Option<Timestamp> {
-    let tries = usize::try_from(message.attempts.max(1)).unwrap_or(usize::MAX);
-    RETRY_DELAYS_SECS.get(tries - 1).map(|seconds| now + Duration::from_secs(*seconds))
+fn deliver_when_woken(channel: &dyn Channel, outbox: &dyn Outbox, woken: &Receiver<()>, stop: &AtomicBool) {
+    while woken.recv().is_ok() {
+        while !stop.load(Ordering::Acquire) {
+            match deliver_next(channel, outbox) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!(channel = channel.name(), %error, "cannot use the outbox; the next poll tries again");
+                    break;
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

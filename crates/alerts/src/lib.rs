@@ -1,31 +1,44 @@
-//! Telling people and programs what happened.
+//! Delivery of alerts to people and programs.
 //!
 //! # Theory of operation
 //!
-//! The engine writes news into the store's outbox together with the event it follows from. A
-//! [`Dispatcher`] takes what is due, tells it, and notes how that went; so news survives a crash at any
-//! point and is told at least once. A message that could not be delivered comes due again later,
-//! each time after a longer pause, under the same id: a receiver can tell a repetition.
+//! The engine enqueues a message in the store's outbox in the transaction of the event it follows from. It knows no
+//! channels. The resident process runs a [`Dispatcher`], which does three things.
 //!
-//! There are two channels. A notification on the desktop is for the moment: it is shown once and
-//! never retried. A webhook is a POST with [Standard Webhooks](https://www.standardwebhooks.com)
-//! headers; it goes only where the user's own configuration says, follows no redirect, and connects
-//! to the very address that was checked.
+//! 1. *Route*: each new message gets one delivery per configured channel. From then on, the state of a message is kept
+//!    per channel: what the desktop refused can still be pending for the webhook.
+//! 2. *Claim*: one worker thread per channel claims one due delivery at a time, with a lease. If the process dies, the
+//!    delivery is due again when the lease ends. A channel that hangs delays only itself.
+//! 3. *Record*: the result of each attempt is sent, skipped, failed, or pending with the delay of the channel's retry
+//!    policy. The log reports a delivery after the store has recorded it.
+//!
+//! So each channel gets each alert at least once, and the id of an alert stays the same over all attempts. Delays are
+//! stored together with the time they started at; if the clock is set back, a delay starts again and is not extended.
+//!
+//! A [`Channel`] is one file in [`channels`] and one line in its registry. The desktop shows an alert while it is fresh
+//! and is never retried. A webhook is a POST with [Standard Webhooks](https://www.standardwebhooks.com) headers; it goes
+//! only where the user's own configuration says, follows no redirect, and connects to the address that was checked.
 //!
 //! # Map
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`dispatcher`] | the rounds: claim, tell, note; when to try again |
-//! | [`alert`] | a message of the outbox in words |
-//! | [`desktop`] | notify-send and osascript, by argv |
-//! | [`webhook`] | bodies, signatures, and a POST that cannot be led astray |
+//! | [`alert`] | an alert and its text |
+//! | [`channel`] | the `Channel` trait and its errors |
+//! | [`channels`] | the registry and the channels, one file each |
+//! | [`attempt`] | one delivery: claim, attempt, record |
+//! | [`dispatcher`] | routing, worker threads, shutdown |
 
 pub mod alert;
-pub mod desktop;
+pub mod attempt;
+pub mod channel;
+pub mod channels;
 pub mod dispatcher;
-pub mod webhook;
+#[cfg(test)]
+mod test_support;
 
-pub use alert::Alert;
-pub use dispatcher::{Channels, Dispatcher, Outbox};
-pub use webhook::{Webhook, WebhookBody, WebhookFormat};
+pub use alert::{Alert, AlertKind};
+pub use attempt::Outbox;
+pub use channel::{Channel, ChannelProblem, DeliveryError};
+pub use channels::webhook::body::WebhookBody;
+pub use dispatcher::Dispatcher;

@@ -1,72 +1,114 @@
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use belay_core::{Effect, SessionKey, Timestamp};
-use belay_store::{Access, Durability, MessageState, NewMessage, Result, Store, StoreUrl};
-use serde_json::json;
+use belay_core::Timestamp;
+use belay_store::DeliveryState;
 
-use super::{Channels, Dispatcher, Outbox};
-use crate::webhook::{Webhook, WebhookFormat};
+use super::Dispatcher;
+use crate::alert::Alert;
+use crate::attempt::Outbox;
+use crate::channel::{Channel, DeliveryError};
+use crate::channels::webhook;
+use crate::test_support::{TEST_TIMEOUT, TestOutbox, receiver};
 
-struct Shelf(Box<dyn Store>);
+const NO_CONTENT: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
-impl Outbox for Shelf {
-    fn with_store(&mut self, work: &mut dyn FnMut(&mut dyn Store) -> Result<()>) -> Result<()> {
-        work(&mut *self.0)
+/// Reports each alert to the test.
+#[derive(Debug)]
+struct Reporting {
+    name: &'static str,
+    delivered: Mutex<Sender<String>>,
+}
+
+impl Reporting {
+    fn with_receiver(name: &'static str) -> (Box<dyn Channel>, Receiver<String>) {
+        let (send, delivered) = channel();
+        (Box::new(Self { name, delivered: Mutex::new(send) }), delivered)
     }
 }
 
-fn shelf(folder: &tempfile::TempDir) -> Shelf {
-    Shelf(belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Write).expect("a store"))
-}
-
-fn at(seconds: u64) -> Timestamp {
-    Timestamp::from_millis(1_800_000_000_000) + Duration::from_secs(seconds)
-}
-
-fn put(shelf: &mut Shelf, key: &str) {
-    let news =
-        Effect::NotifyOperator { pattern: "stall".into(), sentence: "Nothing has happened for 10 minutes.".into() };
-    let payload = json!({ "session": SessionKey::new("codex", "s"), "event": "e", "at": at(0), "news": news });
-    let message = NewMessage { key: key.into(), topic: "tell_person".into(), payload, at: at(0) };
-    let mut transaction = shelf.0.begin(Durability::ProcessCrash).expect("the lock");
-    assert!(transaction.enqueue(&message).expect("room"));
-    transaction.commit().expect("written");
-}
-
-fn states(shelf: &Shelf) -> Vec<(MessageState, u32)> {
-    let messages = shelf.0.outbox(None, 10).expect("messages");
-    messages.into_iter().map(|message| (message.state, message.attempts)).collect()
-}
-
-#[test]
-fn without_channels_news_is_told_to_nobody_and_gone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut shelf = shelf(&folder);
-    put(&mut shelf, "one");
-    assert_eq!(Dispatcher::default().dispatch_due(&mut shelf, at(1)).expect("a round"), 1);
-    assert_eq!(states(&shelf), [(MessageState::Sent, 1)]);
-    assert_eq!(Dispatcher::default().dispatch_due(&mut shelf, at(2)).expect("a round"), 0);
-}
-
-#[test]
-fn what_fails_comes_due_again_ever_later_and_is_given_up_at_last() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut shelf = shelf(&folder);
-    put(&mut shelf, "one");
-    // Nobody listens there: the port was just given back.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
-    let webhook = Webhook::new(&format!("http://127.0.0.1:{port}/"), WebhookFormat::Belay, None, "box".into());
-    let courier = Dispatcher::new(Channels { desktop: false, webhook: Some(webhook.expect("a webhook")) });
-    let mut now = 1;
-    let mut tries = 0;
-    while states(&shelf)[0].0 == MessageState::Pending {
-        let told = courier.dispatch_due(&mut shelf, at(now)).expect("a round");
-        tries += told;
-        if told == 1 {
-            assert_eq!(courier.dispatch_due(&mut shelf, at(now + 1)).expect("a round"), 0, "not at once again");
-        }
-        now += now.max(4);
-        assert!(tries < 20, "it is given up some day");
+impl Channel for Reporting {
+    fn name(&self) -> &str {
+        self.name
     }
-    assert_eq!(states(&shelf), [(MessageState::Failed, 10)]);
+
+    fn describe(&self) -> String {
+        "a test".to_owned()
+    }
+
+    fn deliver(&self, alert: &Alert, _now: Timestamp) -> Result<(), DeliveryError> {
+        self.delivered
+            .lock()
+            .expect("a sender")
+            .send(alert.id.clone())
+            .map_err(|error| DeliveryError(error.to_string()))
+    }
+}
+
+fn next(delivered: &Receiver<String>) -> String {
+    delivered.recv_timeout(TEST_TIMEOUT).expect("an alert")
+}
+
+fn start(channels: Vec<Box<dyn Channel>>) -> (Dispatcher, Arc<TestOutbox>) {
+    let outbox = Arc::new(TestOutbox::new());
+    let shared: Arc<dyn Outbox> = outbox.clone();
+    (Dispatcher::start(channels, shared).expect("threads"), outbox)
+}
+
+#[test]
+fn a_webhook_that_hangs_delays_no_other_channel() {
+    let (port, requests) = receiver();
+    let (desktop, shown) = Reporting::with_receiver("desktop");
+    let (mut dispatcher, outbox) = start(vec![webhook::to_local_port(port, TEST_TIMEOUT), desktop]);
+    outbox.enqueue("one");
+    dispatcher.poll().expect("a store");
+    let hanging = requests.recv_timeout(TEST_TIMEOUT).expect("a request");
+    assert_eq!(next(&shown), "msg_one");
+    // The receiver has not responded. The second alert reaches the desktop all the same.
+    outbox.enqueue("two");
+    dispatcher.poll().expect("a store");
+    assert_eq!(next(&shown), "msg_two");
+    assert!(requests.try_recv().is_err(), "the webhook is still busy with the first alert");
+    assert_eq!(outbox.pending(), 2);
+    hanging.respond(NO_CONTENT);
+    let second = requests.recv_timeout(TEST_TIMEOUT).expect("a request");
+    assert!(second.respond(NO_CONTENT).contains("webhook-id: msg_two"));
+    assert!(dispatcher.shutdown(TEST_TIMEOUT));
+    assert!(outbox.states().iter().all(|(_, state, attempts, _)| (*state, *attempts) == (DeliveryState::Sent, 1)));
+}
+
+#[test]
+fn a_shutdown_does_not_wait_for_a_hanging_channel() {
+    let (port, requests) = receiver();
+    let (mut dispatcher, outbox) = start(vec![webhook::to_local_port(port, TEST_TIMEOUT)]);
+    outbox.enqueue("one");
+    dispatcher.poll().expect("a store");
+    let _hanging = requests.recv_timeout(TEST_TIMEOUT).expect("a request");
+    assert!(!dispatcher.shutdown(Duration::ZERO));
+    assert_eq!(outbox.pending(), 1, "the next process repeats it");
+}
+
+#[test]
+fn without_channels_nothing_stays_pending() {
+    let (mut dispatcher, outbox) = start(Vec::new());
+    outbox.enqueue("one");
+    assert_eq!(outbox.pending(), 1);
+    dispatcher.poll().expect("a store");
+    assert_eq!((outbox.pending(), outbox.states()), (0, Vec::new()));
+    assert!(dispatcher.shutdown(TEST_TIMEOUT));
+}
+
+#[test]
+fn deliveries_to_a_removed_channel_are_skipped() {
+    let (desktop, shown) = Reporting::with_receiver("desktop");
+    let (mut dispatcher, outbox) = start(vec![desktop]);
+    outbox.enqueue("one");
+    outbox.route(&["desktop", "removed"]);
+    dispatcher.poll().expect("a store");
+    assert_eq!(next(&shown), "msg_one");
+    assert!(dispatcher.shutdown(TEST_TIMEOUT));
+    assert_eq!(outbox.pending(), 0);
+    let states: Vec<_> = outbox.states().into_iter().map(|(channel, state, ..)| (channel, state)).collect();
+    assert_eq!(states, [("desktop".to_owned(), DeliveryState::Sent), ("removed".to_owned(), DeliveryState::Skipped)]);
 }
