@@ -6,12 +6,13 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
+use belay_clock::now;
 use belay_core::{Timestamp, Verdict};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::client_conn::{ClientConn, ClientDisconnected};
 use crate::exchange::RequestRelay;
-use crate::inspect::{ExchangeInspection, now};
+use crate::inspect::ExchangeInspection;
 use crate::local_response::LocalResponse;
 use crate::messages;
 use crate::relay::Relay;
@@ -69,15 +70,16 @@ pub(crate) async fn admit(
                     Admission::Refuse(messages::request_too_large_to_hold())
                 });
             }
-            Verdict::Hold { until, .. } => {
-                (!inspection.is_loop_watchdog_client() && inspection.may_hold_open(), *until)
-            }
+            Verdict::Hold { until, .. } => (inspection.may_hold_open(), *until),
             Verdict::Stop { .. } => (false, None),
         };
+        if let Some(refusal) = inspection.supervisor_refusal(&verdict).await {
+            inspection.record_refusal();
+            return Ok(Admission::Refuse(refusal));
+        }
         if !waits || asked_at >= deadline {
             inspection.record_refusal();
-            let status = inspection.loop_watchdog_status().await;
-            return Ok(Admission::Refuse(messages::held_response(inspection, &verdict, &status)));
+            return Ok(Admission::Refuse(messages::held_response(inspection, &verdict)));
         }
         wait(client, inspection, cooldown_end(until).map_or(deadline, |end| end.min(deadline))).await?;
         // Ask at the deadline as well: a person may have changed what the session waits for.

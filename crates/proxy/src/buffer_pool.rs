@@ -5,9 +5,11 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use memmap2::MmapMut;
+
+use crate::sync::lock;
 
 /// Size of the buffer a request head is read into.
 pub(crate) const HEAD_BUFFER_BYTES: usize = 16 * 1024;
@@ -78,7 +80,7 @@ impl BufferPool {
 
 impl PoolInner {
     fn take_idle(&self, size: usize) -> Option<Backing> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         let memory = idle.classes[size.trailing_zeros() as usize].pop()?;
         idle.bytes -= size;
         Some(memory)
@@ -87,7 +89,7 @@ impl PoolInner {
     fn put_back(&self, memory: Backing) {
         let size = memory.len();
         self.in_use.fetch_sub(size, Ordering::Relaxed);
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         if idle.bytes + size <= MAX_FREE_BYTES {
             idle.bytes += size;
             idle.classes[size.trailing_zeros() as usize].push(memory);
@@ -215,14 +217,14 @@ impl Drop for Buffer {
 
 /// Memory outside the pool that counts towards its budget.
 #[derive(Debug)]
-pub(crate) struct MemoryCharge {
+pub struct MemoryCharge {
     bytes: usize,
     home: BufferPool,
 }
 
 impl MemoryCharge {
     /// Sets the size. `false` if it exceeds the budget; the size then stays as it was.
-    pub(crate) fn set(&mut self, bytes: usize) -> bool {
+    pub fn set(&mut self, bytes: usize) -> bool {
         let in_use = &self.home.0.in_use;
         if bytes <= self.bytes {
             in_use.fetch_sub(self.bytes - bytes, Ordering::Relaxed);

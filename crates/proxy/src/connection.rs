@@ -1,7 +1,6 @@
 //! One connection of an agent, request after request.
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::admission::{Admission, admit};
 use crate::client_conn::{ClientConn, ClientDisconnected};
+use crate::connection_limit::ConnectionGuard;
 use crate::dispatch::{Dispatch, OutgoingRequest, dispatch_next};
 use crate::exchange::{ConnectionState, Exchange, ExchangeError, IdleTimeout, RequestRelay, ResponseFraming};
 use crate::local_response::LocalResponse;
@@ -23,15 +23,16 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(600);
 const HEAD_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves a connection until either side closes it.
-pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, peer: SocketAddr) {
+pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, mut connection: ConnectionGuard) {
     // Small writes must not wait for each other. A socket without the option still works.
     let _ = io.set_nodelay(true);
     let mut client = ClientConn::new(io, relay.buffers.clone());
     let mut idle = IdleTimeout::new(KEEP_ALIVE_TIMEOUT);
-    while let Ok(dispatch) = next_dispatch(&relay, &mut client, &mut idle).await {
+    while let Some(Ok(dispatch)) = connection.while_idle(next_dispatch(&relay, &mut client, &mut idle)).await {
         let _in_flight = relay.track_request();
         let state = match dispatch {
             Dispatch::Local => {
+                let peer = client.peer_user(relay.identify_peer);
                 let (io, first) = client.into_parts();
                 return relay.local.serve(PrefixedIo::new(first, io), peer).await;
             }
@@ -54,6 +55,14 @@ pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, peer: Soc
             }
             Err(ClientDisconnected) => return,
         }
+    }
+}
+
+/// Answers a connection beyond the limit.
+pub(crate) async fn refuse_connection(relay: Arc<Relay>, io: TcpStream) {
+    let mut client = ClientConn::new(io, relay.buffers.clone());
+    if client.send(&messages::too_many_connections().to_bytes(true, false)).await.is_ok() {
+        client.close().await;
     }
 }
 

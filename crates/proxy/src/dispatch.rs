@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use belay_net::PeerUser;
+
+use crate::access::Access;
 use crate::client_conn::ClientConn;
 use crate::exchange::ResponseFraming;
 use crate::framing::Framing;
@@ -45,7 +48,7 @@ pub(crate) fn dispatch_next(relay: &Relay, client: &mut ClientConn) -> Option<Di
     let mut storage = HeaderStorage::new();
     let (dispatch, len) = match RequestHead::parse(client.buffered(), &mut storage) {
         Ok(None) => return None,
-        Ok(Some(head)) => match dispatch(relay, &head) {
+        Ok(Some(head)) => match dispatch(relay, &head, || client.peer_user(relay.identify_peer)) {
             // The local service parses the head itself.
             Dispatch::Local => return Some(Dispatch::Local),
             dispatch => (dispatch, head.len()),
@@ -65,18 +68,26 @@ fn refuse_head(error: HeadError) -> Dispatch {
     }
 }
 
-fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>) -> Dispatch {
+fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: impl FnOnce() -> PeerUser) -> Dispatch {
     let upgrading = head.upgrade().is_some();
     let response_framing = ResponseFraming { headless: head.method == "HEAD", closing: !head.keep_alive(), upgrading };
     let refuse = |response| Dispatch::Refuse { response, request_framing: head.framing(), response_framing };
     if !head.target.starts_with('/') {
         return refuse(messages::not_a_forward_proxy());
     }
+    if has_parent_segment(head.target) {
+        return refuse(messages::parent_segment());
+    }
     let (upstream, below, path, run) = match relay.routes.resolve(head) {
         Route::Local => return Dispatch::Local,
         Route::Unknown => return refuse(messages::no_upstream(head.target, relay.routes.upstream_names())),
         Route::Upstream { upstream, below, path, run } => (upstream, below, path, run),
     };
+    match (Access::decide(has_credential(relay, head, run), peer), &upstream.auth) {
+        (Access::None(uid), _) => return refuse(messages::other_user(uid)),
+        (Access::OwnKeyOnly, Auth::Header { .. }) => return refuse(messages::unknown_user()),
+        (Access::OwnKeyOnly, Auth::Incoming) | (Access::Full, _) => {}
+    }
     if upgrading && !relay.sockets && Routes::is_model_socket(path) {
         return refuse(messages::websocket_declined());
     }
@@ -85,7 +96,7 @@ fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>) -> Dispatch {
     }
     let credential = match &upstream.auth {
         Auth::Incoming => None,
-        // Any local program may use the configured key; a page in a browser may not.
+        // Any program of the user may use the configured key; a page in a browser may not.
         Auth::Header { .. } if head.is_cross_origin_browser() => return refuse(messages::browser_origin()),
         Auth::Header { name, value } => Some((name.as_str(), value.as_str())),
     };
@@ -101,8 +112,27 @@ fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>) -> Dispatch {
     })
 }
 
+/// Whether a path has a `..` segment, by which an upstream could leave the path of its base URL. Servers decode percent
+/// escapes before or after they split a path, take `\` for `/`, and ignore what follows `;` in a segment.
+fn has_parent_segment(target: &str) -> bool {
+    let path = target.split(['?', '#']).next().unwrap_or(target);
+    if !path.contains("..") && !path.contains('%') {
+        return false;
+    }
+    let decoded = percent_encoding::percent_decode_str(path).collect::<Vec<u8>>();
+    let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
+    segments.any(|segment| segment.split(|byte| *byte == b';').next() == Some(b".."))
+}
+
+/// Whether a request carries the API token or the key of a run.
+fn has_credential(relay: &Relay, head: &RequestHead<'_, '_>, run: Option<&str>) -> bool {
+    let run = run.or_else(|| head.header("x-belay-session"));
+    run.is_some_and(|run| relay.routes.is_run(run))
+        || head.header("x-belay-token").is_some_and(|token| relay.local.accepts_token(token))
+}
+
 fn request_meta(relay: &Relay, head: &RequestHead<'_, '_>, path: &str, run: Option<&str>) -> Option<RequestMeta> {
-    // A site that a person visits may send requests with a key of its own, but it is no agent's session.
+    // A web site may send requests with its own key from the user's browser; those are not agent sessions.
     if head.is_browser_navigation() {
         return None;
     }

@@ -82,7 +82,7 @@ pub(crate) enum StopReason {
 /// How the response must be read and written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResponseFraming {
-    /// The method was `HEAD`: there is no body, whatever the head says.
+    /// The method was `HEAD`, so the response has no body, regardless of its headers.
     pub(crate) headless: bool,
     /// The client closes the connection after the response.
     pub(crate) closing: bool,

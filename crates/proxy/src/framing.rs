@@ -1,29 +1,28 @@
-//! Where a message body ends.
+//! Finds the end of a message body.
 //!
-//! The relay forwards the raw bytes of a body, chunk sizes and trailers included, and never
-//! writes them anew. A [`BodyFramer`] walks along: it finds the end, and shows the payload to whoever
-//! inspects. It is strict, because what we take for the end and what the other side takes for the
-//! end must be the same byte.
+//! The relay forwards the raw bytes of a body, including chunk sizes and trailers, and never rewrites them. A [`BodyFramer`]
+//! parses them as they pass: it finds the end and yields the payload for inspection. It is strict, because Belay and the
+//! peer must agree on the last byte.
 
-/// How the end of a body is marked.
+/// The framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// There is no body.
+    /// No body.
     Empty,
-    /// So many bytes follow.
+    /// A body of this length.
     Length(u64),
     /// Chunks, then trailers.
     Chunked,
-    /// Everything until the connection closes (answers only).
+    /// The body ends when the connection closes (responses only).
     UntilClose,
 }
 
-/// The body broke its own framing; the connection cannot be used any further.
+/// The body violates its framing; the connection cannot be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chunked body is malformed: {0}")]
 pub struct FramingError(&'static str);
 
-/// Walks along the raw bytes of one body. `Copy`, so that a piece can be walked a second time.
+/// Parses the raw bytes of one body. `Copy`, so that a piece can be parsed twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyFramer(State);
 
@@ -64,18 +63,17 @@ impl BodyFramer {
         })
     }
 
-    /// Whether the whole body has been walked.
+    /// Whether the end of the body has been reached.
     pub fn is_done(&self) -> bool {
         self.0 == State::Done
     }
 
-    /// Whether the connection's end is a proper end of this body.
+    /// Whether the end of the connection is a valid end of this body.
     pub fn ends_at_close(&self) -> bool {
         matches!(self.0, State::Done | State::UntilClose)
     }
 
-    /// How many payload bytes have been promised and not come: of the current chunk, or of the
-    /// whole body where its length was announced.
+    /// Announced payload bytes that have not arrived: of the current chunk, or of the body if its length is known.
     pub fn remaining_in_chunk(&self) -> u64 {
         match self.0 {
             State::Length(left) | State::Data { left } => left,
@@ -83,8 +81,8 @@ impl BodyFramer {
         }
     }
 
-    /// The raw bytes that make `last` the last payload of this body, whatever it is in the middle of. `None` where a
-    /// proper end is not possible here: with less than was promised, or more where the whole length was announced.
+    /// The raw bytes that make `last` the final payload of this body at the current position. `None` if no valid end is
+    /// possible: with fewer bytes than announced, or with more if the length of the body is known.
     pub fn final_chunk(&self, last: &[u8]) -> Option<Vec<u8>> {
         const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
         let mut out = Vec::with_capacity(last.len() + 64);
@@ -112,8 +110,7 @@ impl BodyFramer {
         Some(out)
     }
 
-    /// Walks over `raw` up to the end of the body, shows each piece of payload, and tells how many
-    /// bytes belong to the body.
+    /// Parses `raw` up to the end of the body and passes on each piece of payload. Returns how many bytes belong to the body.
     pub fn advance<'a>(&mut self, raw: &'a [u8], mut payload: impl FnMut(&'a [u8])) -> Result<usize, FramingError> {
         let mut at = 0;
         while at < raw.len() {
@@ -168,7 +165,7 @@ fn take(raw: &[u8], at: usize, left: u64) -> usize {
 }
 
 impl State {
-    /// One byte of the marks around the chunks.
+    /// Parses one byte of the chunk framing.
     fn step(self, byte: u8) -> Result<Self, FramingError> {
         Ok(match (self, byte) {
             (Self::Size { value, digits }, _) if byte.is_ascii_hexdigit() => {

@@ -1,8 +1,7 @@
-//! Heads of requests and answers: understood, and otherwise left as they are.
+//! Heads of requests and responses: parsed, and otherwise left unchanged.
 //!
-//! A relayed head keeps its lines byte for byte, in order and in the case they were sent; only
-//! lines that concern this hop alone are left out. What could be read in two ways is refused:
-//! the peer we relay to must see the same message as we do.
+//! A relayed head keeps its lines byte for byte, in order and in the original case; only hop-by-hop headers are removed. An
+//! ambiguous head is refused, because the peer must see the same message as Belay.
 
 mod request;
 mod response;
@@ -15,15 +14,14 @@ use std::ops::Range;
 
 use crate::framing::Framing;
 
-/// Most header lines a head may have.
+/// Maximum number of header lines.
 pub(crate) const MAX_HEADERS: usize = 128;
-/// Lines that carry a credential.
+/// Headers with a credential.
 pub(crate) const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
-/// Longest head.
+/// Maximum length of a head.
 pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 
-/// Room for the lines of one head while it is looked at. It is not cleared first: heads are read all the time, and have
-/// ten lines, not a hundred.
+/// Scratch space for the headers of one head. It is not initialised first, since a typical head uses a tenth of it.
 #[derive(Debug)]
 pub(crate) struct HeaderStorage<'b>([MaybeUninit<httparse::Header<'b>>; MAX_HEADERS]);
 
@@ -33,7 +31,7 @@ impl HeaderStorage<'_> {
     }
 }
 
-/// Why a head was not accepted.
+/// Why a head is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HeadError {
     #[error("it is not HTTP/1.1: {0}")]
@@ -44,18 +42,18 @@ pub(crate) enum HeadError {
     Ambiguous(&'static str),
 }
 
-/// What the lines of a head say about the message and this hop.
+/// What the headers state about the message and this hop.
 #[derive(Clone, Copy, Debug, Default)]
 struct HopByHopHeaders {
     length: Option<u64>,
-    /// The body comes in chunks, whatever is in them.
+    /// The body is chunked.
     chunked: bool,
-    /// It is packed for this hop.
+    /// It has a transfer coding other than chunked.
     other_coding: bool,
     close: bool,
     keep_alive: bool,
     upgrade: bool,
-    /// `Connection` names further lines that concern this hop only.
+    /// `Connection` names further hop-by-hop headers.
     names_lines: bool,
 }
 
@@ -78,7 +76,7 @@ impl HopByHopHeaders {
                         return Err(HeadError::Ambiguous("it has two Transfer-Encoding lines"));
                     }
                     let is_chunked = |coding: &&[u8]| coding.eq_ignore_ascii_case(b"chunked");
-                    // Only the last coding says where the body ends; chunks in chunks are nothing.
+                    // Only the last coding determines the end of the body, and chunked must not occur twice.
                     hop.chunked = tokens(line.value).last().is_some_and(|last| is_chunked(&last))
                         && tokens(line.value).filter(is_chunked).count() == 1;
                     hop.other_coding = !line.value.eq_ignore_ascii_case(b"chunked");
@@ -106,8 +104,7 @@ impl HopByHopHeaders {
         }
     }
 
-    /// Whether the line concerns this hop only. `Transfer-Encoding` and `Trailer` do too, by the
-    /// book, but the raw body goes with them.
+    /// Whether the header is hop-by-hop. `Transfer-Encoding` and `Trailer` are too, but they are forwarded with the raw body.
     fn owns(&self, line: &httparse::Header<'_>, lines: &[httparse::Header<'_>]) -> bool {
         let name = line.name;
         match name.len() {
@@ -123,7 +120,7 @@ impl HopByHopHeaders {
 }
 
 fn named_by_connection(name: &str, lines: &[httparse::Header<'_>]) -> bool {
-    // These describe the message itself; nobody may have them taken away.
+    // These describe the message itself, so `Connection` must not remove them.
     if ["host", "content-length", "transfer-encoding", "content-type", "authorization"]
         .iter()
         .any(|kept| contains(name, kept))
@@ -147,14 +144,14 @@ fn digits(value: &[u8]) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// Sets the `Content-Length` of a whole head, keeping its name and place.
+/// Sets the `Content-Length` of a complete head, in place.
 pub(crate) fn set_content_length(head: &mut Vec<u8>, length: usize) {
     if let Some(before) = content_length_range(head) {
         head.splice(before, length.to_string().into_bytes());
     }
 }
 
-/// Where the value of the `Content-Length` stands in a whole head.
+/// The range of the `Content-Length` value in a complete head.
 pub(crate) fn content_length_range(head: &[u8]) -> Option<Range<usize>> {
     let line = find_line(head, "content-length:")?;
     let is_digit = |at: &usize| head[*at].is_ascii_digit();
@@ -162,14 +159,14 @@ pub(crate) fn content_length_range(head: &[u8]) -> Option<Range<usize>> {
     Some(start..(start..line.end).find(|at| !is_digit(at))?)
 }
 
-/// Takes the `Content-Encoding` out of a whole head: its body is readable now.
+/// Removes the `Content-Encoding` of a complete head whose body was decoded.
 pub(crate) fn remove_content_encoding(head: &mut Vec<u8>) {
     if let Some(line) = find_line(head, "content-encoding:") {
         head.drain(line);
     }
 }
 
-/// Where the first line stands that begins like this.
+/// The range of the first line with this prefix.
 fn find_line(head: &[u8], name: &str) -> Option<Range<usize>> {
     let mut at = 0;
     for line in head.split_inclusive(|byte| *byte == b'\n') {
@@ -181,7 +178,7 @@ fn find_line(head: &[u8], name: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Copies the lines of a head that `keep` wants, byte for byte, in runs.
+/// Copies the lines of a head that `keep` selects, byte for byte.
 fn copy_lines<'v>(
     raw: &[u8],
     lines: &[httparse::Header<'_>],
@@ -212,11 +209,11 @@ fn copy_lines<'v>(
     out.extend_from_slice(&raw[run..end_of_lines]);
 }
 
-/// What becomes of a line.
+/// What to do with a line.
 enum HeaderAction<'v> {
     Yes,
     No,
-    /// Its name with another value.
+    /// Keep its name and replace its value.
     Value(&'v [u8]),
 }
 

@@ -7,6 +7,7 @@
 //!
 //! The [`recorder`] only turns finished records into events.
 
+mod anonymous_sessions;
 mod content_encoding;
 mod events;
 #[cfg(any(test, fuzzing))]
@@ -28,12 +29,4 @@ pub(crate) use fuzz::{fuzz_history, fuzz_response};
 pub(crate) use inspection::{CutReason, ExchangeInspection, ResponseMeta};
 pub(crate) use inspector::Inspector;
 pub(crate) use request_meta::RequestMeta;
-
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use belay_core::Timestamp;
-
-pub(crate) fn now() -> Timestamp {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
-}
+pub use session_id::LOOP_WATCHDOG_AGENT;

@@ -23,6 +23,8 @@
 //! | [`dispatch`] | what happens to a request, by its head |
 //! | [`upstream`] | model APIs: base URLs, keys, guards, connections |
 //! | [`connection`] | one connection of an agent |
+//! | [`access`] | which users may send requests |
+//! | [`connection_limit`] | how many connections may be open |
 //! | [`admission`] | requests of held sessions |
 //! | [`exchange`] | one request and its response |
 //! | [`inspect`] | sessions, new messages, responses and cuts |
@@ -32,10 +34,12 @@
 
 #![expect(rustdoc::private_intra_doc_links, reason = "the theory of operation is for readers of the source")]
 
+mod access;
 mod admission;
 mod buffer_pool;
 mod client_conn;
 mod connection;
+mod connection_limit;
 mod dispatch;
 mod exchange;
 pub mod framing;
@@ -50,9 +54,14 @@ mod relay;
 mod routes;
 pub mod sse;
 mod supervisor;
+mod sync;
 mod upstream;
 
+pub use access::Access;
+pub use buffer_pool::MemoryCharge;
+pub use inspect::LOOP_WATCHDOG_AGENT;
+pub use local_response::LocalResponse;
 pub use local_service::{LocalService, PrefixedIo};
-pub use relay::{Config, Relay, StartError};
+pub use relay::{Config, Relay, ReservedBytes, StartError};
 pub use supervisor::{AllowAll, BoxFuture, HoldState, RemainingBudget, Supervisor};
 pub use upstream::{Auth, UpstreamConfig, UpstreamConfigError, UpstreamError};

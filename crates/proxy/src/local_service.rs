@@ -1,20 +1,25 @@
 //! Requests that are for us: the API, the health checks, the dashboard.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use belay_net::PeerUser;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::supervisor::BoxFuture;
 
-/// Whoever answers requests to our own paths. It gets the connection as it was before the request
-/// was looked at, and answers that one request: the next one on the same connection could be for a
-/// model.
+/// The service behind Belay's own paths.
 pub trait LocalService: Send + Sync + 'static {
-    fn serve(&self, io: PrefixedIo, peer: SocketAddr) -> BoxFuture<()>;
+    /// Answers one request. The connection is as it was before its head was read; the next request on it could be for a
+    /// model.
+    fn serve(&self, io: PrefixedIo, peer: PeerUser) -> BoxFuture<()>;
+
+    /// Whether this is the API token.
+    fn accepts_token(&self, _offered: &str) -> bool {
+        false
+    }
 }
 
 /// A connection whose first bytes have been read once already.

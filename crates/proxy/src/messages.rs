@@ -1,11 +1,9 @@
 //! Belay's own responses: what happened, why, and what to do next.
 
-mod loop_watchdog;
-
 use belay_core::Verdict;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::inspect::{CutReason, ExchangeInspection, now};
+use crate::inspect::{CutReason, ExchangeInspection};
 use crate::local_response::LocalResponse;
 use crate::upstream::UpstreamError;
 
@@ -52,10 +50,39 @@ pub(crate) fn browser_origin() -> LocalResponse {
     error_response(403, "browser_origin", message)
 }
 
+/// A path that leaves the base path of its upstream.
+pub(crate) fn parent_segment() -> LocalResponse {
+    let message = "Belay did not pass this request on: its path has a `..` segment. Write the path without it.";
+    error_response(400, "parent_segment", message)
+}
+
+/// All connections are in use.
+pub(crate) fn too_many_connections() -> LocalResponse {
+    let message = "Belay serves as many connections as it can. Send the request again later.";
+    error_response(503, "too_many_connections", message).with_header("retry-after", "1")
+}
+
+/// A program of another user.
+pub(crate) fn other_user(uid: u32) -> LocalResponse {
+    let message = format!(
+        "Belay did not pass this request on: it comes from another user of this machine (uid {uid}). Start an instance of \
+         your own, or send the header X-Belay-Token; the owner's `belay status --token` shows the token."
+    );
+    error_response(403, "other_user", &message)
+}
+
+/// A program that wants a configured key, and may belong to another user.
+pub(crate) fn unknown_user() -> LocalResponse {
+    let message = "Belay did not pass this request on: this model API is asked with a key of yours, and this system does \
+                   not tell which user sent the request. Start the agent with `belay run`, or send the header \
+                   X-Belay-Token; `belay status --token` shows the token.";
+    error_response(403, "unknown_user", message)
+}
+
 /// Agents that prefer a WebSocket fall back to plain requests at this status.
 pub(crate) fn websocket_declined() -> LocalResponse {
-    let message = "Belay follows a conversation in plain requests, not in a socket. Your agent will fall back by itself; \
-                   set `proxy.allow_websockets = true` to let sockets pass unseen.";
+    let message = "Belay inspects HTTP requests, not WebSockets. The agent falls back to HTTP by itself; \
+                   set `proxy.allow_websockets = true` to let WebSockets pass without inspection.";
     error_response(426, "websocket_declined", message).with_header("upgrade", "HTTP/1.1")
 }
 
@@ -70,32 +97,30 @@ pub(crate) fn no_upstream<'n>(target: &str, names: impl Iterator<Item = &'n str>
 }
 
 /// The reasons for held sessions while the supervisor fails.
-pub(crate) const PAUSED_FALLBACK: &str = "Belay has paused this session, and a fault of its own keeps it from saying why. \
-                                 `belay show` tells more, `belay resume` lets it go on.";
-pub(crate) const KILLED_FALLBACK: &str = "This session was stopped for good, and a fault of Belay's keeps it from saying why. \
-                                 `belay show` tells more; a new session can go on.";
+pub(crate) const PAUSED_FALLBACK: &str = "Belay has paused this session, but the reason is unavailable because of an internal error. \
+                                 Run `belay show` for details or `belay resume` to resume it.";
+pub(crate) const KILLED_FALLBACK: &str = "Belay has killed this session, but the reason is unavailable because of an internal error. \
+                                 Run `belay show` for details, or start a new session.";
 
-/// Refuses a request of a held session in the form its agent takes as final. `status` is for Loop Watchdog's clients.
-pub(crate) fn held_response(inspection: &ExchangeInspection, verdict: &Verdict, status: &Value) -> LocalResponse {
+/// Refuses a request of a held session in the form its agent takes as final.
+pub(crate) fn held_response(inspection: &ExchangeInspection, verdict: &Verdict) -> LocalResponse {
     let (code, message) = match verdict {
         Verdict::Stop { reason, .. } => ("belay_killed", reason.as_str()),
         Verdict::Hold { reason, .. } => ("belay_paused", reason.as_str()),
         Verdict::Nudge { message, .. } => ("belay_nudged", message.as_str()),
-        Verdict::Go => ("belay_paused", "Belay held this request back."),
+        Verdict::Go => ("belay_paused", "Belay held this request."),
     };
-    if inspection.is_loop_watchdog_client() {
-        return loop_watchdog::held(inspection.session_id(), verdict, status, now());
-    }
     let refusal = inspection.client().refuse(code, message);
-    let mut answer = LocalResponse::new(refusal.status, refusal.body.into_bytes());
+    let mut response = LocalResponse::new(refusal.status, refusal.body.into_bytes());
     for (name, value) in refusal.headers {
-        answer = answer.with_header(name, value);
+        response = response.with_header(name, value);
     }
-    answer
+    response
 }
 
 /// A nudge as the agent reads it in its conversation.
 pub(crate) fn nudge_text(message: &str) -> String {
+    let message = message.strip_prefix("Belay: ").unwrap_or(message);
     format!("<system-reminder>\nBelay, which watches over this session, says: {message}\n</system-reminder>")
 }
 
@@ -103,14 +128,14 @@ pub(crate) fn nudge_text(message: &str) -> String {
 pub(crate) fn cut_text(cut: &CutReason) -> String {
     match cut {
         CutReason::Repetition { output_bytes, sample } => format!(
-            "\n\n[Belay ended this answer here, after {output_bytes} bytes: it had begun to repeat itself (\"{}\"). \
+            "\n\n[Belay ended this response here, after {output_bytes} bytes: it started to repeat itself (\"{}\"). \
              Ask again, or start from the last thing that worked.]",
             belay_core::Excerpt::with_limit(sample, 80)
         ),
-        CutReason::Budget => "\n\n[Belay ended this answer here: the budget is used up. \
-             `belay budget` shows and raises it, `belay resume` lets the session go on.]"
+        CutReason::Budget => "\n\n[Belay ended this response here: the budget is used up. \
+             Raise it with `belay budget`, then run `belay resume`.]"
             .to_owned(),
-        CutReason::Killed => "\n\n[Belay ended this answer here: a person stopped this session.]".to_owned(),
+        CutReason::Killed => "\n\n[Belay ended this response here: a person stopped this session.]".to_owned(),
     }
 }
 
@@ -119,7 +144,19 @@ pub(crate) fn request_too_large_to_hold() -> LocalResponse {
     error_response(
         503,
         "request_too_large_to_hold",
-        "Belay held this request and let it go, but it was too large to keep. Send it again.",
+        "The held request was released, but it was too large to buffer. Send it again.",
     )
     .with_header("retry-after", "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nudge_names_belay_once() {
+        let text = nudge_text("Belay: The same call was made 3 times.");
+        assert!(text.contains("says: The same call was made 3 times."), "{text}");
+        assert_eq!(text.matches("Belay").count(), 1, "{text}");
+    }
 }

@@ -4,19 +4,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use belay_net::PeerUser;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
 
 use belay_core::SessionKey;
 use belay_core::repetition::RepetitionRules;
 
-use crate::buffer_pool::BufferPool;
+use crate::buffer_pool::{BufferPool, MemoryCharge};
+use crate::connection_limit::ConnectionLimit;
 use crate::inspect::Inspector;
 use crate::local_service::LocalService;
 use crate::routes::Routes;
 use crate::supervisor::Supervisor;
 use crate::upstream::{UpstreamConfig, UpstreamConfigError};
-use crate::{connection, upstream};
+use crate::{access, connection, upstream};
+
+/// Connections beyond the limit that get a response; further ones are closed without.
+const MAX_REFUSALS: usize = 32;
 
 /// The settings of the relay.
 #[derive(Clone, Debug)]
@@ -29,12 +34,16 @@ pub struct Config {
     pub inspected: usize,
     /// When a response counts as degenerate. `None` switches the check off.
     pub chant: Option<RepetitionRules>,
-    /// How long a request of a held session is kept open for a person's decision.
+    /// How long a request of a held session waits for an operator's decision.
     pub hold: Duration,
     /// Insert nudges into requests of agents without hooks.
     pub nudge: bool,
     /// Relay WebSockets that carry turns without inspection, instead of declining them.
     pub sockets: bool,
+    /// Determines the user at the other end of a connection.
+    pub identify_peer: fn(&TcpStream) -> PeerUser,
+    /// Maximum number of open connections of clients.
+    pub max_connections: usize,
 }
 
 impl Default for Config {
@@ -54,6 +63,8 @@ impl Default for Config {
             hold: Duration::from_secs(45),
             nudge: true,
             sockets: false,
+            identify_peer: access::peer_of,
+            max_connections: 1024,
         }
     }
 }
@@ -76,7 +87,11 @@ pub struct Relay {
     pub(crate) nudge: bool,
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) sockets: bool,
+    pub(crate) identify_peer: fn(&TcpStream) -> PeerUser,
     pub(crate) local: Arc<dyn LocalService>,
+    connections: Arc<ConnectionLimit>,
+    /// Slots for connections that are being refused.
+    refusals: Arc<Semaphore>,
     in_flight: AtomicUsize,
     /// Notified when no request is in flight.
     idle: Notify,
@@ -102,7 +117,10 @@ impl Relay {
             buffers: BufferPool::new(config.buffered),
             max_inspected: config.inspected,
             sockets: config.sockets,
+            identify_peer: config.identify_peer,
             local,
+            connections: ConnectionLimit::new(config.max_connections),
+            refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
             in_flight: AtomicUsize::new(0),
             idle: Notify::new(),
         })
@@ -145,9 +163,32 @@ impl Relay {
         self.routes.session_of(run)
     }
 
+    /// Accounts for memory outside the proxy that counts towards its budget.
+    pub fn new_memory_charge(&self) -> MemoryCharge {
+        self.buffers.new_charge()
+    }
+
     /// Bytes buffered for requests and responses in flight.
     pub fn bytes_buffered(&self) -> usize {
         self.buffers.bytes_in_use()
+    }
+
+    /// Counts `bytes` that another part of the process buffers towards the budget, while the guard lives. `None` if they
+    /// exceed it.
+    pub fn reserve_bytes(&self, bytes: usize) -> Option<ReservedBytes> {
+        let mut charge = self.buffers.new_charge();
+        charge.set(bytes).then_some(ReservedBytes { _charge: charge })
+    }
+
+    /// Tells a client that all connections are in use, unless too many are being told already.
+    fn refuse(self: &Arc<Self>, io: TcpStream) {
+        if let Ok(slot) = Arc::clone(&self.refusals).try_acquire_owned() {
+            let refusing = connection::refuse_connection(Arc::clone(self), io);
+            tokio::spawn(async move {
+                refusing.await;
+                drop(slot);
+            });
+        }
     }
 
     /// Accepts connections until the listener fails or the future is dropped. Accepted connections continue.
@@ -157,9 +198,10 @@ impl Relay {
         }
         loop {
             match listener.accept().await {
-                Ok((io, peer)) => {
-                    tokio::spawn(connection::serve_connection(Arc::clone(&self), io, peer));
-                }
+                Ok((io, _)) => match self.connections.admit() {
+                    Some(guard) => drop(tokio::spawn(connection::serve_connection(Arc::clone(&self), io, guard))),
+                    None => self.refuse(io),
+                },
                 Err(error) if is_transient(&error) => {
                     tracing::warn!("a connection could not be accepted: {error}");
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -168,6 +210,12 @@ impl Relay {
             }
         }
     }
+}
+
+/// Bytes that count towards the relay's budget.
+#[derive(Debug)]
+pub struct ReservedBytes {
+    _charge: MemoryCharge,
 }
 
 /// A request in flight.

@@ -33,7 +33,7 @@ pub(crate) enum Route<'t> {
         /// The key under which `belay run` started the agent.
         run: Option<&'t str>,
     },
-    /// Nobody we know of.
+    /// An unknown client.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ const LOCAL_PREFIXES: &[&str] = &["/api", "/v1/watchdog"];
 const RESERVED_UPSTREAM_NAMES: &[&str] =
     &["api", "s", "healthz", "readyz", "metrics", "v1", "v1beta", "v1alpha", "upload", "codex"];
 
-/// Paths by which the APIs of the known providers are told apart.
+/// Paths that identify a provider's API.
 const UPSTREAM_BY_PATH: &[(&str, &str)] = &[
     ("/v1/messages", "anthropic"),
     ("/v1/complete", "anthropic"),
@@ -55,7 +55,7 @@ const UPSTREAM_BY_PATH: &[(&str, &str)] = &[
     ("/upload/v1beta", "gemini"),
 ];
 
-/// Headers by which they are told apart where the path is the same.
+/// Headers that identify a provider where paths are the same.
 const UPSTREAM_BY_HEADER: &[(&str, &str)] = &[("anthropic-version", "anthropic"), ("x-goog-api-key", "gemini")];
 
 /// Gemini names what it is asked for behind a colon, at any version of its API.
@@ -67,7 +67,7 @@ const GEMINI_METHODS: &[(&str, &str)] = &[
     (":batchEmbedContents", "gemini"),
 ];
 
-/// Requests that a ChatGPT subscription pays for say so, and have an API of their own.
+/// Header of requests paid by a ChatGPT subscription, which use a separate API.
 const CHATGPT_ACCOUNT_HEADER: &str = "chatgpt-account-id";
 
 impl Routes {
@@ -96,6 +96,11 @@ impl Routes {
 
     pub(crate) fn session_of(&self, run: &str) -> Option<SessionKey> {
         self.runs.session(run)
+    }
+
+    /// Whether this is the key of a run.
+    pub(crate) fn is_run(&self, run: &str) -> bool {
+        self.runs.contains(run)
     }
 
     pub(crate) fn resolve<'t>(&self, head: &RequestHead<'t, '_>) -> Route<'t> {
@@ -129,7 +134,7 @@ impl Routes {
             Some((_, name)) => self.to(name, "", target, run),
             // What is left of `/v1` is OpenAI's: models, embeddings, files, audio.
             None if is_below(path, "/v1") => self.to("openai", "", target, run),
-            // A page or a picture; nobody asks a model for one.
+            // A page or an image, not a model request.
             None if run.is_none() && matches!(head.method, "GET" | "HEAD") => Route::Local,
             None => Route::Unknown,
         }
@@ -146,7 +151,7 @@ impl Routes {
         self.upstreams.iter().find(|upstream| upstream.name == name).cloned()
     }
 
-    /// Whether a socket to this path would carry turns past everybody who could look at them.
+    /// Whether a WebSocket on this path would carry turns that cannot be inspected.
     pub(crate) fn is_model_socket(path: &str) -> bool {
         without_query(path).ends_with("/responses")
     }

@@ -1,16 +1,15 @@
-//! Server-sent events, decoded as they pass.
+//! Incremental decoder of server-sent events.
 //!
-//! The decoder sees the bytes of a stream in whatever pieces they arrive and shows each event when
-//! its empty line has come. An event that arrives in one piece is shown where it lies, without a
-//! copy. Nothing is ever changed or held back: this is a look at a copy of the stream.
+//! The decoder accepts a stream in arbitrary pieces and passes on each event when it is complete. An event that arrives in
+//! one piece is not copied. The stream itself is never changed or delayed.
 
-/// Longest event that is looked at; a longer one is passed over.
+/// Maximum length of an event; longer ones are skipped.
 pub const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// Its `event` field; empty when there is none.
+    /// Its `event` field; empty if missing.
     pub name: &'a [u8],
     /// Its `data`; several lines are joined by line feeds.
     pub data: &'a [u8],
@@ -19,21 +18,21 @@ pub struct SseEvent<'a> {
 /// Decodes one stream.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
-    /// The beginning of an event whose end has not come.
+    /// The start of an incomplete event.
     pending: Vec<u8>,
-    /// How much of `pending` has been searched for the end.
+    /// Bytes of `pending` already searched for the end.
     searched: usize,
     /// The event is too long; skip to its end.
     skipping: bool,
-    /// The first event has been seen: only before it there may be a byte order mark.
+    /// Whether the first event has been seen; only before it may a byte order mark occur.
     begun: bool,
     joined: Vec<u8>,
-    /// Events that were passed over.
+    /// Number of skipped events.
     skipped: u64,
 }
 
 impl SseDecoder {
-    /// Takes the next bytes and shows every event they complete. `each` tells whether to go on.
+    /// Consumes bytes and passes every complete event to `each`, until it returns `false`.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(SseEvent<'_>)) {
         if self.pending.is_empty() && !self.skipping {
             let mut rest = bytes;
@@ -75,23 +74,23 @@ impl SseDecoder {
         }
     }
 
-    /// How many events were too long to be looked at.
+    /// Number of events skipped because they were too long.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Bytes kept of an event that is not complete.
+    /// Buffered bytes of an incomplete event.
     pub fn buffered_bytes(&self) -> usize {
         self.pending.len()
     }
 
-    /// Whether the stream stands between two events: another one could be added here.
+    /// Whether the position is between two events, so that another one could be inserted.
     pub fn is_at_event_boundary(&self) -> bool {
         self.pending.is_empty() && !self.skipping
     }
 }
 
-/// Where the first event ends, its empty line included. Searches from `from` on.
+/// The end of the first event, including its empty line. The search starts at `from`.
 fn end_of_event(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -125,7 +124,7 @@ fn first_or_later<'b>(begun: &mut bool, block: &'b [u8]) -> &'b [u8] {
     }
 }
 
-/// Shows the event in `block`, if it has data.
+/// Passes on the event in `block` if it has data.
 fn show(block: &[u8], joined: &mut Vec<u8>, each: &mut impl FnMut(SseEvent<'_>)) {
     let mut name: &[u8] = &[];
     let mut data: Option<&[u8]> = None;

@@ -5,6 +5,8 @@ use std::pin::Pin;
 
 use belay_core::{Event, SessionKey, Verdict};
 
+use crate::local_response::LocalResponse;
+
 /// Whether a session may continue, answered from memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldState {
@@ -61,9 +63,10 @@ pub trait Supervisor: Send + Sync + 'static {
     /// Resolves when the hold state of any session may have changed.
     fn hold_state_changed(&self) -> BoxFuture<()>;
 
-    /// The session's status for Loop Watchdog's clients, in the format of its `status`; null if unknown.
-    fn loop_watchdog_status(&self, _session: &SessionKey) -> BoxFuture<serde_json::Value> {
-        Box::pin(std::future::ready(serde_json::Value::Null))
+    /// The refusal of a request that names its session by `X-Loop-Session` and was not sent by a known agent. Such a
+    /// request is refused without waiting. `None` if it is to be treated like any other.
+    fn refusal(&self, _session: &SessionKey, _verdict: &Verdict) -> BoxFuture<Option<LocalResponse>> {
+        Box::pin(std::future::ready(None))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Model APIs we relay to: where they are, how they are reached, whose key they get.
+//! The model APIs that Belay relays to: their addresses, connections and credentials.
 //!
-//! A key goes only to the upstream it was meant for: the client's own key goes where the client's
-//! request goes, a configured key goes to the upstream it is configured for, redirects are handed
-//! to the client instead of being followed, and addresses that no model API has are refused.
+//! A key reaches only its own upstream: the client's key goes where the client's request goes, a configured key goes to the
+//! upstream it is configured for, redirects are returned to the client instead of being followed, and addresses that
+//! cannot be a model API are refused.
 
 mod connect;
 mod credential_guard;
@@ -27,24 +27,24 @@ use belay_net::{EgressProxy, HttpUrl, TlsClient, UrlError};
 use crate::head::{CREDENTIAL_HEADERS, contains};
 use pool::IdleConnections;
 
-/// What the user says about one upstream.
+/// The configuration of one upstream.
 #[derive(Clone, Debug)]
 pub struct UpstreamConfig {
-    /// Its name: also the path prefix that chooses it.
+    /// Its name, which is also the path prefix that selects it.
     pub name: String,
     /// Base URL; the request's path is appended to its path.
     pub url: String,
-    /// Whose credential the upstream gets.
+    /// The credential sent to the upstream.
     pub auth: Auth,
-    /// Plain HTTP to another machine is fine with the user.
+    /// Allows plain HTTP to another machine.
     pub plaintext: bool,
-    /// Certificates to trust beside those of the machine (PEM).
+    /// Certificates to trust in addition to those of the machine (PEM).
     pub ca_file: Option<PathBuf>,
-    /// How long to wait for a connection.
+    /// Connect timeout.
     pub connect: Duration,
-    /// How long nothing may move between us and the upstream.
+    /// Idle timeout of an exchange.
     pub quiet: Duration,
-    /// The way out of this network.
+    /// The network's egress proxy.
     pub egress: EgressProxy,
 }
 
@@ -63,15 +63,15 @@ impl UpstreamConfig {
     }
 }
 
-/// Whose credential the upstream gets.
+/// The credential sent to the upstream.
 #[derive(Clone)]
 pub enum Auth {
-    /// The client's own, untouched.
+    /// The client's own credential, unchanged.
     Incoming,
-    /// A configured one, in a header of this name.
+    /// A configured credential, in a header of this name.
     Header {
         name: String,
-        /// The whole value of the header.
+        /// The complete value of the header.
         value: String,
     },
 }
@@ -93,7 +93,7 @@ impl std::fmt::Debug for Auth {
     }
 }
 
-/// One model API, ready to be asked.
+/// A model API.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) name: String,
@@ -115,8 +115,8 @@ impl Upstream {
         credential_guard::check_auth(&base, &config.auth)?;
         Ok(Self {
             name: config.name.clone(),
-            // Many local servers close idle connections after five seconds and say so to nobody;
-            // a new connection to them costs next to nothing.
+            // Many local servers silently close idle connections after five seconds, and a new connection to them is
+            // cheap.
             pool: IdleConnections::new(Duration::from_secs(if base.tls { 60 } else { 4 })),
             base,
             auth: config.auth.clone(),
@@ -129,7 +129,7 @@ impl Upstream {
         })
     }
 
-    /// Whose key a request carries, if it would be given away to somebody else.
+    /// The owner of the key in a request, if the key belongs to another provider.
     pub(crate) fn foreign_key_owner<'h>(
         &self,
         target: &'h str,
@@ -144,7 +144,7 @@ impl Upstream {
         keys.find_map(|key| credential_guard::foreign_key_owner(key, &self.base.host))
     }
 
-    /// A connection to the upstream, and whether it has served before.
+    /// A connection to the upstream, and whether it was used before.
     pub(crate) async fn acquire(&self, fresh: bool) -> Result<(UpstreamConn, bool), UpstreamError> {
         let idle = if fresh { None } else { self.pool.pop().or_else(|| connect::remaining_share(self)) };
         match idle {
@@ -153,13 +153,13 @@ impl Upstream {
         }
     }
 
-    /// Keeps a connection that can serve again.
+    /// Returns a reusable connection to the pool.
     pub(crate) fn release(&self, link: UpstreamConn) {
         self.pool.push(link);
     }
 }
 
-/// The base URL of an upstream: what is asked of it is appended.
+/// The base URL of an upstream, to which request paths are appended.
 pub(crate) fn parse_base(url: &str) -> Result<HttpUrl, UpstreamConfigError> {
     HttpUrl::parse_base(url).map_err(|error| {
         let hint = if error == UrlError::Credentials { "; configure the key as `auth`" } else { "" };

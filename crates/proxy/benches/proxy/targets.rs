@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use belay_net::PeerUser;
 use belay_proxy::{AllowAll, Config, LocalService, PrefixedIo, Relay, UpstreamConfig};
 
 use crate::others;
@@ -100,7 +101,7 @@ fn nginx(upstream: SocketAddr, scratch: &Path) -> Result<(Process, SocketAddr), 
 pub(crate) fn serve_relay(upstream: &str) {
     struct Nobody;
     impl LocalService for Nobody {
-        fn serve(&self, _: PrefixedIo, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        fn serve(&self, _: PrefixedIo, _: PeerUser) -> Pin<Box<dyn Future<Output = ()> + Send>> {
             Box::pin(async {})
         }
     }

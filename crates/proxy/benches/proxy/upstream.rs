@@ -86,6 +86,7 @@ fn paced_answer(stream: &mut TcpStream, id: &str, pace: u64) -> std::io::Result<
 
 /// The time, the same for all processes.
 pub(crate) fn nanos() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "milliseconds are too coarse for a benchmark")]
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that was set");
     u64::try_from(since.as_nanos()).expect("not after the year 2500")
 }

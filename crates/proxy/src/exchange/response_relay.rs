@@ -36,7 +36,7 @@ pub(crate) struct ResponseRelay {
     reusable: bool,
     /// Bytes written so far.
     relayed: u64,
-    /// What the head says about the body, until the inspection takes it.
+    /// Body metadata from the head, until the inspection takes it.
     meta: Option<ResponseMeta>,
 }
 
@@ -166,7 +166,7 @@ impl ResponseRelay {
         }
     }
 
-    /// What the head says about the body.
+    /// Body metadata from the head.
     pub(crate) fn take_response_meta(&mut self) -> Option<ResponseMeta> {
         self.meta.take()
     }

@@ -1,11 +1,13 @@
-//! The head of a request.
+//! Request heads.
+
+use belay_net::is_loopback_authority;
 
 use super::{
     CREDENTIAL_HEADERS, Framing, HeadError, HeaderAction, HeaderStorage, HopByHopHeaders, MAX_HEAD_BYTES, contains,
     copy_lines,
 };
 
-/// A request's head, borrowed from the bytes it was read from.
+/// A request head, borrowed from the input.
 #[derive(Debug)]
 pub(crate) struct RequestHead<'b, 'l> {
     raw: &'b [u8],
@@ -16,19 +18,19 @@ pub(crate) struct RequestHead<'b, 'l> {
     hop: HopByHopHeaders,
 }
 
-/// How the head changes on its way to the upstream.
+/// How the head is rewritten for the upstream.
 #[derive(Debug, Default)]
 pub(crate) struct HeadRewrite<'a> {
-    /// What to ask the upstream for.
+    /// The request target.
     pub(crate) target: &'a [&'a str],
-    /// Whom to ask.
+    /// The `Host` header.
     pub(crate) host: &'a str,
-    /// A credential of ours instead of the client's.
+    /// A configured credential that replaces the client's.
     pub(crate) credential: Option<(&'a str, &'a str)>,
 }
 
 impl<'b, 'l> RequestHead<'b, 'l> {
-    /// Reads a head; `None` while it is not complete.
+    /// Parses a head; `None` while it is incomplete.
     pub(crate) fn parse(bytes: &'b [u8], room: &'l mut HeaderStorage<'b>) -> Result<Option<Self>, HeadError> {
         let mut request = httparse::Request::new(&mut []);
         let len = match request.parse_with_uninit_headers(bytes, &mut room.0) {
@@ -47,7 +49,7 @@ impl<'b, 'l> RequestHead<'b, 'l> {
             return Err(HeadError::Ambiguous("a line ends without a carriage return"));
         }
         let mut hop = HopByHopHeaders::read(lines)?;
-        // A wish that no relay can pass on: what was granted would be spoken past it, and the answer is the same without.
+        // A relay cannot forward an HTTP/2 upgrade; the response is the same without it.
         let is_http2 =
             |line: &httparse::Header<'_>| contains(line.name, "upgrade") && line.value.eq_ignore_ascii_case(b"h2c");
         hop.upgrade &= !lines.iter().any(is_http2);
@@ -67,7 +69,7 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         Ok(Some(Self { raw, method, target, minor, lines, hop }))
     }
 
-    /// How many bytes the head takes, the empty line included.
+    /// Length of the head in bytes, including the empty line.
     pub(crate) fn len(&self) -> usize {
         self.raw.len()
     }
@@ -80,51 +82,54 @@ impl<'b, 'l> RequestHead<'b, 'l> {
         }
     }
 
-    /// Whether the client wants to ask more on this connection.
+    /// Whether the client keeps the connection open.
     pub(crate) fn keep_alive(&self) -> bool {
         self.minor == 1 && !self.hop.close
     }
 
-    /// The protocol the client wants to go on with, if any.
+    /// The protocol the client wants to upgrade to, if any.
     pub(crate) fn upgrade(&self) -> Option<&'b str> {
         self.hop.upgrade.then(|| self.header("upgrade")).flatten()
     }
 
-    /// Whether the client waits for a go-ahead before it sends the body.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     pub(crate) fn expects_continue(&self) -> bool {
         self.minor == 1 && self.header("expect").is_some_and(|value| contains(value, "100-continue"))
     }
 
-    /// Whether a page in a browser sent it: one from elsewhere, or one that made a name of its own
-    /// point here.
+    /// Whether a page in a browser may have sent it: a cross-origin page, or one whose own name resolves to this machine.
+    /// Programs send neither `Origin` nor `Sec-Fetch-Site`.
     pub(crate) fn is_cross_origin_browser(&self) -> bool {
-        let foreign = |authority: &str| !is_loopback(authority);
-        let origin = self.header("origin").map(|origin| origin.split("://").nth(1).unwrap_or("null"));
-        origin.is_some_and(foreign) || self.header("host").is_some_and(foreign)
+        let host = self.header("host");
+        let is_own = |origin: &str| origin.strip_prefix("http://") == host;
+        let is_same_site = |site: &str| matches!(site, "same-origin" | "none");
+        host.is_some_and(|host| !is_loopback_authority(host))
+            || self.header("origin").is_some_and(|origin| !is_own(origin))
+            || self.header("sec-fetch-site").is_some_and(|site| !is_same_site(site))
     }
 
-    /// Whether a site elsewhere has its visitor's browser send it. Desktop programs have origins of other schemes.
+    /// Whether a web site sent it through the user's browser. Desktop programs have origins with other schemes.
     pub(crate) fn is_browser_navigation(&self) -> bool {
         let Some(origin) = self.header("origin") else { return false };
         match origin.split_once("://") {
-            Some(("http" | "https", authority)) => !is_loopback(authority),
+            Some(("http" | "https", authority)) => !is_loopback_authority(authority),
             Some(_) => false,
             None => true,
         }
     }
 
-    /// The value of the first line of this name that is text.
+    /// The value of the first header with this name that is text.
     pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
         let named = self.lines.iter().filter(|line| contains(line.name, name));
         named.filter_map(|line| std::str::from_utf8(line.value).ok()).next()
     }
 
-    /// All lines whose value is text.
+    /// All headers whose value is text.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&'b str, &'b str)> {
         self.lines.iter().filter_map(|line| Some((line.name, std::str::from_utf8(line.value).ok()?)))
     }
 
-    /// The head as the upstream gets it.
+    /// The head as sent to the upstream.
     pub(crate) fn rewrite(&self, rewrite: &HeadRewrite<'_>) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.raw.len() + 256);
         out.extend_from_slice(self.method.as_bytes());
@@ -173,29 +178,20 @@ impl belay_agents::wire::RequestHead for RoutedHead<'_, '_, '_> {
     }
 }
 
-/// A head as an agent's dialect looks at it: without the prefixes that were meant for us.
+/// The head as passed to agent-specific code, without Belay's path prefixes.
 #[derive(Debug)]
 pub(crate) struct RoutedHead<'h, 'b, 'l> {
     pub(crate) head: &'h RequestHead<'b, 'l>,
     pub(crate) path: &'b str,
 }
 
-/// Whether `host` or `host:port` is this machine.
-fn is_loopback(authority: &str) -> bool {
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    contains(host, "localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Lines addressed to us: nobody else needs to know.
+/// Headers addressed to Belay, which are not forwarded.
 fn is_for_us(name: &str) -> bool {
     let starts = |prefix: &str| name.get(..prefix.len()).is_some_and(|start| contains(start, prefix));
     starts("x-belay-") || starts("x-loop-")
 }
 
-/// Lines that carry a credential and give way to a configured one.
+/// Headers with a credential, which a configured credential replaces.
 fn is_credential(name: &str, credential: Option<(&str, &str)>) -> bool {
     CREDENTIAL_HEADERS.iter().any(|known| contains(name, known))
         || credential.is_some_and(|(own, _)| contains(name, own))

@@ -1,10 +1,10 @@
-//! The head of an answer.
+//! Response heads.
 
 use super::{
     Framing, HeadError, HeaderAction, HeaderStorage, HopByHopHeaders, MAX_HEAD_BYTES, contains, copy_lines, tokens,
 };
 
-/// An answer's head, borrowed from the bytes it was read from.
+/// A response head, borrowed from the input.
 #[derive(Debug)]
 pub(crate) struct ResponseHead<'b, 'l> {
     raw: &'b [u8],
@@ -15,7 +15,7 @@ pub(crate) struct ResponseHead<'b, 'l> {
 }
 
 impl<'b, 'l> ResponseHead<'b, 'l> {
-    /// Reads a head; `None` while it is not complete.
+    /// Parses a head; `None` while it is incomplete.
     pub(crate) fn parse(bytes: &'b [u8], room: &'l mut HeaderStorage<'b>) -> Result<Option<Self>, HeadError> {
         let mut response = httparse::Response::new(&mut []);
         let parser = httparse::ParserConfig::default();
@@ -39,12 +39,12 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
         self.raw.len()
     }
 
-    /// Not yet the answer: 100, 103 and the like.
+    /// Whether this is an interim (1xx) response.
     pub(crate) fn is_interim(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
 
-    /// How the body ends, given how it was asked for.
+    /// The framing of the body, which depends on the request method.
     pub(crate) fn framing(&self, asked_with: &str) -> Framing {
         if asked_with == "HEAD" || self.status < 200 || self.status == 204 || self.status == 304 {
             return Framing::Empty;
@@ -56,17 +56,17 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
         }
     }
 
-    /// Whether the upstream takes another request on this connection.
+    /// Whether the connection can be reused.
     pub(crate) fn keep_alive(&self) -> bool {
         self.minor == 1 && !self.hop.close
     }
 
-    /// Whether everybody finds the same end of the body. One that is packed for this hop has confused many.
+    /// Whether the end of the body is unambiguous. Implementations disagree on transfer codings other than chunked.
     pub(crate) fn has_unambiguous_length(&self) -> bool {
         !self.hop.other_coding
     }
 
-    /// How the body is packed, for whoever asked or for this hop only: what was done last stands last.
+    /// The content and transfer codings of the body, in the order they were applied.
     pub(crate) fn content_encoding(&self) -> Option<String> {
         let of = |name: &'static str| self.lines.iter().filter(move |line| contains(line.name, name));
         let codings = of("content-encoding").chain(of("transfer-encoding")).flat_map(|line| tokens(line.value));
@@ -78,13 +78,13 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
         (!codings.is_empty()).then(|| codings.join(", "))
     }
 
-    /// The value of the first line of this name, if it is text.
+    /// The value of the first header with this name, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
         let line = self.lines.iter().find(|line| contains(line.name, name))?;
         std::str::from_utf8(line.value).ok()
     }
 
-    /// Appends the head as the client gets it. `close` tells the client that this was the last answer.
+    /// Appends the head as sent to the client. `close` announces that this is the last response.
     pub(crate) fn write_rewritten(&self, close: bool, out: &mut Vec<u8>) {
         let first_line = self
             .lines

@@ -1,20 +1,20 @@
-//! Bodies that come compressed, made readable for inspection. The relay passes them on as they are.
+//! Decodes compressed bodies for inspection. The relay forwards them unchanged.
 //!
-//! # Another end for a compressed stream
+//! # Ending a compressed stream early
 //!
-//! Whoever compresses a stream of events flushes after each of them, or nobody would see them arrive. A flush leaves
-//! the stream at a whole byte and, in all four encodings, in a place where a block may begin; and all four know blocks
-//! that hold their bytes as they are. So words of ours go into such a block, which is marked as the last one, and the
-//! checksum of everything follows where there is one: the client unpacks one stream, properly ended.
+//! A server that compresses a stream of events flushes after each event. After a flush, the stream is byte-aligned and a
+//! new block may begin, in all four encodings; all four also have uncompressed blocks. To end a stream early, Belay sends
+//! its own final events in an uncompressed block marked as the last, followed by the checksum if the encoding has one. The
+//! client decodes one well-formed stream.
 //!
-//! Not every place where the text stands between two events is such a place, and an end must not be used before it is
-//! known to fit. What has to be kept for that differs:
+//! A block may not begin between any two events, so an ending is used only if it is known to be valid at the current
+//! position. The state needed for that depends on the encoding:
 //!
-//! | encoding | where a block may begin is known from | kept of a stream, however long |
+//! | encoding | how a valid position is detected | state retained, regardless of stream length |
 //! |---|---|---|
-//! | gzip, deflate | a copy of the decoder, which tries the end | its window of 32 KiB, a checksum |
-//! | brotli | where the decoder stands; another one in its place tries the end | its window |
-//! | Zstandard | the outline of its blocks, each of which the decoder has read | its window, a checksum |
+//! | gzip, deflate | a copy of the decoder tries the ending | its window of 32 KiB, a checksum |
+//! | brotli | a second decoder in the same state tries the ending | its window |
+//! | Zstandard | the block boundaries that the decoder has read | its window, a checksum |
 
 mod brotli;
 mod deflate;
@@ -24,16 +24,16 @@ use brotli::BrotliDecoder;
 use deflate::DeflateDecoder;
 use zstd::Zstd;
 
-/// Most bytes one body may unpack to: a small body can hold a very large one.
+/// Maximum decoded size of a body, as protection against decompression bombs.
 const MAX_DECODED_BYTES: usize = 64 * 1024 * 1024;
-/// How much is unpacked before it is shown: a few bytes can hold very many.
+/// Decoded bytes passed on at once; a few compressed bytes can decode to very many.
 const OUTPUT_CHUNK_BYTES: usize = 16 * 1024;
-/// Longest block of gzip, deflate and brotli that holds its bytes as they are.
+/// Maximum length of an uncompressed block in gzip, deflate and brotli.
 const MAX_STORED_BLOCK: usize = 0xffff;
 
-/// Makes a stream of compressed bytes readable.
+/// Decodes a stream.
 pub(crate) enum ContentDecoder {
-    /// It is readable as it is.
+    /// Not encoded.
     Plain,
     Inflate(DeflateDecoder),
     Brotli(BrotliDecoder),
@@ -52,7 +52,7 @@ impl std::fmt::Debug for ContentDecoder {
 }
 
 impl ContentDecoder {
-    /// For an encoding; `None` when we cannot read it.
+    /// A decoder for an encoding; `None` if it is not supported.
     pub(crate) fn new(encoding: Option<&str>) -> Option<Self> {
         match encoding.map(|encoding| encoding.trim().to_ascii_lowercase()).as_deref() {
             None | Some("" | "identity") => Some(Self::Plain),
@@ -64,7 +64,7 @@ impl ContentDecoder {
         }
     }
 
-    /// Takes the next bytes and shows what can be read; `false` when it is not what it claims to be.
+    /// Decodes the next bytes and passes on the result; `false` if the data is invalid.
     pub(crate) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         match self {
             Self::Plain => {
@@ -77,7 +77,7 @@ impl ContentDecoder {
         }
     }
 
-    /// Bytes kept that may be many.
+    /// Size of the retained state, if it is large.
     pub(crate) fn buffered_bytes(&self) -> usize {
         match self {
             Self::Plain | Self::Inflate(_) => 0,
@@ -118,7 +118,7 @@ fn filled(text: &str, at_least: usize, pack: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<
     (text, packed)
 }
 
-/// A whole request body, unpacked; `None` when we cannot read it.
+/// Decodes a complete request body; `None` if that is not possible.
 pub(crate) fn decode_all(encoding: &str, body: &[u8]) -> Option<Vec<u8>> {
     if encoding.trim() == "zstd" {
         return zstd::decode_all(body, MAX_DECODED_BYTES);

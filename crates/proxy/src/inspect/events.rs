@@ -9,7 +9,7 @@ use belay_core::event::{
 use belay_core::{Body, CallStatus, Digest, Event, Excerpt, SessionKey, Source, Timestamp};
 
 use super::request_meta::RequestMeta;
-use super::session_id::LoopWatchdogMeta;
+use super::session_id::SessionLabels;
 use super::wire::{ApiError, MessageItem, ResponseSummary};
 
 /// A request without its messages.
@@ -21,7 +21,7 @@ pub(crate) struct RequestRecord {
     pub(crate) id: String,
     pub(crate) at: Timestamp,
     pub(crate) auxiliary: bool,
-    pub(crate) labels: LoopWatchdogMeta,
+    pub(crate) labels: SessionLabels,
     pub(crate) model: Option<String>,
     pub(crate) bytes: u64,
     pub(crate) plan: Option<String>,

@@ -207,7 +207,7 @@ impl HistoryTracker {
     }
 }
 
-/// Tells whether messages still end where they ended.
+/// Checks whether messages still end at the same offsets.
 struct SampledHash<'b> {
     body: &'b [u8],
     /// Where the messages begin.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use belay_agents::wire::WireClient;
+use belay_clock::now;
 use belay_core::{SessionKey, Verdict};
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -15,8 +16,9 @@ use super::recorder::{Record, ResponseRecord};
 use super::request_meta::RequestMeta;
 use super::response_reader::ResponseReader;
 use super::token_estimate::{PromptTokens, estimate_prompt_tokens};
-use super::{content_encoding, now, session_id};
+use super::{content_encoding, session_id};
 use crate::buffer_pool::MemoryCharge;
+use crate::local_response::LocalResponse;
 use crate::messages;
 use crate::supervisor::{BoxFuture, HoldState, RemainingBudget};
 
@@ -52,7 +54,7 @@ enum Phase {
     Finished,
 }
 
-/// What a response head says about its body.
+/// Body metadata from a response head.
 #[derive(Debug)]
 pub(crate) struct ResponseMeta {
     pub(crate) status: u16,
@@ -98,24 +100,10 @@ impl ExchangeInspection {
         self.meta.sender.client
     }
 
-    /// The session's id, or an empty string while the session is unknown.
-    pub(crate) fn session_id(&self) -> &str {
-        self.session().map_or("", |session| &session.id)
-    }
-
-    /// Whether the client expects responses in Loop Watchdog's format.
-    pub(crate) fn is_loop_watchdog_client(&self) -> bool {
-        self.meta.sender.is_loop_watchdog_client
-    }
-
-    /// The session's status for Loop Watchdog's clients.
-    pub(crate) async fn loop_watchdog_status(&self) -> serde_json::Value {
-        match self.session() {
-            Some(session) if self.is_loop_watchdog_client() => {
-                self.inspector.supervisor.loop_watchdog_status(session).await
-            }
-            _ => serde_json::Value::Null,
-        }
+    /// The supervisor's own refusal, if the client expects one.
+    pub(crate) async fn supervisor_refusal(&self, verdict: &Verdict) -> Option<LocalResponse> {
+        let session = self.session().filter(|_| self.meta.sender.expects_supervisor_refusal)?;
+        self.inspector.supervisor.refusal(session, verdict).await
     }
 
     /// Admits this request even if its session is held.
@@ -366,9 +354,10 @@ impl ExchangeInspection {
     /// Finds the session in the body if the head does not name it.
     fn resolve_session(&mut self, body: &[u8]) {
         if self.session().is_none() {
+            let is_held = |session: &SessionKey| self.inspector.supervisor.hold_state(session) >= HoldState::Held;
             self.session_in_body = self.decode(body).and_then(|body| {
-                let mut sessions = self.inspector.sessions();
-                self.meta.sender.resolve_session(self.meta.api, &body, &mut sessions.prefixes)
+                let (api, cache) = (self.meta.api, &mut *self.inspector.sessions());
+                self.meta.sender.resolve_session(api, &body, &mut cache.prefixes, &mut cache.anonymous, is_held)
             });
         }
     }

@@ -1,6 +1,6 @@
 //! What the inspections of all exchanges share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use belay_core::repetition::RepetitionRules;
@@ -10,6 +10,7 @@ use super::recorder::Recorder;
 use super::request_meta::RequestMeta;
 use super::session_cache::SessionCache;
 use crate::supervisor::Supervisor;
+use crate::sync::lock;
 
 /// Starts inspections and holds what they share.
 pub(crate) struct Inspector {
@@ -48,6 +49,6 @@ impl Inspector {
     }
 
     pub(super) fn sessions(&self) -> MutexGuard<'_, SessionCache> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 }

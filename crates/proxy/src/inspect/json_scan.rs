@@ -1,8 +1,7 @@
-//! Walking over JSON text without building anything.
+//! Scans JSON text without building values.
 //!
-//! A conversation of a megabyte is of interest for its last few hundred bytes. So values are skipped
-//! as text, and only what is new is read by serde. The walk checks just enough to know where a value
-//! ends; the API will tell the agent if the rest is no JSON.
+//! Only the last few hundred bytes of a long conversation are new. Older values are skipped as text, and only new ones are
+//! parsed by serde. The scan checks just enough to find the end of a value; the API reports it to the agent if the rest is not valid JSON.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -48,7 +47,7 @@ impl<'a> JsonCursor<'a> {
         found
     }
 
-    /// Steps over a value and tells where it stood.
+    /// Skips a value and returns its range.
     pub(crate) fn skip_value(&mut self) -> Option<Range<usize>> {
         self.skip_blank();
         let start = self.at;
@@ -78,7 +77,7 @@ impl<'a> JsonCursor<'a> {
         self.skip_long_string()
     }
 
-    /// Steps over what is left of a string. Apart, so that short ones need no room for what this needs.
+    /// Skips the rest of a string. Not inlined, so that short strings do not pay for its stack frame.
     #[inline(never)]
     fn skip_long_string(&mut self) -> Option<()> {
         loop {
@@ -117,8 +116,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Steps to the value of the next field of an object and tells the field's name, as it is
-    /// written. `None` at the end of the object; call it after the brace and after each value.
+    /// Moves to the value of the next field of an object and returns the field's raw name. `None` at the end of the object; call it after the brace and after each value.
     pub(crate) fn next_field(&mut self) -> Option<&'a [u8]> {
         self.consume_byte(b',');
         if self.peek()? != b'"' {
@@ -152,8 +150,8 @@ impl<'a> JsonCursor<'a> {
     }
 }
 
-/// Where the next quote is. Most strings are short: the quick search takes longer to begin than to look at them eight
-/// bytes at a time.
+/// Finds the next quote. Most strings are short, so the first bytes are searched eight at a time, which costs less than
+/// setting up a vectorised search.
 fn quote(text: &[u8]) -> Option<usize> {
     const INLINE_SEARCH_WORDS: usize = 4;
     for (at, eight) in text.as_chunks::<8>().0.iter().take(INLINE_SEARCH_WORDS).enumerate() {
@@ -208,7 +206,7 @@ pub(crate) fn parse_str(raw: &[u8]) -> Option<Cow<'_, str>> {
     unescaped(text).or_else(|| serde_json::from_slice(raw).ok()).map(Cow::Owned)
 }
 
-/// A whole number.
+/// Parses an integer.
 pub(crate) fn parse_u64(raw: &[u8]) -> Option<u64> {
     str::from_utf8(raw).ok()?.parse().ok()
 }
@@ -234,7 +232,7 @@ fn unescaped(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The raw values of some fields of an object, empty where they are missing or `null`; `None` when it is no object.
+/// The raw values of the given fields, empty if missing or `null`; `None` if the input is not an object.
 pub(crate) fn pick<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Option<[&'a [u8]; N]> {
     JsonCursor::new(object, 0).fields(names)
 }

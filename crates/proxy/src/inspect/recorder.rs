@@ -17,6 +17,7 @@ use super::events::RequestRecord;
 use super::history::NewMessageBytes;
 use super::wire::ResponseSummary;
 use crate::supervisor::Supervisor;
+use crate::sync::lock;
 
 /// How long records are collected before they are passed on.
 const BATCH_DELAY: Duration = Duration::from_millis(10);
@@ -89,7 +90,7 @@ struct Queue {
 
 impl RecorderShared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 }
 

@@ -1,23 +1,25 @@
 //! State that inspections share between requests.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 
 use belay_core::SessionKey;
 use belay_core::event::Usage;
-use foldhash::HashMap;
+use foldhash::fast::RandomState;
+use lru::LruCache;
 
+use super::anonymous_sessions::AnonymousSessions;
 use super::history::HistoryTracker;
 use super::session_id::PrefixIndex;
 use super::wire::WireApi;
 
 /// How many sessions are cached. The history of an evicted session is read as a new one.
-const MAX_SESSIONS: usize = 4096;
+const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
 
-#[derive(Default)]
 pub(super) struct SessionCache {
-    conversations: HashMap<SessionKey, SessionEntry>,
-    uses: u64,
+    conversations: LruCache<SessionKey, SessionEntry, RandomState>,
     pub(super) prefixes: PrefixIndex,
+    pub(super) anonymous: AnonymousSessions,
     /// Unknown shapes of requests that were logged.
     logged_shapes: Vec<(WireApi, &'static str)>,
     /// Content types and encodings of unreadable responses that were logged.
@@ -28,31 +30,32 @@ pub(super) struct SessionCache {
 
 #[derive(Default)]
 pub(super) struct SessionEntry {
-    used: u64,
     pub(super) history: HistoryTracker,
     /// Usage of the last response that reported prompt tokens.
     usage: Option<Usage>,
 }
 
+impl Default for SessionCache {
+    fn default() -> Self {
+        Self {
+            conversations: LruCache::with_hasher(MAX_SESSIONS, RandomState::default()),
+            prefixes: PrefixIndex::default(),
+            anonymous: AnonymousSessions::default(),
+            logged_shapes: Vec::new(),
+            logged_types: Vec::new(),
+            refused: VecDeque::new(),
+        }
+    }
+}
+
 impl SessionCache {
     pub(super) fn entry(&mut self, session: &SessionKey) -> &mut SessionEntry {
-        self.uses += 1;
-        let now = self.uses;
-        if self.conversations.len() >= MAX_SESSIONS && !self.conversations.contains_key(session) {
-            // Evicts an eighth at once, so that a full cache is not searched at every request.
-            let mut uses: Vec<u64> = self.conversations.values().map(|known| known.used).collect();
-            let (_, oldest, _) = uses.select_nth_unstable(MAX_SESSIONS / 8);
-            let oldest = *oldest;
-            self.conversations.retain(|_, known| known.used > oldest);
-        }
-        let known = self.conversations.entry(session.clone()).or_default();
-        known.used = now;
-        known
+        self.conversations.get_or_insert_mut_ref(session, SessionEntry::default)
     }
 
     /// Stores the usage of a response if it reports prompt tokens. Returns the last such usage.
     pub(super) fn update_usage(&mut self, session: &SessionKey, reported: Option<Usage>) -> Option<Usage> {
-        let known = self.conversations.get_mut(session)?;
+        let known = self.conversations.peek_mut(session)?;
         known.usage = reported.filter(|usage| usage.context() > 0).or(known.usage);
         known.usage
     }

@@ -6,51 +6,53 @@
 //! 3. `X-Loop-Agent` and `X-Loop-Agent-Session`: the same id, set by a wrapper around the agent.
 //! 4. The key that `belay run` put into the base URL or into a header.
 //! 5. The body: Loop Watchdog's metadata keys, a cache key, a user.
-//! 6. The start of the conversation, which stays the same while the history grows.
+//! 6. The start of the conversation, which stays the same while the history grows, and the number of the run with it.
 
 use belay_agents::wire::{self, RequestHead, RequestIdentity, WireClient};
-use belay_core::key::MAX_ID_BYTES;
+use belay_core::key::validate_id;
 use belay_core::{Digest, SessionKey};
+use percent_encoding::percent_decode_str;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::anonymous_sessions::{AnonymousSessions, Position};
 use super::json_scan::{self, JsonCursor};
 use super::wire::WireApi;
 use crate::upstream::key_in_query;
 
-/// Agent of sessions that are known by Loop Watchdog's ids only.
-pub(crate) const LOOP_WATCHDOG_AGENT: &str = "legacy";
+/// The agent of sessions that only `X-Loop-Session` or the metadata of a body names.
+pub const LOOP_WATCHDOG_AGENT: &str = "legacy";
 
 /// Header by which `belay run` names a session where a path prefix does not reach.
 pub(crate) const SESSION_HEADER: &str = "x-belay-session";
 
-/// What the head of a request says about its sender.
+/// Sender information from a request head.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestSender {
     pub(crate) client: &'static dyn WireClient,
     pub(crate) identity: RequestIdentity,
     /// The session, if the head names it.
     pub(crate) session: Option<SessionKey>,
-    /// The client expects Loop Watchdog's responses, and is not an agent with a refusal format of its own.
-    pub(crate) is_loop_watchdog_client: bool,
+    /// The head names a session by `X-Loop-Session`, and no agent with a refusal format of its own sent it.
+    pub(crate) expects_supervisor_refusal: bool,
     /// A changed plan named in a header.
     pub(crate) plan: Option<String>,
     /// A digest of the credential.
     pub(crate) account: Option<Digest>,
-    /// Loop Watchdog's headers about the session.
-    pub(crate) labels: LoopWatchdogMeta,
+    /// What the `X-Loop-*` headers say about the session.
+    pub(crate) labels: SessionLabels,
 }
 
-/// Loop Watchdog's metadata of a session.
+/// The project of a session, as its client describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LoopWatchdogMeta {
+pub(crate) struct SessionLabels {
     pub(crate) project: Option<String>,
     pub(crate) cwd: Option<String>,
     pub(crate) branch: Option<String>,
     pub(crate) task: Option<String>,
 }
 
-impl LoopWatchdogMeta {
+impl SessionLabels {
     /// Fills in missing values from the body.
     pub(crate) fn fill_from_body(&mut self, body: &[u8]) {
         let Some(metadata) = json_scan::field(body, "metadata") else { return };
@@ -74,7 +76,8 @@ impl RequestSender {
     /// Reads the head. `run` is the key from the path's prefix.
     pub(crate) fn read(head: &dyn RequestHead, run: Option<&str>) -> Self {
         let (mut client, mut identity) = wire::recognise(head);
-        let run = run.or_else(|| head.header(SESSION_HEADER)).map(decoded).filter(|key| !key.is_empty());
+        let run = run.or_else(|| head.header(SESSION_HEADER)).map(|key| percent_decode_str(key).decode_utf8_lossy());
+        let run = run.filter(|key| !key.is_empty());
         let run = run.map(|key| match SessionKey::parse(&key) {
             Some(key) => key,
             None => SessionKey::new(client.agent(), key),
@@ -92,14 +95,14 @@ impl RequestSender {
             client = wire::client(&named.agent);
             identity.agent = client.agent();
         }
-        let is_loop_watchdog_client = watchdog.is_some() && identity.agent.is_empty();
+        let expects_supervisor_refusal = watchdog.is_some() && identity.agent.is_empty();
         let session = if identity.auxiliary && identity.session.is_none() {
             None
         } else {
             let mut named = [watchdog, identity.session.clone(), own, run].into_iter().flatten();
-            named.find(|key| is_id(&key.id) && is_id(&key.agent))
+            named.find(|key| key.validate().is_ok())
         };
-        let labels = LoopWatchdogMeta {
+        let labels = SessionLabels {
             project: text("x-loop-repo"),
             cwd: text("x-loop-workspace").or_else(|| identity.cwd.clone()),
             branch: text("x-loop-branch"),
@@ -108,7 +111,7 @@ impl RequestSender {
         Self {
             client,
             session,
-            is_loop_watchdog_client,
+            expects_supervisor_refusal,
             plan: text("x-loop-plan"),
             account: account(head),
             labels,
@@ -117,14 +120,21 @@ impl RequestSender {
     }
 
     /// The session by the head or the body.
-    pub(crate) fn resolve_session(&self, api: WireApi, body: &[u8], index: &mut PrefixIndex) -> Option<SessionKey> {
+    pub(crate) fn resolve_session(
+        &self,
+        api: WireApi,
+        body: &[u8],
+        index: &mut PrefixIndex,
+        anonymous: &mut AnonymousSessions,
+        is_held: impl Fn(&SessionKey) -> bool,
+    ) -> Option<SessionKey> {
         if let Some(session) = &self.session {
             return Some(session.clone());
         }
         if self.identity.auxiliary {
             return None;
         }
-        let beginning = beginning(api, body)?;
+        let (beginning, is_start) = beginning(api, body)?;
         // The naming fields usually follow the messages, far into the body. Whether there are any is the same for every
         // request of a program, so it is cached.
         if index.names_session(beginning) != Some(false) {
@@ -136,7 +146,14 @@ impl RequestSender {
         }
         let account = self.account.unwrap_or_default();
         let digest = Digest::of_parts([&beginning.to_le_bytes()[..], &account.0.to_le_bytes()]);
-        Some(SessionKey::new(self.client.agent(), format!("anon-{digest}")))
+        // A request without tools beside the conversation, such as one for a title, starts no run.
+        let auxiliary = || self.client.always_offers_tools() && json_scan::field(body, "tools").is_none();
+        let position = match is_start {
+            true if auxiliary() => Position::Auxiliary,
+            true => Position::Start,
+            false => Position::Later,
+        };
+        Some(anonymous.resolve(self.client.agent(), digest, position, is_held))
     }
 }
 
@@ -162,13 +179,15 @@ impl PrefixIndex {
     }
 }
 
-/// Hash of a conversation up to and including its first message by a user.
-fn beginning(api: WireApi, body: &[u8]) -> Option<u64> {
+/// Hash of a conversation up to and including its first message by a user, and whether the model has not responded
+/// yet.
+fn beginning(api: WireApi, body: &[u8]) -> Option<(u64, bool)> {
     let mut scan = JsonCursor::new(body, 0);
     if !scan.consume_byte(b'{') {
         return None;
     }
     let mut hasher = Xxh3::new();
+    let is_by_user = |message: &[u8]| json_scan::field(message, "role").is_some_and(|role| role == b"\"user\"");
     loop {
         let name = scan.next_field()?;
         if name != api.format().messages_field().as_bytes() {
@@ -177,16 +196,22 @@ fn beginning(api: WireApi, body: &[u8]) -> Option<u64> {
         }
         if !scan.consume_byte(b'[') {
             hasher.update(&body[scan.skip_value()?]);
-            return Some(hasher.digest());
+            return Some((hasher.digest(), true));
         }
         while scan.next_element() {
             let message = &body[scan.skip_value()?];
             hasher.update(message);
-            if json_scan::field(message, "role").is_some_and(|role| role == b"\"user\"") {
+            if is_by_user(message) {
                 break;
             }
         }
-        return Some(hasher.digest());
+        while scan.next_element() {
+            let role = json_scan::field(&body[scan.skip_value()?], "role");
+            if !matches!(role, Some(b"\"user\"" | b"\"system\"" | b"\"developer\"")) {
+                return Some((hasher.digest(), false));
+            }
+        }
+        return Some((hasher.digest(), true));
     }
 }
 
@@ -210,10 +235,15 @@ fn session_in_body(body: &[u8], agent: &str, is_unknown: bool) -> Option<Session
     let of_metadata =
         |key: &str| metadata.and_then(|object| json_scan::field(object, key)).and_then(json_scan::parse_string);
     let watchdog = ["session_id", "loop_watchdog_session", "loop_session"].into_iter().find_map(of_metadata);
-    let named = |agent: &str, id: Option<String>| id.filter(|id| is_id(id)).map(|id| SessionKey::new(agent, id));
+    let named =
+        |agent: &str, id: Option<String>| id.filter(|id| validate_id(id).is_ok()).map(|id| SessionKey::new(agent, id));
     let own = || {
-        let id = of_metadata("agent_session_id").filter(|id| is_id(id));
-        own_session(if is_unknown { "" } else { agent }, of_metadata("agent").filter(|agent| is_id(agent)), id)
+        let id = of_metadata("agent_session_id").filter(|id| validate_id(id).is_ok());
+        own_session(
+            if is_unknown { "" } else { agent },
+            of_metadata("agent").filter(|agent| validate_id(agent).is_ok()),
+            id,
+        )
     };
     named(if is_unknown { LOOP_WATCHDOG_AGENT } else { agent }, watchdog)
         .or_else(own)
@@ -233,11 +263,6 @@ fn own_session(on_wire: &str, agent: Option<String>, id: Option<String>) -> Opti
     Some(SessionKey::new(agent, id?))
 }
 
-/// Whether a session with this id can be stored and displayed.
-fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control)
-}
-
 /// A changed plan that the body names.
 pub(crate) fn plan_in_body(body: &[u8]) -> Option<String> {
     let metadata = json_scan::field(body, "metadata")?;
@@ -255,26 +280,6 @@ fn account(head: &dyn RequestHead) -> Option<Digest> {
     let hash = Sha256::new().chain_update(b"belay account\0").chain_update(credential.as_bytes()).finalize();
     let first: [u8; 8] = hash.as_slice().first_chunk().copied()?;
     Some(Digest(u64::from_be_bytes(first)))
-}
-
-/// Decodes the percent-encoding of a path segment.
-fn decoded(segment: &str) -> String {
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut rest = segment.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

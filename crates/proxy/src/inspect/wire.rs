@@ -84,7 +84,7 @@ pub(crate) trait WireFormat: Sync {
     /// A tool call with incomplete input must not run: half a command can do more harm than the full one. Its input is
     /// made invalid ([`tool_input::INVALIDATING_SUFFIX`]), because some clients accept the beginning of an object, and
     /// where the API closes calls one by one the call is never closed. Agents drop such a call and end their turn, or
-    /// report invalid input to the model; none of those tested retries or runs it. An error event is no alternative:
+    /// report invalid input to the model; none of those tested retries or runs it. An error event is not an alternative:
     /// some agents repeat the request at once, and the same response would be cut again.
     ///
     /// Plain-text input cannot be made invalid. Where a Chat Completions tool takes plain text, only an error event

@@ -32,6 +32,10 @@ impl RunRegistry {
         runs.push_front(RunEntry { key: run.to_owned(), upstreams, session: None });
     }
 
+    pub(crate) fn contains(&self, run: &str) -> bool {
+        self.runs.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known.key == run)
+    }
+
     /// The upstream of this name that a run's user had chosen.
     pub(crate) fn upstream(&self, run: &str, name: &str) -> Option<Arc<Upstream>> {
         let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);

@@ -33,7 +33,7 @@ fn events_are_read_as_the_standard_says() {
 #[test]
 fn a_stream_cut_at_any_byte_reads_the_same() {
     let whole = decode(&[STREAM.as_bytes()]);
-    // The byte order mark is read only in one piece; nobody sends it in two.
+    // A byte order mark split over two reads is not recognised.
     for cut in 3..STREAM.len() {
         let (head, tail) = STREAM.as_bytes().split_at(cut);
         assert_eq!(decode(&[head, tail]), whole, "cut at {cut}");

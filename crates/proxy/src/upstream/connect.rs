@@ -1,4 +1,4 @@
-//! Making a connection.
+//! Opens connections to upstreams.
 
 use std::io;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::error::UpstreamError;
 use super::link::UpstreamConn;
 use super::own_addresses::OwnAddresses;
 
-/// A way over a connection that others use at the same time, where the upstream speaks HTTP/2 and there is one.
+/// A stream over the shared HTTP/2 connection, if there is one.
 pub(super) fn remaining_share(upstream: &Upstream) -> Option<UpstreamConn> {
     upstream.bridge.pipe(&upstream.base.authority).map(UpstreamConn::Pipe)
 }
 
-/// Resolves, connects and, where the base says so, encrypts; all of it within `limit`.
+/// Resolves, connects and, if the base URL requires it, starts TLS, all within `limit`.
 pub(super) async fn connect(upstream: &Upstream) -> Result<UpstreamConn, UpstreamError> {
     let limit = upstream.connect;
     match timeout(limit, attempt(upstream)).await {
@@ -49,7 +49,7 @@ async fn attempt(upstream: &Upstream) -> Result<UpstreamConn, UpstreamError> {
     }
 }
 
-/// A bare connection, through the network's own proxy where there is one.
+/// Opens a TCP connection, through the network's egress proxy if there is one.
 async fn reach(upstream: &Upstream) -> Result<TcpStream, UpstreamError> {
     let (base, own) = (&upstream.base, &upstream.own);
     let Some(gateway) = upstream.egress.proxy_for(base) else {
@@ -63,11 +63,11 @@ async fn reach(upstream: &Upstream) -> Result<TcpStream, UpstreamError> {
     Ok(tcp)
 }
 
-/// How long one address may take while there is another to try.
+/// Connect timeout per address while there are others to try.
 const PER_ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 
-async fn dial(name: &str, port: u16, said: &str, own: &OwnAddresses) -> Result<TcpStream, UpstreamError> {
-    let host = || said.to_owned();
+async fn dial(name: &str, port: u16, authority: &str, own: &OwnAddresses) -> Result<TcpStream, UpstreamError> {
+    let host = || authority.to_owned();
     let addresses = belay_net::resolve(name, port).await.map_err(|error| match error {
         ResolveError::Lookup(source) => UpstreamError::Name { host: host(), source },
         ResolveError::Refused(address) => UpstreamError::Forbidden { host: host(), address },
@@ -86,7 +86,7 @@ async fn dial(name: &str, port: u16, said: &str, own: &OwnAddresses) -> Result<T
         };
         match result {
             Ok(tcp) => {
-                // Small writes must not wait for each other; a socket that cannot do it still works.
+                // Disable Nagle's algorithm; a failure is harmless.
                 let _ = tcp.set_nodelay(true);
                 return Ok(tcp);
             }

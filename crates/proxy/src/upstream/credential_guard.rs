@@ -1,4 +1,4 @@
-//! Hosts that a key must not be sent to.
+//! Prevents keys from being sent to the wrong host.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use belay_net::{HttpUrl, refused_network};
 
 use super::{Auth, UpstreamConfigError};
 
-/// Refuses a base URL that would send keys in clear over a network, or to where no model API is.
+/// Refuses a base URL that would send keys unencrypted over a network, or to an address that cannot be a model API.
 pub(super) fn check_base(base: &HttpUrl, plaintext: bool) -> Result<(), UpstreamConfigError> {
     let address: Option<IpAddr> = base.host.parse().ok();
     if let Some(refused) = address.and_then(refused_network) {
@@ -18,18 +18,18 @@ pub(super) fn check_base(base: &HttpUrl, plaintext: bool) -> Result<(), Upstream
         return Err(UpstreamConfigError::new(
             base.url(),
             "plain http to another machine would send your key and code in clear; use https, \
-             or say `allow_plaintext = true` for this upstream if you trust the network",
+             or set `allow_plaintext = true` for this upstream if you trust the network",
         ));
     }
     Ok(())
 }
 
-/// Refuses a credential that would break the head it is put into.
+/// Refuses a credential that is not a valid header value.
 pub(super) fn check_auth(base: &HttpUrl, auth: &Auth) -> Result<(), UpstreamConfigError> {
     let Auth::Header { name, value } = auth else { return Ok(()) };
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
-        return Err(UpstreamConfigError::new(base.url(), format!("`{name}` is no name of a header")));
+        return Err(UpstreamConfigError::new(base.url(), format!("`{name}` is not a valid header name")));
     }
     if value.trim().is_empty() || value.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(UpstreamConfigError::new(base.url(), "the key is empty or has a line end in it"));
@@ -37,7 +37,7 @@ pub(super) fn check_auth(base: &HttpUrl, auth: &Auth) -> Result<(), UpstreamConf
     Ok(())
 }
 
-/// Beginnings of keys that tell whose they are, and the host they belong to.
+/// Key prefixes that identify a provider, and the provider's host.
 const KEY_PREFIXES: &[(&str, &str, &str)] = &[
     ("sk-ant-", "Anthropic", "api.anthropic.com"),
     ("sk-or-", "OpenRouter", "openrouter.ai"),
@@ -47,11 +47,11 @@ const KEY_PREFIXES: &[(&str, &str, &str)] = &[
     ("AIza", "Google", "generativelanguage.googleapis.com"),
 ];
 
-/// A provider's own host whose credentials look like nothing in particular.
+/// A provider's host whose credentials have no recognisable prefix.
 const CHATGPT_HOST: &str = "chatgpt.com";
 
-/// Whose key this is, if it is somebody's whom the host is not. Only the providers' own hosts are
-/// judged: a gateway may take any key.
+/// The owner of a key that belongs to another provider than the host. Only providers' own hosts are checked, because a
+/// gateway may accept any key.
 pub(super) fn foreign_key_owner(key: &str, host: &str) -> Option<&'static str> {
     let key = match key.split_once(' ') {
         Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim_start(),
@@ -62,7 +62,7 @@ pub(super) fn foreign_key_owner(key: &str, host: &str) -> Option<&'static str> {
     (*home != host && is_provider).then_some(*owner)
 }
 
-/// A key in the query of a target, as Google takes it.
+/// The key in the query of a request target, as Google's API accepts it.
 pub(crate) fn key_in_query(target: &str) -> Option<&str> {
     let (_, query) = target.split_once('?')?;
     query.split('&').find_map(|field| field.strip_prefix("key="))

@@ -1,9 +1,9 @@
-//! Why an upstream could not be asked, or did not answer.
+//! Upstream errors.
 
 use std::io;
 use std::time::Duration;
 
-/// Why a configured upstream is not used.
+/// An invalid upstream configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{url}: {problem}")]
 pub struct UpstreamConfigError {
@@ -17,7 +17,7 @@ impl UpstreamConfigError {
     }
 }
 
-/// What went wrong between us and the upstream, in words for the person in front of the agent.
+/// Why an upstream request failed, worded for the user of the agent.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
     #[error("the name {host} could not be resolved ({source}); are you online, and is the name right?")]
@@ -45,7 +45,7 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// Stable name of the trouble, for clients and metrics.
+    /// Stable error code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Name { .. } => "upstream_dns",
@@ -62,7 +62,7 @@ impl UpstreamError {
         }
     }
 
-    /// The status a gateway answers with.
+    /// The HTTP status of the response.
     pub fn status(&self) -> u16 {
         match self {
             Self::ConnectTimeout { .. } | Self::Stalled { .. } => 504,

@@ -1,11 +1,10 @@
-//! Upstreams that speak nothing but HTTP/2.
+//! Upstreams that support only HTTP/2.
 //!
-//! The relay moves HTTP/1.1 as it is, and asks upstreams for that first: all the model APIs offer it,
-//! and bytes that are not translated cannot be translated wrongly. Only an upstream that declines gets
-//! HTTP/2: on one encrypted connection that all requests share, behind a short pipe at whose far end
-//! hyper takes HTTP/1.1 in and speaks HTTP/2 out. So there is one relay, whatever the upstream speaks.
+//! The relay forwards HTTP/1.1 unchanged and offers it first: all model APIs support it, and it needs no translation. Only
+//! an upstream that declines gets HTTP/2, over one TLS connection shared by all requests. Each request goes through an
+//! in-memory pipe whose other end is a hyper HTTP/1.1 server that forwards to the HTTP/2 connection.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
@@ -16,7 +15,9 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// Bytes that may be under way in a pipe.
+use crate::sync::lock;
+
+/// Capacity of a pipe in bytes.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// The shared connection to one upstream.
@@ -24,15 +25,15 @@ const PIPE_BYTES: usize = 64 * 1024;
 pub(super) struct Http2Bridge(Mutex<Option<SendRequest<Incoming>>>);
 
 impl Http2Bridge {
-    /// A pipe to the upstream, over the connection there is; `None` when there is none.
+    /// Opens a pipe over the existing connection; `None` if there is none.
     pub(super) fn pipe(&self, authority: &str) -> Option<DuplexStream> {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.0);
         let sender = shared.take().filter(|sender| !sender.is_closed())?;
         *shared = Some(sender.clone());
         Some(pipe(sender, authority.to_owned()))
     }
 
-    /// Speaks HTTP/2 on a new connection, for this and further requests.
+    /// Starts HTTP/2 on a new connection, for this and later requests.
     pub(super) async fn open(&self, tls: TlsStream<TcpStream>, authority: &str) -> hyper::Result<DuplexStream> {
         let builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
         let (sender, connection) = builder.handshake(TokioIo::new(tls)).await?;
@@ -41,7 +42,7 @@ impl Http2Bridge {
                 tracing::debug!(%error, "an HTTP/2 connection ended");
             }
         });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender.clone());
+        *lock(&self.0) = Some(sender.clone());
         Ok(pipe(sender, authority.to_owned()))
     }
 }
@@ -54,7 +55,7 @@ fn pipe(sender: SendRequest<Incoming>, authority: String) -> DuplexStream {
         .max_headers(crate::head::MAX_HEADERS)
         .serve_connection(TokioIo::new(far), service);
     tokio::spawn(async move {
-        // Whoever is at the near end sees the pipe close, and says why as well as anybody could.
+        // The near end sees the pipe close and reports the error.
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a pipe to an HTTP/2 upstream ended");
         }
@@ -69,7 +70,7 @@ async fn ask(
 ) -> Result<Response<Incoming>, Box<dyn std::error::Error + Send + Sync>> {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
     *request.uri_mut() = Uri::builder().scheme("https").authority(authority).path_and_query(path).build()?;
-    // They belong to HTTP/1.1; HTTP/2 says the same in its frames.
+    // Connection-specific headers of HTTP/1.1; HTTP/2 expresses them in its framing.
     for name in [header::HOST, header::TRANSFER_ENCODING, header::CONNECTION, header::UPGRADE, header::EXPECT] {
         request.headers_mut().remove(name);
     }

@@ -12,14 +12,14 @@ use tokio_rustls::client::TlsStream;
 pub(crate) enum UpstreamConn {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
-    /// HTTP/2 at the far end, see [`super::bridge`].
+    /// HTTP/2 to the upstream; see [`super::http2_bridge`].
     Pipe(DuplexStream),
 }
 
 impl UpstreamConn {
-    /// Reads into `room`; 0 means the peer closed.
-    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
-        let mut read = ReadBuf::new(room);
+    /// Reads into `buffer`; 0 means the peer closed the connection.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut read = ReadBuf::new(buffer);
         match Pin::new(self).poll_read(cx, &mut read) {
             Poll::Ready(Ok(())) => Poll::Ready(Ok(read.filled().len())),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -42,7 +42,7 @@ impl UpstreamConn {
         }
     }
 
-    /// Whether the peer has closed or said something unasked while the connection lay idle.
+    /// Whether the peer closed the idle connection or sent unsolicited data.
     pub(crate) fn is_stale(&mut self) -> bool {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         self.poll_read(&mut cx, &mut [0]).is_ready()

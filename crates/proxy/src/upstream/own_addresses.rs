@@ -1,12 +1,12 @@
-//! Our own doors, so that nobody is sent round in circles.
+//! Addresses of Belay's own listeners, to detect requests that would loop back.
 //!
-//! A user whose environment points at Belay may well start an agent through `belay run`: then the
-//! model API it had chosen is Belay itself, and a request would come back to us for ever.
+//! If the user's environment already points at Belay, the upstream of a `belay run` is Belay itself, and a request would
+//! loop forever.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Addresses we listen on.
+/// Addresses that Belay listens on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnAddresses(Arc<RwLock<Vec<SocketAddr>>>);
 
@@ -15,7 +15,7 @@ impl OwnAddresses {
         self.0.write().unwrap_or_else(PoisonError::into_inner).push(address);
     }
 
-    /// Whether a connection there would end up with us.
+    /// Whether a connection to the address would reach Belay itself.
     pub(crate) fn contains(&self, address: SocketAddr) -> bool {
         let own = self.0.read().unwrap_or_else(PoisonError::into_inner);
         own.iter().any(|own| {

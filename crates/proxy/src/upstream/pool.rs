@@ -1,14 +1,15 @@
-//! Connections that wait for the next request.
+//! Pool of idle connections.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::link::UpstreamConn;
+use crate::sync::lock;
 
-/// Most connections kept idle to one upstream.
+/// Maximum number of idle connections per upstream.
 const MAX_IDLE_PER_UPSTREAM: usize = 64;
 
 /// Idle connections to one upstream, the most recently used last.
@@ -23,12 +24,12 @@ impl IdleConnections {
         Self { idle: Mutex::new(VecDeque::new()), keep }
     }
 
-    /// The connection used last, if it is still good.
+    /// The most recently used connection, if it is still usable.
     pub(super) fn pop(&self) -> Option<UpstreamConn> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         while let Some((since, mut link)) = idle.pop_back() {
             if since.elapsed() >= self.keep {
-                // All others have waited longer.
+                // All others have been idle for longer.
                 idle.clear();
                 return None;
             }
@@ -40,7 +41,7 @@ impl IdleConnections {
     }
 
     pub(super) fn push(&self, link: UpstreamConn) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         let now = Instant::now();
         while idle.len() >= MAX_IDLE_PER_UPSTREAM || idle.front().is_some_and(|(since, _)| now - *since >= self.keep) {
             idle.pop_front();

@@ -42,6 +42,11 @@ async fn no_page_in_a_browser_asks_with_a_configured_key() {
         "Host: 127.0.0.1:8787\r\nOrigin: https://evil.example\r\n",
         "Host: localhost:8787\r\nOrigin: null\r\n",
         "Host: rebound.evil.example:8787\r\n",
+        "Host: [::1].evil.example\r\n",
+        "Host: localhost:8787\r\nOrigin: http://localhost:3000\r\n",
+        "Host: 127.0.0.1\r\nOrigin: http://[::1]:1\r\n",
+        "Host: 127.0.0.1:8787\r\nSec-Fetch-Site: cross-site\r\n",
+        "Host: localhost:8787\r\nSec-Fetch-Site: same-site\r\n",
     ] {
         let mut client = bench.client().await;
         client.send(format!("POST /v1/responses HTTP/1.1\r\n{lines}Content-Length: 2\r\n\r\n{{}}")).await;
@@ -49,9 +54,9 @@ async fn no_page_in_a_browser_asks_with_a_configured_key() {
         assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 403 Forbidden", &"browser_origin".into()), "{lines}");
     }
     for lines in [
-        "Host: localhost:8787\r\nOrigin: http://localhost:3000\r\n",
+        "Host: localhost:8787\r\nOrigin: http://localhost:8787\r\nSec-Fetch-Site: same-origin\r\n",
         "Host: [::1]:8787\r\n",
-        "Host: 127.0.0.1\r\nOrigin: http://[::1]:1\r\n",
+        "Host: 127.0.0.1\r\nSec-Fetch-Site: none\r\n",
     ] {
         let mut client = bench.client().await;
         client.send(format!("GET /v1/models HTTP/1.1\r\n{lines}\r\n")).await;
@@ -61,6 +66,36 @@ async fn no_page_in_a_browser_asks_with_a_configured_key() {
     let mut client = bench.client().await;
     client.send("GET /anthropic/v1/models HTTP/1.1\r\nHost: h\r\nOrigin: https://a.example\r\n\r\n").await;
     bench.accept().await.read_head().await;
+}
+
+#[tokio::test]
+async fn a_path_cannot_leave_the_base_path_of_its_upstream() {
+    let bench = bench().await;
+    bench.relay.begin_run("codex:r-1", &[]).unwrap();
+    for path in [
+        "/openai/../admin",
+        "/openai/v1/../../admin",
+        "/openai/v1/models/..",
+        "/openai/%2e%2e/admin",
+        "/openai/.%2E/admin",
+        "/openai/v1%2f..%2f..%2fadmin",
+        "/openai/v1%2F%2e%2e/x",
+        "/openai/v1\\..\\admin",
+        "/openai/..;a=b/admin",
+        "/s/codex:r-1/openai/../admin",
+        "/v1/responses/../../admin",
+    ] {
+        let mut client = bench.client().await;
+        client.send(post(path, "{}")).await;
+        let (status, error) = client.complaint().await;
+        assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 400 Bad Request", &"parent_segment".into()), "{path}");
+    }
+    for path in ["/openai/v1/files/a..b", "/openai/v1/%2e/x", "/openai/v1/...", "/openai/v1/x?up=/../y"] {
+        let mut client = bench.client().await;
+        client.send(post(path, "{}")).await;
+        let relayed = bench.accept().await.read_head().await;
+        assert!(relayed.starts_with(&format!("POST {path} ")), "{relayed}");
+    }
 }
 
 #[tokio::test]

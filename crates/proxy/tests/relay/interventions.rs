@@ -57,42 +57,30 @@ async fn a_fault_of_whoever_judges_lifts_no_pause_and_holds_nobody_else() {
         client.send(of(session)).await;
         let (status, error) = client.complaint().await;
         assert_eq!((status.as_str(), error["code"].as_str()), ("HTTP/1.1 402 Payment Required", Some(code)));
-        assert!(error["message"].as_str().unwrap().contains("`belay show` tells more"), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("Run `belay show` for details"), "{error}");
     }
     client.send(of("ses_2")).await;
     bench.accept().await.read_to("}").await;
 }
 
 #[tokio::test]
-async fn loop_watchdogs_clients_hear_what_they_expect() {
-    let bench = bench().await;
-    let until = Some(Timestamp::from_millis(1_794_765_370_000));
-    let held = |until, plan_required| Verdict::Hold {
-        incident: "inc-1".to_owned(),
-        reason: "Held.".to_owned(),
-        until,
-        plan_required,
-    };
+async fn a_client_that_names_a_loop_session_gets_the_supervisors_refusal_at_once() {
+    let bench = bench_with(|config| config.hold = Duration::from_secs(600)).await;
+    let stop = Verdict::Stop { incident: "inc-1".to_owned(), reason: "Killed.".to_owned() };
     let mut client = bench.client().await;
-    for (verdict, status, kind) in [
-        (held(None, false), "HTTP/1.1 409 Conflict", "loop_watchdog_paused"),
-        (held(until, false), "HTTP/1.1 423 Locked", "loop_watchdog_cooldown"),
-        (held(None, true), "HTTP/1.1 428 Precondition Required", "loop_watchdog_plan_required"),
-        (
-            Verdict::Stop { incident: "inc-1".to_owned(), reason: "Killed.".to_owned() },
-            "HTTP/1.1 409 Conflict",
-            "loop_watchdog_paused",
-        ),
-    ] {
+    for verdict in [hold("Held."), stop] {
         bench.judge.rule("legacy:s", verdict);
         client.send(request("X-Loop-Session: s\r\n")).await;
-        let (answered, error) = client.complaint().await;
-        assert_eq!((answered.as_str(), &error["type"]), (status, &kind.into()));
+        let (status, error) = client.complaint().await;
+        assert_eq!((status.as_str(), &error["type"]), ("HTTP/1.1 423 Locked", &"refused_by_supervisor".into()));
     }
+    // An agent has a refusal format of its own.
+    client.send(request("X-Loop-Session: s\r\nUser-Agent: opencode/1.18.33 x\r\n")).await;
+    assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required");
 }
 
 #[tokio::test]
-async fn what_loop_watchdogs_clients_say_in_a_packed_body_is_heard() {
+async fn a_compressed_body_names_plan_and_branch() {
     let bench = bench().await;
     bench.judge.rule("legacy:s", hold("Held."));
     let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1],"metadata":{"changed_plan":"Mock it","branch":"main"}}"#;
@@ -326,7 +314,7 @@ async fn a_chanting_answer_is_cut_and_ends_properly() {
         }
     });
     let answer = client.read_to("0\r\n\r\n").await;
-    assert!(answer.contains("Belay ended this answer here"), "{answer}");
+    assert!(answer.contains("Belay ended this response here"), "{answer}");
     assert!(answer.contains("\"finish_reason\":\"stop\"") && answer.contains("data: [DONE]"), "{answer}");
     chanting.await.unwrap();
     let answered = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.chanting && answer.stop.as_deref() == Some("belay_repetition"));

@@ -16,3 +16,4 @@ mod strict;
 mod support;
 mod tls;
 mod transparent;
+mod users;

@@ -151,7 +151,7 @@ impl belay_proxy::LocalService for Nobody {
     fn serve(
         &self,
         _: belay_proxy::PrefixedIo,
-        _: std::net::SocketAddr,
+        _: belay_net::PeerUser,
     ) -> std::pin::Pin<Box<dyn std::future::Future<Output = ()> + Send>> {
         Box::pin(async {})
     }

@@ -34,6 +34,37 @@ fn answers(events: &[Event]) -> Vec<(String, u64)> {
 }
 
 #[tokio::test]
+async fn idle_connections_give_way_and_busy_ones_do_not() {
+    let bench = bench_with(|config| config.max_connections = 4).await;
+    let mut idle = Vec::new();
+    for _ in 0..40 {
+        idle.push(bench.client().await);
+    }
+    let mut busy = Vec::new();
+    for session in 0..4 {
+        let mut client = bench.client().await;
+        client.send(ask(session)).await;
+        let mut upstream = bench.accept().await;
+        upstream.read_to(r#""tools":[1]}"#).await;
+        busy.push((client, upstream));
+    }
+    for client in &mut idle {
+        client.closed().await;
+    }
+    let mut late = bench.client().await;
+    let (status, error) = late.complaint().await;
+    assert_eq!((status.as_str(), &error["code"]), ("HTTP/1.1 503 Service Unavailable", &"too_many_connections".into()));
+    late.closed().await;
+    for (client, upstream) in &mut busy {
+        upstream.send(ok("{}")).await;
+        client.read_to("{}").await;
+    }
+    let mut next = bench.client().await;
+    next.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    assert!(next.read_all().await.ends_with("ours: /healthz"));
+}
+
+#[tokio::test]
 async fn a_stream_that_is_cut_at_any_byte_arrives_whole_and_is_understood() {
     let bench = bench().await;
     let answer = [

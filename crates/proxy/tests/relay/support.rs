@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use belay_core::{Body, Event, SessionKey, Verdict};
+use belay_net::PeerUser;
 use belay_proxy::{
-    BoxFuture, Config, HoldState, LocalService, PrefixedIo, Relay, RemainingBudget, Supervisor, UpstreamConfig,
+    BoxFuture, Config, HoldState, LocalResponse, LocalService, PrefixedIo, Relay, RemainingBudget, Supervisor,
+    UpstreamConfig,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,7 +25,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 struct Echo;
 
 impl LocalService for Echo {
-    fn serve(&self, mut io: PrefixedIo, _: SocketAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn serve(&self, mut io: PrefixedIo, _: PeerUser) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             let mut head = vec![0; 4096];
             let n = io.read(&mut head).await.unwrap();
@@ -32,6 +34,10 @@ impl LocalService for Echo {
             io.write_all(answer.as_bytes()).await.unwrap();
             io.shutdown().await.unwrap();
         })
+    }
+
+    fn accepts_token(&self, offered: &str) -> bool {
+        offered == "the-token"
     }
 }
 
@@ -97,6 +103,11 @@ impl Supervisor for Scripted {
     fn remaining_budget(&self, _: &SessionKey, _: Option<&str>) -> RemainingBudget {
         let outdated = self.outdated.load(Ordering::Relaxed);
         RemainingBudget { tokens: *self.left.lock().unwrap(), shared: outdated, outdated, ..RemainingBudget::default() }
+    }
+
+    fn refusal(&self, _: &SessionKey, _: &Verdict) -> BoxFuture<Option<LocalResponse>> {
+        let body = r#"{"error":{"type":"refused_by_supervisor"}}"#;
+        Box::pin(std::future::ready(Some(LocalResponse::json(423, body.to_owned()))))
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {

@@ -22,17 +22,17 @@ pub(crate) struct BrotliDecoder {
 impl BrotliDecoder {
     pub(super) fn new() -> Self {
         let alloc = StandardAlloc::default;
-        // Only the standard's windows: larger ones are no part of HTTP, and would be a gigabyte.
+        // Large windows of up to 1 GiB are not part of the HTTP content coding.
         let state = Box::new(BrotliState::new_strict(alloc(), alloc(), alloc()));
         Self { state, length: 0, over: false }
     }
 
-    /// Bytes kept: the window, as far as it has been filled.
+    /// Bytes retained: the filled part of the window.
     pub(super) fn buffered_bytes(&self) -> usize {
         self.length.min(usize::try_from(self.state.ringbuffer_size).unwrap_or_default())
     }
 
-    /// Takes the next bytes and shows what can be read; `false` when they are no Brotli.
+    /// Consumes bytes and passes on the decoded text; `false` if they are not valid Brotli.
     pub(super) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         let (mut at, mut left, mut out) = (0, bytes.len(), [0; OUTPUT_CHUNK_BYTES]);
         while !self.over {

@@ -6,7 +6,7 @@ use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 
 use super::{MAX_STORED_BLOCK, OUTPUT_CHUNK_BYTES, filled};
 
-/// What a flush leaves behind.
+/// The bytes that a flush emits.
 const SYNC_FLUSH_MARKER: [u8; 4] = [0, 0, 0xff, 0xff];
 /// Longest header of gzip that is read: a name or a comment may be in it.
 const MAX_GZIP_HEADER_BYTES: usize = 64 * 1024;
@@ -43,7 +43,7 @@ impl DeflateDecoder {
         Self { header: Some(Vec::new()), ..Self::new(Container::Gzip) }
     }
 
-    /// With zlib's header or without, as the first byte will tell.
+    /// With or without a zlib header; the first byte decides.
     pub(super) fn deflate() -> Self {
         Self::new(Container::Zlib)
     }
@@ -177,8 +177,8 @@ fn end_of_header(bytes: &[u8]) -> Result<Option<usize>, ()> {
     Ok((end <= bytes.len()).then_some(end))
 }
 
-/// Blocks of deflate: a bit that marks the last, two that say how it is packed, then at the next byte its length, the
-/// length's complement and the bytes.
+/// Encodes text as stored deflate blocks: one bit marks the last block, two give its type; the byte-aligned length, its
+/// complement and the bytes follow.
 fn stored_blocks(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 16);
     let mut blocks = text.chunks(MAX_STORED_BLOCK).peekable();

@@ -56,7 +56,7 @@ fn streams() -> Vec<(&'static str, Vec<Vec<u8>>)> {
     ]
 }
 
-/// A whole stream, unpacked as a client does it; `None` when it is not well-formed to its last byte.
+/// Decodes a complete stream as a client does; `None` if it is not well-formed to its last byte.
 fn unpack(encoding: &str, packed: &[u8]) -> Option<Vec<u8>> {
     let (mut rest, mut out) = (packed, Vec::new());
     match encoding {

@@ -1,13 +1,12 @@
 //! Zstandard, block by block.
 //!
-//! A frame is read a block at a time, and what a block says is shown at once. The decoder is not made for that: it keeps
-//! its window to itself until the frame ends. But it takes our word for an end. A last block that is empty, put in before
-//! the first one, makes it show all it has from then on, and go on with further blocks all the same; and a writer that
-//! takes nothing leaves the window where it is. The window alone has to be bounded then: when it has grown too long, it is
-//! taken out and its end put back, in blocks that hold their bytes as they are. Neither such blocks nor an empty one touch
-//! anything else that later blocks refer to.
+//! A frame is decoded one block at a time, and the content of each block is passed on at once. `ruzstd` does not support
+//! that: it withholds its window until the frame ends. An empty last block inserted before the first one makes it return
+//! everything it has decoded, and it still accepts further blocks. A writer that consumes nothing leaves the window in
+//! place, so only the window must be bounded: when it grows too long, it is drained and its end is fed back in raw blocks.
+//! Neither raw nor empty blocks affect any other state that later blocks refer to.
 //!
-//! Where a block has ended and none has begun, others may follow: so a stream can be ended there.
+//! A stream can be ended at any block boundary.
 
 use std::io::{Read, Write};
 
@@ -17,29 +16,29 @@ use xxhash_rust::xxh64::Xxh64;
 use super::filled;
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Longest block there is, and the length of its header.
+/// Maximum length of a block.
 const MAX_BLOCK_BYTES: usize = 128 * 1024;
 const BLOCK_HEADER_BYTES: usize = 3;
-/// Length of the checksum at the end of a frame. The decoder reads one and leaves it at that.
+/// Length of the checksum at the end of a frame. The decoder reads it without verifying it.
 const CHECKSUM_BYTES: [u8; 4] = [0; 4];
-/// The largest window there may be in HTTP: so much the decoder keeps.
+/// Maximum window size in HTTP, which the decoder retains.
 const MAX_WINDOW_BYTES: usize = 8 * 1024 * 1024;
-/// Nothing worth reading packs so well, but for a few bytes; what does is made to keep us busy.
+/// Real content never compresses this well, except for very short bodies; such a body is a decompression bomb.
 const MAX_COMPRESSION_RATIO: usize = 8192;
 const MIN_RATIO_CHECK_BYTES: usize = 4096;
-/// Longest block of ours that holds its bytes as they are: blocks are no longer than the window, which is at least this.
+/// Maximum length of the raw blocks that are fed back. A block must not exceed the window, which is at least this large.
 const MAX_RAW_BLOCK_BYTES: usize = 1024;
-/// A block that is the last and holds nothing.
+/// An empty last block.
 const EMPTY_LAST_BLOCK: [u8; 3] = [1, 0, 0];
 
-/// What the header of a frame says.
+/// A parsed frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
     /// How long the header is.
     len: usize,
     /// A checksum follows the last block.
     checksum: bool,
-    /// It says how long the text is.
+    /// Whether the header contains the content size.
     sized: bool,
     /// How far back blocks may refer.
     window: usize,
@@ -68,22 +67,22 @@ impl Header {
     }
 }
 
-/// The block at the beginning: how long it is with its header, as far as that can be told, and whether it is the last.
+/// Length of the first block including its header, and whether it is the last; `None` if the header is incomplete.
 fn block(raw: &[u8]) -> Option<(usize, bool)> {
     let header = raw.get(..BLOCK_HEADER_BYTES)?;
     let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
-    // One byte stands for all of a run.
+    // A run-length block contains one byte.
     let content = if (header >> 1) & 0b11 == 1 { 1 } else { (header >> 3) as usize };
     Some((BLOCK_HEADER_BYTES + content, header & 1 == 1))
 }
 
-/// A whole frame, unpacked, if that is no more than `most`. Its window may be no larger, either: the decoder fills it
-/// before it shows anything.
-pub(super) fn decode_all(raw: &[u8], most: usize) -> Option<Vec<u8>> {
-    Header::read(raw).filter(|header| header.window <= most)?;
+/// Decodes a complete frame of at most `max` bytes. The window is bounded too, because the decoder fills it before it
+/// returns anything.
+pub(super) fn decode_all(raw: &[u8], max: usize) -> Option<Vec<u8>> {
+    Header::read(raw).filter(|header| header.window <= max)?;
     let mut out = Vec::new();
-    StreamingDecoder::new(raw).ok()?.take(most as u64 + 1).read_to_end(&mut out).ok()?;
-    (out.len() <= most).then_some(out)
+    StreamingDecoder::new(raw).ok()?.take(max as u64 + 1).read_to_end(&mut out).ok()?;
+    (out.len() <= max).then_some(out)
 }
 
 /// What follows in the packed stream.
@@ -108,7 +107,7 @@ pub(crate) struct Zstd {
 }
 
 impl Zstd {
-    /// Bytes kept.
+    /// Bytes retained.
     pub(super) fn buffered_bytes(&self) -> usize {
         let frame = match &self.next {
             BlockStep::Block(frame) => frame.room,
@@ -122,7 +121,7 @@ impl Zstd {
         !matches!(&self.next, BlockStep::Block(frame) if frame.header.sized)
     }
 
-    /// Takes the next bytes; `false` when they are no Zstandard, or too much of it.
+    /// Consumes bytes; `false` if they are not valid Zstandard or exceed the limit.
     pub(super) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         self.came += bytes.len();
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -143,7 +142,7 @@ impl Zstd {
         false
     }
 
-    /// Reads what comes next, if it is all there, and tells how long it was; `None` when it is not what it should be.
+    /// Reads the next element if it is complete and returns its length; `None` if it is invalid.
     fn step(&mut self, raw: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
         match &mut self.next {
             BlockStep::Header => {
@@ -207,8 +206,8 @@ struct Frame {
     decoder: FrameDecoder,
     /// How many bytes the decoder keeps; all of them have been shown.
     buffered: usize,
-    /// How many it may keep, and how many it has room for.
-    most: usize,
+    /// Window size and capacity.
+    max: usize,
     room: usize,
     /// Of all that was shown.
     checksum: Xxh64,
@@ -223,11 +222,11 @@ impl Frame {
         decoder.init(raw).ok()?;
         decode(&mut decoder, EMPTY_LAST_BLOCK.as_slice())?;
         // The decoder makes room by powers of two, which windows are, too: some less than twice the window fits in.
-        let most = header.window + header.window.max(MIN_RATIO_CHECK_BYTES) / 4 * 3;
-        Some(Self { header, decoder, buffered: 0, most, room: 0, checksum: Xxh64::new(0) })
+        let max = header.window + header.window.max(MIN_RATIO_CHECK_BYTES) / 4 * 3;
+        Some(Self { header, decoder, buffered: 0, max, room: 0, checksum: Xxh64::new(0) })
     }
 
-    /// Takes a block, shows what it says and tells how much that is; `None` when it is none.
+    /// Decodes a block, passes on its content and returns its length; `None` if it is invalid.
     fn take(&mut self, block: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
         let known = self.buffered;
         decode(&mut self.decoder, block)?;
@@ -237,11 +236,11 @@ impl Frame {
         let checksum = self.header.checksum.then_some(&mut self.checksum);
         let mut look = BlockCursor { known, seen: 0, checksum, each };
         self.decoder.collect_to_writer(&mut look).ok()?;
-        // Of a window in two parts only the first would be shown; one that is always taken out whole has only one.
+        // Only the first part of a wrapped window is returned. A window that is drained after each block never wraps.
         if look.seen != self.buffered {
             return None;
         }
-        if self.buffered > self.most {
+        if self.buffered > self.max {
             self.shorten()?;
         }
         Some(fresh)

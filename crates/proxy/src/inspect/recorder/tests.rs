@@ -4,17 +4,18 @@ use std::sync::mpsc::Receiver;
 use std::task::Poll;
 
 use belay_agents::wire::{RequestHead, RequestIdentity, WireClient};
+use belay_clock::now;
 use belay_core::Body;
 use belay_core::event::Author;
 
 use super::*;
 use crate::inspect::history::{MessageRef, NewMessages, RequestFields};
-use crate::inspect::session_id::{LoopWatchdogMeta, RequestSender};
+use crate::inspect::session_id::{RequestSender, SessionLabels};
 use crate::inspect::wire::WireApi;
-use crate::inspect::{Inspector, RequestMeta, now};
+use crate::inspect::{Inspector, RequestMeta};
 use crate::supervisor::{BoxFuture, HoldState};
 
-/// Takes nothing in before it is told to, and counts questions and all events.
+/// Blocks until the test releases it, and counts requests and events.
 struct Slow {
     told: Mutex<Receiver<()>>,
     questions: Mutex<usize>,
@@ -27,7 +28,7 @@ impl Supervisor for Slow {
     }
 
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
-        // From when the test lets go of the other end it is always told.
+        // Never blocks once the test has dropped the other end.
         let _ = self.told.lock().unwrap().recv();
         *self.questions.lock().unwrap() +=
             events.iter().filter(|event| matches!(event.body, Body::ModelAsked(_))).count();
@@ -107,10 +108,10 @@ fn meta() -> RequestMeta {
         client: &Faulty,
         identity: RequestIdentity::default(),
         session: None,
-        is_loop_watchdog_client: false,
+        expects_supervisor_refusal: false,
         plan: None,
         account: None,
-        labels: LoopWatchdogMeta::default(),
+        labels: SessionLabels::default(),
     };
     RequestMeta { api: WireApi::Chat, sender, model: None, encoding: None }
 }
@@ -122,7 +123,7 @@ fn request(id: &str) -> Arc<RequestRecord> {
         id: id.to_owned(),
         at: now(),
         auxiliary: false,
-        labels: LoopWatchdogMeta::default(),
+        labels: SessionLabels::default(),
         model: None,
         bytes: 1,
         plan: None,
@@ -147,7 +148,7 @@ fn a_fault_over_one_request_is_not_the_end_of_all_recording() {
     assert_eq!(*judge.events.lock().unwrap(), 3, "and half of a request is not");
 }
 
-/// Falls over the first thing it hears, and stops whoever asks later.
+/// Panics on the first batch, and stops every later request.
 #[derive(Default)]
 struct Stumbling(std::sync::atomic::AtomicBool);
 

@@ -12,7 +12,7 @@ const TOOL_INPUT_FACTOR: u32 = 16;
 /// The same for reasoning, which may consider the same facts again.
 const REASONING_FACTOR: u32 = 1;
 
-/// Checks each choice by itself.
+/// Checks each choice separately.
 #[derive(Debug)]
 pub(super) struct RepetitionWatch {
     rules: Option<RepetitionRules>,

@@ -53,16 +53,18 @@ fn the_agents_own_session_may_be_named_by_somebody_who_knows_it() {
     // And Loop Watchdog's own name is where its clients look, and get its answers.
     let watchdog = who(&[("x-loop-session", "repo:me"), agent, own], None);
     assert_eq!(
-        (watchdog.session.unwrap().to_string().as_str(), watchdog.is_loop_watchdog_client),
+        (watchdog.session.unwrap().to_string().as_str(), watchdog.expects_supervisor_refusal),
         ("legacy:repo:me", true)
     );
 }
 
 #[test]
-fn only_strangers_that_name_a_loop_session_get_loop_watchdogs_answers() {
-    assert!(who(&[("x-loop-session", "s")], None).is_loop_watchdog_client);
-    assert!(!who(&[("x-loop-session", "s"), ("user-agent", "codex_exec/0.166.0 (x)")], None).is_loop_watchdog_client);
-    assert!(!who(&[], None).is_loop_watchdog_client);
+fn only_unknown_clients_that_name_a_loop_session_get_the_supervisors_refusal() {
+    assert!(who(&[("x-loop-session", "s")], None).expects_supervisor_refusal);
+    assert!(
+        !who(&[("x-loop-session", "s"), ("user-agent", "codex_exec/0.166.0 (x)")], None).expects_supervisor_refusal
+    );
+    assert!(!who(&[], None).expects_supervisor_refusal);
 }
 
 #[test]
@@ -72,7 +74,9 @@ fn an_agent_known_only_by_its_key_speaks_its_dialect() {
 
 /// The session of a body whose head says nothing.
 fn by_body(body: &str, index: &mut PrefixIndex) -> String {
-    let session = who(&[("authorization", "Bearer k")], None).resolve_session(WireApi::Chat, body.as_bytes(), index);
+    let mut anonymous = AnonymousSessions::default();
+    let sender = who(&[("authorization", "Bearer k")], None);
+    let session = sender.resolve_session(WireApi::Chat, body.as_bytes(), index, &mut anonymous, |_| false);
     session.unwrap().to_string()
 }
 
@@ -109,7 +113,10 @@ fn an_anonymous_conversation_stays_together_as_it_grows() {
     let other = by_body(&format!("{}]}}", start.replace("Fix A", "Fix B")), &mut index);
     assert_ne!(first, other);
     let somebody = who(&[("authorization", "Bearer other")], None);
-    let theirs = somebody.resolve_session(WireApi::Chat, format!("{start}]}}").as_bytes(), &mut index).unwrap();
+    let body = format!("{start}]}}");
+    let mut anonymous = AnonymousSessions::default();
+    let theirs =
+        somebody.resolve_session(WireApi::Chat, body.as_bytes(), &mut index, &mut anonymous, |_| false).unwrap();
     assert_ne!(first, theirs.to_string(), "two accounts are never one session");
 }
 
@@ -146,7 +153,7 @@ fn a_body_tells_what_the_headers_do_not() {
     let mut labels = who(&[("x-loop-branch", "main")], None).labels;
     labels.fill_from_body(br#"{"metadata":{"repository":"r","workspace":"/w","branch":"other","task_id":"t"}}"#);
     let text = |text: &str| Some(text.to_owned());
-    assert_eq!(labels, LoopWatchdogMeta { project: text("r"), cwd: text("/w"), branch: text("main"), task: text("t") });
+    assert_eq!(labels, SessionLabels { project: text("r"), cwd: text("/w"), branch: text("main"), task: text("t") });
 }
 
 #[test]
@@ -154,4 +161,19 @@ fn a_plan_is_taken_from_the_body() {
     assert_eq!(plan_in_body(br#"{"metadata":{"changed_plan":"mock it"},"x":1}"#).as_deref(), Some("mock it"));
     assert_eq!(plan_in_body(br#"{"metadata":{"loop_watchdog_plan":" "}}"#), None);
     assert_eq!(plan_in_body(b"[]"), None);
+}
+
+#[test]
+fn a_fresh_run_with_the_same_prompt_is_another_session() {
+    let (mut index, mut anonymous) = (PrefixIndex::default(), AnonymousSessions::default());
+    let start = r#"{"tools":[1],"messages":[{"role":"system","content":"S"},{"role":"user","content":"Fix"}"#;
+    let mut session = |more: &str| {
+        let body = format!("{start}{more}]}}");
+        let sender = who(&[("user-agent", "GeminiCLI/0.61.0/x")], None);
+        sender.resolve_session(WireApi::Chat, body.as_bytes(), &mut index, &mut anonymous, |_| false).unwrap()
+    };
+    let first = session("");
+    assert_eq!(session(r#",{"role":"assistant","content":"Done"}"#), first);
+    assert_eq!(session(r#",{"role":"assistant","content":"Done"},{"role":"user","content":"More"}"#), first);
+    assert_ne!(session(""), first);
 }

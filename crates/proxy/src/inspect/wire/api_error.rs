@@ -1,21 +1,21 @@
-//! Why a model did not answer.
+//! Errors of model APIs.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// An error in the API's own words.
+/// An error that a model API reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ApiError {
-    /// HTTP status; 200 where the error came in the middle of a stream.
+    /// HTTP status; 200 if the error arrived within a stream.
     pub(crate) status: u16,
     /// The API's name for the error.
     pub(crate) kind: String,
     pub(crate) message: String,
-    /// When a used-up allowance comes back, in seconds since 1970.
+    /// When an exhausted quota resets, in seconds since 1970.
     pub(crate) resets_at: Option<i64>,
 }
 
-/// Errors of all the APIs: the message stands in `error`, or at the top.
+/// The error formats of all APIs: the message is in `error` or at the top level.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Body {
@@ -29,7 +29,7 @@ struct Body {
 }
 
 impl ApiError {
-    /// Reads an error body, whatever its shape.
+    /// Parses an error body in any of the formats.
     pub(crate) fn read(status: u16, body: &[u8]) -> Self {
         let parsed: Body = match serde_json::from_slice::<Value>(body) {
             // Gemini sends a list with one error.
@@ -55,7 +55,7 @@ impl ApiError {
         }
     }
 
-    /// Whether an allowance is used up, rather than the API being busy.
+    /// Whether a quota is exhausted, as opposed to an overloaded API.
     pub(crate) fn is_usage_limit(&self) -> bool {
         ["usage_limit_reached", "insufficient_quota", "billing_hard_limit_reached", "usage_not_included"]
             .contains(&self.kind.as_str())

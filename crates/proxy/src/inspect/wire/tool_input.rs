@@ -1,12 +1,12 @@
-//! The input of a tool call as it streams: is it a complete piece of JSON yet?
+//! Tracks whether the streamed input of a tool call is complete JSON.
 
-/// What no JSON text can go on with, wherever it stands: a backslash is only allowed in a string, and after `\u` come four
-/// hexadecimal digits. Parsers that mend what they read drop the backslash of an escape they do not know and close the
-/// string there; a broken `\u` they give up on. One is enough for most texts, the second is for one that has just said a
-/// backslash of its own, and the third for parsers that first take the last escape away.
+/// Text that makes any JSON prefix invalid: a backslash is only allowed in a string, and `\u` requires four hexadecimal
+/// digits. Parsers that repair their input drop the backslash of an unknown escape and close the string, but fail on an
+/// incomplete `\u`. One is enough for most texts; the second covers a prefix that ends with a backslash, and the third
+/// covers parsers that first remove the last escape.
 pub(super) const INVALIDATING_SUFFIX: &str = "\\uZ\\uZ\\uZ";
 
-/// Walks along a JSON object.
+/// Tracks the nesting of a JSON object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ToolInput {
     depth: u32,
@@ -33,7 +33,7 @@ impl ToolInput {
         }
     }
 
-    /// Whether nothing is missing.
+    /// Whether the object is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.begun && self.depth == 0
     }
