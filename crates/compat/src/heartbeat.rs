@@ -1,0 +1,4 @@
+//! heartbeat: its settings and its pattern files.
+
+pub mod import;
+pub mod pattern;
