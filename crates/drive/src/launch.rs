@@ -8,19 +8,19 @@ mod child;
 mod daemon_keeper;
 mod error;
 mod file_watcher;
+mod hanging_daemon;
 mod plan;
 mod run_session;
 mod signals;
 
 use std::ffi::OsString;
-use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use belay_config::{DurationSetting, EnvSnapshot, PathError, Paths};
+use belay_config::{DurationSetting, EnvSnapshot, Paths};
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
 use belay_ipc::RunRequest;
@@ -28,8 +28,10 @@ use belay_ipc::RunRequest;
 use daemon_keeper::DaemonKeeper;
 pub use error::LaunchError;
 use file_watcher::FileWatcher;
-pub use plan::{LaunchPlan, LaunchPreview, shell_word};
+pub use plan::{LaunchPlan, LaunchPreview};
 use run_session::RunSession;
+
+use crate::run_dir::{self, RunDir};
 
 /// Belay's own directories and environment.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +84,10 @@ pub struct Finished {
 /// Receives what happens during a run.
 pub trait Progress: Sync {
     fn started(&self, started: &Started<'_>);
-    /// The resident process is gone and cannot be restarted. The run continues without supervision.
+    /// The resident process is gone and cannot be restarted for now. The run continues without supervision.
     fn supervision_lost(&self, error: &LaunchError);
+    /// The resident process runs again.
+    fn supervision_restored(&self);
 }
 
 /// Runs the plan to its end. `idle_exit` applies to a resident process that has to be started.
@@ -98,7 +102,8 @@ pub fn run(
     let begin = RunRequest { run: plan.key(), begins: true, proxied: plan.request.proxy, ..RunRequest::default() };
     plan.proxy = client.run(&begin)?.url.filter(|_| plan.request.proxy);
     let launch = plan.launch();
-    let run_dir = RunDir::write(plan.run_dir.clone(), &launch.files)?;
+    run_dir::sweep(belay.paths);
+    let run_dir = RunDir::create(plan.run_dir.clone(), &launch.files)?;
     let session = launch.session.clone();
     let run_session = RunSession::new(plan.key(), session.clone(), client);
     // The session must exist before a budget is set for it.
@@ -135,37 +140,4 @@ pub fn run(
 /// The address of the proxy.
 fn address(url: &str) -> Option<SocketAddr> {
     url.trim_start_matches("http://").trim_end_matches('/').parse().ok()
-}
-
-/// A directory of the run, removed at its end.
-struct RunDir(PathBuf);
-
-impl RunDir {
-    fn write(folder: PathBuf, files: &[(PathBuf, String)]) -> Result<Self, PathError> {
-        let run_dir = Self(folder);
-        run_dir.fill(files).map_err(|source| PathError::Io { path: run_dir.0.clone(), source })?;
-        Ok(run_dir)
-    }
-
-    fn fill(&self, files: &[(PathBuf, String)]) -> io::Result<()> {
-        use std::os::unix::fs::DirBuilderExt;
-        let create = |folder: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        create(&self.fence())?;
-        for (path, content) in files {
-            create(path.parent().unwrap_or(path))?;
-            std::fs::write(path, content)?;
-        }
-        Ok(())
-    }
-
-    /// The directory in which the file watcher writes its marker.
-    fn fence(&self) -> PathBuf {
-        self.0.join("fence")
-    }
-}
-
-impl Drop for RunDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -13,6 +13,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`launch`] | starts an agent or any other command under supervision and waits for it: `belay run` |
+//! | [`run_dir`] | the files of a run, and whether its agent is alive |
 //! | `headless` | planned: one bounded run with typed progress and one result |
 //! | `gate` | planned: a command that Belay runs, bound to HEAD and a hash of the dirty state; invalid after a change |
 //! | `limits` | planned: usage limits by account, and waits that survive a restart |
@@ -25,3 +26,4 @@
 #![cfg(unix)]
 
 pub mod launch;
+pub mod run_dir;

@@ -1,4 +1,4 @@
-//! Programs we start that get their time and no more.
+//! Child processes with a timeout.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How often a child is looked at, at the least.
+/// Longest interval between two checks of a child.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How a child ended; `None` when it did not in time. Then it is killed, with all it started if it leads a group of
-/// its own.
+/// Waits for a child; `None` after a timeout. The child is then killed, with its process group if it leads one.
 pub fn wait_timeout(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_millis(1);

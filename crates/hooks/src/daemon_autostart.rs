@@ -51,7 +51,7 @@ pub fn start(
     belay: &Path,
     idle: DurationSetting,
 ) -> io::Result<bool> {
-    let lock = open(&lock_file(places))?;
+    let lock = open_lock(places)?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
         return Ok(false);
     }
@@ -83,22 +83,40 @@ pub fn start(
 /// The resident process has left in order: whoever needs one may start one at once.
 pub fn clear_start_marker(places: &Paths) {
     // If this fails, the next start waits a little.
-    let _ = open(&lock_file(places)).and_then(|lock| lock.set_len(0));
+    let _ = open_lock(places).and_then(|lock| lock.set_len(0));
 }
 
 /// Clears the marker of a resident process that was killed: its instance lock is free, but it could not clean up.
 pub fn clear_stale_start_marker(places: &Paths) {
-    let is_running = match File::open(places.lock()) {
-        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-    };
-    if !is_running {
+    if is_lock_held(&places.lock()).is_ok_and(|held| !held) {
         clear_start_marker(places);
+    }
+}
+
+/// Whether a process holds this lock.
+pub fn is_lock_held(path: &Path) -> io::Result<bool> {
+    match File::open(path) {
+        Ok(lock) => Ok(flock(&lock, FlockOperation::NonBlockingLockShared).is_err()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 fn lock_file(places: &Paths) -> PathBuf {
     places.state().join("autostart.lock")
+}
+
+/// The lock in a state directory that cannot be written.
+fn runtime_lock_file(places: &Paths) -> PathBuf {
+    places.runtime_socket().with_extension("autostart.lock")
+}
+
+/// Opens the lock in the state directory or else in the runtime directory.
+fn open_lock(places: &Paths) -> io::Result<File> {
+    open(&lock_file(places)).or_else(|error| {
+        let created = places.create_runtime_dir();
+        created.ok().and_then(|()| open(&runtime_lock_file(places)).ok()).ok_or(error)
+    })
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -126,3 +144,6 @@ fn close_on_exec() {
         let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
     }
 }
+
+#[cfg(test)]
+mod tests;

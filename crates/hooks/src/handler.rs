@@ -1,8 +1,9 @@
-//! One hook call from payload to answer.
+//! One hook call from payload to response.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use belay_agents::hook::{HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, protocol};
+use belay_agents::hook::{HookInput, HookPoint, HookReply, ParsedHook, condense, protocol};
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, EventOutcome, InterventionLevel, SessionKey, Timestamp, Verdict};
 use belay_engine::EngineAccess;
@@ -12,8 +13,10 @@ use belay_store::session::SessionRow;
 use crate::local_facts::{self, LocalFacts};
 use crate::{engine_queries, session_summary, tombstones};
 
-/// What is remembered from one hook call to the next, as long as this process lives. Without it
-/// everything still works, only with more reading.
+/// The tree of a payload up to this size needs at most a few megabytes.
+const MAX_UNSCANNED_BYTES: usize = 16 * 1024;
+
+/// In-memory state between hook calls. It only saves repeated reads; losing it is harmless.
 #[derive(Debug, Default)]
 pub struct HookState {
     local_facts: LocalFacts,
@@ -27,64 +30,74 @@ pub fn handle_hook(
     ask: &HookRequest,
     bind_run: &dyn Fn(&str, &SessionKey),
 ) -> HookResponse {
-    let Some(dialect) = protocol(&ask.agent, ask.payload.get().as_bytes()) else {
+    let payload = bounded(ask.payload.get().as_bytes());
+    let Some(protocol) = protocol(&ask.agent, &payload) else {
         tracing::warn!(agent = ask.agent, "a hook of an agent Belay does not know");
         return HookResponse::default();
     };
-    let told = HookInput {
-        id: &ask.id,
-        event: ask.event.as_deref(),
-        payload: ask.payload.get().as_bytes(),
-        at: ask.at,
-        exit_code: None,
-    };
-    let mut heard = state.local_facts.parse_and_enrich(dialect, &told, ask);
-    let Some(session) = heard.session.clone() else { return HookResponse::default() };
-    let events = std::mem::take(&mut heard.events);
+    let told = HookInput { id: &ask.id, event: ask.event.as_deref(), payload: &payload, at: ask.at, exit_code: None };
+    let mut parsed = state.local_facts.parse_and_enrich(protocol, &told, ask);
+    let Some(session) = parsed.session.clone() else { return HookResponse::default() };
+    let events = std::mem::take(&mut parsed.events);
     let has_events = !events.is_empty();
     let observed = if has_events { engine_queries::observe(engine, events) } else { Vec::new() };
-    if let Some(run) = ask.run.as_deref().filter(|_| heard.moment == HookPoint::SessionStart) {
+    if let Some(run) = ask.run.as_deref().filter(|_| parsed.point == HookPoint::SessionStart) {
         bind_run(run, &session);
     }
     let HookOutcome { verdict, context, delivered } =
-        rule(engine, &heard, &session, has_events.then_some(&*observed), ask.at);
-    let ended = (heard.moment == HookPoint::SessionEnd).then(|| engine_queries::session(engine, &session)).flatten();
+        rule(engine, &parsed, &session, has_events.then_some(&*observed), ask.at);
+    let ended = (parsed.point == HookPoint::SessionEnd).then(|| engine_queries::session(engine, &session)).flatten();
     let summary = ended.as_ref().and_then(session_summary::summary_sentence);
     if let Some(row) = &ended {
         tombstones::clear_if_overcome(engine, row, ask.at);
     }
     if ask.ci && (ended.is_some() || holds(&verdict)) {
-        report(engine, &session, ended, heard.cwd.as_deref());
+        report(engine, &session, ended, parsed.cwd.as_deref());
     }
     let reply = HookReply { verdict: &verdict, context: context.as_deref(), person: summary.as_deref() };
-    let say = dialect.answer(&heard, &reply);
+    let say = protocol.encode_bytes(&parsed, &reply);
     if let Some(finding) = delivered.filter(|_| !say.is_empty()) {
         engine_queries::observe(engine, vec![proof(ask, &session, finding)]);
     }
-    let interrupt = interrupted(dialect, &heard, &reply, ask);
-    let reason = interrupt.and(reply.hold_reason()).unwrap_or_default().to_owned();
-    HookResponse { stdout: String::from_utf8(say).unwrap_or_default(), interrupt, reason }
+    let headless = |process| local_facts::process::find_headless_agent(ask.pid?, process);
+    let interrupt = protocol.interrupt(&parsed, &reply).and_then(headless);
+    let stderr_of = protocol.hides_reason(&parsed, &reply).and_then(headless);
+    let reason = stderr_of.and(reply.hold_reason()).unwrap_or_default().to_owned();
+    // In continuous integration there is no person to wait for.
+    let waits = interrupt.is_none() && !ask.ci && protocol.waits_while_held(&parsed, &reply);
+    let wait_for = waits.then_some(session);
+    HookResponse { stdout: String::from_utf8(say).unwrap_or_default(), interrupt, stderr_of, reason, wait_for }
 }
 
-/// What the agent is to hear.
+/// The payload, condensed unless it is small. The hook process has condensed it, but other clients may not have.
+fn bounded(payload: &[u8]) -> Cow<'_, [u8]> {
+    match payload.len() {
+        0..=MAX_UNSCANNED_BYTES => Cow::Borrowed(payload),
+        // An invalid payload yields no session.
+        _ => Cow::Owned(condense(payload).unwrap_or_default()),
+    }
+}
+
+/// The reply to the agent.
 struct HookOutcome {
     verdict: Verdict,
-    /// Something for the model to read.
+    /// Text for the model.
     context: Option<String>,
-    /// The finding it is told of by this.
+    /// The finding that the text reports.
     delivered: Option<String>,
 }
 
 fn rule(
     engine: &dyn EngineAccess,
-    heard: &ParsedHook,
+    parsed: &ParsedHook,
     session: &SessionKey,
     observed: Option<&[EventOutcome]>,
     at: Timestamp,
 ) -> HookOutcome {
     // What is over was answered before, if it was asked about at all.
-    let over = heard.moment == HookPoint::AfterBatch;
-    let silent = observed.is_none() && matches!(heard.moment, HookPoint::Permission | HookPoint::BeforeModel);
+    let over = parsed.point == HookPoint::AfterBatch;
+    // These hooks may report nothing themselves, and other events have no verdict about them.
+    let silent = matches!(parsed.point, HookPoint::Permission | HookPoint::BeforeModel);
     let observed = observed.unwrap_or_default();
     let fresh = observed.iter().any(|one| !one.decision.duplicate);
     let mut verdict = hardest(observed.iter().filter(|one| !one.decision.duplicate || !over));
@@ -95,8 +108,8 @@ fn rule(
     // This is the first chance to speak of those calls.
     let late = if over && fresh { nudge_among(observed) } else { None };
     let (finding, mut context) = late.unzip();
-    if heard.moment == HookPoint::SessionStart {
-        context = tombstones::reminder_text(engine, heard, at);
+    if parsed.point == HookPoint::SessionStart {
+        context = tombstones::reminder_text(engine, parsed, at);
     }
     let delivered = match &verdict {
         Verdict::Nudge { finding, .. } => Some(finding.clone()),
@@ -109,7 +122,7 @@ fn holds(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Hold { .. } | Verdict::Stop { .. })
 }
 
-/// For programs that wait for a headless run: how it stands.
+/// Writes the status of a headless run for programs that wait for it.
 fn report(engine: &dyn EngineAccess, session: &SessionKey, row: Option<SessionRow>, cwd: Option<&str>) {
     let (Some(row), Some(cwd)) = (row.or_else(|| engine_queries::session(engine, session)), cwd) else { return };
     if let Err(error) = session_summary::write_result(Path::new(cwd), &row) {
@@ -117,7 +130,7 @@ fn report(engine: &dyn EngineAccess, session: &SessionKey, row: Option<SessionRo
     }
 }
 
-/// The hardest verdict wins: of several calls in one payload each may have been asked about.
+/// The strictest verdict of all calls in one payload.
 fn hardest<'o>(observed: impl Iterator<Item = &'o EventOutcome>) -> Verdict {
     let weight = |verdict: &Verdict| match verdict {
         Verdict::Go => 0,
@@ -129,7 +142,7 @@ fn hardest<'o>(observed: impl Iterator<Item = &'o EventOutcome>) -> Verdict {
     verdicts.max_by_key(|verdict| weight(verdict)).cloned().unwrap_or_default()
 }
 
-/// A nudge that has just become due.
+/// A nudge that is due.
 fn nudge_among(observed: &[EventOutcome]) -> Option<(String, String)> {
     observed.iter().flat_map(|one| &one.decision.effects).find_map(|effect| match effect {
         Effect::Intervened(done) if done.rung == InterventionLevel::Nudge && !done.dry_run => {
@@ -142,15 +155,4 @@ fn nudge_among(observed: &[EventOutcome]) -> Option<(String, String)> {
 fn proof(ask: &HookRequest, session: &SessionKey, finding: String) -> Event {
     let body = Body::Delivered(Delivered { finding, channel: Source::Hook });
     Event::new(format!("{}.told", ask.id), session.clone(), Source::Hook, ask.at, body)
-}
-
-/// The process to interrupt, where a refusal alone does not stop the agent.
-fn interrupted(
-    dialect: &dyn HookProtocol,
-    heard: &ParsedHook,
-    reply: &HookReply<'_>,
-    ask: &HookRequest,
-) -> Option<u32> {
-    let program = dialect.interrupt(heard, reply)?;
-    local_facts::process::find_headless_agent(ask.pid?, program)
 }

@@ -1,17 +1,42 @@
-//! Where the hook process writes down what went wrong: it has no voice of its own.
+//! The log of the hook process, whose standard streams belong to the agent.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use belay_core::printable::single_line;
 use belay_core::{Excerpt, Timestamp};
 
-/// A file that has grown beyond this is put aside.
+/// Size at which the file is rotated.
 const ROTATE_ABOVE_BYTES: u64 = 1024 * 1024;
 
-/// Adds a line to `hook.log`. Fails silently: there is nobody left to tell.
-pub(crate) fn append(logs: &Path, now: Timestamp, agent: &str, problem: &str) {
+/// How much of the end of the file [`append_once`] reads.
+const TAIL_BYTES: u64 = 8 * 1024;
+
+/// Appends a line unless one of the last lines has the same text: hooks run for every call.
+pub(crate) fn append_once(logs: &Path, now: Timestamp, agent: &str, problem: &str) {
+    let message = message(problem);
+    if !tail(&logs.join("hook.log")).is_some_and(|tail| tail.contains(&message)) {
+        append(logs, now, agent, problem);
+    }
+}
+
+fn tail(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let len = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES))).ok()?;
+    let mut tail = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut tail).ok()?;
+    Some(String::from_utf8_lossy(&tail).into_owned())
+}
+
+fn message(problem: &str) -> String {
+    single_line(Excerpt::with_limit(problem, 1024).as_str()).into_owned()
+}
+
+/// Appends a line to `hook.log`. Errors are ignored, because there is nowhere to report them.
+pub fn append(logs: &Path, now: Timestamp, agent: &str, problem: &str) {
     let path = logs.join("hook.log");
     if std::fs::metadata(&path).is_ok_and(|found| found.len() > ROTATE_ABOVE_BYTES) {
         let _ = std::fs::rename(&path, logs.join("hook.log.1"));
@@ -20,8 +45,7 @@ pub(crate) fn append(logs: &Path, now: Timestamp, agent: &str, problem: &str) {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     if let Ok(mut file) = options.open(path) {
-        let problem = Excerpt::with_limit(problem, 1024);
-        let line = format!("{now} {agent}: {}\n", problem.as_str().replace('\n', " "));
+        let line = format!("{now} {agent}: {}\n", message(problem));
         // One write, so that lines of several hooks do not mix.
         let _ = file.write_all(line.as_bytes());
     }

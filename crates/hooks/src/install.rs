@@ -1,9 +1,8 @@
-//! Putting hooks into agents' settings, and taking them out again as if they had never been there.
+//! Installs hooks into agents' settings and removes them without a trace.
 //!
-//! What is written is known beforehand ([`belay_agents::install::HookInstaller::install`]), so it can be shown and confirmed. What
-//! was there is kept: a [`InstallRecord`] names every file, what it held and what we made of it. Taking
-//! the hooks out restores a file byte for byte if nobody has changed it since; else it removes our
-//! entries and leaves the rest.
+//! Changes are computed first ([`belay_agents::install::HookInstaller::install`]), so they can be shown and confirmed. An
+//! [`InstallRecord`] stores each file's original content and a digest of the new content. Removal restores an unmodified
+//! file byte for byte; from a modified one it removes only Belay's entries.
 
 mod diff;
 mod files;
@@ -14,48 +13,54 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use belay_agents::install::{FileChange, HookInstaller, InstallContext, InstallError, Scope};
-use belay_config::{Paths, atomic_file};
+use belay_config::Paths;
 use belay_core::Digest;
+use belay_fs::{FileMode, Links};
 
 pub use diff::diff;
 pub use install_record::{InstallRecord, SavedFile};
 pub use self_test::{SELF_TEST_SESSION_PREFIX, SelfTestError, run_self_test};
 
-/// Why hooks could not be put in or taken out. Nothing has changed then.
+/// Why hooks could not be installed or removed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallerError {
     #[error(transparent)]
     Recipe(#[from] InstallError),
     #[error("{} is read-only", .0.display())]
     ReadOnly(PathBuf),
-    #[error("{} has been changed just now by somebody else", .0.display())]
+    #[error("{} was changed by another program just now", .0.display())]
     Changed(PathBuf),
-    #[error("{} cannot be written: {source}", path.display())]
+    #[error("{} is a symbolic link; Belay does not follow links inside a project", .0.display())]
+    Link(PathBuf),
+    #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    #[error("the record of what was changed cannot be kept in {}: {source}", path.display())]
+    #[error("cannot store the record of the changes in {}: {source}", path.display())]
     Receipt { path: PathBuf, source: io::Error },
 }
 
-/// What taking hooks out means.
+/// The changes that remove hooks.
 #[derive(Debug, Default)]
 pub struct UninstallPlan {
     pub changes: Vec<FileChange>,
-    /// Files that somebody has changed since we did: only our part goes.
+    /// Files modified since the installation: only Belay's entries are removed.
     pub edited: Vec<PathBuf>,
-    /// A file of ours that somebody has changed is not deleted without a copy; where it is kept.
+    /// Copies of Belay's own files that were modified and are deleted.
     pub aside: Vec<PathBuf>,
 }
 
-/// Reads a settings file, links followed.
+/// A larger settings file is refused.
+const MAX_SETTINGS_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Reads a settings file. Follows links.
 pub fn read(path: &Path) -> io::Result<Option<String>> {
-    match std::fs::read_to_string(path) {
+    match belay_fs::read_regular_text(path, Links::Follow, MAX_SETTINGS_BYTES) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Writes the changes, after the receipt that allows to undo them. All of them, or none.
+/// Writes the install record, then all changes or none.
 pub fn install(
     places: &Paths,
     recipe: &dyn HookInstaller,
@@ -63,14 +68,15 @@ pub fn install(
     changes: &[FileChange],
 ) -> Result<InstallRecord, InstallerError> {
     files::check(changes)?;
+    files::check_project_links(setting, changes)?;
     let known = InstallRecord::find(places, recipe.agent(), setting.scope, setting.project);
     let mut receipt =
         known.clone().unwrap_or_else(|| InstallRecord::new(recipe.agent(), setting.scope, setting.project));
     for change in changes {
         let original = match receipt.of(&change.path) {
-            // Ours, untouched since: what was there before us is still what to restore.
+            // Unmodified since: the recorded original stays the one to restore.
             Some(kept) if kept.is_unmodified(change.before.as_deref()) => kept.before.clone(),
-            // Changed by others: restore their version, without us in it.
+            // Modified since: the original to restore is that version without Belay's entries.
             Some(_) => without_us(recipe, setting, change)?,
             None => change.before.clone(),
         };
@@ -78,7 +84,7 @@ pub fn install(
         receipt.record_created(files::missing_folders(&change.path));
     }
     receipt.belay = setting.belay.to_owned();
-    receipt.at = crate::now();
+    receipt.at = belay_clock::now();
     receipt.save(places)?;
     if let Err(error) = files::write(changes) {
         files::remove_empty(&receipt.folders);
@@ -91,7 +97,7 @@ pub fn install(
     Ok(receipt)
 }
 
-/// What has to be done to take the hooks out.
+/// Computes the changes that remove the hooks.
 pub fn uninstall(
     places: &Paths,
     recipe: &dyn HookInstaller,
@@ -110,7 +116,7 @@ pub fn uninstall(
             removal.edited.push(kept.path.clone());
         }
     }
-    // What we left as it was needs no understanding; the rest has to be read.
+    // Unmodified files are restored without parsing; the others must be parsed.
     let known = receipt.iter().flat_map(|receipt| &receipt.files).count();
     if known == 0 || restored.len() < known {
         let others = recipe.remove(setting)?.into_iter().filter(|change| !restored.contains(&change.path));
@@ -126,7 +132,7 @@ pub fn uninstall(
     Ok(removal)
 }
 
-/// Writes what [`uninstall`] found, and forgets the receipt.
+/// Writes the changes computed by [`uninstall`] and deletes the install record.
 pub fn restore(
     places: &Paths,
     recipe: &dyn HookInstaller,
@@ -134,10 +140,11 @@ pub fn restore(
     removal: &UninstallPlan,
 ) -> Result<(), InstallerError> {
     files::check(&removal.changes)?;
+    files::check_project_links(setting, &removal.changes)?;
     for change in &removal.changes {
         let copy = copy_of(places, &change.path);
         if let Some(text) = change.before.as_deref().filter(|_| removal.aside.contains(&copy)) {
-            atomic_file::write(&copy, text.as_bytes(), atomic_file::FileMode::Private)
+            belay_fs::atomic_write(&copy, text.as_bytes(), FileMode::Private)
                 .map_err(|source| InstallerError::Write { path: copy, source })?;
         }
     }
@@ -149,13 +156,13 @@ pub fn restore(
     Ok(())
 }
 
-/// Where a file that somebody changed is kept when it goes.
+/// The path of the copy of a modified file that is deleted.
 fn copy_of(places: &Paths, path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     places.state().join("removed").join(format!("{}-{name}", Digest::of(path.as_os_str().as_encoded_bytes())))
 }
 
-/// A file others have changed since, without our entries.
+/// A modified file without Belay's entries.
 fn without_us(
     recipe: &dyn HookInstaller,
     setting: &InstallContext<'_>,
@@ -166,7 +173,7 @@ fn without_us(
     Ok(found.map_or_else(|| change.before.clone(), |removed| removed.after))
 }
 
-/// Names the place of a receipt.
+/// The name of an install record.
 fn name_of(agent: &str, scope: Scope, project: &Path) -> String {
     match scope {
         Scope::User => format!("{agent}-user"),

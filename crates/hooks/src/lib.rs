@@ -20,6 +20,7 @@
 //! | [`handler`] | one hook call from payload to response |
 //! | `engine_queries` | what a hook needs of the engine |
 //! | [`local_facts`] | file contents, session files, projects, processes |
+//! | [`process_tree`] | processes, their ancestors, and the agents among them |
 //! | [`daemon_autostart`] | starting the resident process once, detached |
 //! | [`bounded_child`] | child processes with a timeout |
 //! | [`session_summary`] | the summary of a session at its end |
@@ -32,17 +33,13 @@ pub mod bounded_child;
 pub mod daemon_autostart;
 mod engine_queries;
 pub mod handler;
-mod hook_log;
+pub mod hook_log;
 pub mod install;
 pub mod local_facts;
 pub mod process;
+pub mod process_tree;
 pub mod session_summary;
 mod tombstones;
 
 pub use handler::{HookState, handle_hook};
-
-/// The current time.
-pub(crate) fn now() -> belay_core::Timestamp {
-    use belay_engine::Clock;
-    belay_engine::SystemClock::default().now()
-}
+pub use process::config_problem_log;

@@ -1,7 +1,7 @@
-//! Facts only this machine knows: what a file holds after an edit, what the agent's own session file
-//! has to say, which project and process a session belongs to.
+//! Facts from the local machine: file contents after an edit, records of the agent's session file, and the project and
+//! process of a session.
 //!
-//! All of it is bounded and none of it is necessary: what cannot be read is left out.
+//! All reads are bounded and optional: what cannot be read is omitted.
 
 mod file_snapshots;
 pub mod process;
@@ -16,7 +16,7 @@ use belay_ipc::HookRequest;
 
 pub use project::project_root;
 
-/// What is remembered about files and session files between two hook calls.
+/// State about files and session files between hook calls.
 #[derive(Debug)]
 pub struct LocalFacts {
     dirs: Option<UserDirs>,
@@ -35,71 +35,83 @@ impl Default for LocalFacts {
 }
 
 impl LocalFacts {
-    /// Has the payload understood, and completes it by what can be found out here.
-    pub fn parse_and_enrich(&self, dialect: &dyn HookProtocol, told: &HookInput<'_>, ask: &HookRequest) -> ParsedHook {
-        let mut heard = dialect.hear(told);
-        let Some(session) = heard.session.clone() else { return heard };
-        if heard.cwd.is_none() {
-            heard.cwd.clone_from(&ask.cwd);
+    /// Parses the payload and adds local facts.
+    pub fn parse_and_enrich(&self, protocol: &dyn HookProtocol, told: &HookInput<'_>, ask: &HookRequest) -> ParsedHook {
+        let mut parsed = protocol.parse_or_default(told);
+        let Some(session) = parsed.session.clone() else { return parsed };
+        if parsed.cwd.is_none() {
+            parsed.cwd.clone_from(&ask.cwd);
         }
-        if heard.transcript.is_none() {
-            heard.transcript = self.dirs.as_ref().and_then(|dirs| session_file(dialect, dirs, &session));
+        if parsed.transcript.is_none() {
+            parsed.transcript = self.dirs.as_ref().and_then(|dirs| session_file(protocol, dirs, &session));
         }
-        match heard.moment {
-            HookPoint::SessionStart => self.begin(&mut heard, ask),
-            HookPoint::BeforeTool => self.files.snapshot(&heard),
+        match parsed.point {
+            HookPoint::SessionStart => self.begin(&mut parsed, ask),
+            // Budgets and holds depend on usage, so no hook waits for a later one to report it.
+            _ => self.add_transcript_tail(protocol, told, ask, &session, &mut parsed),
+        }
+        match parsed.point {
+            HookPoint::BeforeTool => self.files.snapshot(&parsed),
             HookPoint::AfterTool | HookPoint::AfterBatch | HookPoint::TurnEnd | HookPoint::SessionEnd => {
-                let file = self.tails.read(dialect, &heard);
-                let mut late = Vec::new();
-                for (call, code) in file.exit_codes {
-                    if answers(&heard, &call) {
-                        let cwd = heard.cwd.take();
-                        heard = ParsedHook { cwd, ..dialect.hear(&HookInput { exit_code: Some(code), ..*told }) };
-                    } else {
-                        late.push(Body::Learned(LateFact {
-                            call: Some(call),
-                            exit_code: Some(code),
-                            ..LateFact::default()
-                        }));
-                    }
-                }
-                let changes = self.files.take_changes(&heard).into_iter().map(Body::FileChanged);
-                let told = std::mem::replace(&mut heard.events, file.events);
-                heard.events.extend(late.into_iter().enumerate().map(|(n, body)| event(ask, 'l', n, &session, body)));
-                heard.events.extend(told);
-                heard.events.extend(changes.enumerate().map(|(n, body)| event(ask, 'f', n, &session, body)));
+                let changes = self.files.take_changes(&parsed).into_iter().map(Body::FileChanged);
+                parsed.events.extend(changes.enumerate().map(|(n, body)| event(ask, 'f', n, &session, body)));
             }
             _ => {}
         }
-        for event in &mut heard.events {
+        for event in &mut parsed.events {
             if event.cwd.is_none() {
-                event.cwd.clone_from(&heard.cwd);
+                event.cwd.clone_from(&parsed.cwd);
             }
         }
-        heard
+        parsed
     }
 
-    fn begin(&self, heard: &mut ParsedHook, ask: &HookRequest) {
+    /// Adds what the session file reports since the last hook, before the events of this one.
+    fn add_transcript_tail(
+        &self,
+        protocol: &dyn HookProtocol,
+        told: &HookInput<'_>,
+        ask: &HookRequest,
+        session: &SessionKey,
+        parsed: &mut ParsedHook,
+    ) {
+        let file = self.tails.read(protocol, parsed);
+        let mut late = Vec::new();
+        for (call, code) in file.exit_codes {
+            if answers(parsed, &call) {
+                let cwd = parsed.cwd.take();
+                *parsed =
+                    ParsedHook { cwd, ..protocol.parse_or_default(&HookInput { exit_code: Some(code), ..*told }) };
+            } else {
+                late.push(Body::Learned(LateFact { call: Some(call), exit_code: Some(code), ..LateFact::default() }));
+            }
+        }
+        let reported = std::mem::replace(&mut parsed.events, file.events);
+        parsed.events.extend(late.into_iter().enumerate().map(|(n, body)| event(ask, 'l', n, session, body)));
+        parsed.events.extend(reported);
+    }
+
+    fn begin(&self, parsed: &mut ParsedHook, ask: &HookRequest) {
         let mut new = false;
-        for event in &mut heard.events {
+        for event in &mut parsed.events {
             if let Body::SessionStarted(start) = &mut event.body {
-                start.transcript = start.transcript.take().or_else(|| heard.transcript.clone());
-                project::fill_session_start(start, heard.cwd.as_deref(), ask.pid);
+                start.transcript = start.transcript.take().or_else(|| parsed.transcript.clone());
+                project::fill_session_start(start, parsed.cwd.as_deref(), ask.pid);
                 new = start.how == StartKind::New;
             }
         }
-        self.tails.begin(heard, new);
+        self.tails.begin(parsed, new);
     }
 }
 
-fn session_file(dialect: &dyn HookProtocol, dirs: &UserDirs, session: &SessionKey) -> Option<String> {
-    let file = dialect.session_file(dirs, session)?;
+fn session_file(protocol: &dyn HookProtocol, dirs: &UserDirs, session: &SessionKey) -> Option<String> {
+    let file = protocol.session_file(dirs, session)?;
     file.to_str().map(str::to_owned)
 }
 
-/// Whether the hook tells of this call's answer and leaves out how it ended.
-fn answers(heard: &ParsedHook, call: &str) -> bool {
-    heard.events.iter().any(|event| match &event.body {
+/// Whether the hook reports the result of this call without an exit code.
+fn answers(parsed: &ParsedHook, call: &str) -> bool {
+    parsed.events.iter().any(|event| match &event.body {
         Body::ToolReturned(returned) => returned.call.as_deref() == Some(call) && returned.exit_code.is_none(),
         _ => false,
     })

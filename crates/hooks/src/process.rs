@@ -3,6 +3,7 @@
 //! It is started twice per tool call, so it does as little as possible: no argument parser library, no runtime, and no
 //! configuration unless it decides in-process.
 
+mod hold;
 mod payload;
 
 use std::cell::RefCell;
@@ -12,10 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use belay_config::{DurationSetting, EnvSnapshot, Loader, Paths, Strictness};
+use belay_config::{DiagnosticSink, DurationSetting, EnvSnapshot, Loader, Paths, Strictness};
 use belay_core::Timestamp;
 use belay_ipc::{Client, ClientError, HookRequest, HookResponse};
-use belay_store::Access;
 
 use crate::handler::{HookState, handle_hook};
 use crate::hook_log;
@@ -37,6 +37,9 @@ Set it as the command of an agent's hooks.
 /// How long the resident process may take in total: an agent does not notice this much.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 
+/// How long a decision may take. Agents give some hooks a day, so that they can wait for a person.
+const DECISION_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Idle timeout of the resident process if the configuration is invalid.
 const DEFAULT_IDLE_EXIT: DurationSetting = DurationSetting::new(Duration::from_secs(30 * 60));
 
@@ -49,14 +52,23 @@ pub fn run(args: &HookArgs) {
         return;
     }
     let env = EnvSnapshot::from_process();
-    let now = crate::now();
+    let now = belay_clock::now();
     let Ok(places) = Paths::resolve(&env, args.home.as_deref()) else { return };
     let log = |problem: &str| hook_log::append(&places.logs(), now, &args.agent, problem);
+    let watchdog = hold::Watchdog::arm(DECISION_TIMEOUT);
     match catch_unwind(AssertUnwindSafe(|| respond(args, &env, &places, now, &log))) {
         Ok(response) => {
+            watchdog.disarm();
+            if let Some(session) = &response.wait_for
+                && hold::wait_until_released(&places, session) == hold::WaitEnd::Released
+            {
+                return;
+            }
             print(response.stdout.as_bytes());
-            if let Some(pid) = response.interrupt {
+            if let Some(pid) = response.stderr_of {
                 process::write_to_stderr_of(pid, &response.reason);
+            }
+            if let Some(pid) = response.interrupt {
                 process::interrupt(pid);
             }
         }
@@ -112,7 +124,7 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, places: &Paths, now: Timestamp, l
         payload,
         at: now,
         pid: parent(),
-        ci: is_ci(env),
+        ci: env.is_ci(),
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
         run: env.text("BELAY_SESSION").map(str::to_owned),
     };
@@ -125,13 +137,7 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, places: &Paths, now: Timestamp, l
             false
         }
     };
-    match decide_in_process(env, places, &request, absent.then_some(args)) {
-        Ok(response) => response,
-        Err(problem) => {
-            log(&format!("cannot decide; the agent continues: {problem}"));
-            HookResponse::default()
-        }
-    }
+    decide_in_process(env, places, &request, absent.then_some(args), log)
 }
 
 /// Decides on the store, as the resident process would. Also starts that if it is absent.
@@ -140,8 +146,12 @@ fn decide_in_process(
     places: &Paths,
     request: &HookRequest,
     absent: Option<&HookArgs>,
-) -> Result<HookResponse, String> {
-    places.create().map_err(|error| error.to_string())?;
+    log: &dyn Fn(&str),
+) -> HookResponse {
+    // Fails in a read-only home, where a stored pause applies all the same.
+    if let Err(error) = places.create() {
+        log(&format!("cannot use the state directory: {error}"));
+    }
     if let Some(args) = absent {
         let mut loader = Loader::new(places, env).strictness(Strictness::Lenient);
         if let Some(cwd) = &request.cwd {
@@ -154,9 +164,17 @@ fn decide_in_process(
             Err(_) => start_resident(env, places, args, DEFAULT_IDLE_EXIT),
         }
     }
-    let engine = belay_engine::open(places, env, Vec::new(), Access::BriefWrite, Box::new(|_| {}));
-    let engine = RefCell::new(engine.map_err(|error| error.to_string())?);
-    Ok(handle_hook(&HookState::default(), &engine, request, &|_, _| {}))
+    let engine = RefCell::new(belay_engine::open_for_hook(places, env, config_problem_log(places.logs())));
+    let response = handle_hook(&HookState::default(), &engine, request, &|_, _| {});
+    if let Some(fault) = engine.borrow().health().fault {
+        log(&format!("not recorded; the agent continues unless its session is held: {}", fault.problem));
+    }
+    response
+}
+
+/// Writes problems of the configuration to `hook.log`, for processes whose output no person reads.
+pub fn config_problem_log(logs: PathBuf) -> DiagnosticSink {
+    Box::new(move |note| hook_log::append_once(&logs, belay_clock::now(), "configuration", &note.to_string()))
 }
 
 fn start_resident(env: &EnvSnapshot, places: &Paths, args: &HookArgs, idle: DurationSetting) {
@@ -164,17 +182,12 @@ fn start_resident(env: &EnvSnapshot, places: &Paths, args: &HookArgs, idle: Dura
         .and_then(|belay| crate::daemon_autostart::start(places, env, args.home.as_deref(), &belay, idle));
     if let Err(error) = started {
         let problem = format!("cannot start the resident process: {error}");
-        hook_log::append(&places.logs(), crate::now(), &args.agent, &problem);
+        hook_log::append(&places.logs(), belay_clock::now(), &args.agent, &problem);
     }
 }
 
 fn parent() -> Option<u32> {
     rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok())
-}
-
-/// Whether this is an unattended run.
-pub fn is_ci(env: &EnvSnapshot) -> bool {
-    env.text("CI").is_some_and(|ci| !matches!(ci, "0" | "false"))
 }
 
 fn print(bytes: &[u8]) {

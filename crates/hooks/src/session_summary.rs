@@ -1,46 +1,50 @@
-//! What a session came to, told once at its end.
+//! The summary of a session at its end.
 
 use std::path::Path;
 
-use belay_config::atomic_file;
 use belay_core::SessionState;
+use belay_core::format::{cost, pluralize, tokens};
+use belay_fs::{FileMode, Links};
 use belay_store::session::SessionRow;
 use serde_json::{Value, json};
 
-/// One sentence for the person; `None` for a session in which nothing was done.
+/// One sentence for the user; `None` for a session without calls.
 pub fn summary_sentence(row: &SessionRow) -> Option<String> {
     let figures = SummaryNumbers::of(row);
     if figures.calls == 0 {
         return None;
     }
-    let mut text = format!("Belay: {} in {}", plural(figures.calls, "call"), plural(figures.minutes.max(1), "minute"));
+    let mut text =
+        format!("Belay: {} in {}", pluralize(figures.calls, "call"), pluralize(figures.minutes.max(1), "minute"));
     if figures.tokens > 0 {
-        text.push_str(&format!(", {} tokens", short(figures.tokens)));
+        text.push_str(&format!(", {}", tokens(figures.tokens)));
     }
-    if figures.cost_micros > 0 {
-        text.push_str(&format!(" (${:.2})", figures.cost_micros as f64 / 1e6));
+    if figures.cost_micros > 0 || figures.unpriced_micros > 0 {
+        text.push_str(&format!(" ({})", cost(figures.cost_micros, figures.unpriced_micros)));
     }
     match (figures.nudges, figures.pauses) {
-        (0, 0) => text.push_str(", nothing to step in for"),
-        (nudges, 0) => text.push_str(&format!(", {}", plural(nudges, "nudge"))),
-        (nudges, pauses) => text.push_str(&format!(", {}, {}", plural(nudges, "nudge"), plural(pauses, "pause"))),
+        (0, 0) => text.push_str(", no interventions"),
+        (nudges, 0) => text.push_str(&format!(", {}", pluralize(nudges, "nudge"))),
+        (nudges, pauses) => text.push_str(&format!(", {}, {}", pluralize(nudges, "nudge"), pluralize(pauses, "pause"))),
     }
     if figures.avoided > 0 {
-        text.push_str(&format!("; about {} tokens of repetition avoided", short(figures.avoided)));
+        text.push_str(&format!("; about {} of repetition avoided", tokens(figures.avoided)));
     }
     text.push('.');
     Some(text)
 }
 
-/// The numbers.
+/// The figures of a summary.
 struct SummaryNumbers {
     calls: u64,
     minutes: u64,
     tokens: u64,
     cost_micros: u64,
+    /// Upper bound of the cost of models without a price.
+    unpriced_micros: u64,
     nudges: u64,
     pauses: u64,
-    /// What the calls that were held back would have cost, at this session's average.
+    /// Estimated cost of the calls that were prevented, at the session's average.
     avoided: u64,
 }
 
@@ -54,6 +58,7 @@ impl SummaryNumbers {
             minutes: facts.last_at.saturating_since(facts.started_at).as_secs().div_ceil(60),
             tokens,
             cost_micros: spent.cost_micros,
+            unpriced_micros: spent.unpriced_micros,
             nudges: counters.nudges,
             pauses: counters.pauses,
             avoided: tokens.checked_div(counters.calls).unwrap_or(0).saturating_mul(held_back),
@@ -61,19 +66,7 @@ impl SummaryNumbers {
     }
 }
 
-fn plural(number: u64, word: &str) -> String {
-    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
-}
-
-fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{:.0}k", number as f64 / 1e3),
-        _ => format!("{:.1}M", number as f64 / 1e6),
-    }
-}
-
-/// How a session stands, in one word a script can match.
+/// The session's status as one word for scripts.
 fn status(row: &SessionRow) -> &'static str {
     match row.state.effective() {
         SessionState::Killed { .. } => "killed",
@@ -83,7 +76,7 @@ fn status(row: &SessionRow) -> &'static str {
     }
 }
 
-/// What `belay-result.json` says about a session.
+/// A session's entry in `belay-result.json`.
 pub fn result_json(row: &SessionRow) -> Value {
     let figures = SummaryNumbers::of(row);
     json!({
@@ -93,6 +86,7 @@ pub fn result_json(row: &SessionRow) -> Value {
         "minutes": figures.minutes,
         "tokens": figures.tokens,
         "cost_usd": figures.cost_micros as f64 / 1e6,
+        "unpriced_usd_at_most": figures.unpriced_micros as f64 / 1e6,
         "nudges": figures.nudges,
         "pauses": figures.pauses,
         "tokens_avoided": figures.avoided,
@@ -100,27 +94,32 @@ pub fn result_json(row: &SessionRow) -> Value {
     })
 }
 
-/// The file for programs that wait for a headless run.
+/// The result file for programs that wait for a headless run.
 pub const RESULT_FILE: &str = "belay-result.json";
 
-/// Worst first.
+/// A larger result file was not written by Belay; it is replaced.
+pub const MAX_RESULT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Statuses, most severe first.
 const STATUS_SEVERITY: &[&str] = &["killed", "paused", "interventions", "clean"];
 
-/// Writes a session's result into the file in `folder`, beside those of other sessions.
+/// Writes a session's result to the file in `folder`, next to those of other sessions.
 pub fn write_result(folder: &Path, row: &SessionRow) -> std::io::Result<()> {
     let path = folder.join(RESULT_FILE);
-    // Sessions may end at the same time. Where a folder cannot be locked, the last one wins.
+    // Sessions may end at the same time. If the directory cannot be locked, the last one wins.
     let lock = std::fs::File::open(folder);
     let _held = lock.as_ref().is_ok_and(|folder| folder.lock().is_ok());
-    let known: Value =
-        std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let known: Value = belay_fs::read_regular(&path, Links::Refuse, MAX_RESULT_BYTES)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
     let new = result_json(row);
     let mut sessions: Vec<Value> = known["sessions"].as_array().cloned().unwrap_or_default();
     sessions.retain(|session| session["session"] != new["session"]);
     sessions.push(new);
     let worst = STATUS_SEVERITY.iter().find(|status| sessions.iter().any(|session| session["status"] == **status));
     let all = json!({ "status": worst.unwrap_or(&"clean"), "sessions": sessions });
-    atomic_file::write(&path, format!("{all:#}\n").as_bytes(), atomic_file::FileMode::Keep)
+    belay_fs::replace_file(&path, format!("{all:#}\n").as_bytes(), FileMode::Keep)
 }
 
 #[cfg(test)]

@@ -1,18 +1,21 @@
-//! What sessions with a budget may still spend, in memory, for callers that cannot wait for the store.
+//! Remaining budgets of sessions, in memory, for callers that cannot wait for the store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use belay_core::prices::ModelPrice;
+use belay_core::rules::UnknownModel;
 use belay_core::session::Budget;
-use belay_core::{Body, Event, SessionKey};
+use belay_core::{Body, Event, Rules, SessionKey};
 use belay_engine::Engine;
 use belay_proxy::RemainingBudget;
 use belay_store::{Durability, Store};
+use lru::LruCache;
 
-/// Maximum number of entries; the least recently used is evicted. A session without an entry has to ask again.
-const MAX_ENTRIES: usize = 4096;
+/// Maximum number of entries; the least recently updated is evicted. A session without an entry has to ask again.
+const MAX_ENTRIES: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
 
 /// The stored setting that records that some budget is shared.
 const SHARED_BUDGETS_SETTING: &str = "budgets.shared";
@@ -21,25 +24,23 @@ const SHARED_BUDGETS_SETTING: &str = "budgets.shared";
 ///
 /// The sessions of a project or of an account may share a budget. A session learns what the others have spent when it
 /// asks. The cache counts spendings; a session that knows of fewer has to ask before it spends more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BudgetCache {
-    sessions: RwLock<HashMap<SessionKey, BudgetEntry>>,
+    sessions: RwLock<LruCache<SessionKey, BudgetEntry>>,
     /// Some budget is shared, so the budget of an unknown session may be, too.
     sharing: AtomicBool,
     /// Number of spendings of all sessions.
     spendings: AtomicU64,
-    /// Number of updates of all entries: the clock for eviction.
-    updates: AtomicU64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct BudgetEntry {
-    left: Budget,
+    remaining: Budget,
+    /// The rules that price its models.
+    rules: Arc<Rules>,
     shared: bool,
-    /// Number of spendings that `left` includes.
+    /// Number of spendings that `remaining` includes.
     known: u64,
-    /// When it was last updated.
-    updated: u64,
 }
 
 /// What events did to a session's budget.
@@ -49,6 +50,16 @@ pub(crate) struct BudgetChange {
     pub(crate) spent: bool,
     /// The session learned what all sessions had spent: this many spendings.
     pub(crate) learned: Option<u64>,
+}
+
+impl Default for BudgetCache {
+    fn default() -> Self {
+        Self {
+            sessions: RwLock::new(LruCache::new(MAX_ENTRIES)),
+            sharing: AtomicBool::default(),
+            spendings: AtomicU64::default(),
+        }
+    }
 }
 
 impl BudgetCache {
@@ -75,8 +86,8 @@ impl BudgetCache {
                 Body::ModelAsked(ask) if sharing && !ask.auxiliary => {
                     BudgetChange { spent: false, learned: Some(known) }
                 }
-                // The first response of a session, or the first since the start, may use up the budget.
-                Body::ModelAsked(_) if !self.knows(&event.session) => BudgetChange::default(),
+                // The first response of a session that has no entry may use up its budget.
+                Body::ModelAsked(_) if !self.contains(&event.session) => BudgetChange::default(),
                 _ => continue,
             };
             match changes.get_mut(&event.session) {
@@ -97,9 +108,9 @@ impl BudgetCache {
         for (session, change) in changes {
             let (left, shared) = engine.remaining_budget(session);
             if shared && !self.is_sharing() {
-                remember_sharing(engine);
+                record_sharing(engine);
             }
-            self.update(session, left, shared, *change);
+            self.update(session, left, &engine.rules_of(session), shared, *change);
         }
     }
 
@@ -121,60 +132,58 @@ impl BudgetCache {
     }
 
     /// Updates what a session may still spend, and whether it shares that with others.
-    fn update(&self, session: &SessionKey, left: Budget, shared: bool, change: BudgetChange) {
+    fn update(&self, session: &SessionKey, left: Budget, rules: &Arc<Rules>, shared: bool, change: BudgetChange) {
         if shared {
             self.enable_shared();
         }
         let unlimited = left == Budget::default() && !self.is_sharing();
-        if unlimited && !self.knows(session) {
+        if unlimited && !self.contains(session) {
             return;
         }
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
-        let before = sessions.get(session).map_or(0, |entry| entry.known);
+        let before = sessions.peek(session).map_or(0, |entry| entry.known);
         // A session knows what it spent itself.
         let known = change.learned.unwrap_or(before) + u64::from(change.spent);
-        let updated = self.updates.fetch_add(1, Ordering::Relaxed);
         match unlimited {
-            true => sessions.remove(session),
-            false => sessions.insert(session.clone(), BudgetEntry { left, shared, known, updated }),
+            true => sessions.pop(session),
+            false => {
+                sessions.put(session.clone(), BudgetEntry { remaining: left, rules: Arc::clone(rules), shared, known })
+            }
         };
-        if sessions.len() > MAX_ENTRIES
-            && let Some(oldest) =
-                sessions.iter().min_by_key(|(_, entry)| entry.updated).map(|(session, _)| session.clone())
-        {
-            sessions.remove(&oldest);
-        }
     }
 
     /// Whether the session has an entry; one without a limit needs none.
-    fn knows(&self, session: &SessionKey) -> bool {
-        self.sessions.read().unwrap_or_else(PoisonError::into_inner).contains_key(session)
+    fn contains(&self, session: &SessionKey) -> bool {
+        self.sessions.read().unwrap_or_else(PoisonError::into_inner).contains(session)
     }
 
     pub(crate) fn remaining(&self, session: &SessionKey, model: Option<&str>) -> RemainingBudget {
         let unknown = RemainingBudget { outdated: self.is_sharing(), ..RemainingBudget::default() };
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(BudgetEntry { left, shared, known, .. }) = sessions.get(session).copied() else { return unknown };
-        let each =
-            || model.and_then(|model| ModelPrice::for_model(model, &[])).map_or(0.0, |tariff| tariff.output_micros());
+        let Some(BudgetEntry { remaining, rules, shared, known }) = sessions.peek(session) else { return unknown };
+        let output_price = || match model.and_then(|model| ModelPrice::for_model(model, &rules.prices)) {
+            Some(price) => price.output_micros(),
+            None if rules.budget.unknown_model == UnknownModel::Ignore => 0.0,
+            None => ModelPrice::UPPER_BOUND.output_micros(),
+        };
         RemainingBudget {
-            tokens: left.tokens,
-            cost: left.cost_micros.map(|cost| (cost, each())),
-            shared,
-            outdated: shared && known != self.spendings(),
+            tokens: remaining.tokens,
+            cost: remaining.cost_micros.map(|cost| (cost, output_price())),
+            shared: *shared,
+            outdated: *shared && *known != self.spendings(),
         }
     }
 }
 
 /// Records that some project has a shared budget. Without this record, the next resident process would learn of it from
 /// the first session, which would spend before it asks.
-fn remember_sharing(engine: &mut Engine) {
+fn record_sharing(engine: &mut Engine) {
     let Some(store) = engine.store_mut() else { return };
-    let kept = store.begin(Durability::ProcessCrash).and_then(|mut transaction| {
+    let recorded = store.begin(Durability::ProcessCrash).and_then(|mut transaction| {
         transaction.put_setting(SHARED_BUDGETS_SETTING, Some("yes"))?;
         transaction.commit()
     });
-    if let Err(error) = kept {
+    if let Err(error) = recorded {
         tracing::warn!(%error, "cannot record that budgets are shared");
     }
 }
@@ -187,13 +196,32 @@ mod tests {
     fn a_response_may_use_the_remaining_budget() {
         let (budgets, session) = (BudgetCache::default(), SessionKey::new("codex", "s"));
         assert!(!budgets.remaining(&session, None).is_limited());
-        budgets.update(&session, Budget { tokens: Some(100), cost_micros: None }, false, BudgetChange::default());
+        budgets.update(
+            &session,
+            Budget { tokens: Some(100), cost_micros: None },
+            &Arc::default(),
+            false,
+            BudgetChange::default(),
+        );
         assert!(!budgets.remaining(&session, None).is_exceeded_by_output(100));
         assert!(budgets.remaining(&session, None).is_exceeded_by_output(101));
-        budgets.update(&session, Budget { tokens: None, cost_micros: Some(1_000) }, false, BudgetChange::default());
+        budgets.update(
+            &session,
+            Budget { tokens: None, cost_micros: Some(1_000) },
+            &Arc::default(),
+            false,
+            BudgetChange::default(),
+        );
         let allowance = budgets.remaining(&session, Some("claude-opus-4-5"));
         assert!(allowance.is_exceeded_by_output(1_000_000) && !allowance.is_exceeded_by_output(1), "{allowance:?}");
-        budgets.update(&session, Budget::default(), false, BudgetChange::default());
+        let unpriced = budgets.remaining(&session, Some("no-such-model"));
+        assert!(unpriced.is_exceeded_by_output(1_000_000) && !unpriced.is_exceeded_by_output(1), "{unpriced:?}");
+        let mut rules = Rules::default();
+        rules.budget.unknown_model = UnknownModel::Ignore;
+        let left = Budget { tokens: None, cost_micros: Some(1_000) };
+        budgets.update(&session, left, &Arc::new(rules), false, BudgetChange::default());
+        assert!(!budgets.remaining(&session, Some("no-such-model")).is_exceeded_by_output(1_000_000));
+        budgets.update(&session, Budget::default(), &Arc::default(), false, BudgetChange::default());
         assert!(!budgets.remaining(&session, None).is_limited());
     }
 
@@ -205,19 +233,19 @@ mod tests {
         let (learned, spent) =
             (|known| BudgetChange { spent: false, learned: Some(known) }, BudgetChange { spent: true, learned: None });
         assert!(!budgets.remaining(&one, None).outdated, "no budget is shared");
-        budgets.update(&one, left, true, learned(0));
+        budgets.update(&one, left, &Arc::default(), true, learned(0));
         assert!(!budgets.remaining(&one, None).outdated && budgets.remaining(&one, None).shared);
         assert!(budgets.remaining(&other, None).outdated, "its budget is unknown");
-        budgets.update(&other, left, true, learned(0));
+        budgets.update(&other, left, &Arc::default(), true, learned(0));
         assert!(!budgets.remaining(&other, None).outdated);
         budgets.count_spendings(1);
-        budgets.update(&other, left, true, spent);
+        budgets.update(&other, left, &Arc::default(), true, spent);
         assert!(budgets.remaining(&one, None).outdated, "the other has spent something");
-        assert!(!budgets.remaining(&other, None).outdated, "which it knows");
-        budgets.update(&one, left, true, learned(1));
+        assert!(!budgets.remaining(&other, None).outdated, "it knows its own spending");
+        budgets.update(&one, left, &Arc::default(), true, learned(1));
         assert!(!budgets.remaining(&one, None).outdated, "it has asked");
         let without = SessionKey::new("codex", "3");
-        budgets.update(&without, Budget::default(), false, BudgetChange::default());
+        budgets.update(&without, Budget::default(), &Arc::default(), false, BudgetChange::default());
         assert!(!budgets.remaining(&without, None).outdated, "one without a limit never has to ask");
     }
 
@@ -225,13 +253,15 @@ mod tests {
     fn entries_are_bounded_and_an_evicted_session_asks_again() {
         let (budgets, session) = (BudgetCache::default(), |n: usize| SessionKey::new("codex", n.to_string()));
         budgets.enable_shared();
-        let update = |n| budgets.update(&session(n), Budget::default(), false, BudgetChange::default());
-        (0..MAX_ENTRIES).for_each(update);
+        let update =
+            |n| budgets.update(&session(n), Budget::default(), &Arc::default(), false, BudgetChange::default());
+        let max = MAX_ENTRIES.get();
+        (0..max).for_each(update);
         update(0);
-        update(MAX_ENTRIES);
+        update(max);
         assert!(budgets.remaining(&session(1), None).outdated, "the oldest is evicted");
-        assert!([0, 2, MAX_ENTRIES].iter().all(|n| !budgets.remaining(&session(*n), None).outdated), "no other");
-        assert_eq!(budgets.sessions.read().unwrap().len(), MAX_ENTRIES);
+        assert!([0, 2, max].iter().all(|n| !budgets.remaining(&session(*n), None).outdated), "no other");
+        assert_eq!(budgets.sessions.read().unwrap().len(), max);
         update(1);
         assert!(!budgets.remaining(&session(1), None).outdated, "it has asked");
     }

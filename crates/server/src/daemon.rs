@@ -1,4 +1,4 @@
-//! Starting and stopping: lock, engine, socket, HTTP, housekeeping; and an orderly shutdown.
+//! Starts the resident process (lock, engine, socket, HTTP, housekeeping) and shuts it down in order.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,9 +9,11 @@ use std::time::Duration;
 use belay_config::{Config, Diagnostic, EnvSnapshot, PathError, Paths};
 use belay_ipc::HealthView;
 use belay_proxy::Relay;
+use belay_store::StoreUrl;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::alert_dispatcher;
+use crate::hold_index::HoldWatcher;
 use crate::housekeeping::{self, HousekeepingConfig};
 use crate::http;
 use crate::instance_lock::{InstanceInfo, InstanceLock, LockOutcome, runtime_dir_lock};
@@ -19,28 +21,29 @@ use crate::ipc_server::{BoundSocket, WorkerPool};
 use crate::listeners::Listeners;
 use crate::proxy_service::EngineSupervisor;
 use crate::read_pool::ReadPool;
+use crate::request_memory::{self, LargeRequests};
 use crate::run_store::RunStore;
-use crate::state::{DaemonState, Decisions, Lifecycle, Runs};
+use crate::state::{ConfigSource, DaemonState, Decisions, Lifecycle, Runs};
 use crate::token::ApiToken;
 
-/// How long requests in flight may take at shutdown.
+/// How long to wait for requests in flight at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How the resident process is set up.
+/// Configuration of the resident process.
 #[derive(Debug)]
 pub struct ServeOptions {
     pub places: Paths,
     pub env: EnvSnapshot,
     pub config: Config,
-    /// Flags that set keys, for reloading the configuration.
+    /// Command-line flags that set configuration keys, for reloading the configuration.
     pub flags: Vec<(String, String, String)>,
 }
 
 /// Why the resident process cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Another process serves the same state folder.
-    #[error("another resident process serves this state folder")]
+    /// Another process serves the same state directory.
+    #[error("another resident process serves this state directory")]
     AlreadyRunning(Option<InstanceInfo>),
     #[error("port {} is in use by another program", .0.port())]
     PortTaken(SocketAddr),
@@ -67,7 +70,7 @@ pub struct Daemon {
     listeners: UnboundedReceiver<std::net::TcpListener>,
     url: Option<String>,
     plan: HousekeepingConfig,
-    channels: belay_alerts::Channels,
+    channels: Vec<Box<dyn belay_alerts::Channel>>,
     runtime: tokio::runtime::Runtime,
     signals: ShutdownSignals,
     // Last: the lock is released after everything else.
@@ -75,54 +78,70 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Takes the lock, opens store, socket and port. From then on callers are answered.
+    /// Takes the lock and opens store, socket and port. Requests are served from then on.
     pub fn start(options: ServeOptions) -> Result<Self, ServeError> {
         let ServeOptions { places, env, config, flags } = options;
-        let (mut instance, socket_path) = claim(&places)?;
-        let (doors, listeners) = Listeners::new(config.serve.listen.socket_addr());
+        request_memory::configure_allocator();
+        let (mut instance, socket_path) = acquire_lock(&places)?;
+        let (http_listeners, listeners) = Listeners::new(config.serve.listen.socket_addr());
         if config.serve.http {
             let wanted = config.serve.listen.socket_addr();
-            doors.bind_configured().map_err(|error| match error.kind() {
+            http_listeners.bind_configured().map_err(|error| match error.kind() {
                 io::ErrorKind::AddrInUse => ServeError::PortTaken(wanted),
                 _ => ServeError::Listen(wanted, error),
             })?;
         }
-        // Before anything tells that this process serves: from now on a signal means an orderly shutdown.
+        // Catch signals before announcing this process, so that a signal always means an orderly shutdown.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build()?;
         let signals = ShutdownSignals::catch(&runtime)?;
-        let url = doors.url();
+        let url = http_listeners.url();
         let socket = BoundSocket::bind(&socket_path)
             .map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
-        let on_diagnostic = |note: &Diagnostic| tracing::warn!(%note, "a setting is ignored");
+        let hook_log = belay_hooks::config_problem_log(places.logs());
+        let on_diagnostic = move |note: &Diagnostic| {
+            tracing::warn!(%note, "invalid configuration");
+            hook_log(note);
+        };
         let engine = belay_engine::open_with_fallback(&places, &env, flags, Box::new(on_diagnostic));
         let shared = Arc::new(DaemonState {
             decisions: Decisions::new(engine),
-            runs: Runs::new(RunStore::load(places.state().join("runs.json")), doors),
+            runs: Runs::new(RunStore::load(&places), http_listeners),
             lifecycle: Lifecycle::new(socket_path),
             readers: ReadPool::new(places.database()),
-            token: ApiToken::load_or_make(&places.token())?,
+            hold_watcher: HoldWatcher::new(StoreUrl::local(places.database())),
+            token: ApiToken::load_or_create(&places.token())?,
             loop_watchdog_without_token: config.compat.loop_watchdog_without_token,
             hook_state: belay_hooks::HookState::default(),
+            large_requests: LargeRequests::default(),
+            config: ConfigSource { places: places.clone(), env: env.clone() },
         });
+        shared.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);
         if config.detect.budget.is_shared() {
             shared.decisions.budgets.enable_shared();
         }
         if let Err(error) = shared.readers.get().and_then(|store| shared.decisions.load(&*store)) {
-            tracing::warn!(%error, "cannot load the held sessions; their next event shows that they are held");
+            tracing::warn!(%error, "cannot load held sessions; each is detected at its next event");
         }
         let relayed = crate::proxy_service::relay_config(&config.proxy, config.detect.repetition, &env)?;
         let pages = Arc::new(http::HttpService::new(Arc::clone(&shared)));
         let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(EngineSupervisor(Arc::clone(&shared))))?);
         shared.runs.set_relay(&relay);
         shared.runs.store.restore_into(&relay);
+        belay_drive::run_dir::sweep(&places);
+        for address in shared.runs.store.live_addresses() {
+            if let Err(error) = shared.runs.listeners.ensure_at(address) {
+                tracing::warn!(%address, %error, "cannot listen where a running agent sends its requests");
+            }
+        }
         let pool = WorkerPool::start(socket, Arc::clone(&shared))?;
         instance.write_info(&InstanceInfo {
             pid: std::process::id(),
+            start_time: belay_hooks::local_facts::process::start_time(std::process::id()),
             version: crate::VERSION.to_owned(),
             url: url.clone(),
         });
         let plan = HousekeepingConfig::new(&config);
-        let channels = alert_dispatcher::build_channels(&config, &env);
+        let channels = belay_alerts::channels::from_config(&config, &env);
         Ok(Self { shared, pool, relay, listeners, url, plan, channels, runtime, signals, _instance: instance })
     }
 
@@ -143,35 +162,45 @@ impl Daemon {
     /// Serves until an orderly shutdown. Returns the reason for it.
     pub fn run(self) -> Result<&'static str, ServeError> {
         let Self { shared, pool, relay, listeners, url: _, plan, channels, runtime, signals, _instance } = self;
-        let keeper = {
+        let housekeeping_thread = {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
                 .name("housekeeping".to_owned())
                 .spawn(move || housekeeping::run(&shared, plan))?
         };
-        // Not joined at shutdown: the next process sends again what was not confirmed.
-        let alerting = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name("courier".to_owned())
-            .spawn(move || alert_dispatcher::run(&alerting, channels))?;
+        let alerts = {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new()
+                .name("alerts".to_owned())
+                .spawn(move || alert_dispatcher::run(&shared, channels))?
+        };
         let served = runtime.block_on(serve(&shared, &relay, listeners, signals));
         shared.lifecycle.shutdown.set("the listener failed");
         if !pool.drain(DRAIN_TIMEOUT) {
             tracing::warn!("some connections did not finish in time");
         }
         runtime.shutdown_timeout(Duration::from_secs(1));
-        // Dropping the relay records what it has left.
+        // Dropping the relay flushes its recorder.
         drop(relay);
-        if keeper.join().is_err() {
+        if housekeeping_thread.join().is_err() {
             tracing::error!("housekeeping panicked");
+        }
+        if alerts.join().is_err() {
+            tracing::error!("the alert dispatcher panicked");
         }
         let health = shared.decisions.committer.with_engine(belay_engine::Engine::flush);
         if health.spooled > 0 {
-            tracing::error!(events = health.spooled, "events in memory that could not be stored are lost");
+            tracing::error!(events = health.spooled, "spooled events could not be stored and are lost");
+        }
+        // Otherwise the whole store may be in the write-ahead log, which a copy of the file would miss.
+        match shared.decisions.committer.with_engine(belay_engine::Engine::checkpoint) {
+            Ok(true) => {}
+            Ok(false) => tracing::info!("another process uses the store; its write-ahead log remains"),
+            Err(error) => tracing::warn!(%error, "checkpoint failed"),
         }
         served?;
-        let reason = shared.lifecycle.shutdown.reason().unwrap_or("asked to");
-        tracing::info!(reason, "leaving");
+        let reason = shared.lifecycle.shutdown.reason().unwrap_or("stop requested");
+        tracing::info!(reason, "stopping");
         Ok(reason)
     }
 }
@@ -208,23 +237,23 @@ async fn serve(
     Ok(served?)
 }
 
-/// The lock and the socket's path. If the state folder is not writable, both are in the runtime folder.
-fn claim(places: &Paths) -> Result<(InstanceLock, PathBuf), ServeError> {
-    let near = places.create().map_err(ServeError::from).and_then(|()| {
+/// The lock and the socket's path. If the state directory is not writable, both are in the runtime directory.
+fn acquire_lock(places: &Paths) -> Result<(InstanceLock, PathBuf), ServeError> {
+    let in_state_dir = places.create().map_err(ServeError::from).and_then(|()| {
         InstanceLock::acquire(&places.lock())
             .map_err(|source| ServeError::Place(PathError::Io { path: places.lock(), source }))
     });
-    let (claim, socket) = match near {
-        Ok(claim) => (claim, places.socket().to_path_buf()),
+    let (outcome, socket) = match in_state_dir {
+        Ok(outcome) => (outcome, places.socket().to_path_buf()),
         Err(error) => {
-            tracing::error!(%error, "the state folder is not writable; nothing will be stored");
+            tracing::error!(%error, "state directory not writable; nothing will be stored");
             places.create_runtime_dir()?;
             let lock = runtime_dir_lock(places.runtime_socket());
-            let claim = InstanceLock::acquire(&lock).map_err(|source| PathError::Io { path: lock, source })?;
-            (claim, places.runtime_socket().to_path_buf())
+            let outcome = InstanceLock::acquire(&lock).map_err(|source| PathError::Io { path: lock, source })?;
+            (outcome, places.runtime_socket().to_path_buf())
         }
     };
-    match claim {
+    match outcome {
         LockOutcome::Acquired(instance) => Ok((instance, socket)),
         LockOutcome::HeldByOther(holder) => Err(ServeError::AlreadyRunning(holder)),
     }

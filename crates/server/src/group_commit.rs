@@ -1,13 +1,12 @@
-//! One engine, many callers.
+//! Group commit: many callers share one engine.
 //!
-//! Callers put their events into a queue. Whoever finds nobody at work becomes the *lead*: it takes
-//! everything that has queued up, has the engine commit it in one transaction, hands out the
-//! answers, and passes the lead on. So a lonely caller pays no thread switch at all, and under load
-//! the events of many callers share one commit. The queue is bounded: beyond that callers wait.
+//! Callers put their events into a queue. A caller that finds the engine free becomes the *leader*: it takes the queued
+//! events, commits them in one transaction, distributes the outcomes and passes leadership on. A single caller needs no
+//! thread switch; concurrent callers share one commit. The queue is bounded; if it is full, callers wait.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use belay_core::{Body, Event, EventOutcome, SessionKey};
@@ -15,14 +14,15 @@ use belay_engine::{Engine, EngineAccess, ObserveError};
 
 use crate::budget_cache::BudgetCache;
 use crate::hold_index::HoldIndex;
+use crate::sync::lock;
 
-/// Most events of several callers that are committed together; those of one caller always are.
+/// Maximum number of events of several callers in one commit. The events of one caller are never split.
 const MAX_BATCH_EVENTS: usize = 256;
 
-/// Events that may wait in the queue.
+/// Capacity of the queue.
 const MAX_QUEUED_EVENTS: usize = 4096;
 
-/// How long a caller waits for room in the queue.
+/// How long a caller waits for space in the queue.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result for one event.
@@ -33,76 +33,70 @@ type ObserveResult = Result<EventOutcome, ObserveError>;
 pub struct GroupCommitter {
     engine: Mutex<Engine>,
     queue: Mutex<CommitQueue>,
-    room: Condvar,
+    space: Condvar,
     committed: CommitNotifier,
-    /// Kept right by every answer, before anybody else is let to the engine: whoever asks it after a pause finds the
-    /// session held, and after an answer what it has left to spend.
+    /// Updated with every outcome before the engine is released, so that it is never behind the engine.
     holds: Arc<HoldIndex>,
     budgets: Arc<BudgetCache>,
 }
 
 #[derive(Debug, Default)]
 struct CommitQueue {
-    jobs: VecDeque<PendingBatch>,
+    batches: VecDeque<PendingBatch>,
     events: usize,
-    /// Somebody is at work, or has been told to be.
-    led: bool,
-    /// Callers who wait for room.
-    outside: usize,
+    /// A caller leads, or was signalled to.
+    has_leader: bool,
+    /// Callers that wait for space.
+    blocked: usize,
 }
 
 #[derive(Debug)]
 struct PendingBatch {
     events: Vec<Event>,
-    seat: Arc<Waiter>,
+    waiter: Arc<Waiter>,
 }
 
-/// Where a caller waits. Ringing asks the system for something even if nobody listens, so it is done only for those
-/// who do.
+/// Where a caller waits. Notifying a condvar is a system call even without waiters, so it is skipped if the caller is not
+/// waiting.
 #[derive(Debug, Default)]
 struct Waiter {
-    place: Mutex<WaiterSlot>,
-    bell: Condvar,
+    slot: Mutex<WaiterSlot>,
+    signalled: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct WaiterSlot {
-    call: Option<WaiterSignal>,
-    listening: bool,
+    signal: Option<WaiterSignal>,
+    waiting: bool,
 }
 
 #[derive(Debug)]
 enum WaiterSignal {
-    /// Your answers.
+    /// The outcomes of the caller's events.
     Done(Vec<ObserveResult>),
-    /// It is your turn to lead.
+    /// The caller becomes the leader.
     Lead,
 }
 
 impl Waiter {
-    fn call(&self, call: WaiterSignal) {
-        let mut place = lock(&self.place);
-        place.call = Some(call);
-        if place.listening {
-            self.bell.notify_one();
+    fn signal(&self, signal: WaiterSignal) {
+        let mut slot = lock(&self.slot);
+        slot.signal = Some(signal);
+        if slot.waiting {
+            self.signalled.notify_one();
         }
     }
 
     fn wait(&self) -> WaiterSignal {
-        let mut place = lock(&self.place);
+        let mut slot = lock(&self.slot);
         loop {
-            place.listening = place.call.is_none();
-            match place.call.take() {
-                Some(call) => return call,
-                None => place = self.bell.wait(place).unwrap_or_else(PoisonError::into_inner),
+            slot.waiting = slot.signal.is_none();
+            match slot.signal.take() {
+                Some(signal) => return signal,
+                None => slot = self.signalled.wait(slot).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
-}
-
-/// A panic is caught where it happens (see [`Writer::lead`]), so what a lock guards is always whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl GroupCommitter {
@@ -112,59 +106,59 @@ impl GroupCommitter {
             budgets,
             engine: Mutex::new(engine),
             queue: Mutex::default(),
-            room: Condvar::new(),
+            space: Condvar::new(),
             committed: CommitNotifier::default(),
         }
     }
 
-    /// Takes events in; one answer each, after the commit.
+    /// Records events and returns one result per event after the commit.
     pub fn observe(&self, events: Vec<Event>) -> Vec<ObserveResult> {
         if events.is_empty() {
             return Vec::new();
         }
         let count = events.len();
-        let seat = Arc::new(Waiter::default());
-        let leads = match self.enqueue(events, &seat) {
+        let waiter = Arc::new(Waiter::default());
+        let leads = match self.enqueue(events, &waiter) {
             Some(leads) => leads,
             None => return (0..count).map(|_| Err(ObserveError::Busy)).collect(),
         };
-        let mut call = if leads { WaiterSignal::Lead } else { seat.wait() };
+        let mut signal = if leads { WaiterSignal::Lead } else { waiter.wait() };
         loop {
-            match call {
-                WaiterSignal::Done(answers) => return answers,
+            match signal {
+                WaiterSignal::Done(results) => return results,
                 WaiterSignal::Lead => {
                     self.lead();
-                    call = seat.wait();
+                    signal = waiter.wait();
                 }
             }
         }
     }
 
-    /// Whether the caller leads; `None` when there is no room.
-    fn enqueue(&self, events: Vec<Event>, seat: &Arc<Waiter>) -> Option<bool> {
+    /// Returns whether the caller leads; `None` if the queue stayed full.
+    fn enqueue(&self, events: Vec<Event>, waiter: &Arc<Waiter>) -> Option<bool> {
         let deadline = Instant::now() + QUEUE_TIMEOUT;
         let mut queue = lock(&self.queue);
         while queue.events > 0 && queue.events + events.len() > MAX_QUEUED_EVENTS {
             let left = deadline.checked_duration_since(Instant::now())?;
-            queue.outside += 1;
-            queue = self.room.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
-            queue.outside -= 1;
+            queue.blocked += 1;
+            queue = self.space.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+            queue.blocked -= 1;
         }
         queue.events += events.len();
-        queue.jobs.push_back(PendingBatch { events, seat: Arc::clone(seat) });
-        Some(!std::mem::replace(&mut queue.led, true))
+        queue.batches.push_back(PendingBatch { events, waiter: Arc::clone(waiter) });
+        Some(!std::mem::replace(&mut queue.has_leader, true))
     }
 
-    /// Commits one batch, answers it, and passes the lead on. The caller's own job is in the first
-    /// batch after it was queued or called, because jobs are taken in order.
+    /// Commits one batch, distributes the outcomes and passes leadership on. The leader's own events are always in the
+    /// batch, because it leads only when they are first in the queue.
     fn lead(&self) {
-        let (sizes, seats, events) = self.next_batch();
-        let (sessions, about) = whom(&events);
+        let (sizes, waiters, events) = self.next_batch();
+        let (sessions, requests) = sessions_of(&events);
         let answers = match catch_unwind(AssertUnwindSafe(|| {
             let mut engine = lock(&self.engine);
             let touched = self.budgets.changes_for(&events);
             let answers = engine.observe_batch(events);
-            for ((session, asked), answer) in about.iter().zip(&answers) {
+            for ((session, asked), answer) in requests.iter().zip(&answers) {
                 if let Ok(observed) = answer {
                     self.holds.apply_decision(&sessions[*session], *asked, &observed.decision);
                 }
@@ -173,62 +167,62 @@ impl GroupCommitter {
             answers
         })) {
             Ok(answers) => answers.into_iter().map(|answer| answer.map_err(ObserveError::from)).collect(),
-            // The transaction rolled back as the panic passed it, and the engine trusts no session
-            // that was not put back: it is whole. The agent goes on.
+            // Unwinding rolled the transaction back, and sessions it had taken from the cache are gone, so the engine is
+            // consistent. The agent continues.
             Err(_) => {
-                tracing::error!("the engine panicked; the events of this batch are not kept");
+                tracing::error!("engine panicked; the events of this batch are not recorded");
                 Vec::new()
             }
         };
         let mut answers: VecDeque<ObserveResult> = answers.into();
-        self.committed.tell();
+        self.committed.notify();
         let mut queue = lock(&self.queue);
-        match queue.jobs.front() {
-            Some(next) => next.seat.call(WaiterSignal::Lead),
-            None => queue.led = false,
+        match queue.batches.front() {
+            Some(next) => next.waiter.signal(WaiterSignal::Lead),
+            None => queue.has_leader = false,
         }
         drop(queue);
-        for (size, seat) in sizes.into_iter().zip(seats) {
+        for (size, waiter) in sizes.into_iter().zip(waiters) {
             let own = (0..size).map(|_| answers.pop_front().unwrap_or(Err(ObserveError::Panicked))).collect();
-            seat.call(WaiterSignal::Done(own));
+            waiter.signal(WaiterSignal::Done(own));
         }
     }
 
     fn next_batch(&self) -> (Vec<usize>, Vec<Arc<Waiter>>, Vec<Event>) {
         let mut queue = lock(&self.queue);
-        let (mut sizes, mut seats, mut events) = (Vec::new(), Vec::new(), Vec::new());
-        while let Some(job) = queue.jobs.pop_front() {
-            if !events.is_empty() && events.len() + job.events.len() > MAX_BATCH_EVENTS {
-                queue.jobs.push_front(job);
+        let (mut sizes, mut waiters, mut events) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(batch) = queue.batches.pop_front() {
+            if !events.is_empty() && events.len() + batch.events.len() > MAX_BATCH_EVENTS {
+                queue.batches.push_front(batch);
                 break;
             }
-            sizes.push(job.events.len());
-            seats.push(job.seat);
+            sizes.push(batch.events.len());
+            waiters.push(batch.waiter);
             match events.is_empty() {
-                true => events = job.events,
-                false => events.extend(job.events),
+                true => events = batch.events,
+                false => events.extend(batch.events),
             }
         }
         queue.events -= events.len();
-        if queue.outside > 0 {
-            self.room.notify_all();
+        if queue.blocked > 0 {
+            self.space.notify_all();
         }
-        (sizes, seats, events)
+        (sizes, waiters, events)
     }
 
-    /// The engine itself, for decisions, status and housekeeping; between two batches.
+    /// Runs `work` on the engine between two batches.
     pub fn with_engine<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> R {
         let result = work(&mut lock(&self.engine));
-        self.committed.tell();
+        self.committed.notify();
         result
     }
 
-    /// Events that wait.
+    /// Number of queued events.
     pub fn queued(&self) -> usize {
         lock(&self.queue).events
     }
 
-    /// Rings after commits.
+    /// Notifies after every commit.
     pub fn commits(&self) -> &CommitNotifier {
         &self.committed
     }
@@ -244,24 +238,24 @@ impl EngineAccess for GroupCommitter {
     }
 }
 
-/// Whose the events are, by their place among the sessions, and which of them ask. Events of one session come in rows.
-fn whom(events: &[Event]) -> (Vec<SessionKey>, Vec<(usize, bool)>) {
+/// The sessions of the events, and for each event the index of its session and whether it is a model request.
+fn sessions_of(events: &[Event]) -> (Vec<SessionKey>, Vec<(usize, bool)>) {
     let mut sessions: Vec<SessionKey> = Vec::new();
-    let mut about = Vec::with_capacity(events.len());
+    let mut requests = Vec::with_capacity(events.len());
     for event in events {
         if sessions.last() != Some(&event.session) {
             sessions.push(event.session.clone());
         }
-        about.push((sessions.len() - 1, matches!(event.body, Body::ModelAsked(_))));
+        requests.push((sessions.len() - 1, matches!(event.body, Body::ModelAsked(_))));
     }
-    (sessions, about)
+    (sessions, requests)
 }
 
-/// Wakes those who follow the log.
+/// Wakes followers of the log after a commit.
 #[derive(Debug, Default)]
 pub struct CommitNotifier {
     count: Mutex<CommitCounter>,
-    bell: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -271,19 +265,19 @@ struct CommitCounter {
 }
 
 impl CommitNotifier {
-    fn tell(&self) {
+    fn notify(&self) {
         let mut count = lock(&self.count);
         count.commits += 1;
         if count.followers > 0 {
-            self.bell.notify_all();
+            self.changed.notify_all();
         }
     }
 
-    /// Waits for a commit after the one with this number, or for the time to pass; the newest number.
+    /// Waits until the number of commits differs from `seen` or the timeout passes; returns the current number.
     pub fn wait(&self, seen: u64, timeout: Duration) -> u64 {
         let mut count = lock(&self.count);
         count.followers += 1;
-        let waited = self.bell.wait_timeout_while(count, timeout, |count| count.commits == seen);
+        let waited = self.changed.wait_timeout_while(count, timeout, |count| count.commits == seen);
         let mut count = waited.unwrap_or_else(PoisonError::into_inner).0;
         count.followers -= 1;
         count.commits

@@ -1,31 +1,39 @@
-//! What has to be done now and then: time passes for sessions that may stall or whose cooldown is
-//! over, old history goes, a broken store is tried again, and an idle process leaves.
+//! Periodic work: ticks for sessions that may have stalled or whose cooldown ended, pruning, checkpoints, recovery of a
+//! failed store, and exit when idle.
 //!
-//! A tick that changes nothing leaves no trace in the log, so it may be sent freely.
+//! A tick without effect is not recorded, so it is cheap to send.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use belay_clock::now;
 use belay_config::Config;
 use belay_core::{Body, Event, SessionKey, SessionState, Source, Timestamp};
-use belay_store::{Retention, SessionQuery};
+use belay_store::{ChangeToken, Pruned, Retention, SessionQuery};
 
 use crate::alert_dispatcher;
 use crate::state::DaemonState;
 
-/// A session without an event for this long is told that time passes.
+/// A session gets a tick after this long without an event.
 const TICK_AFTER_IDLE: Duration = Duration::from_secs(60);
 
-/// One that has been quiet for longer than this is forgotten about.
+/// A session gets no more ticks after this long without an event.
 const STOP_TICKING_AFTER: Duration = Duration::from_secs(6 * 3600);
 
-/// Sessions looked at in one round.
+/// Sessions considered in one round.
 const MAX_SESSIONS_PER_ROUND: usize = 500;
 
-/// Slices of cleaning up in one round: each takes a few milliseconds, writers get their turn in between.
-const MAX_PRUNE_SLICES: usize = 20;
+/// While there is more to prune, pruning rests for this many times as long as its last slice took: writers have the store
+/// for three quarters of the time.
+const PRUNE_REST: u32 = 3;
 
-/// How the rounds go.
+/// The shortest rest. A writer that waits for the engine gets it then.
+const MIN_PRUNE_REST: Duration = Duration::from_millis(1);
+
+/// The write-ahead log is moved into the store after this long without a write.
+const QUIET_BEFORE_CHECKPOINT: Duration = Duration::from_secs(60);
+
+/// Configuration of housekeeping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HousekeepingConfig {
     pub(crate) tick: Option<Duration>,
@@ -46,53 +54,117 @@ impl HousekeepingConfig {
     }
 }
 
-/// Goes its rounds until the end.
+/// Runs housekeeping until shutdown.
 pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
     let mut ticks = TickScheduler::default();
-    let pace = [plan.tick, plan.idle_exit.map(|idle| idle / 4)].into_iter().flatten().min();
-    let pace = pace.unwrap_or(Duration::from_secs(60)).clamp(Duration::from_millis(10), Duration::from_secs(60));
-    while !shared.lifecycle.shutdown.wait_for(pace) {
-        // Who has news to tell that nobody would take yet is not idle.
-        if plan.idle_exit.is_some_and(|idle| shared.lifecycle.idle_for() >= idle)
-            && !alert_dispatcher::has_pending_alerts(shared)
-        {
-            shared.lifecycle.shutdown.set("nothing to do");
+    let interval = [plan.tick, plan.idle_exit.map(|idle| idle / 4)].into_iter().flatten().min();
+    let interval =
+        interval.unwrap_or(Duration::from_secs(60)).clamp(Duration::from_millis(10), Duration::from_secs(60));
+    let (mut pruner, mut checkpoints) = (Pruner::default(), CheckpointTimer::default());
+    let mut next_round = Instant::now() + interval;
+    loop {
+        let wait = next_round.saturating_duration_since(Instant::now());
+        let wait = pruner.rest.map_or(wait, |rest| rest.min(wait));
+        if shared.lifecycle.shutdown.wait_for(wait) {
             return;
         }
-        shared.decisions.committer.with_engine(belay_engine::Engine::recover);
-        if plan.tick.is_some() {
-            ticks.round(shared);
+        let is_round = Instant::now() >= next_round;
+        if is_round {
+            next_round = Instant::now() + interval;
+            // A process with pending alerts is not idle: a delivery may be retried hours later.
+            if plan.idle_exit.is_some_and(|idle| shared.lifecycle.is_idle(idle))
+                && !alert_dispatcher::has_pending_alerts(shared)
+                // The agent of a killed `belay run` could not reach its model.
+                && shared.runs.store.live_addresses().is_empty()
+            {
+                shared.lifecycle.shutdown.set("idle");
+                return;
+            }
+            shared.decisions.committer.with_engine(belay_engine::Engine::recover);
+            if plan.tick.is_some() {
+                ticks.round(shared);
+            }
+            checkpoints.round(shared);
         }
-        prune(shared, &plan.retention);
+        if is_round || pruner.rest.is_some() {
+            pruner.slice(shared, &plan.retention);
+        }
     }
 }
 
-fn prune(shared: &DaemonState, retention: &Retention) {
-    let (mut sessions, mut events) = (0, 0);
-    for _ in 0..MAX_PRUNE_SLICES {
-        match shared.decisions.committer.with_engine(|engine| engine.prune(retention)) {
-            Ok(pruned) => {
-                sessions += pruned.sessions;
-                events += pruned.events;
-                if !pruned.more || shared.lifecycle.shutdown.is_set() {
-                    break;
-                }
+/// Prunes in slices, for a share of the time.
+#[derive(Debug, Default)]
+struct Pruner {
+    /// How long to rest before the next slice; `None` if there is nothing more to prune.
+    rest: Option<Duration>,
+    /// The total since the last log line.
+    pruned: Pruned,
+}
+
+impl Pruner {
+    fn slice(&mut self, shared: &DaemonState, retention: &Retention) {
+        let began = Instant::now();
+        let result = shared.decisions.committer.with_engine(|engine| engine.prune(retention));
+        let more = match result {
+            Ok(slice) => {
+                self.pruned.sessions += slice.sessions;
+                self.pruned.events += slice.events;
+                slice.more
             }
             Err(error) => {
-                tracing::warn!(%error, "old history could not be cleaned up");
-                break;
+                tracing::warn!(%error, "pruning failed");
+                false
             }
+        };
+        self.rest = more.then(|| (began.elapsed() * PRUNE_REST).max(MIN_PRUNE_REST));
+        if !more && (self.pruned.sessions > 0 || self.pruned.events > 0) {
+            let Pruned { sessions, events, .. } = std::mem::take(&mut self.pruned);
+            tracing::info!(sessions, events, "pruned old sessions");
         }
-    }
-    if sessions > 0 || events > 0 {
-        tracing::info!(sessions, events, "old history was cleaned up");
     }
 }
 
-/// Which sessions were told the time, and how quiet they were then.
+/// Moves the write-ahead log into the store once nothing has been written for a while.
+#[derive(Debug, Default)]
+struct CheckpointTimer {
+    /// The last change seen, since when, and whether it is in the main file.
+    last: Option<(ChangeToken, Instant, bool)>,
+}
+
+impl CheckpointTimer {
+    fn round(&mut self, shared: &DaemonState) {
+        let checkpointed = shared.decisions.committer.with_engine(|engine| {
+            let token = engine.store()?.change_token().ok()?;
+            self.is_due(token, Instant::now()).then(|| engine.checkpoint())
+        });
+        match checkpointed {
+            Some(Ok(true)) => self.done(),
+            Some(Err(error)) => tracing::warn!(%error, "checkpoint failed"),
+            Some(Ok(false)) | None => {}
+        }
+    }
+
+    fn is_due(&mut self, token: ChangeToken, now: Instant) -> bool {
+        match self.last {
+            Some((last, since, done)) if last == token => !done && now - since >= QUIET_BEFORE_CHECKPOINT,
+            _ => {
+                self.last = Some((token, now, false));
+                false
+            }
+        }
+    }
+
+    fn done(&mut self) {
+        if let Some((_, _, done)) = &mut self.last {
+            *done = true;
+        }
+    }
+}
+
+/// The sessions that got a tick, with their last event and how long they had been idle.
 #[derive(Debug, Default)]
 struct TickScheduler {
-    told: HashMap<SessionKey, (Timestamp, Duration)>,
+    ticked: HashMap<SessionKey, (Timestamp, Duration)>,
 }
 
 impl TickScheduler {
@@ -108,43 +180,36 @@ impl TickScheduler {
         let rows = match store.sessions(&query) {
             Ok(page) => page.rows,
             Err(error) => {
-                tracing::warn!(%error, "quiet sessions could not be looked up");
+                tracing::warn!(%error, "cannot list idle sessions");
                 return;
             }
         };
         let mut due = Vec::new();
-        let mut told = HashMap::new();
+        let mut ticked = HashMap::new();
         for row in rows {
             let last_at = row.details.facts.last_at;
-            let quiet = now.saturating_since(last_at);
-            let before = self.told.get(&row.key).filter(|(at, _)| *at == last_at).map(|(_, quiet)| *quiet);
+            let idle = now.saturating_since(last_at);
+            let before = self.ticked.get(&row.key).filter(|(at, _)| *at == last_at).map(|(_, idle)| *idle);
             let is_due = match row.state.effective() {
                 SessionState::Paused { until, .. } => until.is_some_and(|until| until <= now),
-                // The longer the silence, the less often it is looked at: one that has lasted an hour
-                // is not told a minute more exactly.
-                _ => quiet >= TICK_AFTER_IDLE && before.is_none_or(|before| quiet >= before + before / 8),
+                // Ticks become rarer as the session stays idle: after an hour, minutes no longer matter.
+                _ => idle >= TICK_AFTER_IDLE && before.is_none_or(|before| idle >= before + before / 8),
             };
             if is_due {
-                told.insert(row.key.clone(), (last_at, quiet));
+                ticked.insert(row.key.clone(), (last_at, idle));
                 due.push(Event::new(uuid::Uuid::now_v7(), row.key, Source::Timer, now, Body::Tick));
             } else if let Some(before) = before {
-                told.insert(row.key, (last_at, before));
+                ticked.insert(row.key, (last_at, before));
             }
         }
-        self.told = told;
+        self.ticked = ticked;
         drop(store);
-        for answer in shared.decisions.committer.observe(due) {
-            if let Err(error) = answer {
-                tracing::warn!(%error, "a session could not be told that time passes");
+        for result in shared.decisions.committer.observe(due) {
+            if let Err(error) = result {
+                tracing::warn!(%error, "tick failed");
             }
         }
     }
-}
-
-/// The time of day.
-pub(crate) fn now() -> Timestamp {
-    use belay_engine::Clock;
-    belay_engine::SystemClock::default().now()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One resident process per state folder.
+//! The lock that ensures one resident process per state directory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -7,26 +7,29 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-/// What the lock file says about its holder.
+/// The content of the lock file: information about its holder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceInfo {
     pub pid: u32,
+    /// When it started, in the unit of the system. With the pid it identifies the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<u64>,
     pub version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// The lock, held as long as this lives: the system lets go of it however the process ends.
+/// The lock, held while this value lives. The system releases it however the process ends.
 #[derive(Debug)]
 pub struct InstanceLock {
     file: File,
 }
 
-/// How trying for the lock ended.
+/// The result of trying to take the lock.
 #[derive(Debug)]
 pub enum LockOutcome {
     Acquired(InstanceLock),
-    /// Somebody else serves; what it says about itself, if it has said so yet.
+    /// Another process holds the lock, with its information if already written.
     HeldByOther(Option<InstanceInfo>),
 }
 
@@ -40,7 +43,7 @@ impl InstanceLock {
         }
     }
 
-    /// Leaves a note for those who come second. A full disk is no reason not to serve.
+    /// Writes information about this process into the lock file. A failure is only logged.
     pub fn write_info(&mut self, holder: &InstanceInfo) {
         let written = serde_json::to_vec(holder).map_err(io::Error::from).and_then(|bytes| {
             self.file.set_len(0)?;
@@ -48,7 +51,7 @@ impl InstanceLock {
             self.file.write_all(&bytes)
         });
         if let Err(error) = written {
-            tracing::warn!(%error, "the lock file cannot be written");
+            tracing::warn!(%error, "cannot write the lock file");
         }
     }
 }
@@ -58,13 +61,14 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-fn read(path: &Path) -> Option<InstanceInfo> {
+/// What the lock file states about its holder.
+pub fn read(path: &Path) -> Option<InstanceInfo> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(4096).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Whether somebody holds the lock at present.
+/// Whether a process holds the lock.
 pub fn is_locked(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -78,7 +82,7 @@ pub fn is_locked(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Where the lock of a socket is when the state folder cannot be written.
+/// The lock next to a socket in the runtime directory, used if the state directory is not writable.
 pub fn runtime_dir_lock(socket: &Path) -> PathBuf {
     socket.with_extension("lock")
 }

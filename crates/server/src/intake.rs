@@ -1,6 +1,8 @@
-//! Events and decisions of clients, on any engine: the resident process and the CLI record them alike.
+//! Records events and decisions of clients, in the resident process and in the CLI.
 
-use belay_core::{Body, Event, EventOutcome};
+use belay_core::event::Operator;
+use belay_core::key::InvalidId;
+use belay_core::{Body, Event, EventOutcome, Excerpt, Source};
 use belay_engine::{EngineAccess, EngineError, ObserveError};
 use belay_ipc::{DecideRequest, ErrorBody, ErrorCode, EventResult};
 use belay_store::StoreError;
@@ -8,13 +10,14 @@ use belay_store::StoreError;
 /// What the sender of events may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// Proved to be the owner of this Belay: may also post decisions.
+    /// The owner, who may post every event.
     Owner,
-    /// Any program on this machine, maybe the agent itself: may post events, but not decisions.
+    /// Any local program, possibly the agent itself. It may report work, but post neither decisions nor facts that
+    /// discard evidence.
     Anyone,
 }
 
-/// Records events given as JSON. Each has a result of its own, whatever happens to the others.
+/// Records events given as JSON and returns one result per event.
 pub fn observe_json<'e>(
     engine: &dyn EngineAccess,
     events: impl Iterator<Item = &'e [u8]>,
@@ -39,16 +42,38 @@ pub fn observe_json<'e>(
 
 fn parse(json: &[u8], sender: Authority) -> Result<Event, ErrorBody> {
     match Event::from_json(json) {
-        Ok(event) if sender == Authority::Anyone && matches!(event.body, Body::Operator(_)) => {
-            let problem = "a decision needs the token: send authorization: Bearer TOKEN";
-            Err(ErrorBody::new(ErrorCode::Refused, problem).field("kind").hint("belay status --token shows the token"))
+        Ok(event) if sender == Authority::Anyone && requires_owner(&event.body) => {
+            let kind = event.body.kind();
+            let problem = format!("an event of kind `{kind}` requires the API token: send authorization: Bearer TOKEN");
+            Err(ErrorBody::new(ErrorCode::Forbidden, problem)
+                .field("kind")
+                .hint("run `belay status --token` in your own terminal to show the token"))
         }
-        Ok(event) => Ok(canonicalize_agent(event)),
+        Ok(mut event) => {
+            if sender == Authority::Anyone {
+                event.source = Source::Unverified;
+            }
+            Ok(canonicalize_agent(event))
+        }
         Err(error) => Err(ErrorBody::new(ErrorCode::Refused, error.to_string()).field(error.field)),
     }
 }
 
-/// An agent has several names; sessions are stored under its id.
+/// Whether only the owner may post such an event: decisions, and facts that discard or replace evidence. A person's
+/// prompt clears the evidence, a balance replaces what sessions spent together, and a delivery ends a nudge.
+pub fn requires_owner(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Operator(_)
+            | Body::Prompt(_)
+            | Body::SubAgentsSpent(_)
+            | Body::SharedSpent(_)
+            | Body::Delivered(_)
+            | Body::Tick
+    )
+}
+
+/// Replaces agent aliases by the canonical id, under which sessions are stored.
 fn canonicalize_agent(mut event: Event) -> Event {
     for key in [Some(&mut event.session), event.parent.as_mut()].into_iter().flatten() {
         let id = belay_agents::canonical_id(&key.agent);
@@ -59,20 +84,21 @@ fn canonicalize_agent(mut event: Event) -> Event {
     event
 }
 
-/// Records a person's decision.
+/// Records an operator's decision.
 pub fn decide(engine: &dyn EngineAccess, request: &DecideRequest) -> Result<EventOutcome, ErrorBody> {
-    let DecideRequest { session, decision, note, by } = request;
-    engine.decide(session, decision.clone(), note, by.as_deref()).map_err(to_ipc_error)
+    let DecideRequest { session, decision, note, by, caller, id } = request.clone();
+    let operator = Operator { decision, note: Excerpt::new(&note), by, caller };
+    engine.decide(&session, operator, id.as_deref()).map_err(to_ipc_error)
 }
 
-/// The only place where errors of the engine become errors of the protocol.
+/// Maps engine errors to protocol errors.
 pub(crate) fn to_ipc_error(error: ObserveError) -> ErrorBody {
     match error {
         ObserveError::Busy => ErrorBody::new(ErrorCode::Busy, error.to_string()).hint("try again"),
         ObserveError::Panicked => {
-            ErrorBody::new(ErrorCode::Internal, error.to_string()).hint("see the log: belay doctor")
+            ErrorBody::new(ErrorCode::Internal, error.to_string()).hint("run belay doctor to locate the log")
         }
-        ObserveError::Engine(EngineError::Refused { field, problem }) => {
+        ObserveError::Engine(EngineError::Refused(InvalidId { field, problem })) => {
             ErrorBody::new(ErrorCode::Refused, format!("{field}: {problem}")).field(field)
         }
         ObserveError::Engine(EngineError::Store(error)) => store_error_to_ipc(&error),

@@ -1,4 +1,4 @@
-//! One connection: lines in, lines out.
+//! One connection to the socket: request lines in, response lines out.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -8,17 +8,19 @@ use belay_ipc::lines::SHRINK_ABOVE_BYTES;
 use belay_ipc::{ErrorBody, ErrorCode, Line, LineReader, MAX_LINE_BYTES};
 
 use crate::ops::{self, AfterReply};
+use crate::request_memory::MeteredStream;
 use crate::state::DaemonState;
 
-/// A caller that does not read its answers is left alone after this.
+/// A client that does not read its responses is disconnected after this.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves until the other side hangs up or we leave.
-pub(crate) fn serve_connection(mut stream: UnixStream, shared: &DaemonState) {
+/// Serves requests until the client disconnects or the process shuts down.
+pub(crate) fn serve_connection(stream: UnixStream, shared: &DaemonState) {
     if let Err(error) = stream.set_write_timeout(Some(WRITE_TIMEOUT)) {
-        tracing::warn!(%error, "a connection cannot be bounded in time");
+        tracing::warn!(%error, "cannot set a write timeout");
         return;
     }
+    let mut stream = MeteredStream::new(stream, shared);
     let mut lines = LineReader::new(MAX_LINE_BYTES);
     let mut out = Vec::new();
     loop {
@@ -28,31 +30,36 @@ pub(crate) fn serve_connection(mut stream: UnixStream, shared: &DaemonState) {
                 ops::handle_line(shared, line, &mut out)
             }
             Ok(Some(Line::TooLong)) => {
-                let message = format!("a line may be {MAX_LINE_BYTES} bytes long; this one was longer");
+                let message = format!("the line is longer than {MAX_LINE_BYTES} bytes");
                 ops::write_error(
                     &mut out,
                     None,
-                    &ErrorBody::new(ErrorCode::TooLong, message).hint("send fewer events at once"),
+                    &ErrorBody::new(ErrorCode::TooLong, message).hint("send fewer events per request"),
                 );
                 AfterReply::Line
             }
             Ok(None) => return,
             Err(error) => {
-                tracing::debug!(%error, "a connection broke");
+                tracing::debug!(%error, "connection failed");
                 return;
             }
         };
-        if let Err(error) = stream.write_all(&out) {
-            tracing::debug!(%error, "an answer could not be delivered");
+        if let Err(error) = stream.get_mut().write_all(&out) {
+            tracing::debug!(%error, "response not delivered");
             return;
         }
         out.clear();
         out.shrink_to(SHRINK_ABOVE_BYTES);
+        lines.shrink();
+        if let Err(error) = stream.end_request() {
+            tracing::debug!(%error, "connection failed");
+            return;
+        }
         match next {
             AfterReply::Line => {}
-            AfterReply::Stop => shared.lifecycle.shutdown.set("asked to"),
+            AfterReply::Stop => shared.lifecycle.shutdown.set("stop requested"),
             AfterReply::Follow(what) => {
-                ops::stream_events(shared, &mut stream, &what);
+                ops::stream_events(shared, stream.get_mut(), &what);
                 return;
             }
         }

@@ -1,9 +1,8 @@
 //! The Unix socket and the threads that serve it.
 //!
-//! Of the idle threads one waits for a connection, the others for its place. Whoever gets a
-//! connection gives the place to the next and serves the connection itself, so that nothing is
-//! handed over. When nobody is idle another thread is started, up to a bound; beyond it callers wait
-//! in the backlog.
+//! One idle thread at a time waits for a connection; the others wait for the lock on the socket. The thread that accepts
+//! a connection serves it, so no connection is handed to another thread. If no thread is idle, another one is started, up
+//! to a maximum; further clients wait in the backlog.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,24 +11,25 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::ipc_connection;
 use crate::state::DaemonState;
+use crate::sync::lock;
 
 /// Connections served at once.
 pub const MAX_CONNECTIONS: usize = 256;
 
-/// Idle threads kept for the next connection.
+/// Idle threads retained for the next connection.
 const IDLE_WORKERS: usize = 4;
 
-/// Enough for parsing the deepest event serde_json takes.
+/// Enough to parse the most deeply nested event that serde_json accepts.
 const WORKER_STACK_BYTES: usize = 512 * 1024;
 
-/// A bound socket; its file goes when this is dropped.
+/// A bound socket.
 #[derive(Debug)]
 pub struct BoundSocket {
     listener: UnixListener,
@@ -37,17 +37,17 @@ pub struct BoundSocket {
 }
 
 impl BoundSocket {
-    /// Binds under another name and moves it into place: it is never open to others, and a stale one
-    /// is replaced without a moment in which there is none. Call with the instance lock held.
+    /// Binds under a temporary name and renames it, so that the socket is never accessible to other users and a stale one
+    /// is replaced atomically. Call with the instance lock held.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        let aside = path.with_extension(format!("{}", std::process::id()));
-        match std::fs::remove_file(&aside) {
+        let temporary = path.with_extension(format!("{}", std::process::id()));
+        match std::fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&aside)?;
-        std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o600))?;
-        std::fs::rename(&aside, path)?;
+        let listener = UnixListener::bind(&temporary)?;
+        std::fs::set_permissions(&temporary, std::fs::Permissions::from_mode(0o600))?;
+        std::fs::rename(&temporary, path)?;
         listener.set_nonblocking(true)?;
         Ok(Self { listener, path: path.to_path_buf() })
     }
@@ -57,13 +57,13 @@ impl BoundSocket {
     }
 }
 
-/// The threads.
+/// The worker threads.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     shared: Arc<DaemonState>,
     socket: Mutex<BoundSocket>,
-    /// Closing it wakes whoever waits for a connection.
-    alarm: (UnixStream, UnixStream),
+    /// Closing one end wakes the thread that waits for a connection.
+    wakeup: (UnixStream, UnixStream),
     idle: AtomicUsize,
     streams: Mutex<OpenStreams>,
     empty: Condvar,
@@ -76,27 +76,23 @@ struct OpenStreams {
     open: HashMap<u64, UnixStream>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl WorkerPool {
     pub(crate) fn start(socket: BoundSocket, shared: Arc<DaemonState>) -> io::Result<Arc<Self>> {
         let pool = Arc::new(Self {
             shared,
             socket: Mutex::new(socket),
-            alarm: UnixStream::pair()?,
+            wakeup: UnixStream::pair()?,
             idle: AtomicUsize::new(0),
             streams: Mutex::default(),
             empty: Condvar::new(),
         });
         for _ in 0..IDLE_WORKERS {
-            pool.hire()?;
+            pool.spawn_worker()?;
         }
         Ok(pool)
     }
 
-    fn hire(self: &Arc<Self>) -> io::Result<()> {
+    fn spawn_worker(self: &Arc<Self>) -> io::Result<()> {
         let mut streams = lock(&self.streams);
         if streams.threads >= MAX_CONNECTIONS {
             return Ok(());
@@ -117,9 +113,9 @@ impl WorkerPool {
             let idle = self.idle.fetch_sub(1, Ordering::AcqRel) - 1;
             let Some(stream) = stream else { break };
             if idle == 0
-                && let Err(error) = self.hire()
+                && let Err(error) = self.spawn_worker()
             {
-                tracing::warn!(%error, "no further thread for the socket; callers wait");
+                tracing::warn!(%error, "cannot start another socket thread; clients wait");
             }
             self.serve(stream);
             if self.idle.load(Ordering::Acquire) >= IDLE_WORKERS {
@@ -133,42 +129,42 @@ impl WorkerPool {
         }
     }
 
-    /// `None` when it is time to leave.
+    /// Waits for a connection; `None` at shutdown.
     fn next_connection(&self) -> Option<UnixStream> {
         let socket = lock(&self.socket);
         loop {
             if self.shared.lifecycle.shutdown.is_set() {
                 return None;
             }
-            let mut waits = [PollFd::new(&socket.listener, PollFlags::IN), PollFd::new(&self.alarm.0, PollFlags::IN)];
+            let mut waits = [PollFd::new(&socket.listener, PollFlags::IN), PollFd::new(&self.wakeup.0, PollFlags::IN)];
             match poll(&mut waits, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => {
-                    tracing::error!(%error, "the socket cannot be waited on");
+                    tracing::error!(%error, "cannot poll the socket");
                     self.shared.lifecycle.shutdown.set("the socket failed");
                     return None;
                 }
             }
             match socket.listener.accept() {
-                Ok((stream, _)) if self.welcome(&stream) => return Some(stream),
+                Ok((stream, _)) if self.accept_peer(&stream) => return Some(stream),
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
                 Err(error) => {
-                    // Out of descriptors: wait for somebody to hang up rather than spin.
-                    tracing::warn!(%error, "a connection could not be taken");
+                    // Out of file descriptors: wait for a connection to close instead of spinning.
+                    tracing::warn!(%error, "cannot accept a connection");
                     self.shared.lifecycle.shutdown.wait_for(Duration::from_millis(50));
                 }
             }
         }
     }
 
-    fn welcome(&self, stream: &UnixStream) -> bool {
-        // Mode and folder keep others out; this holds even if somebody loosened those.
-        let ours = is_same_user(stream);
-        if !ours {
-            tracing::warn!("a connection of another user was refused");
+    fn accept_peer(&self, stream: &UnixStream) -> bool {
+        // Directory and socket modes already exclude other users; this check holds even if they were changed.
+        let same_user = belay_ipc::same_user::is_same_user(stream);
+        if !same_user {
+            tracing::warn!("refused a connection of another user");
         }
-        ours && stream.set_nonblocking(false).is_ok()
+        same_user && stream.set_nonblocking(false).is_ok()
     }
 
     fn serve(&self, stream: UnixStream) {
@@ -179,14 +175,14 @@ impl WorkerPool {
             match stream.try_clone() {
                 Ok(clone) => streams.open.insert(number, clone),
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be kept");
+                    tracing::warn!(%error, "cannot register a connection");
                     return;
                 }
             };
             number
         };
         self.shared.lifecycle.connections.fetch_add(1, Ordering::Relaxed);
-        // Registered before this look: either the drain sees the stream or we see the drain.
+        // Registered before this check, so either `drain` sees the stream or this thread sees the shutdown.
         if !self.shared.lifecycle.shutdown.is_set() {
             ipc_connection::serve_connection(stream, &self.shared);
         }
@@ -194,33 +190,21 @@ impl WorkerPool {
         lock(&self.streams).open.remove(&number);
     }
 
-    /// Takes no more connections, lets those that are open finish what they were asked, and waits
-    /// for them. `false` when some did not finish in time.
-    pub(crate) fn drain(&self, patience: Duration) -> bool {
-        let _ = self.alarm.1.shutdown(Shutdown::Both);
+    /// Stops accepting, lets open connections finish their requests, and waits for them. Returns `false` if some did not
+    /// finish in time.
+    pub(crate) fn drain(&self, timeout: Duration) -> bool {
+        let _ = self.wakeup.1.shutdown(Shutdown::Both);
         {
-            // Whoever waits in `accept` has been woken and lets go of the socket.
+            // The thread that waited in `poll` was woken and releases the socket.
             let socket = lock(&self.socket);
             let _ = std::fs::remove_file(&socket.path);
         }
         let streams = lock(&self.streams);
         for stream in streams.open.values() {
-            // What was sent is still read and answered; then comes the end.
+            // Requests already received are still answered.
             let _ = stream.shutdown(Shutdown::Read);
         }
-        let waited = self.empty.wait_timeout_while(streams, patience, |streams| streams.threads > 0);
+        let waited = self.empty.wait_timeout_while(streams, timeout, |streams| streams.threads > 0);
         waited.unwrap_or_else(PoisonError::into_inner).0.threads == 0
     }
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn is_same_user(stream: &UnixStream) -> bool {
-    let me = rustix::process::geteuid();
-    rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == me || peer.uid.is_root())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn is_same_user(_stream: &UnixStream) -> bool {
-    // The folder's and the socket's mode keep others out here.
-    true
 }

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! `belay serve` is one process per state folder; [`instance_lock`] ensures that. It owns one engine behind a queue
+//! `belay serve` is one process per state directory; [`instance_lock`] ensures that. It owns one engine behind a queue
 //! ([`group_commit`]): a caller that finds the engine free commits its events itself, otherwise they are committed
 //! together with those of other callers.
 //!
@@ -16,7 +16,7 @@
 //! that new callers decide in-process; requests in flight are answered; queued events are written; then the lock is
 //! released.
 
-// Needs Unix sockets, signals and processes; on other systems `belay` reports that it does not run.
+// Needs Unix sockets, signals and processes. On other systems `belay` reports that it is not supported.
 #![cfg(unix)]
 
 mod alert_dispatcher;
@@ -37,16 +37,17 @@ mod pending_run_budgets;
 pub mod proxy_service;
 mod read_pool;
 pub mod reads;
+mod request_memory;
 mod run_store;
 pub mod shutdown;
 mod state;
+mod sync;
 pub mod token;
 pub mod views;
 
-pub use alert_dispatcher::build_webhook;
 pub use daemon::{Daemon, ServeError, ServeOptions};
-pub use intake::{Authority, decide, observe_json};
+pub use intake::{Authority, decide, observe_json, requires_owner};
 pub use reads::StoreRead;
 
-/// The version of this build, as every answer that names one says it.
+/// The version of this build.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,11 +1,11 @@
-//! Log files: bounded in size, free of secrets, and never a reason to fail.
+//! Rotating log files with secrets redacted. Write errors are ignored.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A log file that is put aside when it grows too big: `serve.log`, `serve.log.1`, ...
+/// A log file that is rotated when it grows too large: `serve.log`, `serve.log.1`, ...
 #[derive(Debug)]
 pub struct RotatingLogFile {
     path: PathBuf,
@@ -16,7 +16,7 @@ pub struct RotatingLogFile {
 }
 
 impl RotatingLogFile {
-    /// `keep` files in all, each at most `max_bytes` and a line long.
+    /// Retains `keep` files, each at most `max_bytes` plus one line long.
     pub fn new(path: impl Into<PathBuf>, max_bytes: u64, keep: u16) -> Self {
         Self { path: path.into(), max_bytes, keep: keep.max(1), file: None, size: 0 }
     }
@@ -27,8 +27,8 @@ impl RotatingLogFile {
 
     fn open(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
-            if let Some(folder) = self.path.parent() {
-                std::fs::create_dir_all(folder)?;
+            if let Some(dir) = self.path.parent() {
+                std::fs::create_dir_all(dir)?;
             }
             let mut options = OpenOptions::new();
             options.append(true).create(true).mode(0o600);
@@ -39,7 +39,7 @@ impl RotatingLogFile {
         self.file.as_mut().ok_or_else(|| io::Error::other("no log file"))
     }
 
-    fn aside(&self, number: u16) -> PathBuf {
+    fn rotated_path(&self, number: u16) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(format!(".{number}"));
         name.into()
@@ -48,18 +48,18 @@ impl RotatingLogFile {
     fn rotate(&mut self) {
         self.file = None;
         for number in (1..self.keep.saturating_sub(1)).rev() {
-            // One that is not there yet cannot be moved; the next rotation will find it.
-            let _ = std::fs::rename(self.aside(number), self.aside(number + 1));
+            // Fails if the file does not exist yet.
+            let _ = std::fs::rename(self.rotated_path(number), self.rotated_path(number + 1));
         }
         let _ = match self.keep {
             1 => std::fs::remove_file(&self.path),
-            _ => std::fs::rename(&self.path, self.aside(1)),
+            _ => std::fs::rename(&self.path, self.rotated_path(1)),
         };
     }
 }
 
 impl Write for RotatingLogFile {
-    /// Takes whole lines, as the formatter gives them. A full disk loses the line, not the process.
+    /// Writes complete lines, as the formatter provides them. On a full disk the line is lost.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.size >= self.max_bytes {
             self.rotate();

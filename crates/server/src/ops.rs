@@ -7,8 +7,8 @@ use std::time::Duration;
 use belay_core::SessionKey;
 use belay_ipc::protocol::parse_request;
 use belay_ipc::{
-    ErrorBody, ErrorCode, HookRequest, HookResponse, ObserveRequest, ObserveResponse, Operation, PROTOCOL_VERSION,
-    PingResponse, Response, ResponseBody, SubscribeRequest, SubscribeResponse,
+    ErrorBody, ErrorCode, HookRequest, HookResponse, ListenRequest, ListenResponse, ObserveRequest, ObserveResponse,
+    Operation, PROTOCOL_VERSION, PingResponse, Response, ResponseBody, SubscribeRequest, SubscribeResponse,
 };
 use belay_store::{EventQuery, Order};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::reads::StoreRead;
 use crate::state::DaemonState;
 use crate::views::EventView;
 
-/// What a connection does after a response.
+/// What a connection does after its response.
 pub(crate) enum AfterReply {
     /// Reads the next line.
     Line,
@@ -55,6 +55,7 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         Operation::Run(request) => {
             proxy_service::handle_run(shared, &request).and_then(|response| accept(out, id, &response))
         }
+        Operation::Listen(request) => listen(shared, request).and_then(|response| accept(out, id, &response)),
         Operation::Resolve(request) => read(shared, out, id, &request),
         Operation::Sessions(request) => read(shared, out, id, &request),
         Operation::Session(request) => read(shared, out, id, &request),
@@ -76,8 +77,8 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
     }
 }
 
-fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, answer: &T) -> Result<(), ErrorBody> {
-    let reply = Response { id, body: ResponseBody::Ok(answer) };
+fn accept<T: Serialize>(out: &mut Vec<u8>, id: Option<&RawValue>, body: &T) -> Result<(), ErrorBody> {
+    let reply = Response { id, body: ResponseBody::Ok(body) };
     serde_json::to_writer(&mut *out, &reply).map_err(|e| ErrorBody::new(ErrorCode::Internal, e.to_string()))?;
     out.push(b'\n');
     Ok(())
@@ -108,6 +109,20 @@ fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
     belay_hooks::handle_hook(&shared.hook_state, &shared.decisions.committer, request, &bind_run)
 }
 
+fn listen(shared: &DaemonState, request: ListenRequest) -> Result<ListenResponse, ErrorBody> {
+    let listeners = &shared.runs.listeners;
+    let (url, opened) = listeners.open(request.address).map_err(|error| {
+        let address = request.address.unwrap_or_else(|| listeners.configured());
+        ErrorBody::new(ErrorCode::Refused, format!("cannot listen on {address}: {error}"))
+            .field("address")
+            .hint("choose another address with --listen")
+    })?;
+    if request.keep_running {
+        shared.lifecycle.disable_idle_exit();
+    }
+    Ok(ListenResponse { pid: std::process::id(), url, opened })
+}
+
 fn ping_response() -> PingResponse {
     PingResponse { pid: std::process::id(), version: crate::VERSION.to_owned(), protocol: PROTOCOL_VERSION }
 }
@@ -118,34 +133,34 @@ fn observe(shared: &DaemonState, request: &ObserveRequest) -> ObserveResponse {
     ObserveResponse { answers: intake::observe_json(&shared.decisions.committer, events, Authority::Owner) }
 }
 
-/// Other processes write to the store too, and do not ring our bell.
+/// Commits of other processes do not notify this one, so the store is also polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Sends events of the log as they come, until somebody has enough.
+/// Streams events of the log until the client disconnects or the process shuts down.
 pub(crate) fn stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) {
-    if let Err(refusal) = try_follow(shared, stream, what) {
+    if let Err(refusal) = try_stream_events(shared, stream, what) {
         let mut out = Vec::new();
         write_error(&mut out, None, &refusal);
-        // Whoever followed has gone, or reads why it ended.
+        // The client may have disconnected.
         let _ = stream.write_all(&out);
     }
 }
 
-fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) -> Result<(), ErrorBody> {
+fn try_stream_events(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeRequest) -> Result<(), ErrorBody> {
     let store = shared.readers.get().map_err(|error| store_error_to_ipc(&error))?;
     let mut query = EventQuery { session: what.session.clone(), kinds: what.kinds.clone(), ..EventQuery::default() };
     query.after = what.after;
     if query.after.is_none() {
         let last = EventQuery { order: Order::Last, limit: 1, kinds: Vec::new(), ..query.clone() };
         let last = store.events(&last).map_err(|error| store_error_to_ipc(&error))?;
-        query.after = Some(last.last().map_or(0, |row| number(what, row)));
+        query.after = Some(last.last().map_or(0, |row| position(what, row)));
     }
     let mut seen = 0;
     let mut out = Vec::new();
     while !shared.lifecycle.shutdown.is_set() {
         let rows = store.events(&query).map_err(|error| store_error_to_ipc(&error))?;
         for row in &rows {
-            query.after = Some(number(what, row));
+            query.after = Some(position(what, row));
             out.clear();
             if serde_json::to_writer(&mut out, &EventView::of(row)).is_ok() {
                 out.push(b'\n');
@@ -156,7 +171,7 @@ fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeReq
         }
         if rows.is_empty() {
             shared.lifecycle.mark_active();
-            if hung_up(stream) {
+            if is_disconnected(stream) {
                 return Ok(());
             }
             seen = shared.decisions.committer.commits().wait(seen, POLL_INTERVAL);
@@ -165,12 +180,12 @@ fn try_follow(shared: &DaemonState, stream: &mut UnixStream, what: &SubscribeReq
     Ok(())
 }
 
-fn number(what: &SubscribeRequest, row: &belay_store::EventRow) -> u64 {
+fn position(what: &SubscribeRequest, row: &belay_store::EventRow) -> u64 {
     if what.session.is_some() { row.seq } else { u64::try_from(row.ord).unwrap_or(0) }
 }
 
-/// A follower that has gone tells so only by what can be read from it.
-fn hung_up(stream: &UnixStream) -> bool {
+/// A subscriber sends nothing, so readable input means that it disconnected.
+fn is_disconnected(stream: &UnixStream) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut wait = [PollFd::new(stream, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,10 +1,10 @@
-//! What `belay run` was promised about a session that nobody has seen yet: its budget.
+//! Budgets of runs whose session is not known yet.
 //!
-//! Some agents have their session's id from us, of others it is known once a hook or a request has told
-//! it. Whoever learns it settles what was promised, before the next request can pass.
+//! Some agents get their session id from Belay; for others it is known only after the first hook or request. The budget is
+//! applied as soon as the session is known, before its next request passes.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
@@ -12,14 +12,15 @@ use belay_ipc::{DecideRequest, RunRequest};
 
 use crate::intake;
 use crate::state::DaemonState;
+use crate::sync::lock;
 
-/// Runs whose agent never came are forgotten, oldest first.
+/// Maximum number of pending runs; the oldest are dropped.
 const MAX_PENDING: usize = 256;
 
-/// Promises not settled yet.
+/// Budgets that are not applied yet.
 #[derive(Debug, Default)]
 pub(crate) struct PendingRunBudgets {
-    open: AtomicBool,
+    is_pending: AtomicBool,
     runs: Mutex<Vec<PendingBudget>>,
 }
 
@@ -32,36 +33,36 @@ struct PendingBudget {
 
 impl PendingRunBudgets {
     pub(crate) fn register(&self, ask: &RunRequest) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.retain(|promise| promise.run != ask.run);
+        let mut runs = lock(&self.runs);
+        runs.retain(|pending| pending.run != ask.run);
         if !ask.budget.is_empty() {
             runs.push(PendingBudget { run: ask.run.clone(), budget: ask.budget.clone(), by: ask.by.clone() });
         }
         let surplus = runs.len().saturating_sub(MAX_PENDING);
         runs.drain(..surplus);
-        self.open.store(!runs.is_empty(), Ordering::Release);
+        self.is_pending.store(!runs.is_empty(), Ordering::Release);
     }
 
-    /// Settles what was promised about sessions that are known by now.
+    /// Applies the budgets of runs whose session is known by now.
     pub(crate) fn apply_known(&self, shared: &DaemonState, session_of: impl Fn(&str) -> Option<SessionKey>) {
-        if !self.open.load(Ordering::Acquire) {
+        if !self.is_pending.load(Ordering::Acquire) {
             return;
         }
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.retain(|promise| match session_of(&promise.run) {
-            Some(session) => !promise.settled(shared, &session),
+        let mut runs = lock(&self.runs);
+        runs.retain(|pending| match session_of(&pending.run) {
+            Some(session) => !pending.try_apply(shared, &session),
             None => true,
         });
-        self.open.store(!runs.is_empty(), Ordering::Release);
+        self.is_pending.store(!runs.is_empty(), Ordering::Release);
     }
 }
 
 impl PendingBudget {
-    fn settled(&self, shared: &DaemonState, session: &SessionKey) -> bool {
+    fn try_apply(&self, shared: &DaemonState, session: &SessionKey) -> bool {
         self.budget.iter().all(|decision| {
             let (note, by) = ("set by belay run".to_owned(), self.by.clone());
-            let decide = DecideRequest { session: session.clone(), decision: decision.clone(), note, by };
-            // Not yet in the store: there will be another chance with its next event.
+            let decide = DecideRequest::new(session.clone(), decision.clone()).note(note).by(by);
+            // Fails if the session is not stored yet; its next event triggers another attempt.
             intake::decide(&shared.decisions.committer, &decide).is_ok()
         })
     }

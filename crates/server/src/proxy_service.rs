@@ -1,21 +1,22 @@
-//! The relay inside the resident process: what it is told by the configuration, and who judges.
+//! Connects the relay to the resident process: its configuration, its supervisor and its runs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use belay_compat::loop_watchdog;
 use belay_config::{AuthMode, EnvSnapshot};
 use belay_core::{Body, Event, SessionKey, Verdict};
 use belay_ipc::{ErrorBody, ErrorCode, RunRequest, RunResponse};
 use belay_net::EgressProxy;
-use belay_proxy::{BoxFuture, HoldState, Supervisor, UpstreamConfig};
+use belay_proxy::{BoxFuture, HoldState, LocalResponse, Supervisor, UpstreamConfig};
 
 use crate::state::DaemonState;
 
-/// How long the end of a run waits for what its requests had to tell.
+/// How long the end of a run waits for the recorder.
 const RUN_END_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why an upstream cannot be used as configured.
+/// An invalid upstream configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("proxy.upstreams.{name}: {problem}")]
 pub struct UpstreamError {
@@ -31,7 +32,8 @@ pub(crate) fn relay_config(
 ) -> Result<belay_proxy::Config, UpstreamError> {
     let bytes =
         |size: belay_config::ByteSize| size.get().map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    let upstreams = proxy.upstreams.iter().filter(|_| proxy.enabled).map(|(name, upstream)| one(name, upstream, env));
+    let upstreams =
+        proxy.upstreams.iter().filter(|_| proxy.enabled).map(|(name, upstream)| upstream_config(name, upstream, env));
     Ok(belay_proxy::Config {
         upstreams: upstreams.collect::<Result<_, _>>()?,
         buffered: bytes(proxy.max_buffered_bytes),
@@ -40,10 +42,19 @@ pub(crate) fn relay_config(
         hold: proxy.hold_timeout.get().unwrap_or(Duration::MAX / 4),
         nudge: proxy.nudge,
         sockets: proxy.allow_websockets,
+        max_connections: max_connections(),
+        ..belay_proxy::Config::default()
     })
 }
 
-fn one(
+/// Most connections of clients: each may need two file descriptors, and others need some, too.
+fn max_connections() -> usize {
+    const RESERVED_DESCRIPTORS: u64 = 128;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit.saturating_sub(RESERVED_DESCRIPTORS) / 2).unwrap_or(usize::MAX).clamp(16, 1024)
+}
+
+fn upstream_config(
     name: &str,
     upstream: &belay_config::UpstreamConfig,
     env: &EnvSnapshot,
@@ -52,9 +63,12 @@ fn one(
     let key = || match env.text(&upstream.key_env) {
         Some(key) => Ok(key.trim().to_owned()),
         None if upstream.key_env.is_empty() => {
-            Err(refuse("key_env is missing: name the variable that holds the key".to_owned()))
+            Err(refuse("key_env is missing; set it to the name of the variable that holds the key".to_owned()))
         }
-        None => Err(refuse(format!("the variable {} is not set where Belay runs", upstream.key_env))),
+        None => Err(refuse(format!(
+            "the variable {} is not set in the environment of the resident process",
+            upstream.key_env
+        ))),
     };
     let auth = match upstream.auth {
         AuthMode::Incoming => belay_proxy::Auth::Incoming,
@@ -80,6 +94,7 @@ pub(crate) struct EngineSupervisor(pub(crate) Arc<DaemonState>);
 impl Supervisor for EngineSupervisor {
     fn hold_state(&self, session: &SessionKey) -> HoldState {
         self.0.lifecycle.mark_active();
+        self.0.hold_watcher.poll(&self.0.decisions.holds);
         self.0.decisions.holds.get(session)
     }
 
@@ -90,14 +105,14 @@ impl Supervisor for EngineSupervisor {
     fn observe(&self, events: Vec<Event>) -> Vec<Verdict> {
         let asked: Vec<bool> = events.iter().map(|event| matches!(&event.body, Body::ModelAsked(_))).collect();
         let answers = self.0.decisions.committer.observe(events);
-        settle(&self.0);
+        apply_pending_budgets(&self.0);
         let answers = answers.into_iter().zip(asked);
         answers
             .map(|(answer, asked)| match answer {
                 Ok(observed) => observed.decision.verdict,
                 Err(error) => {
                     if asked {
-                        tracing::warn!(%error, "a request goes on unjudged");
+                        tracing::warn!(%error, "request passed without a verdict");
                     }
                     Verdict::Go
                 }
@@ -109,32 +124,29 @@ impl Supervisor for EngineSupervisor {
         self.0.decisions.holds.changed()
     }
 
-    fn loop_watchdog_status(&self, session: &SessionKey) -> BoxFuture<serde_json::Value> {
-        let (shared, session) = (Arc::clone(&self.0), session.clone());
-        Box::pin(async move {
-            let read = tokio::task::spawn_blocking(move || crate::http::loop_watchdog_status(&shared, &session));
-            read.await.ok().and_then(Result::ok).unwrap_or_default()
-        })
+    fn refusal(&self, session: &SessionKey, verdict: &Verdict) -> BoxFuture<Option<LocalResponse>> {
+        let refusal = loop_watchdog::refusal(Arc::clone(&self.0), session.clone(), verdict.clone());
+        Box::pin(async move { Some(refusal.await) })
     }
 }
 
-/// A run named its session: by a hook, maybe before its first request.
+/// Binds a run to its session, as reported by a hook, possibly before the first request.
 pub(crate) fn bind_run_session(shared: &DaemonState, run: &str, session: &SessionKey) {
     if let Some(relay) = shared.runs.relay() {
         relay.bind_run_session(run, session);
     }
-    settle(shared);
+    apply_pending_budgets(shared);
 }
 
-fn settle(shared: &DaemonState) {
+fn apply_pending_budgets(shared: &DaemonState) {
     let relay = || shared.runs.relay();
     shared.runs.pending_budgets.apply_known(shared, |run| relay()?.run_session(run));
 }
 
-/// Begins a run, or tells how it is doing.
+/// Begins or ends a run, or returns its state.
 pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunResponse, ErrorBody> {
     let relay = shared.runs.relay();
-    let relay = relay.ok_or_else(|| ErrorBody::new(ErrorCode::Busy, "the resident process is about to leave"))?;
+    let relay = relay.ok_or_else(|| ErrorBody::new(ErrorCode::Busy, "the resident process is shutting down"))?;
     if ask.begins {
         let begun = shared.runs.store.register(&relay, &ask.run, &ask.upstreams);
         begun.map_err(|bad| ErrorBody::new(ErrorCode::Refused, bad.to_string()))?;
@@ -142,17 +154,22 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
             relay.bind_run_session(&ask.run, session);
         }
         shared.runs.pending_budgets.register(ask);
-        settle(shared);
+        apply_pending_budgets(shared);
         if ask.proxied {
             let opened = match ask.at {
                 Some(address) => shared.runs.listeners.ensure_at(address),
                 None => shared.runs.listeners.ensure_any(),
             };
-            opened.map_err(|error| ErrorBody::new(ErrorCode::Internal, format!("the proxy cannot listen: {error}")))?;
+            let url = opened.map_err(|error| {
+                ErrorBody::new(ErrorCode::Internal, format!("cannot open a listener for the proxy: {error}"))
+            })?;
+            let address = url.trim_start_matches("http://").trim_end_matches('/').parse().ok();
+            shared.runs.store.set_address(&ask.run, address, ask.session.clone());
         }
     }
     if ask.ends {
         relay.flush_recorder(RUN_END_FLUSH_TIMEOUT);
+        shared.runs.store.set_address(&ask.run, None, None);
     }
     Ok(RunResponse { url: shared.runs.listeners.url(), session: relay.run_session(&ask.run) })
 }

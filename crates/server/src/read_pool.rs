@@ -1,15 +1,17 @@
-//! Connections for reading, beside the writer.
+//! Pool of read-only connections to the store.
 
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use belay_store::{Access, Result, Store, StoreUrl};
 
-/// Connections kept open.
+use crate::sync::lock;
+
+/// Idle connections retained.
 const MAX_IDLE_CONNECTIONS: usize = 4;
 
-/// Lends connections to the store.
+/// Pool of read-only connections.
 pub(crate) struct ReadPool {
     url: StoreUrl,
     idle: Mutex<Vec<Box<dyn Store>>>,
@@ -27,33 +29,33 @@ impl ReadPool {
     }
 
     pub(crate) fn get(&self) -> Result<PooledStore<'_>> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = lock(&self.idle).pop();
         let store = match idle {
             Some(store) => store,
             None => belay_store::open(&self.url, Access::Read)?,
         };
-        Ok(PooledStore { store: Some(store), home: self })
+        Ok(PooledStore { store: Some(store), pool: self })
     }
 }
 
-/// A connection on loan.
+/// A connection that returns to the pool when dropped.
 pub(crate) struct PooledStore<'r> {
     store: Option<Box<dyn Store>>,
-    home: &'r ReadPool,
+    pool: &'r ReadPool,
 }
 
 impl Deref for PooledStore<'_> {
     type Target = dyn Store + 'static;
 
     fn deref(&self) -> &(dyn Store + 'static) {
-        #[expect(clippy::expect_used, reason = "it is taken only by drop")]
-        self.store.as_deref().expect("a reader has its store")
+        #[expect(clippy::expect_used, reason = "only `drop` takes it")]
+        self.store.as_deref().expect("store is present until drop")
     }
 }
 
 impl Drop for PooledStore<'_> {
     fn drop(&mut self) {
-        let mut idle = self.home.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.pool.idle);
         if idle.len() < MAX_IDLE_CONNECTIONS {
             idle.extend(self.store.take());
         }

@@ -1,4 +1,4 @@
-//! The read operations on a store: the resident process and the CLI answer them alike.
+//! Read operations on a store, shared by the resident process and the CLI.
 
 use belay_core::SessionKey;
 use belay_ipc::views::{FindingView, IncidentView, NoteView, SessionView, TombstoneView, TotalsView};
@@ -10,7 +10,7 @@ use belay_store::{FindingRow, IncidentQuery, Result, SessionQuery, Store, StoreE
 
 use crate::views::{MIN_SHORT_ID_CHARS, session_view, session_views};
 
-/// A read operation on a store. `None` is a store that does not exist yet: nothing has been recorded.
+/// A read operation on a store. `None` stands for a store that does not exist yet.
 pub trait StoreRead: ReadRequest {
     fn run(&self, store: Option<&dyn Store>) -> Result<Self::Response>;
 }

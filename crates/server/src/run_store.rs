@@ -1,56 +1,94 @@
-//! The model APIs that users had chosen for their runs, in a file.
+//! Persists what agents started by `belay run` depend on: the upstreams that users chose, and Belay's address.
 //!
-//! An agent that was started by `belay run` knows nothing but our address. A resident process that begins anew hears of
-//! its run again within a moment, but a request may come before that, and an agent may outlive its run. With its key it
-//! would go to the API that everybody uses, to whom that key was never to be given.
+//! Such an agent knows only that address. After a restart of the resident process, its request may arrive before the run
+//! is registered again, or the run may never be, because `belay run` was killed. Without the stored upstreams, its API
+//! key would be sent to the default upstream; without the address, it would have no model.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use belay_config::atomic_file;
+use belay_config::Paths;
+use belay_core::SessionKey;
+use belay_drive::run_dir;
+use belay_fs::FileMode;
 use belay_proxy::{Relay, UpstreamConfig, UpstreamConfigError};
 use serde::{Deserialize, Serialize};
 
-/// The newest so many are kept.
+use crate::sync::lock;
+
+/// Maximum number of runs retained, newest first.
 const MAX_RUNS: usize = 1024;
 
-/// The runs with model APIs of their own.
+/// Runs with their own upstreams or an address.
 #[derive(Debug)]
 pub(crate) struct RunStore {
-    file: PathBuf,
+    paths: Paths,
     runs: Mutex<Vec<StoredRun>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 struct StoredRun {
     run: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     upstreams: BTreeMap<String, String>,
+    /// Where its requests go, until the run ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<SessionKey>,
+}
+
+impl StoredRun {
+    fn is_empty(&self) -> bool {
+        self.upstreams.is_empty() && self.address.is_none()
+    }
+
+    /// Its agent depends on the proxy and has not exited.
+    fn needs_proxy(&self, paths: &Paths) -> bool {
+        let id = self.run.rsplit_once(':').map_or(&*self.run, |(_, id)| id);
+        self.address.is_some() && run_dir::is_alive(paths, id)
+    }
 }
 
 impl RunStore {
-    /// What the last resident process knew.
-    pub(crate) fn load(file: PathBuf) -> Self {
-        let runs = match std::fs::read(&file) {
+    /// Loads the runs of the previous resident process.
+    pub(crate) fn load(paths: &Paths) -> Self {
+        let runs = match std::fs::read(file(paths)) {
             Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
-                tracing::warn!(%error, "the runs of the last resident process cannot be read");
+                tracing::warn!(%error, "cannot read the stored runs");
                 Vec::new()
             }),
             Err(_) => Vec::new(),
         };
-        Self { file, runs: Mutex::new(runs) }
+        Self { paths: paths.clone(), runs: Mutex::new(runs) }
     }
 
-    /// Tells the relay of all of them.
+    /// Registers all stored runs with the relay.
     pub(crate) fn restore_into(&self, relay: &Relay) {
-        for StoredRun { run, upstreams } in self.runs.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for StoredRun { run, upstreams, session, .. } in lock(&self.runs).iter() {
             if let Err(error) = begin(relay, run, upstreams) {
-                tracing::warn!(run, %error, "the model API of a run cannot be used any more");
+                tracing::warn!(run, %error, "stored upstream of a run is invalid");
+            }
+            if let Some(session) = session {
+                relay.bind_run_session(run, session);
             }
         }
     }
 
-    /// A run begins; whoever is told so may rely on it.
+    /// The addresses that agents which are still alive send their requests to.
+    pub(crate) fn live_addresses(&self) -> Vec<SocketAddr> {
+        let runs = lock(&self.runs);
+        let mut addresses: Vec<_> =
+            runs.iter().filter(|run| run.needs_proxy(&self.paths)).filter_map(|run| run.address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
+    }
+
+    /// Registers a run and persists its upstreams.
     pub(crate) fn register(
         &self,
         relay: &Relay,
@@ -58,23 +96,42 @@ impl RunStore {
         upstreams: &BTreeMap<String, String>,
     ) -> Result<(), UpstreamConfigError> {
         begin(relay, run, upstreams)?;
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        self.update(run, |stored| stored.upstreams.clone_from(upstreams));
+        Ok(())
+    }
+
+    /// Persists the address and the session of a run; `None` for the address when it ends.
+    pub(crate) fn set_address(&self, run: &str, address: Option<SocketAddr>, session: Option<SessionKey>) {
+        self.update(run, |stored| {
+            stored.address = address;
+            stored.session = session.or(stored.session.take());
+        });
+    }
+
+    fn update(&self, run: &str, change: impl FnOnce(&mut StoredRun)) {
+        let mut runs = lock(&self.runs);
         let known = runs.iter().position(|known| known.run == run);
-        if known.map(|at| &runs[at].upstreams) == Some(upstreams).filter(|upstreams| !upstreams.is_empty()) {
-            return Ok(());
+        let before = known.map(|at| runs.remove(at));
+        let mut stored = before.clone().unwrap_or_else(|| StoredRun { run: run.to_owned(), ..StoredRun::default() });
+        change(&mut stored);
+        let is_unchanged = before.as_ref() == Some(&stored) || before.is_none() && stored.is_empty();
+        if !stored.is_empty() {
+            runs.push(stored);
         }
-        known.map(|at| runs.remove(at));
-        if !upstreams.is_empty() {
-            runs.push(StoredRun { run: run.to_owned(), upstreams: upstreams.clone() });
+        if is_unchanged {
+            return;
         }
         let surplus = runs.len().saturating_sub(MAX_RUNS);
         runs.drain(..surplus);
         let text = serde_json::to_vec(&*runs).unwrap_or_default();
-        if let Err(error) = atomic_file::write(&self.file, &text, atomic_file::FileMode::Private) {
-            tracing::warn!(%error, "the model API of a run is not known to the next resident process");
+        if let Err(error) = belay_fs::atomic_write(&file(&self.paths), &text, FileMode::Private) {
+            tracing::warn!(%error, "cannot persist a run");
         }
-        Ok(())
     }
+}
+
+fn file(paths: &Paths) -> PathBuf {
+    paths.state().join("runs.json")
 }
 
 fn begin(relay: &Relay, run: &str, upstreams: &BTreeMap<String, String>) -> Result<(), UpstreamConfigError> {

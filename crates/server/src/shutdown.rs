@@ -1,26 +1,28 @@
-//! Leaving, as a message everybody can wait for.
+//! A shutdown flag that threads and tasks can wait for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::sync::lock;
 
 /// Set once, never unset.
 #[derive(Debug, Default)]
 pub struct ShutdownFlag {
     flag: AtomicBool,
     reason: Mutex<Option<&'static str>>,
-    bell: Condvar,
+    changed: Condvar,
     waker: tokio::sync::Notify,
 }
 
 impl ShutdownFlag {
-    /// Tells everybody to finish. The first reason counts.
+    /// Starts the shutdown. The first reason is retained.
     pub fn set(&self, reason: &'static str) {
-        let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = lock(&self.reason);
         first.get_or_insert(reason);
         self.flag.store(true, Ordering::Release);
-        self.bell.notify_all();
-        // Both: those who wait now, and the one who comes to wait later.
+        self.changed.notify_all();
+        // Wakes current waiters, and stores a permit for one that is about to wait.
         self.waker.notify_waiters();
         self.waker.notify_one();
     }
@@ -30,13 +32,13 @@ impl ShutdownFlag {
     }
 
     pub fn reason(&self) -> Option<&'static str> {
-        *self.reason.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.reason)
     }
 
-    /// Waits for the time to pass; `true` when it was cut short by the end.
+    /// Waits for `time` or the shutdown; returns whether the shutdown has started.
     pub fn wait_for(&self, time: Duration) -> bool {
-        let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.bell.wait_timeout_while(reason, time, |reason| reason.is_none());
+        let reason = lock(&self.reason);
+        let waited = self.changed.wait_timeout_while(reason, time, |reason| reason.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
 

@@ -1,10 +1,12 @@
-//! What the parts of the resident process share.
+//! Shared state of the resident process.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use belay_clock::now;
+use belay_config::{EnvSnapshot, Loader, Paths, Strictness};
 use belay_core::Timestamp;
 use belay_engine::{Engine, Health};
 use belay_ipc::{HealthView, PROTOCOL_VERSION, StatusResponse};
@@ -13,11 +15,11 @@ use belay_store::Store;
 
 use crate::budget_cache::BudgetCache;
 use crate::group_commit::GroupCommitter;
-use crate::hold_index::HoldIndex;
-use crate::housekeeping::now;
+use crate::hold_index::{HoldIndex, HoldWatcher};
 use crate::listeners::Listeners;
 use crate::pending_run_budgets::PendingRunBudgets;
 use crate::read_pool::ReadPool;
+use crate::request_memory::LargeRequests;
 use crate::run_store::RunStore;
 use crate::shutdown::ShutdownFlag;
 use crate::token::ApiToken;
@@ -28,13 +30,16 @@ pub(crate) struct DaemonState {
     pub(crate) runs: Runs,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) readers: ReadPool,
+    pub(crate) hold_watcher: HoldWatcher,
     pub(crate) token: ApiToken,
     /// Loop Watchdog's clients may decide without the token.
     pub(crate) loop_watchdog_without_token: bool,
     pub(crate) hook_state: belay_hooks::HookState,
+    pub(crate) large_requests: LargeRequests,
+    pub(crate) config: ConfigSource,
 }
 
-/// The engine, and what callers that cannot wait for it ask instead.
+/// The engine, with in-memory indexes for callers that cannot wait for it.
 #[derive(Debug)]
 pub(crate) struct Decisions {
     pub(crate) committer: GroupCommitter,
@@ -82,7 +87,25 @@ impl Runs {
     }
 }
 
-/// Since when the process runs, when it was last active, and when it stops.
+/// Where the configuration is read from.
+#[derive(Debug)]
+pub(crate) struct ConfigSource {
+    pub(crate) places: Paths,
+    pub(crate) env: EnvSnapshot,
+}
+
+impl ConfigSource {
+    /// What is wrong with the configuration of the user, read now.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let loaded = Loader::new(&self.places, &self.env).strictness(Strictness::Lenient).load();
+        loaded.map_or_else(
+            |error| vec![error.to_string()],
+            |loaded| loaded.notes.iter().map(ToString::to_string).collect(),
+        )
+    }
+}
+
+/// Start time, last activity and shutdown of the process.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
     pub(crate) shutdown: ShutdownFlag,
@@ -93,6 +116,8 @@ pub(crate) struct Lifecycle {
     started_at: Timestamp,
     /// Time of the last request, in milliseconds after `started`.
     last_active: AtomicI64,
+    /// The user asked for a process that stays.
+    idle_exit_disabled: AtomicBool,
 }
 
 impl Lifecycle {
@@ -104,16 +129,26 @@ impl Lifecycle {
             started: Instant::now(),
             started_at: now(),
             last_active: AtomicI64::new(0),
+            idle_exit_disabled: AtomicBool::new(false),
         }
     }
 
-    /// Call it for every request.
+    pub(crate) fn disable_idle_exit(&self) {
+        self.idle_exit_disabled.store(true, Ordering::Relaxed);
+    }
+
+    /// Records activity; called for every request.
     pub(crate) fn mark_active(&self) {
         let millis = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.last_active.store(millis, Ordering::Relaxed);
     }
 
-    pub(crate) fn idle_for(&self) -> Duration {
+    /// Whether the process may exit after `limit` without work, and has had none for so long.
+    pub(crate) fn is_idle(&self, limit: Duration) -> bool {
+        !self.idle_exit_disabled.load(Ordering::Relaxed) && self.idle_for() >= limit
+    }
+
+    fn idle_for(&self) -> Duration {
         let active = u64::try_from(self.last_active.load(Ordering::Relaxed)).unwrap_or(0);
         self.started.elapsed().saturating_sub(Duration::from_millis(active))
     }

@@ -1,36 +1,34 @@
-//! The token a decision over HTTP needs: only who can read the state folder knows it.
+//! The API token that decisions over HTTP require. It is readable only in the state directory.
 
 use std::io;
 use std::path::Path;
 
-use belay_config::atomic_file;
+use belay_fs::FileMode;
 
-/// A secret. Its debug form does not show it.
+/// The secret token; hidden in debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiToken(String);
 
 impl std::fmt::Debug for ApiToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(..)")
+        f.write_str("ApiToken(..)")
     }
 }
 
 impl ApiToken {
-    /// The one in the file, or a new one put there. One that cannot be kept lives as long as we do.
-    pub fn load_or_make(path: &Path) -> io::Result<Self> {
+    /// Loads the token, or creates and stores one. A token that cannot be stored is valid until the process exits.
+    pub fn load_or_create(path: &Path) -> io::Result<Self> {
         if let Some(token) = Self::load(path) {
             return Ok(token);
         }
-        let token = Self::make()?;
-        if let Err(error) =
-            atomic_file::write(path, format!("{}\n", token.0).as_bytes(), atomic_file::FileMode::Private)
-        {
-            tracing::warn!(%error, "the token cannot be kept; `belay status --token` tells it while we run");
+        let token = Self::generate()?;
+        if let Err(error) = belay_fs::atomic_write(path, format!("{}\n", token.0).as_bytes(), FileMode::Private) {
+            tracing::warn!(%error, "cannot store the token; `belay status --token` shows it while the process runs");
         }
         Ok(token)
     }
 
-    /// The one in the file, if it is one and nobody else can read it.
+    /// Loads the token if the file is valid and private.
     pub fn load(path: &Path) -> Option<Self> {
         use std::os::unix::fs::PermissionsExt;
         let private = std::fs::metadata(path).ok()?.permissions().mode() & 0o077 == 0;
@@ -39,7 +37,7 @@ impl ApiToken {
         (text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| Self(text.to_owned()))
     }
 
-    fn make() -> io::Result<Self> {
+    fn generate() -> io::Result<Self> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))

@@ -1,4 +1,4 @@
-//! Sessions, incidents and events of the store as `--json`, the HTTP API and the socket show them.
+//! Converts stored sessions and events to the views of `--json`, the HTTP API and the socket.
 
 use belay_core::session::ResumeCondition;
 use belay_core::{SessionKey, SessionState};
@@ -7,7 +7,7 @@ use belay_store::{EventRow, Result, SessionRow, Store};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// Shortest native id shown: enough to tell sessions apart at a glance.
+/// Minimum length of the native id in short names.
 pub(crate) const MIN_SHORT_ID_CHARS: usize = 6;
 
 fn held(state: &SessionState) -> Option<HoldView> {
@@ -44,8 +44,8 @@ pub fn session_view(store: &dyn Store, key: &SessionKey) -> Result<Option<Sessio
 }
 
 fn view_of(row: SessionRow, short: String) -> SessionView {
-    let SessionRow { key, parent, state, descendants: beneath, details: card, .. } = row;
-    let (facts, counters) = (card.facts, card.counters);
+    let SessionRow { key, parent, state, descendants, details, .. } = row;
+    let (facts, counters) = (details.facts, details.counters);
     SessionView {
         session: key.to_string(),
         short,
@@ -65,7 +65,7 @@ fn view_of(row: SessionRow, short: String) -> SessionView {
         started_at: facts.started_at,
         last_at: facts.last_at,
         ended_at: facts.ended_at,
-        waiting: card.waiting,
+        waiting: details.waiting,
         events: counters.events,
         calls: counters.calls,
         errors: counters.errors,
@@ -74,21 +74,23 @@ fn view_of(row: SessionRow, short: String) -> SessionView {
         findings: counters.findings,
         nudges: counters.nudges,
         pauses: counters.pauses,
-        tokens: card.spent.usage.total(),
-        usage: card.spent.usage,
-        cost_micros: card.spent.cost_micros,
-        budget: card.budget,
-        sub_agents: CostView::from(&beneath),
-        since_progress: SinceProgressView { at: card.clock.at, sum: CostView::from(&card.clock.since) },
+        tokens: details.spent.usage.total(),
+        usage: details.spent.usage,
+        cost_micros: details.spent.cost_micros,
+        unpriced_micros: details.spent.unpriced_micros,
+        unpriced_model: facts.unpriced_model,
+        budget: details.budget,
+        sub_agents: CostView::from(&descendants),
+        since_progress: SinceProgressView { at: details.clock.at, sum: CostView::from(&details.clock.since) },
     }
 }
 
 /// One event of the log.
 #[derive(Debug, Serialize)]
 pub struct EventView<'r> {
-    /// Number in the whole log.
+    /// Position in the log of all sessions.
     pub ord: i64,
-    /// Number in its session.
+    /// Sequence number in its session.
     pub seq: u64,
     /// The event, exactly as it was written.
     pub event: &'r RawValue,

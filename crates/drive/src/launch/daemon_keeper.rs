@@ -1,31 +1,70 @@
-//! Keeps the resident process alive during a run: starts it if necessary and restarts it when it dies.
+//! Keeps the resident process alive during a run: starts it if necessary, restarts it when it exits, and replaces it
+//! when it hangs.
 //!
-//! An agent that uses the proxy has no other way to its model. A thread waits for the resident process to disconnect.
-//! A new one takes over the store, the run and the port, so that a retried request succeeds.
+//! An agent that uses the proxy has no other way to its model. A thread waits for the resident process to disconnect
+//! and pings it meanwhile. A new one takes over the store, the run and the port, so that a retried request succeeds. As
+//! long as the run lasts, the attempts continue with growing delays.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use belay_config::{DurationSetting, Loader, Strictness};
-use belay_ipc::{Client, ClientError, RunRequest};
+use belay_config::DurationSetting;
+use belay_ipc::{Client, ClientError, DisconnectEvent, RunRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::error::LaunchError;
 use super::run_session::RunSession;
-use super::{BelayEnv, Progress};
+use super::{BelayEnv, Progress, hanging_daemon};
 
 /// Timeout for starting the resident process.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a request.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Delays before the attempts to restart it.
-const RESTART_DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(2)];
-/// A resident process that exits sooner than this counts as a failed start.
-const MIN_UPTIME: Duration = Duration::from_secs(10);
-/// Failed starts in a row before we give up.
-const MAX_FAILED_STARTS: u32 = 5;
+/// Time between two pings.
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// Timeout of a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
+/// A resident process that answers none of this many pings in a row hangs.
+const MAX_FAILED_PINGS: u32 = 3;
+/// Failed attempts in a row after which the user is warned.
+const WARN_AFTER_FAILURES: u32 = 3;
+
+/// Delays between attempts to restart the resident process.
+#[derive(Debug, Default)]
+struct Backoff {
+    /// Attempts since the resident process last ran for long enough.
+    attempts: u32,
+}
+
+impl Backoff {
+    const FIRST: Duration = Duration::from_millis(500);
+    const MAX: Duration = Duration::from_secs(10);
+    /// A resident process that exits sooner than this counts as a failed start.
+    const MIN_UPTIME: Duration = Duration::from_secs(10);
+
+    /// The delay before the next attempt. The first one is immediate.
+    fn next_delay(&mut self) -> Duration {
+        let doublings = self.attempts.checked_sub(1);
+        self.attempts = self.attempts.saturating_add(1);
+        doublings.map_or(Duration::ZERO, |doublings| {
+            Self::FIRST.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX)).min(Self::MAX)
+        })
+    }
+
+    fn record_uptime(&mut self, uptime: Duration) {
+        if uptime >= Self::MIN_UPTIME {
+            self.attempts = 0;
+        }
+    }
+}
+
+/// Why the resident process has to be restarted.
+enum Failure {
+    Exited,
+    Hangs,
+}
 
 /// Starts and restarts the resident process.
 pub(super) struct DaemonKeeper<'a> {
@@ -58,8 +97,6 @@ impl<'a> DaemonKeeper<'a> {
             }
         };
         paths.create()?;
-        // With an invalid configuration it would not start, and its error would be lost.
-        Loader::new(paths, env).strictness(Strictness::Strict).load()?;
         let until = Instant::now() + START_TIMEOUT;
         while Instant::now() < until && !cancelled() {
             // Does nothing while another one is starting. One that was shutting down is gone at the next attempt.
@@ -73,45 +110,81 @@ impl<'a> DaemonKeeper<'a> {
         Err(LaunchError::NotAnswering(absent))
     }
 
-    /// Restarts the resident process whenever it exits, until the run is over: until `over` is closed.
+    /// Restarts the resident process whenever it exits or hangs, until the run is over: until `over` is closed.
     pub(super) fn keep_alive(&self, session: &RunSession, run: &RunRequest, over: &UnixStream) {
-        let mut since = Instant::now();
-        let mut failed_starts = 0;
+        let mut backoff = Backoff::default();
         loop {
-            match session.hangup().wait(over) {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return self.give_up(session, &error.into()),
+            let since = Instant::now();
+            match self.wait_for_failure(session, over) {
+                None => return,
+                Some(Failure::Exited) => {}
+                Some(Failure::Hangs) => self.kill_hanging(),
             }
-            failed_starts = if since.elapsed() < MIN_UPTIME { failed_starts + 1 } else { 0 };
-            match self.restart(session, run, over) {
-                Ok(()) if failed_starts < MAX_FAILED_STARTS => since = Instant::now(),
-                Ok(()) => return self.give_up(session, &LaunchError::KeepsExiting),
-                Err(_) if is_over(over, Duration::ZERO) => return,
-                Err(error) => return self.give_up(session, &error),
+            backoff.record_uptime(since.elapsed());
+            if !self.restart(session, run, over, &mut backoff) {
+                return;
             }
         }
     }
 
-    fn restart(&self, session: &RunSession, run: &RunRequest, over: &UnixStream) -> Result<(), LaunchError> {
-        let mut problem = None;
-        for wait in RESTART_DELAYS {
-            if is_over(over, wait) {
-                break;
+    /// Waits until the resident process exits or hangs; `None` if the run is over first.
+    fn wait_for_failure(&self, session: &RunSession, over: &UnixStream) -> Option<Failure> {
+        let watcher = session.hangup();
+        let mut failed_pings = 0;
+        loop {
+            match watcher.wait(over, PING_INTERVAL) {
+                Ok(DisconnectEvent::OtherClosed) => return None,
+                Ok(DisconnectEvent::Disconnected) | Err(_) => return Some(Failure::Exited),
+                Ok(DisconnectEvent::TimedOut) => {}
+            }
+            failed_pings = if self.answers() { 0 } else { failed_pings + 1 };
+            if failed_pings >= MAX_FAILED_PINGS {
+                return Some(Failure::Hangs);
+            }
+        }
+    }
+
+    fn answers(&self) -> bool {
+        Client::connect(self.belay.paths, PING_TIMEOUT).and_then(|mut client| client.ping()).is_ok()
+    }
+
+    fn kill_hanging(&self) {
+        if let Err(error) = hanging_daemon::kill(self.belay.paths) {
+            tracing::warn!(%error, "cannot end a resident process that does not answer");
+        }
+    }
+
+    /// Attaches the run to a new resident process, however long that takes; `false` if the run is over first.
+    fn restart(&self, session: &RunSession, run: &RunRequest, over: &UnixStream, backoff: &mut Backoff) -> bool {
+        let (mut failures, mut timeouts) = (0_u32, 0_u32);
+        loop {
+            if is_over(over, backoff.next_delay()) {
+                return false;
             }
             belay_hooks::daemon_autostart::clear_stale_start_marker(self.belay.paths);
             let client = self.connect(|| is_over(over, Duration::ZERO));
-            match client.and_then(|client| session.reattach(client, run)) {
-                Ok(()) => return Ok(()),
-                Err(error) => problem = Some(error),
+            let error = match client.and_then(|client| session.reattach(client, run)) {
+                Ok(()) if failures >= WARN_AFTER_FAILURES => {
+                    self.progress.supervision_restored();
+                    return true;
+                }
+                Ok(()) => return true,
+                Err(_) if is_over(over, Duration::ZERO) => return false,
+                Err(error) => error,
+            };
+            failures = failures.saturating_add(1);
+            if error.is_timeout() {
+                timeouts += 1;
+                if timeouts >= MAX_FAILED_PINGS {
+                    timeouts = 0;
+                    self.kill_hanging();
+                }
+            }
+            if failures == WARN_AFTER_FAILURES {
+                session.suspend();
+                self.progress.supervision_lost(&error);
             }
         }
-        Err(problem.unwrap_or(LaunchError::Over))
-    }
-
-    fn give_up(&self, session: &RunSession, error: &LaunchError) {
-        session.give_up();
-        self.progress.supervision_lost(error);
     }
 }
 
@@ -121,4 +194,23 @@ fn is_over(over: &UnixStream, within: Duration) -> bool {
     // Nothing is ever written to it: readable means closed.
     let polled = poll(&mut [PollFd::new(over, PollFlags::IN)], Some(&within)).map_err(io::Error::from);
     polled.is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_slow_down_and_never_stop() {
+        let mut backoff = Backoff::default();
+        let delays: Vec<u128> = (0..8).map(|_| backoff.next_delay().as_millis()).collect();
+        assert_eq!(delays, [0, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
+        for _ in 0..100 {
+            assert_eq!(backoff.next_delay(), Backoff::MAX);
+        }
+        backoff.record_uptime(Duration::from_secs(1));
+        assert_eq!(backoff.next_delay(), Backoff::MAX, "a short life is a failed start");
+        backoff.record_uptime(Backoff::MIN_UPTIME);
+        assert_eq!(backoff.next_delay(), Duration::ZERO);
+    }
 }

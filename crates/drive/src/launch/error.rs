@@ -3,10 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use belay_config::{ConfigError, PathError};
+use belay_agents::install::quote;
+use belay_config::PathError;
 use belay_ipc::ClientError;
-
-use super::plan::shell_word;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
@@ -35,23 +34,22 @@ pub enum LaunchError {
     #[error(transparent)]
     Paths(#[from] PathError),
     #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
     Ipc(#[from] ClientError),
     /// The resident process was started, but does not answer.
     #[error(transparent)]
     NotAnswering(ClientError),
     #[error("{0}")]
     Autostart(io::Error),
-    #[error("it keeps exiting")]
-    KeepsExiting,
-    #[error("the run is over")]
-    Over,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl LaunchError {
+    /// Whether a resident process exists but did not answer in time.
+    pub(super) fn is_timeout(&self) -> bool {
+        matches!(self, Self::Ipc(ClientError::Io(error)) if error.kind() == io::ErrorKind::TimedOut)
+    }
+
     /// What to do about it. Errors of other crates have their own hints.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
@@ -63,7 +61,7 @@ impl LaunchError {
                 let known = belay_agents::AGENTS.iter().filter(|agent| !agent.executable.is_empty());
                 format!("known agents: {}", known.map(|agent| agent.executable).collect::<Vec<_>>().join(", "))
             }
-            Self::NotExecutable(path) => format!("allow it: chmod +x {}", shell_word(&path.to_string_lossy())),
+            Self::NotExecutable(path) => format!("allow it: chmod +x {}", quote(&path.to_string_lossy())),
             Self::NoHome => "set it to your home directory".to_owned(),
             Self::CurrentDirectory(_) => "it may have been deleted; change to another directory".to_owned(),
             Self::Spawn { source, .. } => return spawn_hint(source),

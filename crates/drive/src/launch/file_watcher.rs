@@ -27,7 +27,7 @@ const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_FILES_PER_EVENT: usize = 200;
 
 enum Message {
-    Seen(notify::Result<notify::Event>),
+    Event(notify::Result<notify::Event>),
     Stop,
 }
 
@@ -44,19 +44,19 @@ impl FileWatcher {
     pub(super) fn start(
         folder: &Path,
         fence: PathBuf,
-        tell: impl FnMut(Vec<FileChanged>) + Send + 'static,
+        report: impl FnMut(Vec<FileChanged>) + Send + 'static,
     ) -> Option<Self> {
         let tree = WorkTree::of(folder)?;
-        let began = begin(&fence);
+        let began = file_system_now(&fence);
         let (stop, messages) = channel();
-        let seen = stop.clone();
+        let events = stop.clone();
         let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
-            let watcher = notify::recommended_watcher(move |event| drop(seen.send(Message::Seen(event))));
+            let watcher = notify::recommended_watcher(move |event| drop(events.send(Message::Event(event))));
             if let Ok(mut watcher) = watcher {
                 let is_fenced = watcher.watch(&fence, RecursiveMode::NonRecursive).is_ok();
                 let fence = is_fenced.then_some(fence);
-                let follower = WatcherThread { tree, watcher, fence, files: FileIndex::default(), tell };
-                follower.follow(&messages, began);
+                let thread = WatcherThread { tree, watcher, fence, files: FileIndex::default(), report };
+                thread.run(&messages, began);
             }
         });
         Some(Self { stop, thread: Some(thread.ok()?) })
@@ -77,24 +77,24 @@ struct WatcherThread<T> {
     watcher: RecommendedWatcher,
     fence: Option<PathBuf>,
     files: FileIndex,
-    tell: T,
+    report: T,
 }
 
 impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
-    fn follow(mut self, messages: &Receiver<Message>, began: Option<SystemTime>) {
-        let mut early = self.set_out(began);
+    fn run(mut self, messages: &Receiver<Message>, began: Option<SystemTime>) {
+        let mut early = self.watch_tree(began);
         loop {
             let mut touched = std::mem::take(&mut early);
             let mut stopped = false;
             // Changes from before the watch are reported at once.
             if touched.is_empty() {
                 let Ok(first) = messages.recv() else { return };
-                stopped = note(first, &mut touched);
+                stopped = collect(first, &mut touched);
             }
             let until = Instant::now() + DEBOUNCE;
             while !stopped {
                 match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                    Ok(message) => stopped = note(message, &mut touched),
+                    Ok(message) => stopped = collect(message, &mut touched),
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => stopped = true,
                 }
@@ -105,7 +105,7 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
             let mut changes = self.changes(touched);
             changes.truncate(MAX_FILES_PER_EVENT);
             if !changes.is_empty() {
-                (self.tell)(changes);
+                (self.report)(changes);
             }
             if stopped {
                 return;
@@ -113,15 +113,15 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
         }
     }
 
-    /// Watches the whole tree, and finds what came into it while nothing was watched yet.
-    fn set_out(&mut self, began: Option<SystemTime>) -> BTreeSet<PathBuf> {
+    /// Watches the whole tree and returns the files that changed since `began`, before the watch was set up.
+    fn watch_tree(&mut self, began: Option<SystemTime>) -> BTreeSet<PathBuf> {
         let root = self.tree.root().to_path_buf();
         let since = |path: &Path| {
             let changed = path.symlink_metadata().and_then(|found| found.modified()).ok();
             changed.zip(began).is_some_and(|(changed, began)| changed >= began)
         };
         let mut early = BTreeSet::new();
-        // Whether anything came into a folder shows in the folder; its files need no look then.
+        // A new file changes the time of its directory, so files of unchanged directories need no check.
         let mut is_new: Option<(PathBuf, bool)> = None;
         self.watch(&root, |files, file| {
             let Some(folder) = file.parent() else { return };
@@ -131,14 +131,14 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
             if is_new.as_ref().is_some_and(|(_, new)| *new) && since(&file) {
                 early.insert(file);
             } else {
-                files.is_there(file);
+                files.insert(&file);
             }
         });
         early
     }
 
-    /// What the system still has to tell us: it tells in order, so once it tells of a file of our own,
-    /// it has told of everything that changed before.
+    /// Receives the remaining events. They arrive in order, so once the event of our own marker file arrives, all earlier
+    /// changes have been reported.
     fn catch_up(&self, messages: &Receiver<Message>, touched: &mut BTreeSet<PathBuf>) {
         let Some(mark) = self.fence.as_ref().map(|fence| fence.join("mark")) else { return };
         let until = Instant::now() + FINAL_FLUSH_TIMEOUT;
@@ -147,22 +147,22 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
         }
         while !touched.contains(&mark) {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(message) => drop(note(message, touched)),
+                Ok(message) => drop(collect(message, touched)),
                 Err(_) => return,
             }
         }
     }
 
-    /// Watches a folder and those below it that are not ignored. One that cannot be watched is left out.
+    /// Watches a directory and its subdirectories, except ignored ones and those that cannot be watched.
     fn watch(&mut self, folder: &Path, mut file: impl FnMut(&mut FileIndex, PathBuf)) {
         let Self { tree, watcher, files, .. } = self;
         let watch = |folder: &Path| drop(watcher.watch(folder, RecursiveMode::NonRecursive));
-        tree.each(folder, watch, |path| file(files, path));
+        tree.visit(folder, watch, |path| file(files, path));
     }
 
     fn changes(&mut self, touched: BTreeSet<PathBuf>) -> Vec<FileChanged> {
         if touched.iter().any(|path| path.ends_with(".gitignore")) {
-            self.tree.rescan();
+            self.tree.clear_rules();
         }
         let mut changes = Vec::new();
         for path in touched {
@@ -170,7 +170,7 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
                 continue;
             }
             match path.symlink_metadata() {
-                // What came into a new folder before it was watched is found by looking.
+                // Files may have been created in a new directory before it was watched.
                 Ok(found) if found.is_dir() => {
                     let mut inside = Vec::new();
                     self.watch(&path, |files, file| {
@@ -187,21 +187,21 @@ impl<T: FnMut(Vec<FileChanged>)> WatcherThread<T> {
     }
 }
 
-/// The time on the clock that files have, which is not quite the one we have.
-fn begin(fence: &Path) -> Option<SystemTime> {
+/// The current time of the file system's clock, which differs slightly from the system clock.
+fn file_system_now(fence: &Path) -> Option<SystemTime> {
     let mark = fence.join("begin");
     std::fs::write(&mark, "").ok()?;
     mark.metadata().and_then(|found| found.modified()).ok()
 }
 
-/// Notes what was touched; `true` when it is time to stop.
-fn note(message: Message, touched: &mut BTreeSet<PathBuf>) -> bool {
+/// Collects the changed paths; returns `true` to stop.
+fn collect(message: Message, touched: &mut BTreeSet<PathBuf>) -> bool {
     match message {
         Message::Stop => return true,
-        // Somebody read something: no change.
-        Message::Seen(Ok(event)) if event.kind.is_access() => {}
-        Message::Seen(Ok(event)) => touched.extend(event.paths),
-        Message::Seen(Err(error)) => tracing::debug!(%error, "a change may have been missed"),
+        // A read is not a change.
+        Message::Event(Ok(event)) if event.kind.is_access() => {}
+        Message::Event(Ok(event)) => touched.extend(event.paths),
+        Message::Event(Err(error)) => tracing::debug!(%error, "a change may have been missed"),
     }
     false
 }

@@ -77,7 +77,7 @@ impl LaunchPlan {
             name: known.map_or_else(|| named.clone(), |agent| agent.display_name.to_owned()),
             program,
             args: rest.to_vec(),
-            run_dir: belay.paths.state().join("runs").join(&run),
+            run_dir: crate::run_dir::path(belay.paths, &run),
             run,
             user,
             proxy: None,
@@ -209,14 +209,4 @@ fn masked_args(args: &[OsString]) -> Vec<String> {
         pair.strip_prefix(&**flag).and_then(|rest| rest.strip_prefix(' ')).map_or(alone, str::to_owned)
     });
     masked.collect()
-}
-
-/// Quotes a text for a shell, if necessary.
-pub fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }

@@ -6,8 +6,9 @@
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use belay_clock::now;
 use belay_core::event::{FileChanged, SessionEnded, SessionStarted};
 use belay_core::{Body, Event, SessionKey, Source, Timestamp};
 use belay_ipc::{Client, ClientError, DisconnectWatcher, RunRequest};
@@ -37,13 +38,13 @@ struct RunSessionInner {
     queued: Vec<(String, Timestamp, FileChanged)>,
     /// How often the run was attached to another resident process.
     reattachments: u32,
-    /// No further restart is attempted.
-    abandoned: bool,
+    /// Attempts to restart the resident process have failed so far.
+    suspended: bool,
 }
 
 impl RunSession {
     pub(super) fn new(run: String, session: Option<SessionKey>, client: Client) -> Self {
-        let inner = RunSessionInner { client, session, queued: Vec::new(), reattachments: 0, abandoned: false };
+        let inner = RunSessionInner { client, session, queued: Vec::new(), reattachments: 0, suspended: false };
         Self { run, inner: Mutex::new(inner), reattached: Condvar::new() }
     }
 
@@ -84,13 +85,14 @@ impl RunSession {
         client.run(&run)?;
         inner.client = client;
         inner.reattachments += 1;
+        inner.suspended = false;
         self.reattached.notify_all();
         Ok(())
     }
 
-    /// No further resident process will come; releases those who wait for one.
-    pub(super) fn give_up(&self) {
-        self.lock().abandoned = true;
+    /// There may be no resident process for a while: callers do not wait for one.
+    pub(super) fn suspend(&self) {
+        self.lock().suspended = true;
         self.reattached.notify_all();
     }
 
@@ -134,7 +136,7 @@ impl RunSession {
         let before = inner.reattachments;
         if !is_settled(inner.client.observe(&end)) {
             let again = self.reattached.wait_timeout_while(inner, RECONNECT_TIMEOUT, |inner| {
-                inner.reattachments == before && !inner.abandoned
+                inner.reattachments == before && !inner.suspended
             });
             let mut inner = again.unwrap_or_else(PoisonError::into_inner).0;
             self.send_changes(&mut inner);
@@ -158,9 +160,4 @@ fn is_settled<T>(answer: Result<T, ClientError>) -> bool {
 
 fn new_id() -> String {
     Uuid::now_v7().to_string()
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Shows a change the way people read changes.
+//! Formats a change as a diff.
 
 use std::fmt::Write;
 
@@ -7,11 +7,11 @@ use belay_agents::install::FileChange;
 /// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 2;
 
-/// The lines that come and go, each with its sign.
+/// The added and removed lines, each with its sign.
 pub fn diff(change: &FileChange) -> String {
     let before: Vec<&str> = change.before.as_deref().unwrap_or_default().lines().collect();
     let after: Vec<&str> = change.after.as_deref().unwrap_or_default().lines().collect();
-    // Edits of settings are one insertion or removal: what is equal at both ends is left out.
+    // Edits of settings are one insertion or removal, so only the common prefix and suffix are skipped.
     let same = |a: &&&str, b: &&&str| a == b;
     let head = before.iter().zip(&after).take_while(|(a, b)| same(a, b)).count();
     let rest = before.len().min(after.len()) - head;
@@ -35,7 +35,7 @@ pub fn diff(change: &FileChange) -> String {
     text
 }
 
-/// Lines of the old text that are still in the new one, in order, stay without a sign.
+/// Lines of the old text that occur in the new one, in order, have no sign.
 fn middle(before: &[&str], after: &[&str], put: &mut impl FnMut(char, &str)) {
     let mut rest = after;
     for line in before {

@@ -1,39 +1,40 @@
-//! What was changed, and what was there before.
+//! The record of an installation: the changed files and their original content.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use belay_agents::install::Scope;
-use belay_config::{Paths, atomic_file};
+use belay_config::Paths;
 use belay_core::{Digest, Timestamp};
+use belay_fs::FileMode;
 use serde::{Deserialize, Serialize};
 
 use super::{InstallerError, name_of};
 
-/// Hooks of one agent in one place.
+/// The installation of one agent's hooks in one scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallRecord {
     pub agent: String,
-    /// The project's folder; none for the user's own settings.
+    /// The project's directory; `None` for the user's own settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
-    /// When the hooks were put in last.
+    /// Time of the last installation.
     pub at: Timestamp,
-    /// What they call.
+    /// The program that the hooks run.
     pub belay: String,
     pub files: Vec<SavedFile>,
-    /// Folders that were made for them, the innermost first.
+    /// Directories created for the files, innermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<PathBuf>,
 }
 
-/// One file.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedFile {
     pub path: PathBuf,
-    /// What it held before us; none when it was not there.
+    /// The original content; `None` if the file did not exist.
     pub before: Option<String>,
-    /// Digest of what we wrote; none when we removed it.
+    /// Digest of the written content; `None` if the file was removed.
     pub after: Option<Digest>,
 }
 
@@ -55,12 +56,12 @@ impl InstallRecord {
         }
     }
 
-    /// The receipt of hooks in this place, if there is one that can be read.
+    /// The record for this scope, if it exists and is readable.
     pub fn find(places: &Paths, agent: &str, scope: Scope, project: &Path) -> Option<Self> {
         Self::read(&folder(places).join(format!("{}.json", name_of(agent, scope, project))))
     }
 
-    /// Every receipt there is.
+    /// All records.
     pub fn all(places: &Paths) -> Vec<Self> {
         let Ok(entries) = std::fs::read_dir(folder(places)) else { return Vec::new() };
         let mut all: Vec<Self> = entries.filter_map(|entry| Self::read(&entry.ok()?.path())).collect();
@@ -94,7 +95,7 @@ impl InstallRecord {
                 self.folders.push(folder);
             }
         }
-        // Deeper ones go first.
+        // Inner directories first.
         self.folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     }
 
@@ -106,8 +107,8 @@ impl InstallRecord {
     pub(super) fn save(&self, places: &Paths) -> Result<(), InstallerError> {
         let path = self.path(places);
         let bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
-        // Settings may hold keys: the copy is for their owner only.
-        atomic_file::write(&path, &bytes, atomic_file::FileMode::Private)
+        // Settings may contain keys, so the copy is private.
+        belay_fs::atomic_write(&path, &bytes, FileMode::Private)
             .map_err(|source| InstallerError::Receipt { path, source })
     }
 

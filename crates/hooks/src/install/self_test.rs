@@ -1,4 +1,4 @@
-//! Fires a hook the way the agent will, and looks whether it arrives.
+//! Runs a hook as the agent would, and checks that its event is recorded.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -10,27 +10,27 @@ use belay_store::{Access, EventQuery, StoreUrl};
 
 use crate::bounded_child;
 
-/// How the sessions of trials are named.
+/// Prefix of test sessions.
 pub const SELF_TEST_SESSION_PREFIX: &str = "belay-self-test-";
 
-/// An agent would wait this long, too.
+/// The timeout of an agent.
 const SELF_TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a hook does not work.
 #[derive(Debug, thiserror::Error)]
 pub enum SelfTestError {
-    #[error("the hook `{command}` cannot be started: {problem}")]
+    #[error("cannot start the hook `{command}`: {problem}")]
     Start { command: String, problem: String },
-    #[error("the hook `{command}` ended with {status} and said: {said}")]
+    #[error("the hook `{command}` exited with {status}: {said}")]
     Failed { command: String, status: String, said: String },
-    #[error("the hook `{command}` did not end in time")]
+    #[error("the hook `{command}` timed out")]
     TimedOut { command: String },
-    #[error("the hook `{command}` ran, but what it told did not arrive in {}", .store.display())]
+    #[error("the hook `{command}` ran, but its event is not in {}", .store.display())]
     Lost { command: String, store: std::path::PathBuf },
 }
 
-/// Runs the installed command in a shell with the payload of a session that begins, and finds that
-/// session in the store. Tells its key, so that the caller can put it out of sight.
+/// Runs the installed command in a shell with the payload of a session start and looks up that session in the store.
+/// Returns its key, so that the caller can archive it.
 pub fn run_self_test(
     places: &belay_config::Paths,
     recipe: &dyn HookInstaller,
@@ -45,7 +45,7 @@ pub fn run_self_test(
     shell.args(["-c", &trial.command]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = shell.spawn().map_err(start)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A hook that does not read fails below.
+        // A hook that does not read its input fails below.
         let _ = stdin.write_all(trial.payload.as_bytes());
     }
     if bounded_child::wait_timeout(&mut child, SELF_TEST_TIMEOUT).map_err(start)?.is_none() {

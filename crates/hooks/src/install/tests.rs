@@ -163,7 +163,7 @@ fn a_file_that_is_no_settings_is_not_touched() {
         text.replace(home.folder.path().to_str().expect("text"), "~")
     };
     insta::assert_snapshot!(problem("claude"), @"~/.claude/settings.json cannot be edited: line 1: a name in quotes is missing");
-    insta::assert_snapshot!(problem("codex"), @"~/.codex/config.toml cannot be edited: `hooks` is no table");
+    insta::assert_snapshot!(problem("codex"), @"~/.codex/config.toml cannot be edited: `hooks` is not a table");
 }
 
 #[test]
@@ -212,10 +212,24 @@ fn a_file_of_ours_that_somebody_changed_is_kept_aside() {
     let home = Home::new();
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     install_all(&home, one("opencode"), &setting);
-    home.write(".config/opencode/plugin/belay.js", "// mine now\n");
+    let path = ".config/opencode/plugin/belay.js";
+    let edited = format!("{}// mine now\n", std::fs::read_to_string(home.folder.path().join(path)).expect("text"));
+    home.write(path, &edited);
     let removal = remove(&home, one("opencode"), &setting);
-    assert_eq!(std::fs::read_to_string(&removal.aside[0]).expect("a copy"), "// mine now\n");
+    assert_eq!(std::fs::read_to_string(&removal.aside[0]).expect("a copy"), edited);
     assert_eq!(home.files(), []);
+}
+
+#[test]
+fn a_file_that_the_user_replaced_stays() {
+    let home = Home::new();
+    let setting = home.setting(Scope::User, Path::new("/nowhere"));
+    install_all(&home, one("opencode"), &setting);
+    home.write(".config/opencode/plugin/belay.js", "// mine now\n");
+    let mut expected = home.files();
+    expected.retain(|(path, _)| !path.ends_with(".npmrc"));
+    remove(&home, one("opencode"), &setting);
+    assert_eq!(home.files(), expected);
 }
 
 #[test]
@@ -344,4 +358,20 @@ fn folders_that_were_there_stay() {
     }
     assert!(home.folder.path().join(".codex").exists());
     assert!(!home.folder.path().join(".copilot").exists());
+}
+
+/// A repository may link its agent's settings to another file of the user.
+#[test]
+fn links_inside_a_project_are_refused() {
+    let home = Home::new();
+    let project = home.folder.path().join("project");
+    home.write("elsewhere/settings.json", "{}\n");
+    std::fs::create_dir_all(&project).unwrap();
+    std::os::unix::fs::symlink(home.folder.path().join("elsewhere"), project.join(".claude")).unwrap();
+    let setting = home.setting(Scope::Project, &project);
+    let recipe = one("claude");
+    let changes = recipe.install(&setting).unwrap();
+    let refused = install(&home.places, recipe, &setting, &changes).expect_err("refused");
+    assert!(refused.to_string().contains("is a symbolic link"), "{refused}");
+    assert_eq!(std::fs::read_to_string(home.folder.path().join("elsewhere/settings.json")).unwrap(), "{}\n");
 }

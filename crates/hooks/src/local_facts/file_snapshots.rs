@@ -1,34 +1,33 @@
-//! What a file holds before and after an edit, so that an edit that is undone shows exactly.
+//! Digests of a file before and after an edit, so that an undone edit is detected exactly.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use belay_agents::hook::{EditedFile, ParsedHook};
 use belay_core::Digest;
 use belay_core::event::{ChangeKind, FileChanged};
+use belay_fs::Links;
 
-/// Larger files are not looked at.
+/// Maximum size of a file; larger ones are skipped.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Edits under way that are kept in mind.
+/// Maximum number of pending edits.
 const MAX_PENDING_EDITS: usize = 256;
 
-/// What files held when an edit of them was announced; `None` for a file that was not there.
+/// Digests of files with a pending edit; `None` for a file that did not exist.
 #[derive(Debug, Default)]
 pub(super) struct FileSnapshots(Mutex<VecDeque<(PathBuf, Option<Digest>)>>);
 
 impl FileSnapshots {
-    /// An edit is about to happen.
-    pub(super) fn snapshot(&self, heard: &ParsedHook) {
-        if heard.edited.is_empty() {
+    /// Records the files of an edit that is about to run.
+    pub(super) fn snapshot(&self, parsed: &ParsedHook) {
+        if parsed.edited.is_empty() {
             return;
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for edited in &heard.edited {
-            let path = resolve(&edited.path, heard.cwd.as_deref());
+        for edited in &parsed.edited {
+            let path = resolve(&edited.path, parsed.cwd.as_deref());
             let content = digest(&path);
             kept.retain(|(known, _)| *known != path);
             if kept.len() == MAX_PENDING_EDITS {
@@ -38,9 +37,9 @@ impl FileSnapshots {
         }
     }
 
-    /// Edits have happened: what became of the files.
-    pub(super) fn take_changes(&self, heard: &ParsedHook) -> Vec<FileChanged> {
-        heard.edited.iter().filter_map(|edited| self.change(edited, heard.cwd.as_deref())).collect()
+    /// Returns the changes of finished edits.
+    pub(super) fn take_changes(&self, parsed: &ParsedHook) -> Vec<FileChanged> {
+        parsed.edited.iter().filter_map(|edited| self.change(edited, parsed.cwd.as_deref())).collect()
     }
 
     fn change(&self, edited: &EditedFile, cwd: Option<&str>) -> Option<FileChanged> {
@@ -77,14 +76,7 @@ fn resolve(path: &str, cwd: Option<&str>) -> PathBuf {
     }
 }
 
-/// Digest of a regular file of reasonable size.
+/// Digest of a regular file within the size limit.
 fn digest(path: &Path) -> Option<Digest> {
-    // Looked at before it is opened: opening a pipe would wait for a writer.
-    let found = std::fs::metadata(path).ok()?;
-    if !found.is_file() || found.len() > MAX_FILE_BYTES {
-        return None;
-    }
-    let mut content = Vec::with_capacity(usize::try_from(found.len()).ok()?);
-    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
-    Some(Digest::of(content))
+    belay_fs::read_regular(path, Links::Follow, MAX_FILE_BYTES).ok().map(Digest::of)
 }

@@ -1,4 +1,4 @@
-//! Which project, branch and process a session belongs to.
+//! The project, branch and process of a session.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use belay_core::event::SessionStarted;
 
 use super::process;
 
-/// Fills in what the agent left out.
+/// Adds the fields that the agent did not report.
 pub(super) fn fill_session_start(start: &mut SessionStarted, cwd: Option<&str>, pid: Option<u32>) {
     if let Some(cwd) = cwd.map(Path::new) {
         let git = git_folder(cwd);
@@ -22,10 +22,12 @@ pub(super) fn fill_session_start(start: &mut SessionStarted, cwd: Option<&str>, 
     }
 }
 
-/// The repository a folder belongs to, else the folder itself.
+/// The repository that contains a folder, or the folder itself, as events name it.
 pub fn project_root(cwd: &str) -> Option<String> {
     let cwd = Path::new(cwd);
-    project(cwd, git_folder(cwd).as_ref())
+    let mut project = project(cwd, git_folder(cwd).as_ref())?;
+    belay_core::event::redact_path(&mut project);
+    Some(project)
 }
 
 fn project(cwd: &Path, git: Option<&(PathBuf, PathBuf)>) -> Option<String> {
@@ -33,7 +35,7 @@ fn project(cwd: &Path, git: Option<&(PathBuf, PathBuf)>) -> Option<String> {
     root.is_absolute().then(|| root.to_str().map(str::to_owned)).flatten()
 }
 
-/// The root of the work tree and its git folder.
+/// The root of the work tree and its git directory.
 fn git_folder(cwd: &Path) -> Option<(PathBuf, PathBuf)> {
     cwd.ancestors().find_map(|root| {
         let git = root.join(".git");
@@ -54,8 +56,26 @@ fn branch(git: &Path) -> Option<String> {
 }
 
 fn small_text(path: &Path) -> Option<String> {
-    use std::io::Read;
-    let mut text = String::new();
-    std::fs::File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
-    Some(text)
+    belay_fs::read_regular_text(path, belay_fs::Links::Refuse, 4096).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without a non-blocking open, this test hangs.
+    #[test]
+    fn a_fifo_in_place_of_git_files_does_not_block() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let make_fifo = |path: &Path| {
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+        };
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        std::fs::create_dir_all(&first).expect("a folder");
+        make_fifo(&first.join(".git"));
+        assert_eq!(git_folder(&first).map(|(root, _)| root), None);
+        std::fs::create_dir_all(second.join(".git")).expect("a folder");
+        make_fifo(&second.join(".git/HEAD"));
+        assert_eq!(branch(&second.join(".git")), None);
+    }
 }

@@ -1,10 +1,9 @@
-//! The end of an agent's session file: usage of model answers, exit codes, limits that were hit.
+//! Reads the new lines of an agent's session file: token usage, exit codes and usage limits.
 //!
-//! A file is read from where we stopped last, whole lines only, a bounded piece at a time. Nothing
-//! depends on how much was read when: every fact carries the agent's own id and counts once.
+//! Each call continues at the last offset and reads a bounded number of complete lines. How much each call reads does
+//! not affect the result: every fact carries the agent's own id and counts once.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,18 +12,19 @@ use belay_agents::hook::{HookPoint, HookProtocol, ParsedHook};
 use belay_agents::transcript::{self, TranscriptEventBuilder};
 use belay_core::event::{Body, Event};
 use belay_core::{Digest, SessionKey};
+use belay_fs::Links;
 
-/// Read at one hook call at most; the rest at the next.
+/// Maximum number of bytes read per hook call.
 const MAX_READ_BYTES: u64 = 1024 * 1024;
 
-/// Where reading begins in a file nobody remembers: its last part, and more of it at the end of a turn.
+/// How much of the end of an unknown file is read: more at the end of a turn.
 const INITIAL_TAIL_BYTES: u64 = 64 * 1024;
 const INITIAL_TAIL_BYTES_AT_TURN_END: u64 = MAX_READ_BYTES;
 
-/// Files kept in mind.
+/// Maximum number of tracked files.
 const MAX_TRACKED_FILES: usize = 128;
 
-/// What the file had to tell.
+/// The new facts in a file.
 #[derive(Debug, Default)]
 pub(super) struct TailUpdate {
     pub(super) events: Vec<Event>,
@@ -32,15 +32,15 @@ pub(super) struct TailUpdate {
     pub(super) exit_codes: Vec<(String, i32)>,
 }
 
-/// Where we stopped in each session's file.
+/// The read position in each session's file.
 #[derive(Debug, Default)]
 pub(super) struct TranscriptTails(Mutex<HashMap<Digest, TailPosition>>);
 
 struct TailPosition {
-    /// Empty until the agent names its file.
+    /// Empty until the agent reports the path.
     path: PathBuf,
     offset: u64,
-    /// Before the next line break stands the rest of a line we did not see whole.
+    /// The position is inside a line, whose rest is skipped.
     amid: bool,
     reader: Option<Box<dyn transcript::LineParser + Send>>,
 }
@@ -52,17 +52,17 @@ impl std::fmt::Debug for TailPosition {
 }
 
 impl TranscriptTails {
-    /// A conversation begins: a new one is read whole, one that is taken up again from here on.
-    pub(super) fn begin(&self, heard: &ParsedHook, new: bool) {
-        let Some(session) = &heard.session else { return };
-        let path = heard.transcript.as_deref().map(PathBuf::from).unwrap_or_default();
+    /// Starts a session: a new file is read from the start, a resumed one from its end.
+    pub(super) fn begin(&self, parsed: &ParsedHook, new: bool) {
+        let Some(session) = &parsed.session else { return };
+        let path = parsed.transcript.as_deref().map(PathBuf::from).unwrap_or_default();
         let end = std::fs::metadata(&path).map_or(0, |found| found.len());
         self.keep(session, TailPosition { path, offset: if new { 0 } else { end }, amid: false, reader: None });
     }
 
-    /// What has been written since.
-    pub(super) fn read(&self, dialect: &dyn HookProtocol, heard: &ParsedHook) -> TailUpdate {
-        let (Some(session), Some(path), Some(format)) = (&heard.session, &heard.transcript, dialect.transcript())
+    /// Reads the lines added since the last call.
+    pub(super) fn read(&self, protocol: &dyn HookProtocol, parsed: &ParsedHook) -> TailUpdate {
+        let (Some(session), Some(path), Some(format)) = (&parsed.session, &parsed.transcript, protocol.transcript())
         else {
             return TailUpdate::default();
         };
@@ -70,7 +70,7 @@ impl TranscriptTails {
         let Ok(end) = std::fs::metadata(path).map(|found| found.len()) else { return TailUpdate::default() };
         let known = self.take(session).filter(|tail| tail.path == path || tail.path.as_os_str().is_empty());
         let mut tail = known.filter(|tail| tail.offset <= end).unwrap_or_else(|| {
-            let turn = matches!(heard.moment, HookPoint::TurnEnd | HookPoint::SessionEnd);
+            let turn = matches!(parsed.point, HookPoint::TurnEnd | HookPoint::SessionEnd);
             let offset = end.saturating_sub(if turn { INITIAL_TAIL_BYTES_AT_TURN_END } else { INITIAL_TAIL_BYTES });
             TailPosition { path: PathBuf::new(), offset, amid: offset > 0, reader: None }
         });
@@ -82,13 +82,13 @@ impl TranscriptTails {
             // A line of more than a whole piece is passed over.
             tail.offset += MAX_READ_BYTES;
             tail.amid = true;
-        } else if let Some(mut reader) = tail.reader.take().or_else(|| format.lines(path)) {
+        } else if let Some(mut reader) = tail.reader.take().or_else(|| format.line_parser(path)) {
             let mut sink = |event: Event| {
                 if is_news(&event.body) && event.session == *session {
                     told.events.push(event);
                 }
             };
-            let mut teller = TranscriptEventBuilder::new(session.clone(), &mut sink);
+            let mut builder = TranscriptEventBuilder::new(session.clone(), &mut sink);
             for line in piece[..whole].split_inclusive(|byte| *byte == b'\n') {
                 let place = tail.offset;
                 tail.offset += line.len() as u64;
@@ -99,17 +99,17 @@ impl TranscriptTails {
                 if line.is_empty() {
                     continue;
                 }
-                told.exit_codes.extend(dialect.exit_code(&line));
-                teller.start_record(format_args!("at-{place}"));
+                told.exit_codes.extend(protocol.exit_code(&line));
+                builder.start_record(format_args!("at-{place}"));
                 // Damage and strange lines are the audit's to report.
-                let _ = reader.line(&line, &mut teller);
+                let _ = reader.line(&line, &mut builder);
             }
-            if matches!(heard.moment, HookPoint::TurnEnd | HookPoint::SessionEnd) {
-                reader.end(&mut teller);
+            if matches!(parsed.point, HookPoint::TurnEnd | HookPoint::SessionEnd) {
+                reader.end(&mut builder);
             }
             tail.reader = Some(reader);
         }
-        if heard.moment != HookPoint::SessionEnd {
+        if parsed.point != HookPoint::SessionEnd {
             self.keep(session, tail);
         }
         told
@@ -135,14 +135,14 @@ fn name(session: &SessionKey) -> Digest {
 }
 
 fn piece(path: &Path, offset: u64) -> std::io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = belay_fs::open_regular(path, Links::Follow)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What hooks do not tell themselves. Everything else in the file they have told already.
+/// Whether hooks do not report this event themselves.
 fn is_news(body: &Body) -> bool {
     match body {
         Body::ModelAnswered(answer) => answer.response.is_some(),

@@ -2,47 +2,55 @@
 
 use std::io::{self, Read};
 
-use belay_core::Digest;
-use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
-
-/// Payloads up to this size travel as they are.
-const MAX_UNTRIMMED_BYTES: usize = 4 * 1024 * 1024;
+use belay_agents::hook::{EndScanner, condense};
+use serde_json::value::RawValue;
 
 /// What is read at all.
-const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_INPUT_BYTES: usize = 64 * 1024 * 1024;
 
-/// A text longer than this is shortened in a payload that is too large.
-const MAX_STRING_BYTES: usize = 64 * 1024;
+/// Size of one read: the capacity of a pipe.
+const READ_BYTES: usize = 64 * 1024;
 
-/// Reads to the end, so that the agent never writes into a closed pipe. Input that is not JSON is an error.
-pub(super) fn read_bounded(mut input: impl Read) -> io::Result<Box<RawValue>> {
-    let mut bytes = Vec::with_capacity(8 * 1024);
-    input.by_ref().take(MAX_INPUT_BYTES).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == MAX_INPUT_BYTES {
-        io::copy(&mut input, &mut io::sink())?;
-    }
-    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    let payload = if text.len() > MAX_UNTRIMMED_BYTES { shorten(&text) } else { RawValue::from_string(text) };
-    payload.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("not JSON: {error}")))
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads one JSON object and condenses it. Stops at its end: an agent may leave the pipe open. Input that is not a JSON
+/// object is an error.
+pub(super) fn read_bounded(input: impl Read) -> io::Result<Box<RawValue>> {
+    let bytes = read_object(input)?;
+    let condensed = condense(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes));
+    let condensed = condensed.ok_or_else(|| not_json(&"expected an object"))?;
+    let text =
+        String::from_utf8(condensed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    RawValue::from_string(text).map_err(|error| not_json(&error))
 }
 
-/// Shortens the long strings of a payload. Equal strings stay equal and different strings different.
-fn shorten(text: &str) -> serde_json::Result<Box<RawValue>> {
-    let mut value = serde_json::from_str(text)?;
-    cut(&mut value);
-    to_raw_value(&value)
-}
-
-fn cut(value: &mut Value) {
-    match value {
-        Value::String(text) if text.len() > MAX_STRING_BYTES => {
-            let head = &text[..text.floor_char_boundary(MAX_STRING_BYTES / 2)];
-            let tail = &text[text.ceil_char_boundary(text.len() - MAX_STRING_BYTES / 4)..];
-            *text = format!("{head}\n[{} bytes, {}]\n{tail}", text.len(), Digest::of(&text));
+fn read_object(mut input: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut scanner = EndScanner::default();
+    let mut piece = vec![0; READ_BYTES];
+    loop {
+        let read = match input.read(&mut piece) {
+            Ok(0) => return Ok(bytes),
+            Ok(read) => &piece[..read],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let end = scanner.feed(read);
+        if bytes.len() + read.len() > MAX_INPUT_BYTES {
+            if end.is_none() {
+                // The agent never writes into a closed pipe.
+                io::copy(&mut input, &mut io::sink())?;
+            }
+            let message = format!("the payload is longer than {MAX_INPUT_BYTES} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        Value::Array(items) => items.iter_mut().for_each(cut),
-        Value::Object(object) => object.values_mut().for_each(cut),
-        _ => {}
+        bytes.extend_from_slice(&read[..end.unwrap_or(read.len())]);
+        if end.is_some() {
+            return Ok(bytes);
+        }
     }
+}
+
+fn not_json(problem: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("not JSON: {problem}"))
 }

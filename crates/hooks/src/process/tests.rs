@@ -1,3 +1,4 @@
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::{HookArgs, payload};
@@ -26,7 +27,7 @@ fn a_huge_payload_retains_short_strings_and_distinguishes_long_ones() {
         payload::read_bounded(json.as_bytes()).expect("a payload").get().to_owned()
     };
     let (one, other) = (huge("a"), huge("b"));
-    assert!(one.len() < 128 * 1024, "{} bytes are left", one.len());
+    assert!(one.len() < 256 * 1024, "{} bytes are left", one.len());
     let read: serde_json::Value = serde_json::from_str(&one).expect("still JSON");
     assert_eq!(read["session_id"], "s");
     assert_eq!(one, huge("a"));
@@ -42,10 +43,43 @@ fn invalid_utf8_does_not_affect_the_other_fields() {
 
 #[test]
 fn a_payload_that_is_not_json_is_an_error() {
-    for text in ["", "hello", "{\"session_id\":", "{} {}"] {
+    for text in ["", "hello", "{\"session_id\":", "null", "[1]"] {
         let error = payload::read_bounded(text.as_bytes()).expect_err(text);
         assert!(error.to_string().starts_with("not JSON: "), "{error}");
     }
     let huge = "[".repeat(5 * 1024 * 1024);
     assert!(payload::read_bounded(huge.as_bytes()).is_err());
+}
+
+/// Fails the test if it is read beyond its text, where a pipe that stays open would block.
+struct OpenPipe<'a>(&'a [u8], usize);
+
+impl Read for OpenPipe<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        assert!(!self.0.is_empty(), "read beyond the end of the object");
+        let length = self.1.min(self.0.len()).min(buffer.len());
+        buffer[..length].copy_from_slice(&self.0[..length]);
+        self.0 = &self.0[length..];
+        Ok(length)
+    }
+}
+
+#[test]
+fn a_pipe_that_stays_open_is_read_to_the_end_of_the_object() {
+    let json = "\u{feff} \n{\"session_id\":\"s\",\"text\":\"}\\\"{[\",\"list\":[{},[]]}";
+    for piece in [1, 3, 7, 1000] {
+        let payload = payload::read_bounded(OpenPipe(json.as_bytes(), piece)).expect("a payload");
+        let read: serde_json::Value = serde_json::from_str(payload.get()).expect("JSON");
+        assert_eq!(read["text"], "}\"{[");
+    }
+}
+
+#[test]
+fn a_payload_of_many_small_objects_is_condensed() {
+    let json =
+        format!("{{\"tool_response\":[{}{{}}],\"session_id\":\"s\"}}", "{\"id\":1,\"ok\":true},".repeat(200_000));
+    let payload = payload::read_bounded(json.as_bytes()).expect("a payload");
+    assert!(payload.get().len() < 512 * 1024, "{} bytes are left", payload.get().len());
+    let read: serde_json::Value = serde_json::from_str(payload.get()).expect("JSON");
+    assert_eq!(read["session_id"], "s");
 }

@@ -31,9 +31,9 @@ fn row(id: &str) -> SessionRow {
 #[test]
 fn one_sentence_says_what_it_came_to() {
     let mut row = row("a");
-    insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 120k tokens ($0.84), nothing to step in for.");
+    insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 120k tokens ($0.84), no interventions.");
     row.details.counters.nudges = 2;
-    insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 120k tokens ($0.84), 2 nudges; about 7k tokens of repetition avoided.");
+    insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 120k tokens ($0.84), 2 nudges; about 7.1k tokens of repetition avoided.");
     row.details.counters.pauses = 1;
     row.details.spent = Spend::default();
     insta::assert_snapshot!(summary_sentence(&row).expect("a sentence"), @"Belay: 34 calls in 12 minutes, 2 nudges, 1 pause.");
@@ -60,4 +60,21 @@ fn the_worst_session_decides_about_the_run() {
     held.details.counters.pauses = 1;
     write_result(folder.path(), &held).expect("written");
     assert_eq!(status(), ("interventions".to_owned(), 2));
+}
+
+/// A repository may contain a `belay-result.json` that links to a file of the user.
+#[test]
+fn a_result_file_that_is_a_link_is_replaced_and_its_target_untouched() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (target, missing) = (folder.path().join("target"), folder.path().join("missing"));
+    std::fs::write(&target, "untouched").expect("written");
+    for link in [&target, &missing] {
+        let project = tempfile::tempdir().expect("a folder");
+        let result = project.path().join("belay-result.json");
+        std::os::unix::fs::symlink(link, &result).expect("a link");
+        write_result(project.path(), &row("a")).expect("written");
+        assert!(result.symlink_metadata().expect("a file").is_file());
+    }
+    assert_eq!(std::fs::read_to_string(&target).expect("readable"), "untouched");
+    assert!(!missing.exists());
 }

@@ -120,3 +120,21 @@ fn copilot_is_led_to_the_one_place_where_it_can_be_stopped() {
     let view = json!({ "sessionId": "c", "toolName": "view", "toolArgs": { "path": "/a" } });
     assert_eq!(scene.tell("copilot", "preToolUse", view)["permissionDecision"], "deny");
 }
+
+#[test]
+fn a_held_call_of_codex_waits_for_a_person() {
+    let mut scene = Scene::new();
+    let session = key("codex", "x");
+    let ask = |call: &str| json!({ "session_id": "x", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": call });
+    scene.tell("codex", "SessionStart", json!({ "session_id": "x", "hook_event_name": "SessionStart" }));
+    scene.decide(&session, OperatorDecision::Pause);
+    let request = scene.ask("codex", "PreToolUse", ask("c1"));
+    assert_eq!(scene.give(&request).wait_for.as_ref(), Some(&session));
+    // Nobody can decide there.
+    let request = belay_ipc::HookRequest { ci: true, ..scene.ask("codex", "PreToolUse", ask("c2")) };
+    assert_eq!(scene.give(&request).wait_for, None);
+    // A prompt is refused at once.
+    let prompt = json!({ "session_id": "x", "hook_event_name": "UserPromptSubmit", "prompt": "go on" });
+    let request = scene.ask("codex", "UserPromptSubmit", prompt);
+    assert_eq!(scene.give(&request).wait_for, None);
+}

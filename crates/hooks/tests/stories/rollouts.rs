@@ -1,5 +1,6 @@
 //! What hooks leave out is taken from the agent's own session file, each fact once.
 
+use belay_core::event::OperatorDecision;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, key};
@@ -53,4 +54,38 @@ fn exit_codes_and_usage_come_from_the_rollout() {
     codex(&mut scene, "PostToolUse", 9, &rollout);
     let row = scene.engine.borrow().store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
     assert_eq!(row.details.spent.usage.total(), 3 * 1050);
+}
+
+#[test]
+fn usage_is_known_before_the_next_tool_runs() {
+    let mut scene = Scene::new();
+    let rollout = scene.write("rollout-x.jsonl", "");
+    scene.tell("codex", "SessionStart", json!({ "session_id": "s1", "hook_event_name": "SessionStart", "source": "startup", "transcript_path": rollout }));
+    let spent = |scene: &Scene| {
+        let row = scene.engine.borrow().store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
+        row.details.spent.usage.total()
+    };
+    // The agent writes its file some time after the hook of the tool that it reports.
+    codex(&mut scene, "PreToolUse", 1, &rollout);
+    codex(&mut scene, "PostToolUse", 1, &rollout);
+    scene.write("rollout-x.jsonl", &lines(1, 2));
+    codex(&mut scene, "PreToolUse", 2, &rollout);
+    assert_eq!(spent(&scene), 1050);
+    codex(&mut scene, "PermissionRequest", 2, &rollout);
+    codex(&mut scene, "PostToolUse", 2, &rollout);
+    assert_eq!(spent(&scene), 1050, "it counts once");
+    scene.write("rollout-x.jsonl", &format!("{}{}", lines(1, 2), lines(2, 2)));
+    scene.tell("codex", "UserPromptSubmit", json!({ "session_id": "s1", "hook_event_name": "UserPromptSubmit", "prompt": "go on", "transcript_path": rollout }));
+    assert_eq!(spent(&scene), 2 * 1050);
+}
+
+#[test]
+fn a_held_session_stays_held_where_the_hook_finds_new_usage() {
+    let mut scene = Scene::new();
+    let rollout = scene.write("rollout-x.jsonl", "");
+    codex(&mut scene, "PreToolUse", 1, &rollout);
+    scene.decide(&key("codex", "s1"), OperatorDecision::Pause);
+    scene.write("rollout-x.jsonl", &lines(1, 2));
+    let answer = codex(&mut scene, "PermissionRequest", 1, &rollout);
+    assert_eq!(answer["hookSpecificOutput"]["decision"]["behavior"], "deny", "{answer}");
 }

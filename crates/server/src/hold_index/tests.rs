@@ -32,7 +32,7 @@ fn a_pause_holds_until_the_state_changes_back() {
 }
 
 #[test]
-fn an_archived_session_is_held_by_what_held_it_before() {
+fn an_archived_session_keeps_its_hold() {
     let holds = HoldIndex::default();
     holds.apply_decision(
         &key(),
@@ -49,6 +49,32 @@ fn the_verdict_on_a_request_sets_the_state() {
     holds.apply_decision(&key(), true, &Decision { verdict: stop, ..Decision::default() });
     assert_eq!(holds.get(&key()), HoldState::Killed);
     holds.apply_decision(&key(), true, &Decision::default());
+    assert_eq!(holds.get(&key()), HoldState::Free);
+}
+
+fn step(rung: InterventionLevel) -> Decision {
+    let finding: belay_core::Finding = serde_json::from_value(serde_json::json!({
+        "id": "fnd-1", "pattern": "exact_repeat", "count": 2, "sentence": "", "unchanged": "", "progress_would_be": "",
+        "evidence": [], "from_call": 0, "call": 1, "action": "a", "outcome": "b", "spent": {}, "at": Timestamp::UNKNOWN
+    }))
+    .unwrap();
+    let step = belay_core::Intervention { rung, finding, message: String::new(), tell_person: false, dry_run: false };
+    Decision { effects: vec![Effect::Intervened(step)], ..Decision::default() }
+}
+
+#[test]
+fn a_request_that_may_complete_the_evidence_asks_before_it_is_sent() {
+    let holds = HoldIndex::default();
+    let ask = |verdict: Verdict| holds.apply_decision(&key(), true, &Decision { verdict, ..Decision::default() });
+    let nudge = || Verdict::Nudge { finding: "fnd-1".to_owned(), message: String::new() };
+    holds.apply_decision(&key(), false, &step(InterventionLevel::Notice));
+    assert_eq!(holds.get(&key()), HoldState::MustAsk);
+    // The next request completes the evidence and carries the nudge.
+    holds.apply_decision(&key(), false, &step(InterventionLevel::Nudge));
+    ask(nudge());
+    assert_eq!(holds.get(&key()), HoldState::MustAsk, "the one after it may carry the second");
+    ask(nudge());
+    ask(Verdict::Go);
     assert_eq!(holds.get(&key()), HoldState::Free);
 }
 

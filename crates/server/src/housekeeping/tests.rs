@@ -2,8 +2,8 @@ use belay_config::{EnvSnapshot, Loader, Paths};
 
 use super::*;
 
-/// What is kept with these settings.
-fn kept(settings: &[(&str, &str)]) -> Retention {
+/// The retention with these settings.
+fn retention(settings: &[(&str, &str)]) -> Retention {
     let home = tempfile::tempdir().unwrap();
     let env: EnvSnapshot = [("HOME", home.path())].into_iter().collect();
     let places = Paths::resolve(&env, None).unwrap();
@@ -13,12 +13,33 @@ fn kept(settings: &[(&str, &str)]) -> Retention {
 }
 
 #[test]
-fn history_is_kept_for_ninety_days_and_two_gibibytes_unless_somebody_wants_it_otherwise() {
+fn retention_defaults_to_ninety_days_and_two_gibibytes() {
     let built_in = Retention { max_age: Duration::from_secs(90 * 24 * 3600), max_bytes: 2 * 1024 * 1024 * 1024 };
-    assert_eq!(kept(&[]), built_in);
-    assert_eq!(built_in, Retention::default(), "the store on its own says the same");
+    assert_eq!(retention(&[]), built_in);
+    assert_eq!(built_in, Retention::default(), "the store has the same defaults");
     let week = Retention { max_age: Duration::from_secs(7 * 24 * 3600), ..built_in };
-    assert_eq!(kept(&[("store.max_age", "7d")]), week);
+    assert_eq!(retention(&[("store.max_age", "7d")]), week);
     let all = Retention { max_age: Duration::MAX, max_bytes: u64::MAX };
-    assert_eq!(kept(&[("store.max_age", "never"), ("store.max_bytes", "unlimited")]), all);
+    assert_eq!(retention(&[("store.max_age", "never"), ("store.max_bytes", "unlimited")]), all);
+}
+
+#[test]
+fn a_quiet_minute_leads_to_one_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = belay_store::StoreUrl::local(dir.path().join("belay.db"));
+    let mut store = belay_store::open(&url, belay_store::Access::Write).unwrap();
+    let mut timer = CheckpointTimer::default();
+    let start = Instant::now();
+    let after = |seconds| start + Duration::from_secs(seconds);
+    assert!(!timer.is_due(store.change_token().unwrap(), start));
+    assert!(!timer.is_due(store.change_token().unwrap(), after(59)));
+    let mut transaction = store.begin(belay_store::Durability::ProcessCrash).unwrap();
+    transaction.put_setting("key", Some("value")).unwrap();
+    transaction.commit().unwrap();
+    assert!(!timer.is_due(store.change_token().unwrap(), after(60)), "not quiet");
+    assert!(!timer.is_due(store.change_token().unwrap(), after(119)));
+    assert!(timer.is_due(store.change_token().unwrap(), after(120)));
+    assert!(store.checkpoint().unwrap());
+    timer.done();
+    assert!(!timer.is_due(store.change_token().unwrap(), after(180)), "nothing has changed");
 }

@@ -1,4 +1,4 @@
-//! `/api/v1`: the same shapes as `--json`.
+//! `/api/v1`. Responses have the same structure as `--json` output.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ use crate::views::{EventView, session_view, session_views};
 
 type ApiResult = Result<Response, ApiError>;
 
-/// Alive at all.
+/// Liveness.
 pub(super) async fn healthz() -> Json<Value> {
     Json(json!({ "status": "ok", "version": crate::VERSION }))
 }
 
-/// Alive, and what is answered is also kept.
+/// Readiness: decisions are also stored.
 pub(super) async fn readyz(State(shared): State<Arc<DaemonState>>) -> ApiResult {
     let health = blocking(&shared, |shared| Ok(shared.health())).await?;
     let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -50,31 +50,31 @@ pub(super) struct SessionsQuery {
     project: Option<String>,
     all: bool,
     limit: Option<usize>,
-    /// As `next` of the page before.
+    /// `next` of the previous page.
     after: Option<String>,
 }
 
-/// Rows in one answer at most.
+/// Maximum number of rows in a response.
 const MAX_ROWS: usize = 1000;
 
 type ApiQuery<T> = Result<Query<T>, QueryRejection>;
 
-fn asked<T>(query: ApiQuery<T>) -> Result<T, ApiError> {
-    query.map(|Query(asked)| asked).map_err(|error| ApiError::bad_request(error.body_text()))
+fn parse_query<T>(query: ApiQuery<T>) -> Result<T, ApiError> {
+    query.map(|Query(params)| params).map_err(|error| ApiError::bad_request(error.body_text()))
 }
 
 pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQuery<SessionsQuery>) -> ApiResult {
-    let asked = asked(query)?;
-    let after = match asked.after.as_deref().map(read_cursor) {
-        Some(None) => return Err(ApiError::bad_request("after: take it from `next` of the page before")),
+    let params = parse_query(query)?;
+    let after = match params.after.as_deref().map(read_cursor) {
+        Some(None) => return Err(ApiError::bad_request("after: invalid cursor; use `next` of the previous page")),
         other => other.flatten(),
     };
     let query = SessionQuery {
-        states: asked.state.iter().flat_map(|states| states.split(',')).map(str::to_owned).collect(),
-        agent: asked.agent.map(|name| belay_agents::canonical_id(&name).to_owned()),
-        project: asked.project,
-        archived: asked.all,
-        limit: asked.limit.unwrap_or(50).clamp(1, MAX_ROWS),
+        states: params.state.iter().flat_map(|states| states.split(',')).map(str::to_owned).collect(),
+        agent: params.agent.map(|name| belay_agents::canonical_id(&name).to_owned()),
+        project: params.project,
+        archived: params.all,
+        limit: params.limit.unwrap_or(50).clamp(1, MAX_ROWS),
         after,
         ..SessionQuery::default()
     };
@@ -106,7 +106,7 @@ pub(super) async fn session(State(shared): State<Arc<DaemonState>>, Path(id): Pa
         Ok(session_view(&*store, &key)?)
     })
     .await?;
-    view.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("there is no such session"))
+    view.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("no such session"))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -118,17 +118,17 @@ pub(super) struct EventsQuery {
     last: bool,
 }
 
-fn event_query(asked: EventsQuery) -> EventQuery {
+fn event_query(params: EventsQuery) -> EventQuery {
     EventQuery {
         session: None,
-        after: asked.after,
-        kinds: asked.kind.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
-        order: if asked.last { Order::Last } else { Order::First },
-        limit: asked.limit.unwrap_or(100).clamp(1, MAX_ROWS),
+        after: params.after,
+        kinds: params.kind.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
+        order: if params.last { Order::Last } else { Order::First },
+        limit: params.limit.unwrap_or(100).clamp(1, MAX_ROWS),
     }
 }
 
-fn rows(store: &dyn Store, query: &EventQuery) -> Result<Vec<u8>, ApiError> {
+fn events_body(store: &dyn Store, query: &EventQuery) -> Result<Vec<u8>, ApiError> {
     let rows = store.events(query)?;
     let views: Vec<EventView<'_>> = rows.iter().map(EventView::of).collect();
     serde_json::to_vec(&json!({ "events": views })).map_err(|_| ApiError::internal())
@@ -139,8 +139,8 @@ fn as_json(body: Vec<u8>) -> Response {
 }
 
 pub(super) async fn events(State(shared): State<Arc<DaemonState>>, query: ApiQuery<EventsQuery>) -> ApiResult {
-    let query = event_query(asked(query)?);
-    blocking(&shared, move |shared| rows(&*shared.readers.get()?, &query)).await.map(as_json)
+    let query = event_query(parse_query(query)?);
+    blocking(&shared, move |shared| events_body(&*shared.readers.get()?, &query)).await.map(as_json)
 }
 
 pub(super) async fn events_of(
@@ -148,17 +148,17 @@ pub(super) async fn events_of(
     Path(id): Path<String>,
     query: ApiQuery<EventsQuery>,
 ) -> ApiResult {
-    let mut query = event_query(asked(query)?);
+    let mut query = event_query(parse_query(query)?);
     let answer = blocking(&shared, move |shared| {
         let store = shared.readers.get()?;
         query.session = Some(store.resolve(&id)?);
-        rows(&*store, &query)
+        events_body(&*store, &query)
     });
     answer.await.map(as_json)
 }
 
-/// One event or a list of them. A browser cannot send this content type to us from another site
-/// without asking first, and we do not answer that question.
+/// Records one event or a list of events. A browser sends this content type from another site only after a CORS
+/// preflight, which is never granted.
 pub(super) async fn post_events(
     State(shared): State<Arc<DaemonState>>,
     headers: HeaderMap,
@@ -170,8 +170,8 @@ pub(super) async fn post_events(
     let answers = blocking(&shared, move |shared| {
         let many: Vec<&RawValue>;
         let events: Vec<&[u8]> = if body.trim_ascii_start().starts_with(b"[") {
-            many =
-                serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(format!("not JSON: {error}")))?;
+            many = serde_json::from_slice(&body)
+                .map_err(|error| ApiError::bad_request(format!("invalid JSON: {error}")))?;
             many.iter().map(|event| event.get().as_bytes()).collect()
         } else {
             vec![&body]
@@ -212,16 +212,16 @@ pub(super) async fn decide(
 ) -> ApiResult {
     request_guard::authorize(&shared.token, &headers)?;
     let body = json_body(&headers, body)?;
-    let asked: DecisionBody =
+    let request: DecisionBody =
         serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let (taken, view) = blocking(&shared, move |shared| {
+    let (outcome, view) = blocking(&shared, move |shared| {
         let session = shared.readers.get()?.resolve(&id)?;
-        let ask = DecideRequest { session: session.clone(), decision: asked.decision, note: asked.note, by: asked.by };
-        let taken = intake::decide(&shared.decisions.committer, &ask)?;
-        Ok((taken, session_view(&*shared.readers.get()?, &session)?))
+        let ask = DecideRequest::new(session.clone(), request.decision).note(request.note).by(request.by);
+        let outcome = intake::decide(&shared.decisions.committer, &ask)?;
+        Ok((outcome, session_view(&*shared.readers.get()?, &session)?))
     })
     .await?;
-    Ok(Json(json!({ "committed": taken.committed, "effects": taken.decision.effects, "session": view }))
+    Ok(Json(json!({ "committed": outcome.committed, "effects": outcome.decision.effects, "session": view }))
         .into_response())
 }
 
@@ -233,9 +233,9 @@ pub(super) struct IncidentsQuery {
 }
 
 pub(super) async fn incidents(State(shared): State<Arc<DaemonState>>, query: ApiQuery<IncidentsQuery>) -> ApiResult {
-    let asked = asked(query)?;
+    let params = parse_query(query)?;
     let query =
-        IncidentQuery { session: None, closed: asked.all, limit: asked.limit.unwrap_or(100).clamp(1, MAX_ROWS) };
+        IncidentQuery { session: None, closed: params.all, limit: params.limit.unwrap_or(100).clamp(1, MAX_ROWS) };
     let incidents = blocking(&shared, move |shared| Ok(shared.readers.get()?.incidents(&query)?)).await?;
     let views: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
     Ok(Json(json!({ "incidents": views })).into_response())
@@ -244,5 +244,5 @@ pub(super) async fn incidents(State(shared): State<Arc<DaemonState>>, query: Api
 pub(super) async fn incident(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
     let incident = blocking(&shared, move |shared| Ok(shared.readers.get()?.incident(&id)?)).await?;
     let view = incident.map(|incident| Json(IncidentView::from(incident)).into_response());
-    view.ok_or_else(|| ApiError::not_found("there is no such incident"))
+    view.ok_or_else(|| ApiError::not_found("no such incident"))
 }

@@ -1,5 +1,6 @@
-//! The one place where errors become HTTP answers: a stable code and a sentence for the outside,
-//! the detail for the log.
+//! Maps errors to HTTP responses: a stable code and a message for the client, details for the log.
+
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -7,12 +8,15 @@ use axum::response::{IntoResponse, Response};
 use belay_ipc::{ErrorBody, ErrorCode};
 use belay_store::StoreError;
 use serde_json::json;
+use tokio::task::JoinError;
 
 use crate::intake;
 
+const TOKEN_HINT: &str = "send `authorization: Bearer TOKEN`; `belay status --token` shows it";
+
 /// An error with its status.
 #[derive(Debug)]
-pub(super) struct ApiError(StatusCode, ErrorBody);
+pub(crate) struct ApiError(StatusCode, ErrorBody);
 
 impl ApiError {
     pub(super) fn not_found(message: impl Into<String>) -> Self {
@@ -28,21 +32,35 @@ impl ApiError {
     }
 
     pub(super) fn too_long() -> Self {
-        ErrorBody::new(ErrorCode::TooLong, format!("a body may be {} bytes long", super::MAX_BODY_BYTES)).into()
+        ErrorBody::new(ErrorCode::TooLong, format!("the body is longer than {} bytes", super::MAX_BODY_BYTES)).into()
+    }
+
+    pub(super) fn timeout(limit: Duration) -> Self {
+        let message = format!("the body was not received within {} seconds", limit.as_secs());
+        Self(StatusCode::REQUEST_TIMEOUT, ErrorBody::new(ErrorCode::BadRequest, message))
     }
 
     pub(super) fn method() -> Self {
-        Self(StatusCode::METHOD_NOT_ALLOWED, ErrorBody::new(ErrorCode::BadRequest, "this address takes another method"))
+        Self(StatusCode::METHOD_NOT_ALLOWED, ErrorBody::new(ErrorCode::BadRequest, "method not allowed on this path"))
     }
 
     pub(super) fn unauthorized() -> Self {
-        let refusal = ErrorBody::new(ErrorCode::Forbidden, "a decision needs the token of this Belay")
-            .hint("send `authorization: Bearer TOKEN`; `belay status --token` shows it");
+        let refusal = ErrorBody::new(ErrorCode::Forbidden, "a decision requires the API token").hint(TOKEN_HINT);
         Self(StatusCode::UNAUTHORIZED, refusal)
     }
 
+    pub(super) fn other_user(uid: u32) -> Self {
+        let message = format!("this instance belongs to another user; your uid is {uid}");
+        ErrorBody::new(ErrorCode::Forbidden, message).hint(TOKEN_HINT).into()
+    }
+
+    pub(super) fn unknown_user() -> Self {
+        let message = "this system does not tell which user sent the request, so the API token is required";
+        Self(StatusCode::UNAUTHORIZED, ErrorBody::new(ErrorCode::Forbidden, message).hint(TOKEN_HINT))
+    }
+
     pub(super) fn internal() -> Self {
-        ErrorBody::new(ErrorCode::Internal, "a fault in Belay; the log tells more").into()
+        ErrorBody::new(ErrorCode::Internal, "internal error; see the log").into()
     }
 }
 
@@ -65,9 +83,16 @@ impl From<ErrorBody> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         if error.is_fault() {
-            tracing::error!(%error, "a request failed on the store");
+            tracing::error!(%error, "store error in a request");
         }
         intake::store_error_to_ipc(&error).into()
+    }
+}
+
+impl From<JoinError> for ApiError {
+    fn from(error: JoinError) -> Self {
+        tracing::error!(%error, "a request panicked");
+        Self::internal()
     }
 }
 

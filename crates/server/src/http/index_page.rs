@@ -1,22 +1,23 @@
-//! The front page: sessions and their states, without a script.
+//! The index page: sessions and their states, without scripts.
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
+use belay_clock::now;
+use belay_core::format::{ago, compact, cost, dollars};
+use belay_core::printable::is_unprintable;
 use belay_ipc::HealthView;
 use belay_ipc::views::SessionView;
 use belay_store::{SessionQuery, StoreTotals};
 
 use super::blocking;
-use crate::housekeeping::now;
 use crate::state::DaemonState;
 use crate::views::session_views;
 
-/// Sessions shown.
+/// Maximum number of sessions shown.
 const MAX_SESSIONS: usize = 100;
 
 pub(super) async fn stylesheet() -> Response {
@@ -32,13 +33,13 @@ pub(super) async fn index(State(shared): State<Arc<DaemonState>>) -> Html<String
             Ok((session_views(&*store, rows)?, store.totals(None)?))
         };
         Ok(match read() {
-            Ok((sessions, totals)) => render(&sessions, &totals, &health),
+            Ok((sessions, totals)) => render(&sessions, &totals, &health, &shared.config.problems()),
             Err(error) => {
                 frame(&format!("<p class=fault>{} {}</p>", escape(&error.to_string()), escape(&error.hint())))
             }
         })
     });
-    Html(page.await.unwrap_or_else(|_| frame("<p class=fault>A fault in Belay; the log tells more.</p>")))
+    Html(page.await.unwrap_or_else(|_| frame("<p class=fault>Internal error; see the log.</p>")))
 }
 
 fn frame(body: &str) -> String {
@@ -50,20 +51,23 @@ fn frame(body: &str) -> String {
     )
 }
 
-fn render(sessions: &[SessionView], totals: &StoreTotals, health: &HealthView) -> String {
+fn render(sessions: &[SessionView], totals: &StoreTotals, health: &HealthView, config: &[String]) -> String {
     let mut body = String::new();
+    for problem in config {
+        let _ = writeln!(body, "<p class=fault><strong>Invalid configuration.</strong> {}</p>", escape(problem));
+    }
     if let (Some(problem), Some(hint)) = (&health.problem, &health.hint) {
         let _ = writeln!(
             body,
-            "<p class=fault><strong>Nothing is being kept.</strong> {} {}</p>",
+            "<p class=fault><strong>Decisions are not being saved.</strong> {} {}</p>",
             escape(problem),
             escape(hint)
         );
     }
     if sessions.is_empty() {
         body.push_str(
-            "<p>No session has been seen yet. Put your agents on the rope with <code>belay init</code>, or see what \
-             they did so far with <code>belay audit</code>.</p>\n",
+            "<p>No sessions yet. Install the hooks with <code>belay init</code>, or replay past sessions with \
+             <code>belay audit</code>.</p>\n",
         );
         return frame(&body);
     }
@@ -95,34 +99,23 @@ fn render(sessions: &[SessionView], totals: &StoreTotals, health: &HealthView) -
             ago = ago(now.saturating_since(session.last_at)),
         );
     }
-    body.push_str("</tbody>\n</table>\n<p class=how>A paused session goes on with <code>belay resume ID</code>.</p>\n");
+    body.push_str("</tbody>\n</table>\n<p class=how>Resume a paused session with <code>belay resume ID</code>.</p>\n");
     frame(&body)
 }
 
-/// What it has spent, and what it may.
+/// Tokens and cost used, with the budget if there is one.
 fn spent(session: &SessionView) -> String {
-    let mut text = session.tokens.to_string();
+    let mut text = compact(session.tokens);
     if let Some(limit) = session.budget.tokens {
-        let _ = write!(text, " of {limit}");
+        let _ = write!(text, " of {}", compact(limit));
     }
     if let Some(limit) = session.budget.cost_micros {
-        let _ = write!(text, ", ${:.2} of ${:.2}", session.cost_micros as f64 / 1e6, limit as f64 / 1e6);
+        let _ = write!(text, ", {} of {}", cost(session.cost_micros, session.unpriced_micros), dollars(limit));
     }
     text
 }
 
-/// How long ago, in the largest unit that fits.
-fn ago(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s ago"),
-        60..3600 => format!("{}m ago", seconds / 60),
-        3600..86_400 => format!("{}h ago", seconds / 3600),
-        _ => format!("{}d ago", seconds / 86_400),
-    }
-}
-
-/// Text as text, wherever it came from.
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -132,9 +125,22 @@ fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            c if c.is_control() => safe.push(' '),
+            c if is_unprintable(c) => safe.push(' '),
             c => safe.push(c),
         }
     }
     safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_of_the_configuration_are_on_top() {
+        let problems = ["config.toml:5:1: unknown key `serve.<listne>`".to_owned()];
+        let page = render(&[], &StoreTotals::default(), &HealthView::default(), &problems);
+        let (before, _) = page.split_once("No sessions yet").unwrap();
+        assert!(before.contains("Invalid configuration.</strong> config.toml:5:1: unknown key `serve.&lt;listne&gt;`"));
+    }
 }

@@ -1,4 +1,4 @@
-//! `/metrics`, in the text format that Prometheus and everything like it reads.
+//! `/metrics` in the Prometheus text format.
 
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) async fn metrics(State(shared): State<Arc<DaemonState>>) -> Result<Re
     Ok(([(CONTENT_TYPE, METRICS_CONTENT_TYPE)], text).into_response())
 }
 
-/// What there is to tell.
+/// The values of one scrape.
 #[derive(Debug, Default)]
 struct MetricsSnapshot {
     totals: StoreTotals,
@@ -53,36 +53,36 @@ impl MetricsSnapshot {
     fn text(&self) -> String {
         let Self { totals, engine, .. } = self;
         let mut page = MetricsText(String::new());
-        page.head("belay_info", "gauge", "The version that runs.");
+        page.head("belay_info", "gauge", "Version of the resident process.");
         page.labelled("belay_info", ("version", crate::VERSION), 1);
-        page.gauge("process_start_time_seconds", "When it started.", self.started);
-        page.gauge("belay_healthy", "Whether everything that is answered is also kept.", u8::from(self.healthy));
+        page.gauge("process_start_time_seconds", "Start time in Unix seconds.", self.started);
+        page.gauge("belay_healthy", "Whether decisions are also stored.", u8::from(self.healthy));
         page.head("belay_sessions", "gauge", "Sessions in the store, by state.");
         for (state, count) in &totals.sessions {
             page.labelled("belay_sessions", ("state", state), count);
         }
-        page.gauge("belay_open_incidents", "Incidents that nobody has closed.", totals.open_incidents);
+        page.gauge("belay_open_incidents", "Open incidents.", totals.open_incidents);
         page.gauge("belay_stored_events", "Events in the store.", totals.events);
         page.gauge("belay_stored_calls", "Tool calls of the sessions in the store.", totals.calls);
-        page.gauge("belay_stored_tokens", "Tokens that the sessions in the store have used.", totals.tokens);
+        page.gauge("belay_stored_tokens", "Tokens used by the sessions in the store.", totals.tokens);
         let dollars = totals.cost_micros as f64 / 1e6;
-        page.gauge("belay_stored_cost_dollars", "What they have cost, as far as it is known.", dollars);
+        page.gauge("belay_stored_cost_dollars", "Known cost of the sessions in the store.", dollars);
         page.gauge("belay_store_bytes", "Size of the store.", totals.bytes);
-        page.gauge("belay_outbox_messages", "Messages that wait to be sent.", totals.outbox);
-        page.gauge("belay_spooled_events", "Events that wait in memory for a store that failed.", self.spooled);
+        page.gauge("belay_outbox_messages", "Alerts that are not yet delivered to every channel.", totals.outbox);
+        page.gauge("belay_spooled_events", "Events in memory that are not yet stored.", self.spooled);
         page.gauge("belay_socket_connections", "Open connections to the socket.", self.connections);
-        page.gauge("belay_queued_requests", "Requests that wait for their turn.", self.queued);
-        page.gauge("belay_relay_buffered_bytes", "Bytes held for model requests in flight.", self.buffered);
-        page.counter("belay_events_total", "Events taken since the start.", engine.events);
-        page.counter("belay_duplicate_events_total", "Events that had been taken before.", engine.duplicates);
-        page.counter("belay_commits_total", "Transactions.", engine.commits);
-        page.counter("belay_store_faults_total", "Times the store failed.", engine.faults);
-        page.counter("belay_lost_events_total", "Events decided on that are lost to the log.", self.dropped);
+        page.gauge("belay_queued_requests", "Queued events.", self.queued);
+        page.gauge("belay_relay_buffered_bytes", "Bytes buffered for model requests in flight.", self.buffered);
+        page.counter("belay_events_total", "Events recorded since start.", engine.events);
+        page.counter("belay_duplicate_events_total", "Duplicate events.", engine.duplicates);
+        page.counter("belay_commits_total", "Committed transactions.", engine.commits);
+        page.counter("belay_store_faults_total", "Store failures.", engine.faults);
+        page.counter("belay_lost_events_total", "Events that were decided on but not stored.", self.dropped);
         page.0
     }
 }
 
-/// The text as it grows.
+/// The text under construction.
 struct MetricsText(String);
 
 impl MetricsText {
@@ -100,7 +100,7 @@ impl MetricsText {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// Labels are words of ours: nothing in them needs to be escaped.
+    /// Label values come from Belay and need no escaping.
     fn labelled(&mut self, name: &str, (label, of): (&str, &str), value: impl Display) {
         let _ = writeln!(self.0, "{name}{{{label}=\"{of}\"}} {value}");
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_told_with_its_kind_and_what_it_means() {
+    fn every_metric_has_a_type_and_a_valid_value() {
         let sessions = [("active".to_owned(), 3), ("paused".to_owned(), 1)].into();
         let totals = StoreTotals { sessions, cost_micros: 1_500_000, ..StoreTotals::default() };
         let text = MetricsSnapshot { totals, healthy: true, ..MetricsSnapshot::default() }.text();
@@ -124,7 +124,7 @@ mod tests {
             assert!(value.parse::<f64>().is_ok(), "{line}");
         }
         for line in ["belay_sessions{state=\"paused\"} 1", "belay_stored_cost_dollars 1.5", "belay_healthy 1"] {
-            assert!(text.lines().any(|told| told == line), "{line} is missing in {text}");
+            assert!(text.lines().any(|present| present == line), "{line} is missing in {text}");
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Who may talk to us over HTTP.
+//! Protects the HTTP API from other users and from web sites.
 //!
-//! Any page the user opens can make their browser send requests to a loopback address, and a name
-//! can be made to resolve to one after the fact. So every request must name a loopback host, and one
-//! that a browser sends on behalf of another site is refused whatever it asks.
+//! Every user of the machine can connect to a loopback port. A request must come from a process of this user or carry the
+//! API token. (A cookie of the dashboard will be a third way; see [`has_credential`].)
+//!
+//! Any page the user opens can make the browser send requests to a loopback address, and DNS rebinding can point a name at
+//! one. Every request must therefore name a loopback host, and cross-site requests are refused.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -15,19 +16,22 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use belay_net::{PeerUser, is_loopback_authority};
+use belay_proxy::Access;
 
 use super::MAX_BODY_BYTES;
 use super::error::ApiError;
 use crate::state::DaemonState;
 use crate::token::ApiToken;
 
-/// Nothing but our own style sheet, no scripts, no frames, no forms.
+/// Allows only Belay's own style sheet: no scripts, frames or forms.
 const PAGE_CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-pub(super) async fn check_origin(State(shared): State<Arc<DaemonState>>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(State(shared): State<Arc<DaemonState>>, request: Request, next: Next) -> Response {
     shared.lifecycle.mark_active();
-    let mut response = match examine(request.headers()) {
+    let checked = check_headers(request.headers()).and_then(|()| check_access(&shared.token, &request));
+    let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     };
@@ -39,15 +43,33 @@ pub(super) async fn check_origin(State(shared): State<Arc<DaemonState>>, request
     response
 }
 
-fn examine(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Requests that every user may send: a health check reveals nothing.
+const PUBLIC_PATHS: &[&str] = &["/healthz"];
+
+fn check_access(token: &ApiToken, request: &Request) -> Result<(), ApiError> {
+    if PUBLIC_PATHS.contains(&request.uri().path()) {
+        return Ok(());
+    }
+    let peer = request.extensions().get::<PeerUser>().copied().unwrap_or(PeerUser::Unknown);
+    match Access::decide(has_credential(token, request.headers()), || peer) {
+        Access::Full => Ok(()),
+        Access::OwnKeyOnly => Err(ApiError::unknown_user()),
+        Access::None(uid) => Err(ApiError::other_user(uid)),
+    }
+}
+
+/// Whether a request proves that it is sent for the owner.
+fn has_credential(token: &ApiToken, headers: &HeaderMap) -> bool {
+    authorize(token, headers).is_ok()
+}
+
+fn check_headers(headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
     let host = headers.get(HOST).map(text).unwrap_or_default();
-    if !is_loopback(&host) {
-        return Err(ApiError::forbidden(format!(
-            "this Belay answers to loopback names only, not to {host:?}; use 127.0.0.1 or localhost"
-        )));
+    if !is_loopback_authority(&host) {
+        return Err(ApiError::forbidden(format!("host {host:?} is not a loopback name; use 127.0.0.1 or localhost")));
     }
-    // Said at once, rather than after the rest has been read.
+    // Refuse before reading the body.
     let length = headers.get(CONTENT_LENGTH).map(text).and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > MAX_BODY_BYTES as u64) {
         return Err(ApiError::too_long());
@@ -55,28 +77,17 @@ fn examine(headers: &HeaderMap) -> Result<(), ApiError> {
     if let Some(origin) = headers.get(ORIGIN).map(text)
         && origin.strip_prefix("http://") != Some(host.as_str())
     {
-        return Err(ApiError::forbidden("requests on behalf of other sites are refused"));
+        return Err(ApiError::forbidden("cross-site requests are refused"));
     }
     if let Some(site) = headers.get("sec-fetch-site").map(text)
         && !matches!(site.as_str(), "same-origin" | "none")
     {
-        return Err(ApiError::forbidden("requests on behalf of other sites are refused"));
+        return Err(ApiError::forbidden("cross-site requests are refused"));
     }
     Ok(())
 }
 
-/// Whether a `Host` is this machine by name or number, with any port.
-fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(name, _)| name),
-        None => {
-            host.rsplit_once(':').map_or(host, |(name, port)| if port.parse::<u16>().is_ok() { name } else { host })
-        }
-    };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// A decision needs the token.
+/// Checks the API token, which decisions require.
 pub(super) fn authorize(token: &ApiToken, headers: &HeaderMap) -> Result<(), ApiError> {
     let offered = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let offered =

@@ -3,11 +3,11 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 #[test]
-fn it_is_made_once_and_kept_private() {
+fn a_token_is_created_once_and_private() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let token = ApiToken::load_or_make(&path).unwrap();
-    assert_eq!(ApiToken::load_or_make(&path).unwrap(), token);
+    let token = ApiToken::load_or_create(&path).unwrap();
+    assert_eq!(ApiToken::load_or_create(&path).unwrap(), token);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(token.matches(token.expose_secret()));
     assert!(!token.matches("") && !token.matches(&token.expose_secret()[1..]) && !token.matches(&"0".repeat(64)));
@@ -15,12 +15,12 @@ fn it_is_made_once_and_kept_private() {
 }
 
 #[test]
-fn one_that_others_could_read_is_replaced() {
+fn a_token_readable_by_others_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let first = ApiToken::load_or_make(&path).unwrap();
+    let first = ApiToken::load_or_create(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let second = ApiToken::load_or_make(&path).unwrap();
+    let second = ApiToken::load_or_create(&path).unwrap();
     assert_ne!(first, second);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }

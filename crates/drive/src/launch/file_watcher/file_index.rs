@@ -1,55 +1,59 @@
-//! What is known of the files of a tree: which there are, and what those that changed held last.
+//! The known files of a tree, and the last content digest of the changed ones.
 
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use belay_core::Digest;
 use belay_core::event::{ChangeKind, FileChanged};
+use belay_fs::Links;
 
-/// Files beyond this are not read, only mentioned.
+/// Larger files are reported without a digest.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The files. Of one that never changed only the digest of its path is kept: a hundred thousand of them
-/// are less than two megabytes.
+/// The known files. An unchanged file takes only the digest of its path: less than two megabytes for a hundred thousand.
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
-    there: HashSet<Digest>,
-    held: HashMap<PathBuf, Digest>,
+    known: HashSet<Digest>,
+    contents: HashMap<PathBuf, Digest>,
 }
 
 impl FileIndex {
     pub(super) fn contains(&self, file: &Path) -> bool {
-        self.there.contains(&of_path(file))
+        self.known.contains(&path_digest(file))
     }
 
-    pub(super) fn is_there(&mut self, file: PathBuf) {
-        self.there.insert(of_path(&file));
+    pub(super) fn insert(&mut self, file: &Path) {
+        self.known.insert(path_digest(file));
     }
 
-    /// What became of a file, if anything did.
+    /// Compares a file with its last known content; `None` if it is unchanged.
     pub(super) fn update(&mut self, path: &Path) -> Option<FileChanged> {
-        let found = path.symlink_metadata().ok().filter(|found| found.is_file());
-        let Some(found) = found else {
-            let before = self.held.remove(path);
-            // One that came and went between two looks was a means to an end.
-            let was_there = self.there.remove(&of_path(path));
-            return was_there.then(|| change(path, ChangeKind::Deleted, before, None));
+        if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            let before = self.contents.remove(path);
+            // A file that was created and deleted in between is not reported.
+            let was_known = self.known.remove(&path_digest(path));
+            return was_known.then(|| change(path, ChangeKind::Deleted, before, None));
+        }
+        let after = match belay_fs::read_regular(path, Links::Refuse, MAX_FILE_BYTES) {
+            Ok(content) => Some(Digest::of(content)),
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => None,
+            Err(_) => return None,
         };
-        let after = if found.len() <= MAX_FILE_BYTES { Some(Digest::of(std::fs::read(path).ok()?)) } else { None };
         let before = match after {
-            Some(after) => self.held.insert(path.to_path_buf(), after),
-            None => self.held.remove(path),
+            Some(after) => self.contents.insert(path.to_path_buf(), after),
+            None => self.contents.remove(path),
         };
-        // Touched, or written again as it was.
+        // Touched, or rewritten with the same content.
         if after.is_some() && before == after {
             return None;
         }
-        let kind = if self.there.insert(of_path(path)) { ChangeKind::Created } else { ChangeKind::Modified };
+        let kind = if self.known.insert(path_digest(path)) { ChangeKind::Created } else { ChangeKind::Modified };
         Some(change(path, kind, before, after))
     }
 }
 
-fn of_path(path: &Path) -> Digest {
+fn path_digest(path: &Path) -> Digest {
     Digest::of(path.as_os_str().as_encoded_bytes())
 }
 

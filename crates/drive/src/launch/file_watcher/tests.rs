@@ -5,20 +5,20 @@ use belay_core::event::ChangeKind;
 
 use super::*;
 
-/// What is told of a project while `work` goes on in it.
-fn watched(root: &Path, work: impl FnOnce(&Path)) -> Vec<FileChanged> {
+/// The changes that are reported while `work` runs.
+fn watch_during(root: &Path, work: impl FnOnce(&Path)) -> Vec<FileChanged> {
     let fence = tempfile::tempdir().unwrap();
-    let (tell, told) = channel();
-    let tell = move |changes: Vec<FileChanged>| changes.into_iter().for_each(|change| tell.send(change).unwrap());
-    let watch = FileWatcher::start(root, fence.path().canonicalize().unwrap(), tell).unwrap();
-    // The whole tree is watched when the first change in it is told.
+    let (sender, reported) = channel();
+    let report = move |changes: Vec<FileChanged>| changes.into_iter().for_each(|change| sender.send(change).unwrap());
+    let watch = FileWatcher::start(root, fence.path().canonicalize().unwrap(), report).unwrap();
+    // Once the first change is reported, the whole tree is watched.
     std::fs::write(root.join("probe"), "").unwrap();
-    assert!(told.recv_timeout(Duration::from_secs(60)).unwrap().path.ends_with("probe"));
+    assert!(reported.recv_timeout(Duration::from_secs(60)).unwrap().path.ends_with("probe"));
     work(root);
     drop(watch);
     let relative =
         |change: FileChanged| FileChanged { path: change.path.replace(&format!("{}/", root.display()), ""), ..change };
-    told.iter().map(relative).filter(|change| change.path != "probe").collect()
+    reported.iter().map(relative).filter(|change| change.path != "probe").collect()
 }
 
 /// A small project under git.
@@ -30,16 +30,16 @@ fn project(work: impl FnOnce(&Path)) -> Vec<FileChanged> {
     std::fs::create_dir_all(root.join("src")).unwrap();
     std::fs::create_dir_all(root.join("target")).unwrap();
     std::fs::write(root.join("src/lib.rs"), "one").unwrap();
-    // All of this was there long before.
+    // Older than the start of the watch.
     for path in ["src/lib.rs", "src", "target", ".gitignore", ".git", "."] {
-        let yesterday = SystemTime::now() - Duration::from_secs(86_400);
-        std::fs::File::open(root.join(path)).unwrap().set_modified(yesterday).unwrap();
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
+        std::fs::File::open(root.join(path)).unwrap().set_modified(long_ago).unwrap();
     }
-    watched(&root, work)
+    watch_during(&root, work)
 }
 
 #[test]
-fn changes_are_told_with_what_files_hold_and_ignored_ones_are_not() {
+fn changes_are_reported_with_digests_except_in_ignored_files() {
     let changes = project(|root| {
         std::fs::write(root.join("target/out"), "built").unwrap();
         std::fs::write(root.join("debug.log"), "noise").unwrap();
@@ -52,7 +52,7 @@ fn changes_are_told_with_what_files_hold_and_ignored_ones_are_not() {
 }
 
 #[test]
-fn a_new_folder_is_watched_with_what_is_in_it() {
+fn a_new_directory_is_watched_with_its_files() {
     let changes = project(|root| {
         std::fs::create_dir_all(root.join("new/deep")).unwrap();
         std::fs::write(root.join("new/deep/file"), "x").unwrap();
@@ -61,35 +61,35 @@ fn a_new_folder_is_watched_with_what_is_in_it() {
 }
 
 #[test]
-fn a_file_that_goes_is_told() {
+fn a_deleted_file_is_reported() {
     let changes = project(|root| std::fs::remove_file(root.join("src/lib.rs")).unwrap());
     assert_eq!((changes[0].path.as_str(), changes[0].change), ("src/lib.rs", ChangeKind::Deleted));
 }
 
 #[test]
-fn a_file_that_only_comes_and_goes_is_not_told() {
+fn a_temporary_file_is_not_reported() {
     let changes = project(|root| {
         std::fs::write(root.join("src/lib.rs.tmp"), "two").unwrap();
         std::fs::rename(root.join("src/lib.rs.tmp"), root.join("src/lib.rs")).unwrap();
         std::fs::write(root.join("src/new.rs"), "new").unwrap();
     });
-    let told: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change)).collect();
-    assert_eq!(told, [("src/lib.rs", ChangeKind::Modified), ("src/new.rs", ChangeKind::Created)]);
+    let reported: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change)).collect();
+    assert_eq!(reported, [("src/lib.rs", ChangeKind::Modified), ("src/new.rs", ChangeKind::Created)]);
 }
 
 #[test]
-fn new_rules_count_at_once() {
+fn changed_ignore_rules_apply_at_once() {
     let changes = project(|root| {
         std::fs::write(root.join(".gitignore"), "*.out\n").unwrap();
         std::fs::write(root.join("a.out"), "noise").unwrap();
-        std::fs::write(root.join("b.log"), "no noise any more").unwrap();
+        std::fs::write(root.join("b.log"), "no longer ignored").unwrap();
     });
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     assert_eq!(paths, [".gitignore", "b.log"]);
 }
 
 #[test]
-fn a_tree_of_a_hundred_thousand_files_is_walked_without_what_is_ignored() {
+fn ignored_directories_of_a_large_tree_are_not_visited() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     std::fs::write(root.join(".gitignore"), "node_modules\n").unwrap();
@@ -102,18 +102,18 @@ fn a_tree_of_a_hundred_thousand_files_is_walked_without_what_is_ignored() {
     }
     let tree = WorkTree::of(&root).unwrap();
     let (mut folders, mut files) = (0, 0);
-    tree.each(&root, |_| folders += 1, |_| files += 1);
-    assert_eq!((folders, files), (1 + 1 + 200, 1 + 200 * 100), "what is ignored is not even looked at");
-    let changes = watched(&root, |root| {
+    tree.visit(&root, |_| folders += 1, |_| files += 1);
+    assert_eq!((folders, files), (1 + 1 + 200, 1 + 200 * 100), "ignored directories are not visited");
+    let changes = watch_during(&root, |root| {
         std::fs::write(root.join("src/199/99"), "changed").unwrap();
         std::fs::write(root.join("node_modules/0/0"), "changed").unwrap();
     });
-    let told: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change)).collect();
-    assert_eq!(told, [("src/199/99", ChangeKind::Modified)]);
+    let reported: Vec<_> = changes.iter().map(|change| (change.path.as_str(), change.change)).collect();
+    assert_eq!(reported, [("src/199/99", ChangeKind::Modified)]);
 }
 
 #[test]
-fn a_home_folder_is_nobodys_project() {
+fn the_home_directory_is_not_a_project() {
     assert!(WorkTree::of(Path::new("/")).is_none());
     let home = std::env::home_dir().unwrap();
     assert!(home.join(".git").exists() || WorkTree::of(&home).is_none());

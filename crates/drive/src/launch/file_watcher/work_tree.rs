@@ -1,4 +1,4 @@
-//! The work tree without what git ignores.
+//! The work tree without ignored files.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,27 +8,26 @@ use std::sync::Arc;
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// Most folders that are watched; systems have limits, and a tree beyond this is no one project.
+/// Maximum number of watched directories; operating systems limit them.
 const MAX_WATCHED_DIRS: usize = 20_000;
 
-/// A work tree.
 #[derive(Debug)]
 pub(super) struct WorkTree {
     root: PathBuf,
-    /// What each file of rules says; nothing, if it is not there.
+    /// Parsed rule files by path; empty for a missing file.
     rules: RefCell<HashMap<PathBuf, Arc<Gitignore>>>,
 }
 
 impl WorkTree {
-    /// The tree around a folder: its repository, or the folder itself. A home folder or the whole
-    /// system is nobody's project.
+    /// The repository of a directory, or the directory itself. `None` for the home directory and the root, which are not
+    /// projects.
     pub(super) fn of(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
         let repository = folder.ancestors().find(|ancestor| ancestor.join(".git").exists());
         let root = repository.unwrap_or(&folder).to_path_buf();
         let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-        let too_much = root.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(&root));
-        (!too_much).then(|| Self { root, rules: RefCell::default() })
+        let is_too_large = root.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(&root));
+        (!is_too_large).then(|| Self { root, rules: RefCell::default() })
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -37,14 +36,14 @@ impl WorkTree {
 
     fn walk(&self, below: &Path) -> impl Iterator<Item = ignore::DirEntry> {
         let mut walk = WalkBuilder::new(below);
-        // `.gitignore` counts outside of repositories, too: nobody wants build output watched.
+        // `.gitignore` also applies outside repositories, to exclude build output.
         walk.hidden(false).require_git(false).follow_links(false);
         walk.filter_entry(|entry| entry.file_name() != ".git");
         walk.build().filter_map(Result::ok)
     }
 
-    /// Shows a folder and all below it that is not ignored, each folder before what is in it.
-    pub(super) fn each(&self, below: &Path, mut folder: impl FnMut(&Path), mut file: impl FnMut(PathBuf)) {
+    /// Visits a directory and everything below it that is not ignored; a directory comes before its content.
+    pub(super) fn visit(&self, below: &Path, mut folder: impl FnMut(&Path), mut file: impl FnMut(PathBuf)) {
         let mut folders = 0;
         for entry in self.walk(below) {
             if entry.file_type().is_some_and(|kind| kind.is_dir()) {
@@ -59,23 +58,23 @@ impl WorkTree {
         }
     }
 
-    /// What is ignored may have changed.
-    pub(super) fn rescan(&self) {
+    /// Discards the parsed rules after a change of a `.gitignore`.
+    pub(super) fn clear_rules(&self) {
         self.rules.borrow_mut().clear();
     }
 
-    /// Whether git would not look at this path, or it is git's own.
+    /// Whether git ignores this path, or it is inside `.git`.
     pub(super) fn is_ignored(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.root) else { return true };
         if inside.components().any(|part| part.as_os_str() == ".git") {
             return true;
         }
         let is_dir = path.is_dir();
-        // The nearest rule wins, as in git; then those of the repository, then the user's own.
-        let near = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root));
-        let near = near.map(|folder| self.rules_of(folder, ".gitignore"));
-        let far = std::iter::once_with(|| self.rules_of(&self.root, ".git/info/exclude"));
-        for rules in near.chain(far).chain(std::iter::once_with(|| self.rules_of_user())) {
+        // The precedence of git: the nearest file, then the repository's, then the user's.
+        let local = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root));
+        let local = local.map(|folder| self.rules_of(folder, ".gitignore"));
+        let repository = std::iter::once_with(|| self.rules_of(&self.root, ".git/info/exclude"));
+        for rules in local.chain(repository).chain(std::iter::once_with(|| self.user_rules())) {
             match rules.matched_path_or_any_parents(path, is_dir) {
                 ignore::Match::Ignore(_) => return true,
                 ignore::Match::Whitelist(_) => return false,
@@ -89,15 +88,15 @@ impl WorkTree {
         let file = folder.join(file);
         let read = || {
             let mut rules = GitignoreBuilder::new(folder);
-            // A file that is not there says nothing.
+            // A missing file has no rules.
             let _ = rules.add(&file);
             Arc::new(rules.build().unwrap_or_else(|_| Gitignore::empty()))
         };
         Arc::clone(self.rules.borrow_mut().entry(file.clone()).or_insert_with(read))
     }
 
-    /// `core.excludesFile`, which speaks about every repository.
-    fn rules_of_user(&self) -> Arc<Gitignore> {
+    /// Rules of `core.excludesFile`, which apply to every repository.
+    fn user_rules(&self) -> Arc<Gitignore> {
         let read = || Arc::new(GitignoreBuilder::new(&self.root).build_global().0);
         Arc::clone(self.rules.borrow_mut().entry(PathBuf::new()).or_insert_with(read))
     }
