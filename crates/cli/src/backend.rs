@@ -1,10 +1,9 @@
-//! Where commands read, and record events and decisions: in the resident process if it runs, else in this process on the
-//! same store. The results are the same.
+//! Access to sessions, events and decisions: through the resident process if it runs, otherwise in-process on the same
+//! store. The results are identical. A resident process that does not respond is bypassed.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
-use belay_config::Diagnostic;
 use belay_core::{EventOutcome, SessionKey};
 use belay_engine::Engine;
 use belay_ipc::views::SessionView;
@@ -16,8 +15,12 @@ use serde_json::value::RawValue;
 use crate::context::{Context, canonical_session_name};
 use crate::error::CommandError;
 
-/// How long the resident process may take for a request: longer than a full sync on a slow disk.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the resident process may take for a read or a decision; after that, the command uses the store itself. The
+/// request may still arrive there, but a decision carries an id and counts once.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long it may take to record events, of which there may be thousands.
+const OBSERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The resident process, or the store.
 pub(crate) struct Backend<'c> {
@@ -34,20 +37,37 @@ enum Target {
     },
 }
 
+impl Target {
+    /// The store instead of a resident process that does not respond.
+    fn bypass(context: &Context) -> Self {
+        let hint = "restart it: `belay stop`, then `belay serve`";
+        context.out.warn("the resident process does not respond; using the store directly", Some(hint));
+        Self::InProcess { engine: None, store: None }
+    }
+}
+
 impl<'c> Backend<'c> {
     pub(crate) fn open(context: &'c Context) -> Result<Self, CommandError> {
         let target = match Client::connect(&context.places, REQUEST_TIMEOUT) {
             Ok(client) => Target::Daemon(client),
             Err(ClientError::NotRunning(_)) => Target::InProcess { engine: None, store: None },
+            Err(error) if error.is_timeout() => Target::bypass(context),
             Err(error) => return Err(error.into()),
         };
         Ok(Self { context, target })
     }
 
     pub(crate) fn decide(&mut self, request: &DecideRequest) -> Result<EventOutcome, CommandError> {
+        if let Target::Daemon(client) = &mut self.target {
+            client.set_timeout(REQUEST_TIMEOUT);
+            match client.decide(request) {
+                Err(error) if error.is_timeout() => self.target = Target::bypass(self.context),
+                result => return Ok(result?),
+            }
+        }
         match &mut self.target {
             Target::Daemon(client) => Ok(client.decide(request)?),
-            Target::InProcess { engine, .. } => Ok(belay_server::decide(open_engine(self.context, engine)?, request)?),
+            Target::InProcess { engine, .. } => decide_on_store(open_engine(self.context, engine)?, request),
         }
     }
 
@@ -55,8 +75,10 @@ impl<'c> Backend<'c> {
     /// in-process: events carry their own ids, so none counts twice.
     pub(crate) fn observe(&mut self, events: &[Box<RawValue>]) -> Result<Vec<EventResult>, CommandError> {
         if let Target::Daemon(client) = &mut self.target {
+            client.set_timeout(OBSERVE_TIMEOUT);
             match client.observe(events) {
                 Ok(response) => return Ok(response.answers),
+                Err(error) if error.is_timeout() => self.target = Target::bypass(self.context),
                 Err(ClientError::Io(_)) => *self = Self::open(self.context)?,
                 Err(error) => return Err(error.into()),
             }
@@ -71,6 +93,13 @@ impl<'c> Backend<'c> {
     }
 
     pub(crate) fn read<R: StoreRead>(&mut self, request: &R) -> Result<R::Response, CommandError> {
+        if let Target::Daemon(client) = &mut self.target {
+            client.set_timeout(REQUEST_TIMEOUT);
+            match client.read(request) {
+                Err(error) if error.is_timeout() => self.target = Target::bypass(self.context),
+                result => return Ok(result?),
+            }
+        }
         match &mut self.target {
             Target::Daemon(client) => Ok(client.read(request)?),
             Target::InProcess { store, .. } => {
@@ -98,6 +127,19 @@ impl<'c> Backend<'c> {
     }
 }
 
+/// Records a decision in the store. A decision that is only in the memory of this process is none: the process exits.
+fn decide_on_store(engine: &RefCell<Engine>, request: &DecideRequest) -> Result<EventOutcome, CommandError> {
+    let outcome = belay_server::decide(engine, request)?;
+    if outcome.committed {
+        return Ok(outcome);
+    }
+    let error = CommandError::new(format!("the decision about {} is not recorded and has no effect", request.session));
+    Err(match engine.borrow().health().fault {
+        Some(fault) => error.cause(fault.problem).hint("free disk space or check the permissions, then try again"),
+        None => error.hint("run `belay doctor`"),
+    })
+}
+
 fn open_engine<'e>(
     context: &Context,
     engine: &'e mut Option<Box<RefCell<Engine>>>,
@@ -106,10 +148,8 @@ fn open_engine<'e>(
         Some(open) => open,
         None => {
             context.places.create()?;
-            let out = context.out;
-            let warn = move |note: &Diagnostic| out.warn(&note.to_string(), note.hint.as_deref());
-            let flags = context.flags()?;
-            let open = belay_engine::open(&context.places, &context.env, flags, Access::Write, Box::new(warn))?;
+            let (flags, warn) = (context.flags()?, context.diagnostic_sink());
+            let open = belay_engine::open(&context.places, &context.env, flags, Access::Write, warn)?;
             Box::new(RefCell::new(open))
         }
     };

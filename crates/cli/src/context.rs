@@ -1,21 +1,25 @@
-//! What every command works with: places, configuration, the store, and where output goes.
+//! What every command uses: paths, configuration, the store and the output.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use belay_config::{EnvSnapshot, LoadedConfig, Loader, Paths, Strictness};
+use belay_config::{DiagnosticSink, EnvSnapshot, LoadedConfig, Loader, Paths, Strictness};
 use belay_store::{Access, Store, StoreError, StoreUrl};
 
 use crate::args::Global;
 use crate::error::CommandError;
 use crate::output::Output;
 
-/// The setting of one run.
+/// The context of one command.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) env: EnvSnapshot,
     pub(crate) places: Paths,
     pub(crate) out: Output,
+    /// Problems of the configuration that have been printed: several parts of a command load it.
+    warned: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Context {
@@ -23,36 +27,51 @@ impl Context {
         let env = EnvSnapshot::from_process();
         let places = Paths::resolve(&env, global.home.as_deref())?;
         let out = Output::new(global.json, global.quiet);
-        Ok(Self { global, env, places, out })
+        Ok(Self { global, env, places, out, warned: Arc::default() })
     }
 
-    /// Flags that set keys, `--set` among them.
+    /// Values of `--set`, as flag, key and value.
     pub(crate) fn flags(&self) -> Result<Vec<(String, String, String)>, CommandError> {
         let split = |text: &String| match text.split_once('=') {
             Some((key, value)) => Ok((format!("--set {key}"), key.trim().to_owned(), value.trim().to_owned())),
-            None => Err(CommandError::usage(format!("--set {text}: a value is missing")).hint("write --set KEY=VALUE")),
+            None => Err(CommandError::usage(format!("--set {text}: the value is missing")).hint("use --set KEY=VALUE")),
         };
         self.global.set.iter().map(split).collect()
     }
 
-    /// The configuration as it counts in the current folder. A lenient one tells what it left out.
+    /// Loads the configuration for the current directory and prints a warning for every value that was ignored.
     pub(crate) fn config(
         &self,
         strictness: Strictness,
-        more: &[(String, String, String)],
+        flags: &[(String, String, String)],
     ) -> Result<LoadedConfig, CommandError> {
         let mut loader = Loader::new(&self.places, &self.env).strictness(strictness);
         if let Ok(folder) = std::env::current_dir() {
             loader = loader.from_folder(folder);
         }
-        for (flag, key, value) in self.flags()?.iter().chain(more) {
+        for (flag, key, value) in self.flags()?.iter().chain(flags) {
             loader = loader.flag(flag, key, value);
         }
         let loaded = loader.load()?;
-        for note in &loaded.notes {
-            self.out.warn(&note.to_string(), note.hint.as_deref());
-        }
+        loaded.notes.iter().for_each(self.diagnostic_sink());
         Ok(loaded)
+    }
+
+    /// Prints each problem of the configuration once.
+    pub(crate) fn diagnostic_sink(&self) -> DiagnosticSink {
+        let (out, warned) = (self.out, Arc::clone(&self.warned));
+        Box::new(move |note| {
+            let text = note.to_string();
+            if warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+                out.warn(&text, note.hint.as_deref());
+            }
+        })
+    }
+
+    /// Prints a warning for every problem of the configuration and returns them for `--json`.
+    pub(crate) fn config_problems(&self) -> Result<Vec<String>, CommandError> {
+        let loaded = self.config(Strictness::Lenient, &[])?;
+        Ok(loaded.notes.iter().map(ToString::to_string).collect())
     }
 
     pub(crate) fn database(&self) -> PathBuf {
@@ -63,7 +82,7 @@ impl Context {
         StoreUrl::local(self.database())
     }
 
-    /// The store for reading; `None` when there is none yet.
+    /// Opens the store for reading; `None` if it does not exist yet.
     pub(crate) fn store(&self) -> Result<Option<Box<dyn Store>>, CommandError> {
         match self.database().try_exists() {
             Ok(false) => Ok(None),
@@ -71,7 +90,7 @@ impl Context {
         }
     }
 
-    /// The store for reading, and the one session meant by `text`.
+    /// Opens the store for reading and resolves a session name.
     pub(crate) fn session(&self, text: &str) -> Result<(Box<dyn Store>, belay_core::SessionKey), CommandError> {
         let Some(store) = self.store()? else { return Err(StoreError::NotFound(text.to_owned()).into()) };
         let key = store.resolve(&canonical_session_name(text))?;
@@ -79,7 +98,7 @@ impl Context {
     }
 }
 
-/// `claude:abc` is `claude-code:abc`.
+/// Replaces an agent's alias by its id: `claude:abc` becomes `claude-code:abc`.
 pub(crate) fn canonical_session_name(text: &str) -> String {
     match text.split_once(':') {
         Some((name, id)) => format!("{}:{id}", belay_agents::canonical_id(name)),

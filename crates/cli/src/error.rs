@@ -1,9 +1,11 @@
-//! What a person is told when a command fails: Error, Caused by, Hint.
+//! Errors of commands, printed as Error, Caused by and Hint.
 
 use std::io;
 
 use anstyle::{AnsiColor, Style};
+use belay_compat::import::ImportError;
 use belay_config::{ConfigError, EditError, PathError};
+use belay_core::printable::{escape_json, printable};
 use belay_drive::launch::LaunchError;
 use belay_engine::EngineError;
 use belay_ipc::{ClientError, ErrorBody};
@@ -13,7 +15,7 @@ use serde_json::json;
 
 use crate::exit_status::ExitStatus;
 
-/// Why a command did not do what was asked.
+/// An error with its causes, hints and exit status.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) exit: ExitStatus,
@@ -48,28 +50,27 @@ impl CommandError {
         error.hint().into_iter().fold(self, Self::hint)
     }
 
-    /// What happened, without causes and hints.
+    /// The message without causes and hints.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do next.
     pub(crate) fn hints(&self) -> &[String] {
         &self.hints
     }
 
-    /// Says it on stderr.
+    /// Prints the error to stderr.
     pub(crate) fn report(&self, as_json: bool) -> ExitStatus {
         use std::io::Write;
-        // Nothing has failed, and whoever wrote `| head` knows why we are done.
+        // The reader closed the pipe (`| head`), which is not a failure.
         if self.exit == ExitStatus::Done {
             return self.exit;
         }
         let mut err = anstream::stderr();
-        // There is nobody left to tell when stderr is gone.
+        // If stderr is closed, there is no other place to report to.
         let _ = if as_json {
             let error = json!({ "message": self.message, "causes": self.causes, "hints": self.hints });
-            writeln!(err, "{}", json!({ "error": error }))
+            writeln!(err, "{}", escape_json(&json!({ "error": error }).to_string()))
         } else {
             err.write_all(self.text().as_bytes())
         };
@@ -78,12 +79,12 @@ impl CommandError {
 
     fn text(&self) -> String {
         let (red, cyan) = (label(AnsiColor::Red), label(AnsiColor::Cyan));
-        let mut text = format!("{red}Error:{red:#} {}\n", self.message);
+        let mut text = format!("{red}Error:{red:#} {}\n", printable(&self.message));
         for cause in &self.causes {
-            text.push_str(&format!("Caused by: {cause}\n"));
+            text.push_str(&format!("Caused by: {}\n", printable(cause)));
         }
         for hint in &self.hints {
-            text.push_str(&format!("{cyan}Hint:{cyan:#} {hint}\n"));
+            text.push_str(&format!("{cyan}Hint:{cyan:#} {}\n", printable(hint)));
         }
         text
     }
@@ -95,11 +96,17 @@ fn label(color: AnsiColor) -> Style {
 
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
-        // Whoever read our output has enough: that is no failure.
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self { exit: ExitStatus::Done, ..Self::new("nobody reads the output") },
+            io::ErrorKind::BrokenPipe => Self { exit: ExitStatus::Done, ..Self::new("stdout is closed") },
             _ => Self::new(error.to_string()),
         }
+    }
+}
+
+impl From<ImportError> for CommandError {
+    fn from(error: ImportError) -> Self {
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        cause.into_iter().fold(Self::new(error.to_string()), Self::cause)
     }
 }
 
@@ -113,7 +120,7 @@ impl From<EngineError> for CommandError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
-            EngineError::Refused { .. } => Self::new(error.to_string()),
+            EngineError::Refused(_) => Self::new(error.to_string()),
         }
     }
 }
@@ -130,8 +137,12 @@ impl From<ClientError> for CommandError {
         match error {
             ClientError::Refused(refusal) => refusal.into(),
             ClientError::NotRunning(_) => Self::new(error.to_string()).hint("start it with `belay serve`"),
-            ClientError::Io(_) | ClientError::InvalidResponse(_) => Self::new(error.to_string())
-                .hint("see what it is doing with `belay doctor`, or restart it with `belay stop`"),
+            ClientError::Untrusted { .. } => {
+                Self::new(error.to_string()).hint("only you may own and write to the directory of the socket")
+            }
+            ClientError::Io(_) | ClientError::InvalidResponse(_) => {
+                Self::new(error.to_string()).hint("run `belay doctor`, or restart it: `belay stop`, then `belay serve`")
+            }
         }
     }
 }
@@ -139,9 +150,9 @@ impl From<ClientError> for CommandError {
 impl From<PathError> for CommandError {
     fn from(error: PathError) -> Self {
         let hint = match &error {
-            PathError::NoHome => "set HOME, or name a folder with --home",
+            PathError::NoHome => "set HOME, or pass a directory with --home",
             PathError::Io { .. } | PathError::Foreign { .. } | PathError::SocketTooLong { .. } => {
-                "name another folder with --home or BELAY_HOME"
+                "use another directory: --home DIR or BELAY_HOME"
             }
         };
         Self::new(error.to_string()).hint(hint)
@@ -166,7 +177,6 @@ impl From<LaunchError> for CommandError {
         match error {
             LaunchError::NoCommand => Self::usage(error.to_string()).hint_from(&error),
             LaunchError::Paths(error) => error.into(),
-            LaunchError::Config(error) => error.into(),
             LaunchError::Ipc(error) => error.into(),
             LaunchError::Io(error) => error.into(),
             LaunchError::NotAnswering(_) | LaunchError::Autostart(_) => Self::new(error.to_string()).hint_from(&error),
@@ -182,17 +192,19 @@ impl From<ServeError> for CommandError {
     fn from(error: ServeError) -> Self {
         match error {
             ServeError::PortTaken(addr) => Self::new(error.to_string()).hint(format!(
-                "choose another port: `belay serve --listen {}:{}`, or none: `belay serve --no-http`",
+                "use another port: `belay serve --listen {}:{}`, or no HTTP: `belay serve --no-http`",
                 addr.ip(),
                 addr.port().checked_add(1).unwrap_or(8787)
             )),
-            ServeError::Listen(..) => Self::new(error.to_string()).hint("choose another address with --listen"),
+            ServeError::Listen(..) => {
+                Self::new(error.to_string()).hint("use another address: `belay serve --listen ADDR`")
+            }
             ServeError::Place(error) => error.into(),
             ServeError::Upstream(_) | ServeError::Relay(_) => {
-                Self::new(error.to_string()).hint("`belay config explain proxy.upstreams` tells what can be set")
+                Self::new(error.to_string()).hint("run `belay config explain proxy.upstreams`")
             }
             ServeError::Socket { .. } | ServeError::Start(_) | ServeError::AlreadyRunning(_) => {
-                Self::new(error.to_string()).hint("`belay doctor` looks for the cause")
+                Self::new(error.to_string()).hint("run `belay doctor`")
             }
         }
     }

@@ -24,7 +24,7 @@ const TABLE: &[(ExitStatus, u8, &str)] = &[
     (ExitStatus::Failed, 1, "failure; the message names the cause and what to do"),
     (ExitStatus::Usage, 2, "usage error"),
     (ExitStatus::Partly, 3, "partial success: some of the input was refused (`events post`)"),
-    (ExitStatus::Held, 4, "a session was paused or killed (`result`, and `run` in CI)"),
+    (ExitStatus::Held, 4, "a session was paused or killed (`run`, `result`)"),
 ];
 
 impl ExitStatus {
@@ -76,7 +76,10 @@ fn raise_fatally(signal: i32) {
 /// For `--help`.
 pub(crate) fn help() -> String {
     let rows = TABLE.iter().map(|(_, code, meaning)| format!("\n  {code}  {meaning}"));
-    format!("Exit status:{}\n  `run` exits with the status of the program", rows.collect::<String>())
+    format!(
+        "Exit status:{}\n  `run` exits with the status of the program, or with 4 if its session is held",
+        rows.collect::<String>()
+    )
 }
 
 /// The reference page.
@@ -85,8 +88,8 @@ pub(crate) fn reference_page() -> String {
     let rows = TABLE.iter().map(|(_, code, meaning)| format!("| {code} | {meaning} |\n"));
     format!(
         "# Exit status\n\nEvery command exits with one of these statuses. This page is generated from\n`crates/cli/src/exit_status.rs`.\n\n\
-         | status | meaning |\n|---|---|\n{}\n`belay run` exits with the status of the program it ran. If a signal killed the \
-         program, `belay run`\nkills itself with the same signal, which shells show as 128 plus the signal number.\n",
+         | status | meaning |\n|---|---|\n{}\n`belay run` exits with the status of the program it ran, or with 4 if its session is held at the\nend. If a signal \
+         killed the program, `belay run` kills itself with the same signal, which shells show as\n128 plus the signal number.\n",
         rows.collect::<String>()
     )
 }

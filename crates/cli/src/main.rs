@@ -1,8 +1,7 @@
 //! The `belay` command.
 //!
-//! main reads the arguments, runs one command and turns how it ended into an exit status
-//! ([`exit_status`] is the one table of those). Each command is a file in [`commands`]; all of them get a
-//! [`context::Context`] and give back a [`error::CommandError`] at worst.
+//! `main` parses the arguments, runs one command and maps its result to an exit status ([`exit_status`]). Each command
+//! is a file in [`commands`]. It receives a [`context::Context`] and fails with an [`error::CommandError`].
 
 #[cfg(unix)]
 mod args;
@@ -19,6 +18,8 @@ mod exit_status;
 #[cfg(unix)]
 mod format;
 #[cfg(unix)]
+mod operator;
+#[cfg(unix)]
 mod output;
 #[cfg(unix)]
 mod progress_bar;
@@ -30,19 +31,19 @@ use belay_hooks::process::HookArgs;
 
 #[cfg(unix)]
 fn main() -> ExitCode {
-    // An agent reads a usage error as "deny", and waits for us at every tool call: hooks come before
-    // anything that could fail or take its time.
+    // Agents wait for the hook at every tool call and treat a usage error as "deny", so hooks run before anything that
+    // is slow or can fail.
     if let Some(args) = commands::hook::arguments("hook", std::env::args_os().skip(1)) {
         belay_hooks::process::run(&HookArgs::parse(args));
         return ExitCode::SUCCESS;
     }
-    // A status bar shows whatever goes wrong, so nothing does.
+    // A status bar would show an error message, so this command never fails.
     if let Some(args) = commands::hook::arguments("statusline", std::env::args_os().skip(1))
         && commands::statusline::main(args)
     {
         return ExitCode::SUCCESS;
     }
-    let cli = <args::Cli as clap::Parser>::parse();
+    let cli = args::Cli::from_process();
     let json = cli.global.json;
     match commands::run(cli) {
         Ok(exit) => exit.into(),
@@ -50,12 +51,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is missing, and what to do instead.
 #[cfg(not(unix))]
 fn main() -> ExitCode {
     eprintln!(
-        "belay: not on this system yet: hooks and the resident process need Unix sockets.\n\
-         Run Belay inside WSL, next to the agents it watches."
+        "Error: Belay does not run on this system: hooks and the resident process need Unix sockets\n\
+         Hint: run Belay inside WSL, on the same system as your agents"
     );
     ExitCode::FAILURE
 }

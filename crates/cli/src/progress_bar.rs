@@ -1,19 +1,18 @@
-//! A bar on the terminal while something long runs.
+//! A progress bar on stderr.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How wide the bar is.
 const BAR_COLUMNS: usize = 32;
 
-/// Runs `work`; meanwhile shows how much of `total` is done, if `show` and somebody can see it.
-/// `look` tells what is done and adds a word.
+/// Runs `work` and meanwhile shows a progress bar, if `show` is set and stderr is a terminal. `progress` returns the
+/// amount done so far and a label.
 pub(crate) fn with_progress_bar<T>(
     show: bool,
     total: u64,
-    look: impl Fn() -> (u64, String) + Sync,
+    progress: impl Fn() -> (u64, String) + Sync,
     work: impl FnOnce() -> T,
 ) -> T {
     if !show || !io::stderr().is_terminal() {
@@ -23,8 +22,8 @@ pub(crate) fn with_progress_bar<T>(
     thread::scope(|scope| {
         let painter = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                let (now, word) = look();
-                paint(&line(now, total, &word));
+                let (now, label) = progress();
+                paint(&line(now, total, &label));
                 thread::park_timeout(Duration::from_millis(100));
             }
             paint("");
@@ -38,15 +37,15 @@ pub(crate) fn with_progress_bar<T>(
 
 fn paint(line: &str) {
     let mut err = io::stderr().lock();
-    // Nobody is hurt when the bar is not seen.
+    // The work matters more than its progress bar.
     let _ = write!(err, "\r\x1b[K{line}").and_then(|()| err.flush());
 }
 
-fn line(now: u64, total: u64, word: &str) -> String {
+fn line(now: u64, total: u64, label: &str) -> String {
     let share = now as f64 / total.max(1) as f64;
     let filled = ((share * BAR_COLUMNS as f64) as usize).min(BAR_COLUMNS);
     let percent = ((share * 100.0) as u64).min(100);
-    format!("[{}{}] {percent:>3} % {word}", "#".repeat(filled), " ".repeat(BAR_COLUMNS - filled))
+    format!("[{}{}] {percent:>3} % {label}", "#".repeat(filled), " ".repeat(BAR_COLUMNS - filled))
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ fn beside_bare_sqlite(folder: &Path, where_they_run: &str) {
                 false => OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: true },
             };
             let session = SessionKey::new("claude-code", format!("0b1c2d3e-{:012}", 0));
-            let decide = DecideRequest { session, decision, note: String::new(), by: None };
+            let decide = DecideRequest::new(session, decision);
             our_decisions.push(timed(|| assert!(ours.decide(&decide).unwrap().committed)));
             same_decisions.push(timed(|| assert!(same.decide(&decide).unwrap().committed)));
         }

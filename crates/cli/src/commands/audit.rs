@@ -1,4 +1,4 @@
-//! `belay audit`: what Belay would have seen and done in the sessions you already had.
+//! `belay audit`: replays past sessions and reports costs and loops.
 
 use std::fs;
 use std::io::{self, BufWriter};
@@ -11,7 +11,7 @@ use belay_audit::discover::SearchFilter;
 use belay_audit::replay::ReplayOptions;
 use belay_audit::report::LabelStyle;
 use belay_audit::{Collector, Discovery, Progress, RuleSet, SearchScope, SessionFilter, find};
-use belay_config::{Diagnostic, EnvSnapshot, Loader, RulesByFolder};
+use belay_config::{EnvSnapshot, Loader, RulesByFolder};
 use belay_core::{Rules, Timestamp};
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -20,36 +20,35 @@ use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::format;
 use crate::progress_bar;
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// Session files and folders; without any, everything your agents have written.
+    /// Session files and directories; by default, all sessions of your agents.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Read the files as this format instead of finding it out.
+    /// Format of the files; detected by default.
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatName>,
-    /// Only sessions active since then: a date, a time, or how long ago (7d, 12h).
+    /// Only sessions active since a date, a time, or a time ago (7d, 12h).
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only sessions of this project, by folder or by name.
+    /// Only sessions of this project, by directory or name.
     #[arg(long, value_name = "DIR")]
     project: Option<String>,
-    /// Only this agent, by any of its names.
+    /// Only sessions of this agent.
     #[arg(long)]
     agent: Option<String>,
-    /// Judge by the rules of this file instead of your own configuration.
+    /// Use the rules of this file instead of your configuration.
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     config: Option<PathBuf>,
-    /// Judge by two files (or `default`) and show what differs.
+    /// Compare the results of two rule files; `default` names the built-in rules.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Vec<PathBuf>,
-    /// Also write the report as one page that needs nothing else.
+    /// Also write the report as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Use this many threads instead of one for each core.
+    /// Number of threads; by default one per core.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 }
@@ -61,8 +60,8 @@ enum FormatName {
 }
 
 pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
-    let since = args.since.as_deref().map(|text| moment(text, format::now())).transpose()?;
-    let found = look(context, args, since)?;
+    let since = args.since.as_deref().map(|text| parse_time(text, belay_clock::now())).transpose()?;
+    let found = discover(context, args, since)?;
     let variants = variants(context, args)?;
     let zone = TimeZone::system();
     let settings = ReplayOptions { variants: &variants, zone: zone.clone(), keep_notices: context.out.json };
@@ -78,7 +77,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
         bytes,
         || (progress.bytes(), format!("{} sessions", progress.sessions())),
         || {
-            belay_audit::run(found.sources, &settings, args.jobs, &progress, |told| collector.add(told));
+            belay_audit::run(found.sources, &settings, args.jobs, &progress, |session| collector.add(session));
         },
     );
     let report = collector.finish()?;
@@ -87,17 +86,17 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
     }
     if let Some(path) = &args.html {
         write_page(path, &report.html(&zone))?;
-        context.out.info(format!("The page is in {}.", path.display()));
+        context.out.info(format!("Wrote {}.", path.display()));
     }
     Ok(ExitStatus::Done)
 }
 
-/// Finds the files, and says what is wrong with those that were named.
-fn look(context: &Context, args: &AuditArgs, since: Option<Timestamp>) -> Result<Discovery, CommandError> {
+/// Finds the session files and prints a warning for each unreadable one.
+fn discover(context: &Context, args: &AuditArgs, since: Option<Timestamp>) -> Result<Discovery, CommandError> {
     let agent = match args.agent.as_deref() {
         Some(name) => Some(belay_agents::find(name).ok_or_else(|| {
             let known: Vec<&str> = belay_agents::AGENTS.iter().map(|agent| agent.id).collect();
-            CommandError::usage(format!("there is no agent `{name}`")).hint(format!("known are {}", known.join(", ")))
+            CommandError::usage(format!("unknown agent `{name}`")).hint(format!("known agents: {}", known.join(", ")))
         })?),
         None => None,
     };
@@ -110,7 +109,7 @@ fn look(context: &Context, args: &AuditArgs, since: Option<Timestamp>) -> Result
         false => SearchScope::Paths(args.paths.clone()),
         true => {
             let dirs = UserDirs::for_current_user().ok_or_else(|| {
-                CommandError::new("your home folder cannot be found").hint("name the session files to look at")
+                CommandError::new("cannot find your home directory").hint("pass the session files as arguments")
             })?;
             SearchScope::User { dirs, here: std::env::current_dir()? }
         }
@@ -120,7 +119,7 @@ fn look(context: &Context, args: &AuditArgs, since: Option<Timestamp>) -> Result
         context.out.warn(&problem.to_string(), None);
     }
     if found.sources.is_empty() && !args.paths.is_empty() {
-        return Err(CommandError::new("none of what was named is a session file").hint(
+        return Err(CommandError::new("no session files in the given paths").hint(
             "Belay reads the session files of Claude Code, Codex, Gemini CLI, Copilot CLI, opencode, Qwen Code, pi and \
              aider, Belay's own events, and tool-call JSONL",
         ));
@@ -128,7 +127,7 @@ fn look(context: &Context, args: &AuditArgs, since: Option<Timestamp>) -> Result
     Ok(found)
 }
 
-/// Rules to judge by: the user's own by default, those of a file, or those of two.
+/// The rules to replay with: the user's by default, those of one file, or those of two.
 fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<RuleSet>, CommandError> {
     let of_file = |path: &PathBuf| {
         if path.as_os_str() == "default" {
@@ -151,23 +150,21 @@ fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<RuleSet>, Command
     if let Some(path) = &args.config {
         return Ok(vec![of_file(path)?]);
     }
-    let out = context.out;
-    let notice = Box::new(move |problem: &Diagnostic| out.warn(&problem.to_string(), problem.hint.as_deref()));
-    let sets = RulesByFolder::new(context.places.clone(), context.env.clone(), context.flags()?, notice);
+    let (places, env, sink) = (context.places.clone(), context.env.clone(), context.diagnostic_sink());
+    let sets = RulesByFolder::new(places, env, context.flags()?, sink);
     Ok(vec![RuleSet { name: "yours".to_owned(), rules: Box::new(move |folder| sets.for_folder(folder)) }])
 }
 
-/// The page appears whole or not at all.
+/// Writes the page atomically.
 fn write_page(path: &Path, page: &str) -> Result<(), CommandError> {
-    let fail =
-        |error: io::Error| CommandError::new(format!("the page cannot be written to {}", path.display())).cause(error);
+    let fail = |error: io::Error| CommandError::new(format!("cannot write {}", path.display())).cause(error);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(fail)?;
     }
-    belay_config::atomic_file::write(path, page.as_bytes(), belay_config::atomic_file::FileMode::Keep).map_err(fail)
+    belay_fs::atomic_write(path, page.as_bytes(), belay_fs::FileMode::Keep).map_err(fail)
 }
 
-/// `.` and other relative folders become whole ones; a bare name stays a name.
+/// Makes relative directories absolute; a bare name stays a project name.
 fn folder(text: &str) -> String {
     let path = Path::new(text);
     let named = path.components().count() == 1 && !matches!(text, "." | "..") && !text.ends_with('/');
@@ -178,7 +175,7 @@ fn folder(text: &str) -> String {
 }
 
 /// `2026-01-31`, `2026-01-31T12:00:00Z`, `7d`, `12h`, `30m`.
-fn moment(text: &str, now: Timestamp) -> Result<Timestamp, CommandError> {
+fn parse_time(text: &str, now: Timestamp) -> Result<Timestamp, CommandError> {
     let ago = || {
         let (number, unit) = text.split_at(text.len().checked_sub(1)?);
         let number: u64 = number.parse().ok()?;
@@ -197,7 +194,7 @@ fn moment(text: &str, now: Timestamp) -> Result<Timestamp, CommandError> {
         Some(Timestamp::from_millis(start.timestamp().as_millisecond()))
     };
     ago().or_else(day).or_else(|| Timestamp::parse(text)).ok_or_else(|| {
-        CommandError::usage(format!("--since {text}: this is no time"))
-            .hint("write a date (2026-01-31), a time (2026-01-31T12:00:00Z), or how long ago (7d, 12h, 30m)")
+        CommandError::usage(format!("--since {text}: invalid time"))
+            .hint("use a date (2026-01-31), a time (2026-01-31T12:00:00Z), or a time ago (7d, 12h, 30m)")
     })
 }

@@ -1,25 +1,31 @@
-//! `belay budget`: what sessions may cost, what they have cost, and raising it.
+//! `belay budget`: shows and changes the budgets of sessions.
 
+use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use belay_config::RulesByFolder;
 use belay_core::event::OperatorDecision;
-use belay_core::rules::BudgetRules;
+use belay_core::rules::{BudgetRules, usd_to_micros};
+use belay_core::{Rules, SessionKey, format};
 use belay_ipc::views::SessionView;
-use belay_ipc::{DecideRequest, SessionsRequest};
+use belay_ipc::{DecideRequest, IncidentsRequest, SessionsRequest};
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
-use super::decide::user;
+use super::decide::{refuse_if_killed, user};
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::format::{count, money};
+use crate::operator::{OperatorArgs, require_operator};
 use crate::output::Table;
 
-/// So many tokens, or so much money.
+/// The pattern that finds used-up budgets.
+const BUDGET_PATTERN: &str = "budget";
+
+/// An amount of tokens or money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BudgetAmount {
     Tokens(u64),
@@ -27,11 +33,17 @@ pub(crate) enum BudgetAmount {
     Money(u64),
 }
 
+impl BudgetAmount {
+    pub(super) fn is_money(self) -> bool {
+        matches!(self, Self::Money(_))
+    }
+}
+
 impl FromStr for BudgetAmount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || format!("`{text}` is no amount; write money as 2.50usd or $2.50, tokens as 500k or 2M");
+        let refuse = || format!("invalid amount `{text}`; use 2.50usd or $2.50 for money, 500k or 2M for tokens");
         let lower = text.trim().to_ascii_lowercase();
         let money = lower.strip_prefix('$').or_else(|| lower.strip_suffix("usd"));
         let tokens = lower.strip_suffix("tokens").or_else(|| lower.ends_with(['k', 'm']).then_some(lower.as_str()));
@@ -40,7 +52,11 @@ impl FromStr for BudgetAmount {
             number.ok_or_else(refuse)
         };
         let amount = match (money, tokens) {
-            (Some(money), _) => Self::Money((number(money, 1e9)? * 1e6).round() as u64),
+            (Some(money), _) => match number(money, 1e9)? {
+                // It would be rounded to an amount that the user did not ask for.
+                usd if usd > 0.0 && usd < 1e-6 => Self::Money(0),
+                usd => Self::Money(usd_to_micros(usd)),
+            },
             (None, Some(tokens)) => {
                 let tokens = tokens.trim();
                 let (digits, factor) = match tokens.char_indices().last() {
@@ -52,15 +68,24 @@ impl FromStr for BudgetAmount {
             }
             (None, None) if number(&lower, f64::MAX)? == 0.0 => Self::Tokens(0),
             (None, None) => {
-                return Err(format!("`{text}` of what? Write money as {lower}usd, tokens as {lower}tokens"));
+                return Err(format!("`{text}` has no unit; use {lower}usd for money or {lower}tokens for tokens"));
             }
         };
         match amount {
-            // In the settings it stands for no limit, and whoever writes it here means the opposite.
+            // In the configuration 0 means unlimited, which is not what a budget of 0 suggests.
             Self::Tokens(0) | Self::Money(0) => {
-                Err(format!("`{text}` is no budget; write what may be spent, such as 2.50usd or 500k"))
+                Err(format!("the budget must be positive, not `{text}`; use an amount such as 2.50usd or 500k"))
             }
             amount => Ok(amount),
+        }
+    }
+}
+
+impl fmt::Display for BudgetAmount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tokens(tokens) => write!(f, "{tokens}tokens"),
+            Self::Money(micros) => write!(f, "{}usd", *micros as f64 / 1e6),
         }
     }
 }
@@ -76,14 +101,16 @@ impl From<BudgetAmount> for OperatorDecision {
 
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
-    /// The session: any unique beginning of `agent:id`. Without one, all active sessions are listed.
+    /// Session: any unique prefix of `agent:id`. Without it, all active sessions are listed.
     id: Option<String>,
-    /// What it may cost from now on, in all: `5usd`, `2M` (tokens), or both.
+    /// New total budget of the session: `5usd`, `2M` (tokens), or both.
     #[arg(requires = "id", value_name = "AMOUNT")]
     amounts: Vec<BudgetAmount>,
-    /// Let a session that its budget holds go on.
+    /// Resume the session if its budget paused it.
     #[arg(long, requires = "amounts")]
     resume: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &BudgetArgs) -> CommandResult {
@@ -97,9 +124,13 @@ fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
     let mut backend = Backend::open(context)?;
     let session = backend.resolve(id)?;
     if !args.amounts.is_empty() {
+        let caller = require_operator(context, args.operator, "budget", Some(&session))?;
+        if args.resume {
+            refuse_unless_budget_holds(&mut backend, &session, args)?;
+        }
         let mut decide = |decision| {
-            let (session, by) = (session.clone(), user(context));
-            backend.decide(&DecideRequest { session, decision, note: String::new(), by })
+            let request = DecideRequest::new(session.clone(), decision).by(user(context)).caller(Some(caller.clone()));
+            backend.decide(&request)
         };
         for amount in &args.amounts {
             decide((*amount).into())?;
@@ -112,43 +143,68 @@ fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
     show(context, vec![view])
 }
 
+/// Fails if something other than a budget holds the session: a larger budget is no answer to a loop.
+fn refuse_unless_budget_holds(
+    backend: &mut Backend<'_>,
+    session: &SessionKey,
+    args: &BudgetArgs,
+) -> Result<(), CommandError> {
+    let view = backend.session(session)?;
+    refuse_if_killed(&view)?;
+    let Some(held) = &view.held else { return Ok(()) };
+    let request = IncidentsRequest { id: Some(held.incident.clone()), closed: true, ..IncidentsRequest::default() };
+    let incident = backend.read(&request)?.into_iter().next();
+    let cause =
+        incident.as_ref().and_then(|incident| incident.finding.as_ref()).map(|finding| finding.pattern.as_str());
+    if cause == Some(BUDGET_PATTERN) {
+        return Ok(());
+    }
+    let reason = incident.map_or_else(|| "for an unknown reason".to_owned(), |incident| incident.sentence);
+    let amounts: Vec<String> = args.amounts.iter().map(ToString::to_string).collect();
+    Err(CommandError::new(format!("no budget holds {}, so `belay budget` does not resume it", view.short))
+        .cause(reason)
+        .hint(format!("resume it with `belay resume {}`; nothing was changed", view.short))
+        .hint(format!("to change only the budget: `belay budget {} {}`", view.short, amounts.join(" "))))
+}
+
 fn all(context: &Context) -> CommandResult {
     let states = vec!["active".to_owned(), "paused".to_owned()];
     let request = SessionsRequest { states, limit: 200, ..SessionsRequest::default() };
     show(context, Backend::open(context)?.read(&request)?.sessions)
 }
 
-/// What the settings allow every session of this folder.
-fn limits(context: &Context) -> Result<BudgetRules, CommandError> {
+/// The rules of sessions in the current directory.
+pub(super) fn rules_here(context: &Context) -> Result<Arc<Rules>, CommandError> {
     let (places, env) = (context.places.clone(), context.env.clone());
-    let rulesets = RulesByFolder::new(places, env, context.flags()?, Box::new(|_| {}));
-    Ok(rulesets.for_folder(std::env::current_dir().ok().as_deref()).budget)
+    let rules = RulesByFolder::new(places, env, context.flags()?, Box::new(|_| {}));
+    Ok(rules.for_folder(std::env::current_dir().ok().as_deref()))
 }
 
 fn sentence(limits: &BudgetRules) -> String {
     let usd = |dollars: f64, what: &str| (dollars > 0.0).then(|| format!("${dollars:.2} {what}"));
-    let tokens = |tokens: u64, what: &str| (tokens > 0).then(|| format!("{} tokens {what}", count(tokens)));
+    let tokens = |tokens: u64, what: &str| (tokens > 0).then(|| format!("{} {what}", format::tokens(tokens)));
     let all = [
-        tokens(limits.session_tokens, "a session"),
-        usd(limits.session_usd, "a session"),
-        tokens(limits.day_tokens, "a session and day"),
-        usd(limits.day_usd, "a session and day"),
-        usd(limits.usd_per_minute, "a minute"),
+        tokens(limits.session_tokens, "per session"),
+        usd(limits.session_usd, "per session"),
+        tokens(limits.day_tokens, "per session and day"),
+        usd(limits.day_usd, "per session and day"),
+        usd(limits.usd_per_minute, "per minute"),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     match all.is_empty() {
-        true => "The settings set no limit: `belay config set detect.budget.session_usd 5` sets one.".to_owned(),
-        false => format!("The settings allow {}. A session's own budget wins.", all.join(", ")),
+        true => "No limit is configured. Set one with `belay config set detect.budget.session_usd 5`.".to_owned(),
+        false => format!("Configured limits: {}. A session's own budget takes precedence.", all.join(", ")),
     }
 }
 
 fn show(context: &Context, sessions: Vec<SessionView>) -> CommandResult {
-    let limits = limits(context)?;
+    let limits = rules_here(context)?.budget;
     if context.out.json {
         let rows = sessions.iter().map(|view| {
             json!({
                 "session": view.session, "state": view.state,
-                "tokens": view.tokens, "cost_micros": view.cost_micros, "budget": view.budget,
+                "tokens": view.tokens, "cost_micros": view.cost_micros,
+                "unpriced_micros": view.unpriced_micros, "budget": view.budget,
             })
         });
         context.out.json(&json!({ "sessions": rows.collect::<Vec<_>>(), "limits": limits }))?;
@@ -156,22 +212,22 @@ fn show(context: &Context, sessions: Vec<SessionView>) -> CommandResult {
     }
     context.out.info(sentence(&limits));
     if sessions.is_empty() {
-        context.out.info("No session is active.");
+        context.out.info("No active sessions.");
         return Ok(ExitStatus::Done);
     }
-    let mut grid = Table::new(&["session", "state", "tokens", "of", "cost", "of"]).right(&[2, 3, 4, 5]);
+    let mut table = Table::new(&["session", "state", "tokens", "of", "cost", "of"]).right_align(&[2, 3, 4, 5]);
     for view in sessions {
         let budget = view.budget;
-        grid.row(vec![
+        table.row(vec![
             view.short,
             view.state.to_owned(),
-            count(view.tokens),
-            budget.tokens.map_or_else(|| "-".to_owned(), count),
-            money(view.cost_micros),
-            budget.cost_micros.map_or_else(|| "-".to_owned(), money),
+            format::compact(view.tokens),
+            budget.tokens.map_or_else(|| "-".to_owned(), format::compact),
+            format::cost(view.cost_micros, view.unpriced_micros),
+            budget.cost_micros.map_or_else(|| "-".to_owned(), format::dollars_or_dash),
         ]);
     }
-    grid.print(&context.out)?;
+    table.print(&context.out)?;
     Ok(ExitStatus::Done)
 }
 
@@ -180,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_as_people_write_them() {
+    fn parses_money_and_tokens() {
         for (text, amount) in [
             ("2.50usd", BudgetAmount::Money(2_500_000)),
             ("$0.1", BudgetAmount::Money(100_000)),
@@ -192,19 +248,34 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(amount), "{text}");
         }
-        for text in ["", "usd", "k", "-1usd", "five", "1e99usd", "NaN", "infk", "12€"] {
-            assert!(text.parse::<BudgetAmount>().is_err_and(|why| why.contains("is no amount")), "{text}");
+        for text in [
+            "",
+            "usd",
+            "k",
+            "-1usd",
+            "-infusd",
+            "infusd",
+            "nanusd",
+            "$-1",
+            "-1e-10usd",
+            "five",
+            "1e99usd",
+            "NaN",
+            "infk",
+            "12€",
+        ] {
+            assert!(text.parse::<BudgetAmount>().is_err_and(|why| why.contains("invalid amount")), "{text}");
         }
     }
 
     #[test]
-    fn an_amount_that_may_mean_its_opposite_is_refused() {
+    fn rejects_ambiguous_amounts() {
         for text in ["5", "2.50", "500000"] {
             let why = text.parse::<BudgetAmount>().unwrap_err();
-            assert!(why.contains("of what?") && why.contains(&format!("{text}usd")), "{why}");
+            assert!(why.contains("has no unit") && why.contains(&format!("{text}usd")), "{why}");
         }
-        for text in ["0", "0usd", "$0", "0k", "0 tokens", "0.0000001usd"] {
-            assert!(text.parse::<BudgetAmount>().unwrap_err().contains("is no budget"), "{text}");
+        for text in ["0", "0usd", "$0", "0k", "0 tokens", "0.0000001usd", "0.0000006usd", "1e-300usd", "-0usd"] {
+            assert!(text.parse::<BudgetAmount>().unwrap_err().contains("must be positive"), "{text}");
         }
     }
 }

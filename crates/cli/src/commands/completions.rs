@@ -1,4 +1,4 @@
-//! `belay completions` and `belay man`: for packagers and shells.
+//! `belay completions` and `belay man`: completion scripts and manual pages.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell.
+    /// Shell to generate the script for.
     shell: Shell,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn run(_context: &Context, args: &CompletionsArgs) -> CommandResult {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Write a page for every command into this folder, instead of the main one to stdout.
+    /// Write a page for every command into this directory instead of printing the main page.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -36,10 +36,10 @@ pub(crate) fn man(context: &Context, args: &ManArgs) -> CommandResult {
     match &args.out {
         None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?,
         Some(folder) => {
-            let cannot = |error| CommandError::new(format!("{} cannot be written", folder.display())).cause(error);
+            let cannot = |error| CommandError::new(format!("cannot write to {}", folder.display())).cause(error);
             std::fs::create_dir_all(folder).map_err(cannot)?;
             clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
-            context.out.info(format!("Manual pages are in {}.", folder.display()));
+            context.out.info(format!("Wrote the manual pages to {}.", folder.display()));
         }
     }
     Ok(ExitStatus::Done)

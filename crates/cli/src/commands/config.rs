@@ -1,4 +1,4 @@
-//! `belay config`: what counts, where it comes from, and changing it.
+//! `belay config`: shows values with their origin, and changes them.
 
 use belay_config::{ConfigKey, Edit, Entry, Explained, LoadedConfig, PROJECT_FILE, ProjectFile, Source, Strictness};
 use belay_core::redact::redact;
@@ -9,45 +9,50 @@ use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
+use crate::operator::{OperatorArgs, require_operator};
 use crate::output::Table;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Every value that counts here, and where it comes from.
+    /// List the effective values and their origin.
     List {
-        /// Only keys that begin with this.
+        /// Only keys with this prefix.
         prefix: Option<String>,
     },
-    /// One value.
+    /// Print one value.
     Get {
-        /// Such as serve.listen.
+        /// Key, such as serve.listen.
         key: String,
     },
-    /// Change a value in your configuration file; comments stay.
+    /// Set a value in your configuration file; comments are kept.
     Set {
-        /// Such as serve.listen.
+        /// Key, such as serve.listen.
         key: String,
-        /// The value; text needs no quotes.
+        /// New value; strings need no quotes.
         value: String,
         /// Change the project's file instead.
         #[arg(long)]
         project: bool,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
-    /// Take a value out of your configuration file, so that the default counts again.
+    /// Remove a value from your configuration file, so that the default applies.
     Unset {
-        /// Such as serve.listen.
+        /// Key, such as serve.listen.
         key: String,
         /// Change the project's file instead.
         #[arg(long)]
         project: bool,
+        #[command(flatten)]
+        operator: OperatorArgs,
     },
     /// Print the built-in configuration with its comments.
     Default,
-    /// Where the files are.
+    /// Show the paths of Belay's files.
     Path,
-    /// What a key means, what each layer says, and what a project may do with it.
+    /// Explain a key: its meaning, its value in each layer, and what a project file may change.
     Explain {
-        /// Such as detect.max_nudges, or a whole section.
+        /// Key, such as detect.max_nudges, or a section.
         key: String,
     },
 }
@@ -56,8 +61,14 @@ pub(crate) fn run(context: &Context, command: &ConfigCommand) -> CommandResult {
     match command {
         ConfigCommand::List { prefix } => list(context, prefix.as_deref()),
         ConfigCommand::Get { key } => get(context, key),
-        ConfigCommand::Set { key, value, project } => set(context, key, Some(value), *project),
-        ConfigCommand::Unset { key, project } => set(context, key, None, *project),
+        ConfigCommand::Set { key, value, project, operator } => {
+            require_operator(context, *operator, "config set", None)?;
+            set(context, key, Some(value), *project)
+        }
+        ConfigCommand::Unset { key, project, operator } => {
+            require_operator(context, *operator, "config unset", None)?;
+            set(context, key, None, *project)
+        }
         ConfigCommand::Default => {
             context.out.line(belay_config::built_in_text().trim_end())?;
             Ok(ExitStatus::Done)
@@ -73,18 +84,18 @@ fn load(context: &Context) -> Result<LoadedConfig, CommandError> {
 
 fn parse(key: &str) -> Result<ConfigKey, CommandError> {
     ConfigKey::parse(key)
-        .ok_or_else(|| CommandError::new(format!("`{key}` is no key")).hint("write it as section.name"))
+        .ok_or_else(|| CommandError::new(format!("invalid key `{key}`")).hint("use the form section.name"))
 }
 
 fn unknown(loaded: &LoadedConfig, key: &str) -> CommandError {
-    let error = CommandError::new(format!("there is no key `{key}`"));
+    let error = CommandError::new(format!("unknown key `{key}`"));
     match loaded.suggest(key) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`belay config list` shows them all"),
+        None => error.hint("list all keys with `belay config list`"),
     }
 }
 
-/// A value as JSON, with what looks like a secret cut out.
+/// A value as JSON, with secrets redacted.
 fn value_json(value: &toml::Value) -> Value {
     fn clean(value: Value) -> Value {
         match value {
@@ -131,11 +142,11 @@ fn list(context: &Context, prefix: Option<&str>) -> CommandResult {
         context.out.json(&json!({ "values": entries.iter().map(entry_json).collect::<Vec<_>>() }))?;
         return Ok(ExitStatus::Done);
     }
-    let mut grid = Table::new(&["key", "value", "from"]);
+    let mut table = Table::new(&["key", "value", "from"]);
     for entry in &entries {
-        grid.row(vec![entry.key.to_string(), value_text(&entry.value), origin(entry)]);
+        table.row(vec![entry.key.to_string(), value_text(&entry.value), origin(entry)]);
     }
-    grid.print(&context.out)?;
+    table.print(&context.out)?;
     Ok(ExitStatus::Done)
 }
 
@@ -172,9 +183,9 @@ fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> Comm
     let done = match value {
         Some(value) => {
             edit.set(&parsed, value)?;
-            format!("`{parsed}` is set in {}.", path.display())
+            format!("Set `{parsed}` in {}.", path.display())
         }
-        None if edit.unset(&parsed) => format!("`{parsed}` is taken out of {}.", path.display()),
+        None if edit.unset(&parsed) => format!("Removed `{parsed}` from {}.", path.display()),
         None => return Err(CommandError::new(format!("`{parsed}` is not set in {}", path.display()))),
     };
     edit.save()?;
@@ -186,13 +197,14 @@ fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> Comm
     }
     context.out.line(done)?;
     if let Some(entry) = entry.filter(|entry| value.is_some() && entry.source.to_string() != source.to_string()) {
-        let text = format!("it does not count here: {} says {}", origin(&entry), value_text(&entry.value));
+        let text =
+            format!("the value has no effect here: {} overrides it with {}", origin(&entry), value_text(&entry.value));
         context.out.warn(&text, None);
     }
     Ok(ExitStatus::Done)
 }
 
-/// The project's file, or where it would be.
+/// The project's file, or the path of a new one.
 fn project_file(context: &Context) -> Result<std::path::PathBuf, CommandError> {
     let folder = std::env::current_dir()?;
     Ok(ProjectFile::locate(&context.places, &folder).unwrap_or_else(|| folder.join(PROJECT_FILE)))
@@ -214,7 +226,8 @@ fn path(context: &Context) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     for (name, path) in rows {
-        let path = path.map_or_else(|| "none found from here upwards".to_owned(), |path| path.display().to_string());
+        let path =
+            path.map_or_else(|| "none in this directory or its parents".to_owned(), |path| path.display().to_string());
         context.out.line(format!("{name:<9}{path}"))?;
     }
     Ok(ExitStatus::Done)
@@ -253,9 +266,9 @@ fn explanation(explained: &Explained) -> Vec<String> {
         lines.extend(explained.below.iter().map(|key| format!("  {key}")));
         return lines;
     }
-    let counts = explained.layers.len();
+    let layer_count = explained.layers.len();
     for (index, entry) in explained.layers.iter().enumerate() {
-        let mark = if index + 1 == counts && !explained.adds_up { "  <- this counts" } else { "" };
+        let mark = if index + 1 == layer_count && !explained.adds_up { "  <- effective" } else { "" };
         lines.push(format!("  {:<12} {}  ({}){mark}", entry.source.as_str(), value_text(&entry.value), origin(entry)));
     }
     if explained.layers.is_empty() {
@@ -263,9 +276,9 @@ fn explanation(explained: &Explained) -> Vec<String> {
     }
     lines.push(String::new());
     if explained.adds_up {
-        lines.push("  What the layers say adds up.".to_owned());
+        lines.push("  The values of all layers are combined.".to_owned());
     }
-    lines.extend(explained.variable.map(|name| format!("  {name} sets it for one run.")));
+    lines.extend(explained.variable.map(|name| format!("  {name} overrides it.")));
     lines.push(format!("  {}", explained.project));
     lines
 }

@@ -1,6 +1,6 @@
-//! A person's decisions: pause, resume, ack, kill, reset, archive.
+//! The operator's decisions: pause, resume, ack, kill, reset, archive.
 
-use belay_core::event::OperatorDecision;
+use belay_core::event::{Caller, OperatorDecision};
 use belay_core::{Excerpt, SessionKey};
 use belay_ipc::DecideRequest;
 use belay_ipc::views::SessionView;
@@ -10,14 +10,15 @@ use serde_json::json;
 use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
+use crate::operator::{CallerTree, OperatorArgs, require_operator};
 
-/// Which session, and why.
 #[derive(Debug, Args)]
 pub(crate) struct SessionTarget {
-    /// The session: any unique beginning of `agent:id` or of the agent's own id.
+    /// Session: any unique prefix of `agent:id` or of the agent's own id.
     id: String,
-    /// Why, in your words; kept in the session's record.
+    /// Reason; stored with the session.
     #[arg(long, short = 'm', default_value = "", value_name = "TEXT")]
     note: String,
 }
@@ -32,16 +33,18 @@ pub(crate) struct PauseArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     target: SessionTarget,
-    /// The changed plan; it must differ from those tried.
+    #[command(flatten)]
+    operator: OperatorArgs,
+    /// The new plan; it must differ from earlier ones.
     #[arg(long, value_name = "TEXT", conflicts_with = "require_plan")]
     plan: Option<String>,
-    /// Stay held until the agent names a changed plan.
+    /// Keep the session held until the agent states a new plan.
     #[arg(long, conflicts_with = "cooldown")]
     require_plan: bool,
-    /// Go on only after this long, such as 10m; a day at most.
+    /// Resume after this long, such as 10m; at most one day.
     #[arg(long, value_name = "TIME", value_parser = cooldown)]
     cooldown: Option<u64>,
-    /// Also forget the evidence.
+    /// Also discard the evidence.
     #[arg(long)]
     reset: bool,
 }
@@ -56,12 +59,16 @@ pub(crate) struct AckArgs {
 pub(crate) struct KillArgs {
     #[command(flatten)]
     target: SessionTarget,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResetArgs {
     #[command(flatten)]
     target: SessionTarget,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -71,10 +78,10 @@ pub(crate) struct ArchiveArgs {
 }
 
 fn cooldown(text: &str) -> Result<u64, String> {
-    let most = belay_core::session::MAX_COOLDOWN;
+    let max = belay_core::session::MAX_COOLDOWN;
     match text.parse::<belay_config::DurationSetting>()?.get() {
-        Some(time) if time <= most => Ok(time.as_secs()),
-        _ => Err("a cooldown lasts a day at most; without one the session goes on at once".to_owned()),
+        Some(time) if time <= max => Ok(time.as_secs()),
+        _ => Err("the maximum cooldown is one day; omit --cooldown to resume at once".to_owned()),
     }
 }
 
@@ -89,7 +96,7 @@ pub(crate) fn resume(context: &Context, args: &ResumeArgs) -> CommandResult {
         require_plan: args.require_plan,
         reset: args.reset,
     };
-    decide(context, &args.target, decision)
+    decide_as_operator(context, &args.target, decision, "resume", args.operator)
 }
 
 pub(crate) fn ack(context: &Context, args: &AckArgs) -> CommandResult {
@@ -97,79 +104,118 @@ pub(crate) fn ack(context: &Context, args: &AckArgs) -> CommandResult {
 }
 
 pub(crate) fn kill(context: &Context, args: &KillArgs) -> CommandResult {
-    decide(context, &args.target, OperatorDecision::Kill)
+    decide_as_operator(context, &args.target, OperatorDecision::Kill, "kill", args.operator)
 }
 
 pub(crate) fn reset(context: &Context, args: &ResetArgs) -> CommandResult {
-    decide(context, &args.target, OperatorDecision::Reset)
+    decide_as_operator(context, &args.target, OperatorDecision::Reset, "reset", args.operator)
 }
 
 pub(crate) fn archive(context: &Context, args: &ArchiveArgs) -> CommandResult {
     decide(context, &args.target, OperatorDecision::Archive)
 }
 
-/// Puts a session of our own making out of sight. If that fails it is merely seen.
+/// Archives the session of a self-test. On failure it merely stays in the lists.
 pub(super) fn archive_quietly(context: &Context, session: &SessionKey) {
-    let note = "made by `belay init` to try out a hook".to_owned();
-    let ask = DecideRequest { session: session.clone(), decision: OperatorDecision::Archive, note, by: None };
-    let _ = Backend::open(context).and_then(|mut backend| backend.decide(&ask));
+    let note = "self-test of `belay init`".to_owned();
+    let request = DecideRequest::new(session.clone(), OperatorDecision::Archive).note(note);
+    let _ = Backend::open(context).and_then(|mut backend| backend.decide(&request));
 }
 
+/// A decision that an agent may make, too: it does not weaken supervision.
 fn decide(context: &Context, target: &SessionTarget, decision: OperatorDecision) -> CommandResult {
+    let caller = Box::new(CallerTree::read(&context.env).to_caller());
     let mut backend = Backend::open(context)?;
     let session = backend.resolve(&target.id)?;
+    execute(context, backend, session, target, decision, caller)
+}
+
+/// A decision that lifts or ends supervision, or ends work.
+fn decide_as_operator(
+    context: &Context,
+    target: &SessionTarget,
+    decision: OperatorDecision,
+    command: &str,
+    operator: OperatorArgs,
+) -> CommandResult {
+    let mut backend = Backend::open(context)?;
+    let session = backend.resolve(&target.id)?;
+    let caller = require_operator(context, operator, command, Some(&session))?;
+    execute(context, backend, session, target, decision, caller)
+}
+
+fn execute(
+    context: &Context,
+    mut backend: Backend<'_>,
+    session: SessionKey,
+    target: &SessionTarget,
+    decision: OperatorDecision,
+    caller: Box<Caller>,
+) -> CommandResult {
     let before = backend.session(&session)?;
-    let ask = DecideRequest { session: session.clone(), decision, note: target.note.clone(), by: user(context) };
-    let taken = backend.decide(&ask)?;
+    if matches!(decision, OperatorDecision::Resume { .. }) {
+        refuse_if_killed(&before)?;
+    }
+    let request =
+        DecideRequest::new(session.clone(), decision).note(&target.note).by(user(context)).caller(Some(caller));
+    let outcome = backend.decide(&request)?;
     let after = backend.session(&session)?;
     if context.out.json {
         context
             .out
-            .json(&json!({ "committed": taken.committed, "effects": taken.decision.effects, "session": after }))?;
+            .json(&json!({ "committed": outcome.committed, "effects": outcome.decision.effects, "session": after }))?;
         return Ok(ExitStatus::Done);
     }
-    if !taken.committed {
-        context.out.warn("this is decided in memory only: the store cannot be written", Some("see `belay status`"));
+    if !outcome.committed {
+        context.out.warn("the decision is in memory only: the store is not writable", Some("see `belay status`"));
     }
-    context.out.line(sentence(&ask.decision, &before, &after))?;
+    context.out.line(sentence(&request.decision, &before, &after))?;
     Ok(ExitStatus::Done)
 }
 
-/// What came of it, in one sentence.
+/// Fails for a killed session: no decision brings it back.
+pub(super) fn refuse_if_killed(session: &SessionView) -> Result<(), CommandError> {
+    match &session.held {
+        Some(held) if held.resume_requires == "never" => {
+            Err(CommandError::new(format!("{} is killed and cannot be resumed", session.short))
+                .hint("start a new session of the agent"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The result in one sentence.
 fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionView) -> String {
     let name = &after.short;
     match decision {
-        OperatorDecision::Pause if before.state == "paused" => format!("{name} was paused already."),
+        OperatorDecision::Pause if before.state == "paused" => format!("{name} is already paused."),
         OperatorDecision::Pause if after.state == "paused" => {
-            format!("{name} is paused: its next call is held. `belay resume {name}` lets it go on.")
+            format!("{name} is paused: its next call is held. Resume it with `belay resume {name}`.")
         }
         OperatorDecision::Pause => format!("{name} is {} and cannot be paused.", after.state),
         OperatorDecision::Resume { .. } => match &after.held {
             None if before.held.is_none() => format!("{name} was not held; it is {}.", after.state),
-            None => format!("{name} goes on."),
-            Some(held) if held.resume_requires == "never" => {
-                format!("{name} was killed and stays so. Start a new session to go on.")
-            }
+            None => format!("{name} is resumed."),
             Some(held) => match held.until {
-                Some(until) => format!("{name} goes on at {}.", crate::format::local_time(until)),
-                None => format!("{name} goes on once a changed plan is named: `belay resume {name} --plan TEXT`."),
+                Some(until) => format!("{name} resumes at {}.", crate::format::local_time(until)),
+                None => format!("{name} resumes when a new plan is stated: `belay resume {name} --plan TEXT`."),
             },
         },
         OperatorDecision::Acknowledge => match &after.held {
-            Some(held) => format!("Incident {} of {name} is acknowledged; it stays {}.", held.incident, after.state),
+            Some(held) => format!("Incident {} is acknowledged; {name} stays {}.", held.incident, after.state),
             None => format!("{name} has no open incident."),
         },
-        OperatorDecision::Kill if before.state == "killed" => format!("{name} was killed already."),
-        OperatorDecision::Kill => format!("{name} is killed: nothing it asks for is let through any more."),
-        OperatorDecision::Reset => format!("The evidence against {name} is forgotten; its log is kept."),
-        OperatorDecision::Archive => format!("{name} is archived; `belay sessions --all` still lists it."),
+        OperatorDecision::Kill if before.state == "killed" => format!("{name} is already killed."),
+        OperatorDecision::Kill => format!("{name} is killed: all further calls and requests are refused."),
+        OperatorDecision::Reset => format!("The evidence against {name} is discarded; its log is kept."),
+        OperatorDecision::Archive => format!("{name} is archived; `belay sessions --all` lists it."),
         OperatorDecision::Allow { .. } | OperatorDecision::Budget { .. } | OperatorDecision::Note => {
-            format!("Noted for {name}.")
+            format!("Recorded for {name}.")
         }
     }
 }
 
-/// Who decides, for the record.
+/// The name of the operator, for the log.
 pub(super) fn user(context: &Context) -> Option<String> {
     context.env.text("USER").or_else(|| context.env.text("LOGNAME")).map(str::to_owned)
 }

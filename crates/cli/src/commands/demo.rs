@@ -1,5 +1,5 @@
-//! `belay demo`: a looping agent meets Belay. No keys, no agent, no network: a model that answers by
-//! script, an agent of a few lines, and between them the real proxy with the real engine.
+//! `belay demo`: a scripted model and a minimal agent, connected through the real proxy and engine. Needs no key, no
+//! agent and no network.
 
 mod agent;
 mod script;
@@ -20,40 +20,40 @@ use script::{MAX_TURNS, Narrator, RETRY_HEADER, SESSION_ID};
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Leave when the story is told; fail if it did not go as told.
+    /// Exit after the demo, with an error if it did not run as expected.
     #[arg(long)]
     once: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> CommandResult {
     let home = TempHome::new()?;
-    let stage = DemoWorld::set(&home.0)?;
-    let told = Narrator::new(context.out).tell(&stage);
-    let failed = |error: String| CommandError::new(error).hint("this is a fault of Belay; please report it");
+    let demo = DemoWorld::start(&home.0)?;
+    let played = Narrator::new(context.out).play(&demo);
+    let failed = |error: String| CommandError::new(error).hint("this is a bug in Belay; please report it");
     if args.once {
-        stage.leave()?;
-        return told.map(|()| ExitStatus::Done).map_err(failed);
+        demo.stop()?;
+        return played.map(|()| ExitStatus::Done).map_err(failed);
     }
-    if let Err(error) = &told {
+    if let Err(error) = &played {
         context.out.warn(error, None);
     }
-    context.out.line(format!("\n  Look at it:   {}", stage.url))?;
-    context.out.line(format!("  or:           belay --home {} show {SESSION_ID}", home.0.display()))?;
+    context.out.line(format!("\n  Status page:  {}", demo.url))?;
+    context.out.line(format!("  Session:      belay --home {} show {SESSION_ID}", home.0.display()))?;
     context.out.line("  Your agent:   belay run claude   (or codex, gemini, copilot, opencode, ...)")?;
-    context.out.line("\n  Ctrl-C ends the demo and leaves nothing behind.")?;
-    stage.stay()?;
+    context.out.line("\n  Ctrl-C stops the demo and deletes its files.")?;
+    demo.wait()?;
     Ok(ExitStatus::Done)
 }
 
-/// A state folder of the demo's own; gone with it.
+/// A temporary state directory, deleted on drop.
 struct TempHome(std::path::PathBuf);
 
 impl TempHome {
     fn new() -> Result<Self, CommandError> {
         use std::os::unix::fs::DirBuilderExt;
-        let folder = std::env::temp_dir().join(format!("belay-demo-{}", std::process::id()));
-        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Self(folder))
+        let dir = std::env::temp_dir().join(format!("belay-demo-{}", std::process::id()));
+        std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
+        Ok(Self(dir))
     }
 }
 
@@ -63,7 +63,7 @@ impl Drop for TempHome {
     }
 }
 
-/// Everything the story needs.
+/// The model and the resident process of the demo.
 struct DemoWorld {
     model: ScriptedModel,
     places: Paths,
@@ -72,12 +72,12 @@ struct DemoWorld {
 }
 
 impl DemoWorld {
-    fn set(home: &std::path::Path) -> Result<Self, CommandError> {
-        let afresh = Script::new()
+    fn start(home: &std::path::Path) -> Result<Self, CommandError> {
+        let second_attempt = Script::new()
             .shell("fuser -k 3000/tcp")
             .shell("npm test")
             .text("The port was taken by an old server. It is free now, and all tests pass.");
-        let script = Script::new().shell("npm test").repeat(MAX_TURNS).branch(RETRY_HEADER, afresh);
+        let script = Script::new().shell("npm test").repeat(MAX_TURNS).branch(RETRY_HEADER, second_attempt);
         let model = ScriptedModel::start(script)?;
         let env = EnvSnapshot::from_process();
         let places = Paths::resolve(&env, Some(home))?;
@@ -99,12 +99,12 @@ impl DemoWorld {
         Ok(Self { model, places, url, serving })
     }
 
-    /// The note that went along with the last request, if one did.
+    /// The nudge in the last request, if it had one.
     fn nudge(&self) -> Option<String> {
         let last = self.model.turns().pop()?;
         let body: serde_json::Value = serde_json::from_slice(&last.body).ok()?;
-        let said = body["messages"].as_array()?.last()?["content"].as_str()?.to_owned();
-        let (_, note) = said.split_once("says: ")?;
+        let message = body["messages"].as_array()?.last()?["content"].as_str()?.to_owned();
+        let (_, note) = message.split_once("says: ")?;
         Some(note.lines().next().unwrap_or_default().to_owned())
     }
 
@@ -112,13 +112,13 @@ impl DemoWorld {
         Ok(Client::connect(&self.places, Duration::from_secs(10))?)
     }
 
-    fn leave(self) -> Result<(), CommandError> {
+    fn stop(self) -> Result<(), CommandError> {
         self.client()?.stop()?;
-        self.stay()
+        self.wait()
     }
 
-    /// Waits until the resident process has left.
-    fn stay(self) -> Result<(), CommandError> {
+    /// Waits until the resident process exits.
+    fn wait(self) -> Result<(), CommandError> {
         match self.serving.join() {
             Ok(served) => Ok(served.map(drop)?),
             Err(_) => Err(CommandError::new("the resident process panicked")),

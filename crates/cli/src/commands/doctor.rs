@@ -1,10 +1,10 @@
-//! `belay doctor`: looks, never changes; each row says what is wrong and how to fix it.
+//! `belay doctor`: checks the setup without changing it. Each row states what is wrong and how to fix it.
 //!
-//! A check is a function that gives rows. People's view and `--json` show the same rows. To add a
-//! check, add a line to [`CHECKS`].
+//! A check is a function that returns rows; text and `--json` show the same rows. To add a check, add it to [`CHECKS`].
 
 mod agents;
 mod alerts;
+mod budget;
 mod home;
 mod hooks;
 mod resident;
@@ -22,30 +22,31 @@ use crate::context::Context;
 use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Verify the log of every session, however long that takes.
+    #[arg(long)]
+    full: bool,
+}
 
-/// How something is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckStatus {
     Ok,
-    /// Worth knowing, nothing to do.
+    /// Information; nothing to do.
     Note,
-    /// Works, but not as it could.
+    /// Works with restrictions.
     Warning,
     /// Does not work.
     Failed,
 }
 
-/// One thing that was looked at.
+/// One row of the report.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CheckResult {
-    /// What was looked at.
     check: &'static str,
     health: CheckStatus,
-    /// What was found.
     finding: String,
-    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
@@ -80,12 +81,13 @@ impl CheckResult {
 
 type Check = fn(&Context) -> Vec<CheckResult>;
 
-/// Everything that is looked at, in the order it is told.
+/// All checks, in the order of the report.
 const CHECKS: &[Check] = &[
-    home::state_folder,
+    home::state_directory,
     home::configuration,
     home::project,
     store::store,
+    budget::unpriced_models,
     resident::resident,
     resident::log,
     agents::agents,
@@ -93,8 +95,9 @@ const CHECKS: &[Check] = &[
     alerts::alert_checks,
 ];
 
-pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> CommandResult {
-    let rows: Vec<CheckResult> = CHECKS.iter().flat_map(|check| check(context)).collect();
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> CommandResult {
+    let mut rows: Vec<CheckResult> = CHECKS.iter().flat_map(|check| check(context)).collect();
+    rows.extend(store::log(context, args.full));
     let broken = rows.iter().filter(|row| row.health == CheckStatus::Failed).count();
     let warnings = rows.iter().filter(|row| row.health == CheckStatus::Warning).count();
     if context.out.json {
@@ -104,16 +107,16 @@ pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> CommandResult {
             print(context, row)?;
         }
         context.out.info(match (broken, warnings) {
-            (0, 0) => "\nAll is well.".to_owned(),
-            (0, warnings) => format!("\nIt works; {warnings} could be better."),
-            (broken, _) => format!("\n{broken} to fix."),
+            (0, 0) => "\nNo problems found.".to_owned(),
+            (0, warnings) => format!("\nBelay works; {}.", belay_core::format::pluralize(warnings as u64, "warning")),
+            (broken, _) => format!("\n{} to fix.", belay_core::format::pluralize(broken as u64, "problem")),
         });
     }
     Ok(if broken == 0 { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
 fn print(context: &Context, row: &CheckResult) -> std::io::Result<()> {
-    // The sign says it; colour only helps.
+    // The sign carries the meaning; colour is an addition.
     let (sign, color) = match row.health {
         CheckStatus::Ok => ("ok", AnsiColor::Green),
         CheckStatus::Note => ("--", AnsiColor::BrightBlack),
@@ -121,11 +124,8 @@ fn print(context: &Context, row: &CheckResult) -> std::io::Result<()> {
         CheckStatus::Failed => ("XX", AnsiColor::Red),
     };
     let style = Style::new().fg_color(Some(color.into()));
-    context.out.line(format!(
-        "{style}{sign}{style:#}  {:<14} {}",
-        row.check,
-        crate::output::single_line(&row.finding)
-    ))?;
+    let finding = format!("  {:<14} {}", row.check, crate::output::single_line(&row.finding));
+    context.out.styled_line(&[(style, sign), (Style::new(), &finding)])?;
     match &row.fix {
         Some(fix) => context.out.line(format!("{:19}fix: {}", "", crate::output::single_line(fix))),
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! `belay events`: the log, in and out.
+//! `belay events`: reads the event log and posts events.
 
 mod post;
 mod tail;
@@ -10,9 +10,9 @@ use crate::context::Context;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {
-    /// Show the newest events, and follow them with -f.
+    /// Show the newest events; -f follows the log.
     Tail(tail::TailArgs),
-    /// Take events from stdin, one JSON object a line; prints one answer a line.
+    /// Post events from stdin, one JSON object per line; prints one result per line.
     Post(post::PostArgs),
 }
 

@@ -1,7 +1,8 @@
-//! `belay explain`: why Belay stepped in, with the calls it rests on.
+//! `belay explain`: the reason for an intervention, with the calls it is based on.
 
 use belay_core::Finding;
 use belay_core::effect::InterventionLevel;
+use belay_core::format;
 use belay_ipc::views::FindingView;
 use belay_ipc::{FindingRequest, FindingsRequest, IncidentsRequest};
 use clap::Args;
@@ -11,12 +12,12 @@ use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::format::{local_time, money, pluralize};
+use crate::format::local_time;
 use crate::output::single_line;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// A finding, an incident, or a session (then its newest finding).
+    /// Finding, incident, or session (for its newest finding).
     id: String,
 }
 
@@ -29,16 +30,17 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> CommandResult {
     let done = match (row.intervention.rung, row.intervention.dry_run) {
         (_, true) => "recorded only (dry run)",
         (InterventionLevel::Notice, _) => "recorded",
-        (InterventionLevel::Nudge, _) => "the agent was told",
+        (InterventionLevel::Nudge, _) => "the agent was nudged",
         (InterventionLevel::Pause, _) => "the session was paused",
         (InterventionLevel::Kill, _) => "the session was killed",
     };
     for line in lines(&row.intervention.finding, &row.session.to_string(), done) {
         context.out.line(line)?;
     }
-    context
-        .out
-        .info(format!("Is this fine? `belay allow {}` makes it never count again.", row.intervention.finding.id));
+    context.out.info(format!(
+        "If this is acceptable, run `belay allow {}`: it no longer counts.",
+        row.intervention.finding.id
+    ));
     Ok(ExitStatus::Done)
 }
 
@@ -54,34 +56,38 @@ pub(super) fn finding(backend: &mut Backend<'_>, id: &str) -> Result<FindingView
             None => None,
         };
         return finding.ok_or_else(|| {
-            CommandError::new(format!("incident {id} was a person's own decision: {}", incident.sentence))
+            CommandError::new(format!(
+                "incident {id} has no finding; it was an operator's decision: {}",
+                incident.sentence
+            ))
         });
     }
     let session = backend.resolve(id).map_err(|error| {
         error.hint("`belay incidents --all` lists incidents, `belay show SESSION` the findings of a session")
     })?;
     let newest = backend.read(&FindingsRequest { session: session.clone(), limit: 1 })?.pop();
-    newest.ok_or_else(|| CommandError::new(format!("nothing has been found about {session}")))
+    newest.ok_or_else(|| CommandError::new(format!("session {session} has no findings")))
 }
 
 fn lines(finding: &Finding, session: &str, done: &str) -> Vec<String> {
-    let mut lines = vec![single_line(&finding.sentence), String::new()];
+    let mut lines = vec![single_line(&finding.sentence).into_owned(), String::new()];
     let mut fact = |name: &str, value: &str| {
         if !value.trim().is_empty() {
             lines.push(format!("{name:<14}{}", single_line(value)));
         }
     };
     fact("session", session);
-    fact("pattern", &format!("{}, occurrence {}", finding.pattern, finding.count));
+    let denied = if finding.denied > 0 { format!(", {} of them denied", finding.denied) } else { String::new() };
+    fact("pattern", &format!("{}, occurrence {}{denied}", finding.pattern, finding.count));
     fact("done", done);
     fact("unchanged", &finding.unchanged);
     fact("progress", &finding.progress_would_be);
     let spent = &finding.spent;
     let cost = format!(
         "{}, {}, {}",
-        pluralize(spent.calls, "call"),
-        pluralize(spent.usage.total(), "token"),
-        money(spent.cost_micros)
+        format::pluralize(spent.calls, "call"),
+        format::tokens(spent.usage.total()),
+        format::cost(spent.cost_micros, spent.unpriced_micros)
     );
     fact("cost so far", &cost);
     if !finding.evidence.is_empty() {

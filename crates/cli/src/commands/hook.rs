@@ -1,5 +1,5 @@
-//! `belay hook`: what agents call. `main` recognises it before clap parses the arguments; this is for `--help`,
-//! completions and the manual.
+//! `belay hook`, called by agents. `main` runs it before clap parses the arguments; this definition serves `--help`,
+//! completions and the manual page.
 
 use std::ffi::OsString;
 
@@ -12,13 +12,13 @@ use crate::exit_status::ExitStatus;
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
     /// claude-code, codex, copilot, gemini, opencode, qwen or cursor (experimental); `plugin` for
-    /// whichever agent has loaded Belay's plugin.
+    /// the agent that loaded Belay's plugin.
     agent: String,
     /// The event's name, for agents whose payloads do not carry it.
     event: Option<String>,
 }
 
-/// The arguments of a command that is recognised before clap; `None` for another command.
+/// The arguments of `command`, which `main` runs before clap; `None` for other commands.
 pub(crate) fn arguments(command: &str, args: impl Iterator<Item = OsString>) -> Option<std::vec::IntoIter<OsString>> {
     let mut before = Vec::new();
     let mut args = args;

@@ -1,15 +1,14 @@
 //! `belay import`: settings of the tools Belay supersedes, with what they meant there.
 
-mod heartbeat;
-mod loop_watchdog;
-
 use std::path::{Path, PathBuf};
 
+use belay_compat::import::MappedSetting;
+use belay_compat::loop_watchdog::import::ImportedSession;
+use belay_compat::{heartbeat, loop_watchdog};
 use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
 use belay_core::event::OperatorDecision;
 use belay_ipc::{DecideRequest, SessionRequest};
 use clap::Subcommand;
-use serde::Serialize;
 use serde_json::json;
 
 use super::CommandResult;
@@ -17,7 +16,6 @@ use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use loop_watchdog::StoredSession;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
@@ -44,25 +42,10 @@ pub(crate) enum ImportCommand {
     },
 }
 
-/// One setting on its way.
-#[derive(Debug, Serialize)]
-struct MappedSetting {
-    /// Where it came from: `.heartbeat.yml: loop_threshold = 4`.
-    from: String,
-    /// The key it becomes, and its value; none when it has no counterpart.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<(String, String)>,
-    /// It belongs into the user's own file, not into the project's.
-    user: bool,
-    /// What changes in meaning, or why it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
-
 pub(crate) fn run(context: &Context, command: &ImportCommand) -> CommandResult {
     match command {
         ImportCommand::Heartbeat { folder, dry_run, webhook } => {
-            let mapped = heartbeat::read(folder, &context.env, *webhook)?;
+            let mapped = heartbeat::import::settings(folder, &context.env, *webhook)?;
             if mapped.is_empty() {
                 return Err(CommandError::new(format!("there is nothing of heartbeat in {}", folder.display()))
                     .hint("it looks for .heartbeat.yml, .heartbeat/patterns/*.json and HEARTBEAT_* variables"));
@@ -70,8 +53,8 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> CommandResult {
             take_over(context, folder, &mapped, &[], *dry_run)
         }
         ImportCommand::LoopWatchdog { folder, dry_run } => {
-            let mapped = loop_watchdog::settings(folder, &context.env);
-            let sessions = loop_watchdog::sessions(folder, &context.env, context.places.user_home())?;
+            let mapped = loop_watchdog::import::settings(folder, &context.env);
+            let sessions = loop_watchdog::import::sessions(folder, &context.env, context.places.user_home())?;
             if mapped.is_empty() && sessions.is_empty() {
                 return Err(CommandError::new(format!("there is nothing of Loop Watchdog in {}", folder.display()))
                     .hint("it looks for LOOP_WATCHDOG_* variables and .loop_watchdog/state.json, here and at home"));
@@ -86,7 +69,7 @@ fn take_over(
     context: &Context,
     folder: &Path,
     mapped: &[MappedSetting],
-    sessions: &[StoredSession],
+    sessions: &[ImportedSession],
     dry_run: bool,
 ) -> CommandResult {
     let project = folder.join(PROJECT_FILE);
@@ -139,7 +122,7 @@ fn take_over(
 }
 
 /// Puts sessions into the store. Events and decisions that are there already change nothing.
-fn keep(context: &Context, sessions: &[StoredSession]) -> Result<(), CommandError> {
+fn keep(context: &Context, sessions: &[ImportedSession]) -> Result<(), CommandError> {
     let Some(_) = sessions.first() else { return Ok(()) };
     let mut backend = Backend::open(context)?;
     for kept in sessions {
@@ -150,7 +133,7 @@ fn keep(context: &Context, sessions: &[StoredSession]) -> Result<(), CommandErro
         // A second import does not take a person's newer decisions back.
         for (decision, note) in kept.decisions.iter().filter(|_| !known) {
             let (session, decision, note) = (kept.key.clone(), decision.clone(), note.clone());
-            backend.decide(&DecideRequest { session, decision, note, by: Some("import".to_owned()) })?;
+            backend.decide(&DecideRequest::new(session, decision).note(note).by(Some("import".to_owned())))?;
         }
     }
     Ok(())

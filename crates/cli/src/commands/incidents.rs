@@ -1,5 +1,6 @@
-//! `belay incidents`: what wants a person.
+//! `belay incidents`: lists incidents that need attention.
 
+use belay_clock::now;
 use belay_core::SessionKey;
 use belay_ipc::IncidentsRequest;
 use clap::Args;
@@ -9,17 +10,17 @@ use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
-use crate::format::{now, relative_past};
+use crate::format::relative_past;
 use crate::output::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct IncidentsArgs {
-    /// Only of this session.
+    /// Only incidents of this session.
     id: Option<String>,
-    /// Closed ones too.
+    /// Include closed incidents.
     #[arg(long, short)]
     all: bool,
-    /// At most this many.
+    /// Maximum number of incidents.
     #[arg(long, short = 'n', default_value_t = 100, value_name = "N")]
     limit: usize,
 }
@@ -35,16 +36,20 @@ pub(crate) fn run(context: &Context, args: &IncidentsArgs) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     if views.is_empty() {
-        context.out.info(if args.all { "There has been no incident." } else { "There is no open incident." });
+        context.out.info(if args.all { "No incidents." } else { "No open incidents." });
         return Ok(ExitStatus::Done);
     }
     let keys = views.iter().filter_map(|view| SessionKey::parse(&view.session)).collect();
     let now = now();
-    let mut grid = Table::new(&["incident", "session", "state", "opened", "what happened"]);
+    let is_any_open = views.iter().any(|view| view.closed_at.is_none());
+    let mut table = Table::new(&["incident", "session", "state", "opened", "what happened"]);
     for (view, short) in views.into_iter().zip(backend.short_names(keys)?) {
-        grid.row(vec![view.id, short, view.state, relative_past(view.opened_at, now), view.sentence]);
+        table.row(vec![view.id, short, view.state, relative_past(view.opened_at, now), view.sentence]);
     }
-    grid.print(&context.out)?;
-    context.out.info("`belay explain ID` tells why, `belay resume SESSION` lets it go on.");
+    table.print(&context.out)?;
+    context.out.info(match is_any_open {
+        true => "`belay explain ID` shows the reason, `belay resume SESSION` resumes the session.",
+        false => "`belay explain ID` shows the reason.",
+    });
     Ok(ExitStatus::Done)
 }

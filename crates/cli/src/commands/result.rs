@@ -1,9 +1,9 @@
-//! `belay result`: how headless runs in this folder ended, for scripts.
+//! `belay result`: shows how headless runs in a directory ended, for scripts.
 
 use std::path::{Path, PathBuf};
 
 use belay_core::SessionKey;
-use belay_hooks::session_summary::{self, RESULT_FILE};
+use belay_hooks::session_summary::{self, MAX_RESULT_BYTES, RESULT_FILE};
 use clap::Args;
 use serde_json::Value;
 
@@ -13,51 +13,56 @@ use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
-#[command(after_help = "With CI=true hooks write belay-result.json into the folder the agent works in.\n\
-    Exit status 4 tells that a session was paused or killed and is still held; 1, that there is no result.")]
+#[command(after_help = "If CI=true, hooks write belay-result.json into the agent's working directory.\n\
+    Exit status 4: a session was paused or killed and is still held; 1: no result exists.\n\n\
+    Examples:\n  belay result\n  belay result --json .")]
 pub(crate) struct ResultArgs {
-    /// The folder the agent worked in.
+    /// Working directory of the agent.
     #[arg(default_value = ".")]
     folder: PathBuf,
 }
 
 pub(crate) fn run(context: &Context, args: &ResultArgs) -> CommandResult {
     let file = args.folder.join(RESULT_FILE);
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        CommandError::new(format!("{} cannot be read", file.display())).cause(error).hint(
-            "hooks write it with CI=true only, when a session is held or ends; are they installed (`belay init`)?",
-        )
+    let text = belay_fs::read_regular_text(&file, belay_fs::Links::Refuse, MAX_RESULT_BYTES).map_err(|error| {
+        CommandError::new(format!("cannot read {}", file.display()))
+            .cause(error)
+            .hint("hooks write it if CI=true, when a session is held or ends; install them with `belay init`")
     })?;
     let result: Value = serde_json::from_str(&text)
-        .map_err(|error| CommandError::new(format!("{} is no result", file.display())).cause(error))?;
+        .map_err(|error| CommandError::new(format!("invalid result file {}", file.display())).cause(error))?;
     let status = result["status"].as_str().unwrap_or("unknown");
     if context.out.json {
         context.out.json(&result)?;
     } else {
         for session in result["sessions"].as_array().into_iter().flatten() {
-            let word = |key: &str| session[key].as_str().unwrap_or("-").to_owned();
-            let line = format!("{}  {}  {} calls", word("status"), word("session"), session["calls"]);
+            let text = |key: &str| session[key].as_str().unwrap_or("-").to_owned();
+            let line = format!("{}  {}  {} calls", text("status"), text("session"), session["calls"]);
             context.out.line(crate::output::single_line(&line))?;
         }
     }
     Ok(if matches!(status, "paused" | "killed") { ExitStatus::Held } else { ExitStatus::Done })
 }
 
-/// How `belay run` ends in CI: the result is written, whatever sensors there were, and an agent that
-/// ends well though it was held has not done its work.
+/// The status of `belay run`. A held agent has not done its work, and many show nothing and exit with 0: prints the reason
+/// and returns [`ExitStatus::Held`]. In CI, also writes the result for every kind of sensor.
 pub(super) fn of_run(context: &Context, session: Option<&SessionKey>, folder: &Path, exit: ExitStatus) -> ExitStatus {
-    if !belay_hooks::process::is_ci(&context.env) {
-        return exit;
-    }
-    let row = session.and_then(|key| context.store().ok()??.session(key).ok()?);
+    let Some(store) = context.store().ok().flatten() else { return exit };
+    let row = session.and_then(|key| store.session(key).ok()?);
     let Some(row) = row else { return exit };
-    if let Err(error) = session_summary::write_result(folder, &row) {
-        context.out.warn(&format!("{RESULT_FILE} could not be written: {error}"), None);
+    if context.env.is_ci()
+        && let Err(error) = session_summary::write_result(folder, &row)
+    {
+        context.out.warn(&format!("cannot write {RESULT_FILE}: {error}"), None);
     }
-    let held = row.state.is_paused() || row.state.is_killed();
-    if !held || exit.code() != 0 {
-        return exit;
-    }
-    context.out.info(format!("{} is held; `belay explain {0}` tells why.", row.key));
+    let state = match row.state.effective() {
+        state if state.is_killed() => "killed",
+        state if state.is_paused() => "paused",
+        _ => return exit,
+    };
+    let incident = row.details.incident.as_deref().and_then(|id| store.incident(id).ok()?);
+    let reason = incident.map_or_else(String::new, |incident| format!(" {}", incident.sentence));
+    let next = if state == "paused" { "belay resume" } else { "belay explain" };
+    context.out.info(format!("Belay {state} this session (`{next} {}`).{reason}", row.key));
     ExitStatus::Held
 }

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use belay_agents::install::quote;
 use belay_config::Strictness;
-use belay_drive::launch::{
-    self, BelayEnv, LaunchError, LaunchPlan, LaunchPreview, LaunchRequest, Progress, Started, shell_word,
-};
+use belay_core::Rules;
+use belay_core::prices::{ModelPrice, UPPER_BOUND_PHRASE};
+use belay_core::rules::UnknownModel;
+use belay_drive::launch::{self, BelayEnv, LaunchError, LaunchPlan, LaunchPreview, LaunchRequest, Progress, Started};
 use clap::Args;
 use serde_json::json;
 
 use super::CommandResult;
-use super::budget::BudgetAmount;
+use super::budget::{BudgetAmount, rules_here};
 use super::decide::user;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -68,9 +70,51 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
         show(context, &plan.preview())?;
         return Ok(ExitStatus::Done);
     }
+    let rules = rules_here(context)?;
+    let limited = rules.budget.has_money_limit() || args.budget.iter().any(|amount| amount.is_money());
+    if let Some(model) = named_model(&args.command).filter(|model| limited && !has_price(model, &rules)) {
+        warn_of_unpriced_model(context, model, &rules);
+    }
     let idle_exit = context.config(Strictness::Lenient, &[])?.config.hooks.idle_exit;
     let finished = launch::run(plan, belay, idle_exit, &Printer(&context.out))?;
+    if limited
+        && let Some(row) = finished.session.as_ref().and_then(|key| context.store().ok()??.session(key).ok()?)
+        && let Some(model) = row.details.facts.unpriced_model.as_deref()
+    {
+        warn_of_unpriced_model(context, model, &rules);
+    }
     Ok(super::result::of_run(context, finished.session.as_ref(), &finished.folder, finished.status.into()))
+}
+
+/// The model that the command line names.
+fn named_model(command: &[OsString]) -> Option<&str> {
+    let mut args = command.iter().skip(1).filter_map(|arg| arg.to_str());
+    while let Some(arg) = args.next() {
+        match arg {
+            "-m" | "--model" => return args.next(),
+            _ => {
+                if let Some(model) = arg.strip_prefix("--model=") {
+                    return Some(model);
+                }
+            }
+        }
+    }
+    None
+}
+
+fn has_price(model: &str, rules: &Rules) -> bool {
+    ModelPrice::for_model(model, &rules.prices).is_some()
+}
+
+/// Warns that a budget in US dollars meets a model without a price.
+fn warn_of_unpriced_model(context: &Context, model: &str, rules: &Rules) {
+    let effect = match rules.budget.unknown_model {
+        UnknownModel::Estimate => format!("the budget counts an upper bound: {UPPER_BOUND_PHRASE}"),
+        UnknownModel::Refuse => "the session is paused before it uses the model".to_owned(),
+        UnknownModel::Ignore => "the budget in US dollars does not limit it".to_owned(),
+    };
+    let hint = "add its price to your configuration ([[detect.prices]]), or limit tokens (--budget 500k)";
+    context.out.warn(&format!("{model} has no price; {effect}"), Some(hint));
 }
 
 /// Prints the progress of a run to stderr.
@@ -93,9 +137,13 @@ impl Progress for Printer<'_> {
     fn supervision_lost(&self, error: &LaunchError) {
         let text = format!(
             "cannot restart the resident process: {error}. \
-             This run is no longer supervised, and its model requests fail"
+             This run is not supervised and its model requests fail until it runs again; Belay keeps trying"
         );
-        self.0.warn(&text, Some("run `belay serve` to see the error, then start the agent again"));
+        self.0.warn(&text, Some("run `belay serve` to see the error"));
+    }
+
+    fn supervision_restored(&self) {
+        self.0.info("Belay supervises this run again.");
     }
 }
 
@@ -111,10 +159,10 @@ fn show(context: &Context, preview: &LaunchPreview) -> Result<(), CommandError> 
         return Ok(());
     }
     for (name, value) in env {
-        context.out.line(format!("{name}={} \\", shell_word(value)))?;
+        context.out.line(format!("{name}={} \\", quote(value)))?;
     }
     let program = program.display().to_string();
-    let command: Vec<String> = std::iter::once(&program).chain(args).map(|arg| shell_word(arg)).collect();
+    let command: Vec<String> = std::iter::once(&program).chain(args).map(|arg| quote(arg)).collect();
     context.out.line(command.join(" "))?;
     for path in files {
         context.out.info(format!("written for the duration of the run: {}", path.display()));

@@ -1,4 +1,4 @@
-//! `belay schema`: the shapes of everything that goes in or comes out, as JSON Schema.
+//! `belay schema`: prints JSON Schemas of input and output.
 
 use belay_core::effect::Finding;
 use belay_core::{Decision, Event};
@@ -12,15 +12,15 @@ use crate::exit_status::ExitStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Which shape.
+    /// The type to describe.
     shape: Shape,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Shape {
-    /// What sensors send: `belay events post`, the socket, the API.
+    /// An event, as posted by sensors.
     Event,
-    /// What they are answered.
+    /// The response to an event.
     Decision,
     /// config.toml and .belay.toml.
     Config,

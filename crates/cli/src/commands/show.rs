@@ -1,6 +1,8 @@
-//! `belay show`: everything about one session.
+//! `belay show`: shows one session in detail.
 
+use belay_clock::now;
 use belay_core::Timestamp;
+use belay_core::format;
 use belay_ipc::views::SessionView;
 use belay_ipc::{FindingsRequest, IncidentsRequest, NotesRequest};
 use clap::Args;
@@ -10,16 +12,16 @@ use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
-use crate::format::{local_time, money, now, pluralize, relative_future, relative_past};
+use crate::format::{local_time, relative_future, relative_past};
 use crate::output::single_line;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The session: any unique beginning of `agent:id` or of the agent's own id.
+    /// Session: any unique prefix of `agent:id` or of the agent's own id.
     id: String,
 }
 
-/// Rows of each list shown.
+/// Maximum number of rows per list.
 const MAX_ROWS: usize = 10;
 
 pub(crate) fn run(context: &Context, args: &ShowArgs) -> CommandResult {
@@ -85,26 +87,32 @@ fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
     facts.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
     facts.push(("started", format!("{} ({})", local_time(view.started_at), relative_past(view.started_at, now))));
     facts.push(("last event", format!("{} ({})", local_time(view.last_at), relative_past(view.last_at, now))));
-    let (calls, errors) = (pluralize(view.calls, "call"), pluralize(view.errors, "error"));
-    let (edits, turns) = (pluralize(view.edits, "file change"), pluralize(view.human_turns, "prompt"));
-    facts.push(("activity", format!("{calls}, {errors}, {edits}, {turns} by a person")));
-    facts.push(("spent", format!("{}, {}", pluralize(view.tokens, "token"), money(view.cost_micros))));
-    let budget = [view.budget.tokens.map(|tokens| pluralize(tokens, "token")), view.budget.cost_micros.map(money)];
+    let (calls, errors) = (format::pluralize(view.calls, "call"), format::pluralize(view.errors, "error"));
+    let (edits, turns) = (format::pluralize(view.edits, "file change"), format::pluralize(view.human_turns, "prompt"));
+    facts.push(("activity", format!("{calls}, {errors}, {edits}, {turns}")));
+    let cost = format::cost(view.cost_micros, view.unpriced_micros);
+    let unpriced = view.unpriced_model.as_ref().map_or_else(String::new, |model| format!(" ({model} has no price)"));
+    facts.push(("spent", format!("{}, {cost}{unpriced}", format::tokens(view.tokens))));
+    let budget = [view.budget.tokens.map(format::tokens), view.budget.cost_micros.map(format::dollars_or_dash)];
     let budget: Vec<String> = budget.into_iter().flatten().collect();
     if !budget.is_empty() {
         facts.push(("budget", budget.join(", ")));
     }
     if view.sub_agents.tokens + view.sub_agents.calls > 0 {
         let sub = &view.sub_agents;
-        let text =
-            format!("{}, {}, {}", pluralize(sub.calls, "call"), pluralize(sub.tokens, "token"), money(sub.cost_micros));
+        let text = format!(
+            "{}, {}, {}",
+            format::pluralize(sub.calls, "call"),
+            format::tokens(sub.tokens),
+            format::cost(sub.cost_micros, sub.unpriced_micros)
+        );
         facts.push(("sub-agents", text));
     }
     let since = &view.since_progress;
-    let (calls, tokens) = (pluralize(since.sum.calls, "call"), pluralize(since.sum.tokens, "token"));
+    let (calls, tokens) = (format::pluralize(since.sum.calls, "call"), format::tokens(since.sum.tokens));
     facts.push(("progress", format!("{}; {calls} and {tokens} since", relative_past(since.at, now))));
     if let Some(wait) = &view.waiting {
-        facts.push(("waits", format!("for {} since {}", wait.what, relative_past(wait.since, now))));
+        facts.push(("waiting", format!("for {} since {}", wait.what, relative_past(wait.since, now))));
     }
     facts
 }
@@ -112,10 +120,10 @@ fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
 fn state(view: &SessionView, now: Timestamp) -> String {
     let Some(held) = &view.held else { return view.state.clone() };
     let how = match (held.until, held.resume_requires.as_str()) {
-        (Some(until), _) => format!("lifts {}", relative_future(until, now)),
-        (None, "plan") => "waits for a changed plan".to_owned(),
-        (None, "person") => format!("`belay resume {}` lifts it", view.short),
-        (None, _) => "for good".to_owned(),
+        (Some(until), _) => format!("resumes {}", relative_future(until, now)),
+        (None, "plan") => "needs a new plan".to_owned(),
+        (None, "person") => format!("resume with `belay resume {}`", view.short),
+        (None, _) => "permanently".to_owned(),
     };
     format!("{} since {}; {how}", view.state, relative_past(held.since, now))
 }

@@ -1,7 +1,9 @@
-//! `belay status`: does it run, is what it answers kept, how much has it seen.
+//! `belay status`: shows the resident process and the totals of the store.
 
 use std::time::Duration;
 
+use belay_clock::now;
+use belay_core::format;
 use belay_ipc::{Client, ClientError, StatusResponse, TotalsRequest};
 use belay_server::token::ApiToken;
 use clap::Args;
@@ -11,21 +13,28 @@ use super::CommandResult;
 use crate::backend::Backend;
 use crate::context::Context;
 use crate::exit_status::ExitStatus;
-use crate::format::{count, money, now, relative_past};
+use crate::format::relative_past;
+use crate::operator::{OperatorArgs, require_operator};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// Also show the token a decision over HTTP needs.
+    /// Also show the token that decisions over HTTP require.
     #[arg(long)]
     token: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
+    if args.token {
+        require_operator(context, args.operator, "status --token", None)?;
+    }
     let resident = match Client::connect(&context.places, Duration::from_secs(5)) {
         Ok(mut client) => Some(client.status(args.token)?),
         Err(ClientError::NotRunning(_)) => None,
         Err(error) => return Err(error.into()),
     };
+    let config_problems = context.config_problems()?;
     let totals = Backend::open(context)?.read(&TotalsRequest {})?;
     let token = match &resident {
         Some(status) => status.token.clone(),
@@ -38,14 +47,15 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
         let running = resident.is_some();
         context.out.json(&json!({
             "running": running, "resident": resident, "state": state, "totals": totals, "token": token,
+            "config_problems": config_problems,
         }))?;
         return Ok(ExitStatus::Done);
     }
     match &resident {
         Some(status) => show_resident(context, status)?,
         None => {
-            context.out.line("Belay does not run.")?;
-            context.out.info("Start it with `belay serve`. Commands and hooks work without it, too.");
+            context.out.line("Belay is not running.")?;
+            context.out.info("Start it with `belay serve`. Commands and hooks also work without it.");
         }
     }
     context.out.line(format!("state     {state}"))?;
@@ -54,11 +64,11 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
         let sessions = if sessions.is_empty() { "none yet".to_owned() } else { sessions.join(", ") };
         context.out.line(format!("sessions  {sessions}"))?;
         context.out.line(format!(
-            "seen      {} events, {} tool calls, {} tokens, {}",
-            count(totals.events),
-            count(totals.calls),
-            count(totals.tokens),
-            money(totals.cost_micros)
+            "recorded  {} events, {} tool calls, {} tokens, {}",
+            format::compact(totals.events),
+            format::compact(totals.calls),
+            format::compact(totals.tokens),
+            format::dollars_or_dash(totals.cost_micros)
         ))?;
         if totals.open_incidents > 0 {
             context.out.line(format!("incidents {} open; `belay incidents` lists them", totals.open_incidents))?;
@@ -72,14 +82,14 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
 
 fn show_resident(context: &Context, status: &StatusResponse) -> std::io::Result<()> {
     let since = relative_past(status.started_at, now());
-    context.out.line(format!("Belay {} runs (pid {}, started {since}).", status.version, status.pid))?;
+    context.out.line(format!("Belay {} is running (pid {}, started {since}).", status.version, status.pid))?;
     if let Some(url) = &status.url {
         context.out.line(format!("page      {url}"))?;
     }
     context.out.line(format!("socket    {}", status.socket))?;
     if let Some(problem) = &status.health.problem {
         context.out.warn(
-            &format!("{problem}. Decisions go on in memory; {} events wait to be written", status.health.spooled),
+            &format!("{problem}. Decisions continue in memory; {} events wait to be written", status.health.spooled),
             status.health.hint.as_deref(),
         );
     }

@@ -1,11 +1,11 @@
-//! `belay statusline`: one line for Claude Code's status bar. Like a hook it never fails: a status
-//! bar is no place for errors.
+//! `belay statusline`: one line for Claude Code's status bar. It never fails, because a status bar would show the error.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 use belay_config::{EnvSnapshot, Paths};
+use belay_core::format;
 use belay_core::{SessionKey, SessionState};
 use belay_store::session::SessionRow;
 use belay_store::{Access, StoreUrl};
@@ -14,19 +14,18 @@ use serde_json::Value;
 
 use super::CommandResult;
 use crate::exit_status::ExitStatus;
-use crate::format::{money, pluralize};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatuslineArgs {
-    /// The agent whose session it is.
+    /// Agent of the session.
     #[arg(long, default_value = belay_agents::claude_code::ID)]
     agent: String,
 }
 
-/// More than Claude Code writes.
+/// Maximum size of the input; Claude Code writes less.
 const MAX_INPUT_BYTES: u64 = 1024 * 1024;
 
-/// Tells the line, whatever the arguments. `false`: help is wanted, which clap gives.
+/// Prints the line for any arguments. Returns `false` for `--help`, which clap handles.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> bool {
     let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
     if args.iter().any(|arg| matches!(arg.as_str(), "-h" | "--help")) {
@@ -37,24 +36,24 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> bool {
         let joined = args.iter().find_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
         at.map(String::as_str).or(joined)
     };
-    say(value("--agent").unwrap_or(belay_agents::claude_code::ID), value("--home").map(Path::new));
+    print_line(value("--agent").unwrap_or(belay_agents::claude_code::ID), value("--home").map(Path::new));
     true
 }
 
-/// Reached only by way of clap, which `main` does not take for this.
+/// Reached only if clap parses the command, such as after `--set KEY=VALUE`.
 pub(crate) fn run(args: &StatuslineArgs) -> CommandResult {
-    say(&args.agent, None);
+    print_line(&args.agent, None);
     Ok(ExitStatus::Done)
 }
 
-fn say(agent: &str, home: Option<&Path>) {
+fn print_line(agent: &str, home: Option<&Path>) {
     let line = line(agent, home).unwrap_or_else(|| "belay".to_owned());
-    // Who does not read it has no status bar.
-    let _ = writeln!(std::io::stdout(), "{line}");
+    // Without a reader there is nothing to show.
+    let _ = writeln!(std::io::stdout(), "{}", crate::output::single_line(&line));
 }
 
 fn line(agent: &str, home: Option<&Path>) -> Option<String> {
-    // A person who tries it at a terminal would wait for ever.
+    // On a terminal no input would ever come.
     if std::io::stdin().is_terminal() {
         return None;
     }
@@ -67,30 +66,31 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
     let store = belay_store::open(&StoreUrl::local(places.database()), Access::Read).ok()?;
     let row = store.session(&SessionKey::new(belay_agents::canonical_id(agent), id)).ok()??;
     let short = store.short_names(std::slice::from_ref(&row.key), 6).ok().and_then(|names| names.into_iter().next());
-    Some(words(&row, short.as_deref().unwrap_or(id)))
+    Some(summary(&row, short.as_deref().unwrap_or(id)))
 }
 
-/// What the person wants to know at a glance: may it go on, what has it cost, did we step in?
-fn words(row: &SessionRow, short: &str) -> String {
+/// State, cost and interventions in one line.
+fn summary(row: &SessionRow, short: &str) -> String {
     match row.state.effective() {
         SessionState::Paused { .. } => return format!("belay: PAUSED, belay resume {short}"),
         SessionState::Killed { .. } => return "belay: KILLED, start a new session".to_owned(),
         _ => {}
     }
     let counters = &row.details.counters;
-    let mut parts = vec![format!("belay: {}", pluralize(counters.calls, "call"))];
+    let mut parts = vec![format!("belay: {}", format::pluralize(counters.calls, "call"))];
     let tokens = row.details.spent.usage.total();
     if tokens > 0 {
-        parts.push(pluralize(tokens, "token"));
+        parts.push(format::tokens(tokens));
     }
-    if row.details.spent.cost_micros > 0 {
-        parts.push(money(row.details.spent.cost_micros));
+    let spent = &row.details.spent;
+    if spent.max_cost_micros() > 0 {
+        parts.push(format::cost(spent.cost_micros, spent.unpriced_micros));
     }
     if counters.nudges > 0 {
-        parts.push(format!("{} nudged", counters.nudges));
+        parts.push(format::pluralize(counters.nudges, "nudge"));
     }
     if let Some(wait) = &row.details.waiting {
-        parts.push(format!("waits for {}", crate::output::single_line(&wait.what)));
+        parts.push(format!("waiting for {}", crate::output::single_line(&wait.what)));
     }
     parts.join(" · ")
 }
@@ -107,11 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_a_glance() {
-        let mut card = SessionDetails::default();
-        card.counters.calls = 34;
-        card.counters.nudges = 1;
-        card.spent.usage = Usage { input: 120_000, ..Usage::default() };
+    fn shows_counts_and_the_pause() {
+        let mut details = SessionDetails::default();
+        details.counters.calls = 34;
+        details.counters.nudges = 1;
+        details.spent.usage = Usage { input: 120_000, ..Usage::default() };
         let key = SessionKey::new("claude-code", "abcdef123");
         let mut row = SessionRow {
             id: SessionId(1),
@@ -120,15 +120,15 @@ mod tests {
             version: 1,
             state: SessionState::Active,
             descendants: Spend::default(),
-            details: card,
+            details,
         };
-        insta::assert_snapshot!(words(&row, "claude-code:abcdef"), @"belay: 34 calls · 120.0k tokens · 1 nudged");
+        insta::assert_snapshot!(summary(&row, "claude-code:abcdef"), @"belay: 34 calls · 120k tokens · 1 nudge");
         row.state = SessionState::Paused {
             incident: "i".into(),
             since: Timestamp::UNKNOWN,
             until: None,
             gate: ResumeCondition::Operator,
         };
-        insta::assert_snapshot!(words(&row, "claude-code:abcdef"), @"belay: PAUSED, belay resume claude-code:abcdef");
+        insta::assert_snapshot!(summary(&row, "claude-code:abcdef"), @"belay: PAUSED, belay resume claude-code:abcdef");
     }
 }

@@ -1,5 +1,6 @@
-//! `belay tombstones`: what the next sessions of a project are told about those before them.
+//! `belay tombstones`: lists and clears the notes for the next sessions of a project.
 
+use belay_clock::now;
 use belay_core::Timestamp;
 use belay_ipc::TombstonesRequest;
 use belay_ipc::views::TombstoneView;
@@ -12,17 +13,18 @@ use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::format::{now, relative_future, relative_past};
+use crate::format::{relative_future, relative_past};
 use crate::output::Table;
+use belay_core::format::pluralize;
 
 #[derive(Debug, Args)]
 pub(crate) struct TombstonesArgs {
-    /// Only that of this session, wherever it worked.
+    /// Only the tombstone of this session, in any project.
     id: Option<String>,
-    /// Of every project, not only of this one.
+    /// Include all projects.
     #[arg(long, short)]
     all: bool,
-    /// Forget them: the next sessions are told nothing.
+    /// Delete the tombstones.
     #[arg(long)]
     clear: bool,
 }
@@ -43,18 +45,18 @@ pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> CommandResult {
     }
     if stones.is_empty() {
         let place = project.map_or_else(String::new, |project| format!(" for {project}"));
-        context.out.info(format!("There is nothing the next session would be told{place}."));
+        context.out.info(format!("No tombstones{place}."));
         return Ok(ExitStatus::Done);
     }
     if args.clear {
-        context.out.line(format!("Forgotten: {}.", stones.len()))?;
+        context.out.line(format!("Deleted {}.", pluralize(stones.len() as u64, "tombstone")))?;
         return Ok(ExitStatus::Done);
     }
     let keys: Vec<_> = stones.iter().map(|stone| stone.session.clone()).collect();
     let names = backend.short_names(keys)?;
-    let mut grid = Table::new(&["session", "when", "expires", "pattern", "what the next session is told"]);
+    let mut table = Table::new(&["session", "when", "expires", "pattern", "message to the next session"]);
     for (stone, session) in stones.into_iter().zip(names) {
-        grid.row(vec![
+        table.row(vec![
             session,
             relative_past(stone.at, now),
             relative_future(stone.expires_at, now),
@@ -62,12 +64,14 @@ pub(crate) fn run(context: &Context, args: &TombstonesArgs) -> CommandResult {
             stone.message,
         ]);
     }
-    grid.print(&context.out)?;
-    context.out.info("`belay tombstones SESSION --clear` forgets one, `belay tombstones --clear` all of this project.");
+    table.print(&context.out)?;
+    context.out.info(
+        "Delete one with `belay tombstones SESSION --clear`, or all of this project with `belay tombstones --clear`.",
+    );
     Ok(ExitStatus::Done)
 }
 
-/// The project of the current folder, as hooks name it.
+/// The project of the current directory, as hooks report it.
 fn here() -> Result<String, CommandError> {
     let folder = std::env::current_dir()?;
     let folder = folder.to_string_lossy();

@@ -1,8 +1,9 @@
-//! `belay trust`: accept what a project's file says, as it stands now.
+//! `belay trust`: trusts the current content of a project's `.belay.toml`.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use belay_clock::now;
 use belay_config::trust::{TrustState, TrustStore};
 use belay_config::{PROJECT_FILE, ProjectFile, Strictness};
 use clap::Args;
@@ -12,30 +13,33 @@ use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::format::{now, relative_past};
+use crate::format::relative_past;
+use crate::operator::{OperatorArgs, require_operator};
 use crate::output::Table;
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// The project's folder or file; from the current folder upwards without it.
+    /// Project directory or file; by default the nearest one from the current directory upwards.
     path: Option<PathBuf>,
-    /// List what is trusted.
+    /// List trusted files.
     #[arg(long, conflicts_with_all = ["revoke", "yes", "path"])]
     list: bool,
-    /// Trust it no longer.
+    /// Revoke the trust.
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short)]
     yes: bool,
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &TrustArgs) -> CommandResult {
     let list = context.places.trust();
     let mut trusted = TrustStore::load(&list).map_err(|error| {
-        CommandError::new(format!("{} cannot be read", list.display()))
+        CommandError::new(format!("cannot read {}", list.display()))
             .cause(error)
-            .hint("take the file away to begin anew; nothing is trusted then")
+            .hint("delete the file to start over; it lists the trusted projects")
     })?;
     if args.list {
         return show(context, &trusted);
@@ -44,22 +48,23 @@ pub(crate) fn run(context: &Context, args: &TrustArgs) -> CommandResult {
     if args.revoke {
         if !trusted.revoke(&path) {
             return Err(
-                CommandError::new(format!("{} is not trusted", path.display())).hint("see `belay trust --list`")
+                CommandError::new(format!("{} is not trusted", path.display())).hint("run `belay trust --list`")
             );
         }
         save(context, &trusted)?;
-        return done(context, &path, false, "is not trusted any more");
+        return done(context, &path, false, "is no longer trusted");
     }
     let file = ProjectFile::read(&path).map_err(|problem| CommandError::new(problem.to_string()))?;
     if trusted.state(&file) == TrustState::Trusted {
-        return done(context, &path, true, "is trusted already");
+        return done(context, &path, true, "is already trusted");
     }
+    require_operator(context, args.operator, "trust", None)?;
     if !args.yes {
         confirm(context, &file)?;
     }
     trusted.trust(&file, now());
     save(context, &trusted)?;
-    done(context, &path, true, "is trusted as it stands now; if it changes, you will be asked again")
+    done(context, &path, true, "is trusted; a changed file must be trusted again")
 }
 
 fn done(context: &Context, path: &Path, trusted: bool, what: &str) -> CommandResult {
@@ -75,18 +80,18 @@ fn done(context: &Context, path: &Path, trusted: bool, what: &str) -> CommandRes
 fn save(context: &Context, trusted: &TrustStore) -> Result<(), CommandError> {
     context.places.create()?;
     let path = context.places.trust();
-    trusted.save(&path).map_err(|error| CommandError::new(format!("{} cannot be written", path.display())).cause(error))
+    trusted.save(&path).map_err(|error| CommandError::new(format!("cannot write {}", path.display())).cause(error))
 }
 
 fn find(context: &Context, path: Option<&Path>) -> Result<PathBuf, CommandError> {
     let none = |folder: &Path| {
-        CommandError::new(format!("there is no {PROJECT_FILE} in {} or above", folder.display()))
-            .hint("a project needs one only to differ from your own configuration")
+        CommandError::new(format!("no {PROJECT_FILE} in {} or its parent directories", folder.display()))
+            .hint("a project needs one only to override your configuration")
     };
     match path {
         Some(file) if file.file_name().is_some_and(|name| name == PROJECT_FILE) => {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            // The folder is resolved, the file is not: a link is refused when it is read.
+            // Only the directory is resolved: a symlinked file is refused when it is read.
             Ok(std::fs::canonicalize(folder).map_err(|_| none(folder))?.join(PROJECT_FILE))
         }
         Some(folder) => ProjectFile::locate(&context.places, folder).ok_or_else(|| none(folder)),
@@ -97,24 +102,24 @@ fn find(context: &Context, path: Option<&Path>) -> Result<PathBuf, CommandError>
     }
 }
 
-/// Shows what would be accepted, and asks. Without a terminal there is nobody to ask.
+/// Shows the file and asks for confirmation; fails without a terminal.
 fn confirm(context: &Context, file: &ProjectFile) -> Result<(), CommandError> {
     if context.out.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(CommandError::new("trusting a project needs your word, and there is no terminal to ask at")
+        return Err(CommandError::new("trusting a project needs confirmation, but stdin is not a terminal")
             .hint("read the file, then run `belay trust --yes`"));
     }
     let mut err = anstream::stderr();
-    writeln!(err, "{}:\n", file.path.display())?;
+    writeln!(err, "{}:\n", crate::output::single_line(&file.path.display().to_string()))?;
     for line in file.text.lines() {
         writeln!(err, "  {}", crate::output::single_line(line))?;
     }
-    write!(err, "\nLet this loosen detection in this project? [y/N] ")?;
+    write!(err, "\nAllow this file to loosen detection in this project? [y/N] ")?;
     err.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(CommandError::new("not trusted; nothing has changed")),
+        _ => Err(CommandError::new("not trusted; nothing was changed")),
     }
 }
 
@@ -135,16 +140,16 @@ fn show(context: &Context, trusted: &TrustStore) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     if trusted.iter().next().is_none() {
-        context.out.info("No project is trusted.");
+        context.out.info("No trusted projects.");
         return Ok(ExitStatus::Done);
     }
     let now = now();
-    let mut grid = Table::new(&["file", "since", "standing"]);
+    let mut table = Table::new(&["file", "since", "standing"]);
     for (path, accepted) in trusted.iter() {
-        grid.row(vec![path.display().to_string(), relative_past(accepted.at, now), standing(path).to_owned()]);
+        table.row(vec![path.display().to_string(), relative_past(accepted.at, now), standing(path).to_owned()]);
     }
-    grid.print(&context.out)?;
-    // Said once more where it matters: a file that changed does not count.
+    table.print(&context.out)?;
+    // Prints a warning if a value of the current project's file is ignored.
     context.config(Strictness::Lenient, &[])?;
     Ok(ExitStatus::Done)
 }

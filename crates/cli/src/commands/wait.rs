@@ -1,4 +1,4 @@
-//! `belay wait`: an agent that waits says so, and sleeps without spending a token.
+//! `belay wait`: declares a wait and sleeps until its conditions are met.
 
 mod condition;
 mod signal_wait;
@@ -6,6 +6,7 @@ mod signal_wait;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use belay_clock::now;
 use belay_config::DurationSetting;
 use belay_core::event::{Body, WaitEnded, Waiting};
 use belay_core::{Event, Excerpt, SessionKey, Source, Timestamp};
@@ -20,36 +21,35 @@ use crate::backend::Backend;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use crate::format::now;
 
 #[derive(Debug, Args)]
-#[command(after_help = "All conditions that are given must come true. Exit status 1 tells that they did not in time.")]
+#[command(
+    after_help = "All given conditions must be met. Exit status 1 means that the wait timed out.\n\nExamples:\n  belay wait --until 5m\n  belay wait --for-file build/done --at-most 30m\n  belay wait --for-command \"curl -sf localhost:8080/healthz\""
+)]
 pub(crate) struct WaitArgs {
-    /// Until this time: 14:30, 2026-11-16T09:00:00Z, or a span such as 10m.
+    /// Wait until this time: 14:30, 2026-11-16T09:00:00Z, or a duration such as 10m.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Until this file exists.
+    /// Wait until this file exists.
     #[arg(long, value_name = "PATH")]
     for_file: Vec<PathBuf>,
-    /// Until this command succeeds.
+    /// Wait until this shell command succeeds.
     #[arg(long, value_name = "COMMAND")]
     for_command: Vec<String>,
-    /// Until this process has ended.
+    /// Wait until this process has exited.
     #[arg(long, value_name = "PID")]
     for_pid: Vec<u32>,
-    /// At most this long, whatever happens (a day at the very most). Agents end commands that take too
-    /// long: stay below that.
+    /// Timeout, at most one day. Agents kill commands that take too long, so stay below their limit.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     at_most: DurationSetting,
-    /// How often to look.
+    /// Interval between checks.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     every: DurationSetting,
-    /// The session that waits; found by itself when an agent calls this.
+    /// The waiting session; detected if an agent runs this command.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
 
-/// However long one may wait.
 const MAX_WAIT: Duration = Duration::from_secs(86_400);
 
 pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
@@ -58,16 +58,16 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
     let every = args.every.get().unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(100));
     let conditions = conditions(args)?;
     if conditions.is_empty() {
-        return Err(CommandError::usage("say what to wait for")
-            .hint("--until, --for-file, --for-command or --for-pid; for a plain pause: belay wait --until 5m"));
+        return Err(CommandError::usage("no condition given")
+            .hint("use --until, --for-file, --for-command or --for-pid; for a delay: `belay wait --until 5m`"));
     }
     let what = conditions.iter().map(Condition::describe).collect::<Vec<_>>().join(" and ");
     let session = session(context, args)?;
     if let Some(session) = &session {
         let until = Some(now() + at_most);
-        declare(context, session, Body::Waiting(Waiting { until, what: Excerpt::with_limit(&what, 256) }));
+        record(context, session, Body::Waiting(Waiting { until, what: Excerpt::with_limit(&what, 256) }));
     }
-    let mut bell = SignalWaiter::new()?;
+    let mut signals = SignalWaiter::new()?;
     let ended = loop {
         let left = || at_most.saturating_sub(began.elapsed());
         let open: Vec<&Condition> = conditions.iter().filter(|one| !one.is_met(now(), left())).collect();
@@ -77,13 +77,13 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
         if left().is_zero() {
             break WaitOutcome::TimedOut;
         }
-        if let Some(signal) = bell.sleep(nap(&open, every).min(left())) {
+        if let Some(signal) = signals.sleep(sleep_time(&open, every).min(left())) {
             break WaitOutcome::Interrupted(signal);
         }
     };
     let met = matches!(ended, WaitOutcome::Met);
     if let Some(session) = &session {
-        declare(context, session, Body::WaitEnded(WaitEnded { met }));
+        record(context, session, Body::WaitEnded(WaitEnded { met }));
     }
     if let WaitOutcome::Interrupted(signal) = ended {
         return Ok(ExitStatus::Child(128 + signal));
@@ -93,20 +93,20 @@ pub(crate) fn run(context: &Context, args: &WaitArgs) -> CommandResult {
         let session = session.map(|session| session.to_string());
         context.out.json(&json!({ "met": met, "waited_seconds": seconds, "for": what, "session": session }))?;
     } else if met {
-        context.out.line(format!("Waited {seconds} s: {what}. Go on."))?;
+        context.out.line(format!("Waited {seconds} s: {what}. Continue."))?;
     } else {
-        context.out.line(format!(
-            "Waited {seconds} s, and it has not come true: {what}. Look into it, or wait again with `belay wait`."
-        ))?;
+        context
+            .out
+            .line(format!("Waited {seconds} s, condition not met: {what}. Investigate, or run `belay wait` again."))?;
     }
     Ok(if met { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-/// How long nothing can happen: until a known time, unless something else has to be looked at before.
-fn nap(open: &[&Condition], every: Duration) -> Duration {
+/// Time until the next check: the earliest known time, or the check interval of the other conditions.
+fn sleep_time(open: &[&Condition], every: Duration) -> Duration {
     let due = open.iter().filter_map(|condition| condition.due_in(now())).min();
-    let looks = open.iter().any(|condition| condition.due_in(now()).is_none());
-    match (due, looks) {
+    let needs_polling = open.iter().any(|condition| condition.due_in(now()).is_none());
+    match (due, needs_polling) {
         (Some(due), true) => due.min(every),
         (Some(due), false) => due,
         (None, _) => every,
@@ -117,7 +117,7 @@ fn conditions(args: &WaitArgs) -> Result<Vec<Condition>, CommandError> {
     let mut all = Vec::new();
     if let Some(text) = &args.until {
         let until = condition::time(text, now()).ok_or_else(|| {
-            CommandError::usage(format!("--until {text}: no time")).hint("14:30, 2026-11-16T09:00:00Z, or 10m")
+            CommandError::usage(format!("--until {text}: invalid time")).hint("use 14:30, 2026-11-16T09:00:00Z, or 10m")
         })?;
         all.push(Condition::Time(until));
     }
@@ -131,18 +131,18 @@ fn conditions(args: &WaitArgs) -> Result<Vec<Condition>, CommandError> {
 enum WaitOutcome {
     Met,
     TimedOut,
-    /// Somebody ended us, with this signal: agents do that to commands that take too long.
+    /// A signal ended the wait: agents kill commands that take too long.
     Interrupted(u8),
 }
 
-/// Whose wait this is: as said, as the environment says, or the one session that has just begun to
-/// run this very command. Without one it is still a wait, only nobody knows.
+/// The waiting session: from the flag, from the environment, or the only session active in this project. Without one
+/// the wait is not recorded.
 fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, CommandError> {
     if let Some(text) = &args.session {
         return Ok(Some(Backend::open(context)?.resolve(text)?));
     }
-    let told = belay_agents::AGENTS.iter().filter_map(|agent| Some((agent.id, agent.session_env?)));
-    for (agent, variable) in told {
+    let variables = belay_agents::AGENTS.iter().filter_map(|agent| Some((agent.id, agent.session_env?)));
+    for (agent, variable) in variables {
         if let Some(id) = context.env.text(variable) {
             return Ok(Some(SessionKey::new(agent, id)));
         }
@@ -163,17 +163,17 @@ fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, Com
         ..SessionsRequest::default()
     };
     let sessions = backend.read(&active)?.sessions;
-    // Two agents in one folder: a guess would be wrong half the time.
+    // With two agents in one project, a guess would be wrong half the time.
     Ok(if let [view] = sessions.as_slice() { Some(SessionKey::new(&*view.agent, &*view.id)) } else { None })
 }
 
-/// Tells the session's record; if that fails the wait goes on all the same.
-fn declare(context: &Context, session: &SessionKey, body: Body) {
+/// Records an event of the wait; on failure the wait continues.
+fn record(context: &Context, session: &SessionKey, body: Body) {
     let event = Event::new(uuid::Uuid::now_v7().to_string(), session.clone(), Source::Hook, Timestamp::UNKNOWN, body);
-    let told = serde_json::value::to_raw_value(&event)
+    let recorded = serde_json::value::to_raw_value(&event)
         .map_err(|error| CommandError::new(error.to_string()))
         .and_then(|event| Backend::open(context)?.observe(&[event]).map(drop));
-    if told.is_err() {
-        context.out.warn("Belay could not be told of this wait", Some("see `belay doctor`"));
+    if recorded.is_err() {
+        context.out.warn("cannot record this wait", Some("run `belay doctor`"));
     }
 }

@@ -27,7 +27,7 @@ fn without_a_path_it_looks_where_agents_keep_their_sessions() {
     assert!(said.out.starts_with("1 session of Claude Code, 2026-03-01\n"), "{said:?}");
     assert!(said.out.contains("1 loop in 1 of 1 sessions"), "{said:?}");
     assert!(said.out.contains("Claude Code 11111111 in shop"), "{said:?}");
-    assert!(!world.state().exists(), "looking makes no files");
+    assert!(!world.state().exists(), "an audit creates no files");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_page_is_written_beside_the_report() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_and_what_to_do() {
+fn unusable_input_is_reported_with_hints() {
     let world = World::new();
     let notes = world.write("notes.json", "{}");
     let notes = notes.to_str().unwrap().to_owned();
@@ -110,4 +110,30 @@ fn what_cannot_be_used_is_said_and_what_to_do() {
         world.tell(&["audit", "--agent", "clippy"]),
     ];
     insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn files_that_only_repeat_others_are_counted_and_named() {
+    let world = World::new();
+    world.write(FILE, &stuck());
+    for n in 0..5 {
+        world.write(&format!("home/.claude/projects/-home-ada-shop/copy-{n}.jsonl"), &stuck());
+    }
+    let said = world.run(&["audit"]);
+    assert!(said.out.starts_with("1 session of Claude Code"), "{said:?}");
+    assert!(said.out.contains("5 files only repeat others and count once:\n"), "{said:?}");
+    assert!(said.out.contains("/copy-0.jsonl\n") && said.out.contains("  and 2 more\n"), "{said:?}");
+    let total = world.run(&["audit", "--json"]);
+    let total: serde_json::Value = serde_json::from_str(total.out.lines().last().unwrap()).unwrap();
+    assert_eq!((total["files"].as_u64(), total["copied_files"].as_u64()), (Some(6), Some(5)));
+}
+
+#[test]
+fn an_unknown_price_is_not_zero() {
+    let world = World::new();
+    world.write(FILE, &stuck().replace("claude-opus-4-5", "house-model"));
+    let said = world.run(&["audit", "--html", world.path("page.html").to_str().unwrap()]);
+    assert!(said.out.contains("money        unknown at list prices") && !said.out.contains("$0"), "{said:?}");
+    let page = std::fs::read_to_string(world.path("page.html")).unwrap();
+    assert!(page.contains(">unknown<") && !page.contains("$0"), "{page}");
 }

@@ -1,8 +1,11 @@
 //! Where nobody sits: results for programs, and how they tell that a run was held.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use serde_json::json;
 
-use crate::world::{World, session_starts};
+use crate::world::{World, session_starts, within};
 
 #[test]
 fn a_headless_run_that_was_paused_fails_the_pipeline() {
@@ -26,7 +29,7 @@ fn a_headless_run_that_was_paused_fails_the_pipeline() {
     assert_eq!(world.run(&["result", "--json"]).json()["status"], "clean");
     assert_eq!(world.run(&["result"]).code, Some(0));
     std::fs::remove_file(cwd.join("belay-result.json")).unwrap();
-    assert_eq!(world.run(&["result"]).code, Some(1), "no result is no success");
+    assert_eq!(world.run(&["result"]).code, Some(1), "a missing result is a failure");
 }
 
 #[test]
@@ -36,13 +39,48 @@ fn a_run_that_was_held_ends_with_a_status_of_its_own() {
     let ends = |world: &World, status: &str| {
         let said = world.run(&["run", "--no-proxy", "--no-watch", "sh", "-c", &script, "-", status]);
         assert_eq!(world.run(&["stop"]).code, Some(0));
+        // A held agent may print nothing, so the reason is the last line.
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(last.starts_with("Belay paused this session (`belay resume sh:"), "{}", said.err);
         said.code
     };
-    assert_eq!(ends(&World::new(), "0"), Some(0), "a person sees that for himself");
+    assert_eq!(ends(&World::new(), "0"), Some(4), "outside CI as well");
     let world = World::new().var("CI", "true");
     assert_eq!(ends(&world, "0"), Some(4));
     assert_eq!(world.run(&["result"]).code, Some(4));
-    assert_eq!(ends(&world, "7"), Some(7), "the agent's own failure tells more");
+    assert_eq!(ends(&world, "7"), Some(4), "whatever the agent's own status is");
+}
+
+/// No reply of a hook ends a turn in Codex's terminal UI: it would go on asking the model.
+#[test]
+fn the_hook_of_a_held_codex_session_waits_until_a_person_resumes_it() {
+    let world = World::alone();
+    world.run_with(&["hook", "codex"], codex_payload(&world, "SessionStart", "").as_bytes());
+    assert_eq!(world.run(&["pause", "s1"]).code, Some(0));
+    let mut hook = world.command(["hook", "codex"]).stdin(Stdio::piped()).spawn().unwrap();
+    hook.stdin.take().unwrap().write_all(codex_payload(&world, "PreToolUse", "c1").as_bytes()).unwrap();
+    // The call is recorded before the hook waits.
+    let calls = || world.run(&["sessions", "--json"]).json()["sessions"][0]["calls"].clone();
+    while calls() != 1 {
+        assert_eq!(hook.try_wait().unwrap(), None, "the hook does not return while the session is held");
+    }
+    assert_eq!(hook.try_wait().unwrap(), None, "the hook does not return while the session is held");
+    assert_eq!(world.run(&["resume", "s1"]).code, Some(0));
+    let output = within("the end of the hook", move || hook.wait_with_output().unwrap());
+    assert_eq!((output.status.code(), String::from_utf8(output.stdout).unwrap()), (Some(0), String::new()));
+    // Without a person to wait for, the call is denied at once.
+    assert_eq!(world.run(&["pause", "s1"]).code, Some(0));
+    let world = world.var("CI", "true");
+    let denied = world.run_with(&["hook", "codex"], codex_payload(&world, "PreToolUse", "c2").as_bytes());
+    assert_eq!(denied.json()["hookSpecificOutput"]["permissionDecision"], "deny");
+}
+
+fn codex_payload(world: &World, event: &str, call: &str) -> String {
+    let payload = json!({
+        "session_id": "s1", "hook_event_name": event, "cwd": world.path("home/code/app"),
+        "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": call,
+    });
+    payload.to_string()
 }
 
 #[test]
@@ -61,5 +99,5 @@ fn a_session_is_summed_up_once_at_its_end() {
         assert_eq!(hook("Stop", call), "", "not at the end of every turn");
     }
     let end = hook("SessionEnd", "t2");
-    assert!(end.contains("Belay: 2 calls in 1 minute, nothing to step in for."), "{end}");
+    assert!(end.contains("Belay: 2 calls in 1 minute, no interventions."), "{end}");
 }

@@ -1,6 +1,16 @@
 //! A person's decisions, with a resident process and without one: the story is the same.
 
-use crate::resident::Serve;
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use belay_core::SessionKey;
+use belay_core::event::OperatorDecision;
+use belay_engine::{Engine, EngineOptions};
+use belay_ipc::DecideRequest;
+use belay_store::{Access, StoreUrl};
+use rustix::process::Signal;
+
+use crate::resident::{Serve, client};
 use crate::world::{World, call, lines};
 
 fn story(world: &World) -> String {
@@ -23,6 +33,7 @@ fn story(world: &World) -> String {
     told.push(world.tell(&["reset", "abcd"]));
     told.push(world.tell(&["kill", "abcd", "-m", "enough"]));
     told.push(world.tell(&["resume", "abcd"]));
+    told.push(world.tell(&["incidents"]));
     told.push(blocked("e5"));
     told.push(world.tell(&["show", "abcd"]));
     told.push(world.tell(&["archive", "abcd"]));
@@ -59,6 +70,47 @@ fn reads_give_the_same_json_with_and_without_a_resident_process() {
 }
 
 #[test]
+fn a_decision_does_not_wait_for_a_resident_process_that_hangs() {
+    let world = World::new();
+    let serve = Serve::start(&world);
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    serve.signal(Signal::STOP);
+    let started = Instant::now();
+    let said = world.run(&["pause", "abc", "-m", "wait"]);
+    let waited = started.elapsed();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("is paused") && said.err.contains("does not respond"), "{said:?}");
+    assert!(waited < Duration::from_secs(8), "{waited:?}");
+    serve.signal(Signal::CONT);
+    let held = world.run_with(&["events", "post", "--json"], &lines(&[call("e2", "abc", "ls")]));
+    assert_eq!(held.json()["verdict"], "hold", "the resident process knows of it: {held:?}");
+    let notes = world.run(&["show", "abc", "--json"]).json()["notes"].clone();
+    assert_eq!(notes.as_array().unwrap().len(), 1, "{notes}");
+}
+
+#[test]
+fn a_decision_that_arrives_twice_counts_once() {
+    let world = World::new();
+    let serve = Serve::start(&world);
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    let mut hanging = client(&world);
+    let pause = DecideRequest::new(SessionKey::new("claude-code", "abc"), OperatorDecision::Pause).note("once");
+    serve.signal(Signal::STOP);
+    hanging.set_timeout(Duration::from_millis(100));
+    assert!(hanging.decide(&pause).unwrap_err().is_timeout());
+    let store = belay_store::open(&StoreUrl::local(world.places().database()), Access::Write).unwrap();
+    let engine = RefCell::new(Engine::new(store, EngineOptions::default()));
+    assert!(!belay_server::decide(&engine, &pause).unwrap().decision.duplicate);
+    serve.signal(Signal::CONT);
+    assert!(client(&world).decide(&pause).unwrap().decision.duplicate);
+    drop(hanging);
+    serve.signal(Signal::TERM);
+    assert_eq!(serve.wait().0, Some(0), "it has processed what it got");
+    let notes = world.run(&["show", "abc", "--json"]).json()["notes"].clone();
+    assert_eq!(notes.as_array().unwrap().len(), 1, "{notes}");
+}
+
+#[test]
 fn the_story_is_the_same_with_and_without_a_resident_process() {
     let alone = story(&World::new());
     let served = {
@@ -69,10 +121,10 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     assert_eq!(alone, served);
     insta::assert_snapshot!(alone, @r#"
     $ belay events post
-    line 1: taken as number 1
-    line 2: taken as number 1
+    line 1: accepted as event 1
+    line 2: accepted as event 1
     -- stderr
-    2 taken.
+    2 accepted.
 
     $ belay sessions
     SESSION  STATE  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
@@ -81,76 +133,83 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
 
     $ belay pause abc
     -- stderr
-    Error: "abc" could be any of claude-code:abcdef123456, claude-code:abcxyz
-    Hint: Give a longer prefix.
+    Error: "abc" matches several sessions: claude-code:abcdef123456, claude-code:abcxyz
+    Hint: Use a longer prefix.
     -- exit 1
 
     $ belay pause abcd -m looks odd
-    claude-code:abcdef is paused: its next call is held. `belay resume claude-code:abcdef` lets it go on.
+    claude-code:abcdef is paused: its next call is held. Resume it with `belay resume claude-code:abcdef`.
 
     $ belay pause claude:abcd
-    claude-code:abcdef was paused already.
+    claude-code:abcdef is already paused.
 
     $ belay events post
-    line 1: taken as number 4; held: A person paused this session: looks odd. Belay paused this session; a person can lift it with `belay resume claude-code:abcdef123456`.
+    line 1: accepted as event 4; held: A person paused this session (`belay resume claude-code:abcdef123456`): looks odd.
     -- stderr
-    1 taken.
+    1 accepted.
 
     $ belay incidents
     INCIDENT  SESSION  STATE  OPENED  WHAT HAPPENED
     inc-[id]  claude-code:abcdef  open  [ago]  A person paused this session: looks odd.
     -- stderr
-    `belay explain ID` tells why, `belay resume SESSION` lets it go on.
+    `belay explain ID` shows the reason, `belay resume SESSION` resumes the session.
 
     $ belay ack abcdef123456 -m on it
-    Incident inc-[id] of claude-code:abcdef is acknowledged; it stays paused.
+    Incident inc-[id] is acknowledged; claude-code:abcdef stays paused.
 
     $ belay resume abcd --require-plan
-    claude-code:abcdef goes on once a changed plan is named: `belay resume claude-code:abcdef --plan TEXT`.
+    claude-code:abcdef resumes when a new plan is stated: `belay resume claude-code:abcdef --plan TEXT`.
 
     $ belay events post
-    line 1: taken as number 7; held: A person paused this session: looks odd. Belay holds this session until a changed plan is named: start the next prompt with "plan:", or run `belay resume --plan TEXT`.
+    line 1: accepted as event 7; held: Belay holds this session until a changed plan is named (start the next prompt with "plan:", or run `belay resume --plan TEXT`): looks odd.
     -- stderr
-    1 taken.
+    1 accepted.
 
     $ belay resume abcd --plan read the error first
-    claude-code:abcdef goes on.
+    claude-code:abcdef is resumed.
 
     $ belay resume abcd
     claude-code:abcdef was not held; it is active.
 
     $ belay pause abcd
-    claude-code:abcdef is paused: its next call is held. `belay resume claude-code:abcdef` lets it go on.
+    claude-code:abcdef is paused: its next call is held. Resume it with `belay resume claude-code:abcdef`.
 
     $ belay resume abcd --cooldown 2h
-    claude-code:abcdef goes on at [time].
+    claude-code:abcdef resumes at [time].
 
     $ belay reset abcd
-    The evidence against claude-code:abcdef is forgotten; its log is kept.
+    The evidence against claude-code:abcdef is discarded; its log is kept.
 
     $ belay kill abcd -m enough
-    claude-code:abcdef is killed: nothing it asks for is let through any more.
+    claude-code:abcdef is killed: all further calls and requests are refused.
 
     $ belay resume abcd
-    claude-code:abcdef was killed and stays so. Start a new session to go on.
+    -- stderr
+    Error: claude-code:abcdef is killed and cannot be resumed
+    Hint: start a new session of the agent
+    -- exit 1
+
+    $ belay incidents
+    -- stderr
+    No open incidents.
 
     $ belay events post
-    line 1: taken as number 15; stopped: A person killed this session: enough. A person stopped this session for good. Start a new one to go on.
+    line 1: accepted as event 14; stopped: A person killed this session: enough. Start a new one to continue.
     -- stderr
-    1 taken.
+    1 accepted.
 
     $ belay show abcd
     session  claude-code:abcdef123456
-    state  killed since [ago]; for good
+    state  killed since [ago]; permanently
     folder  /home/user/project
     started  [time] ([ago])
     last event [time] ([ago])
-    activity  4 calls, 0 errors, 0 file changes, 0 prompts by a person
+    activity  4 calls, 0 errors, 0 file changes, 0 prompts
     spent  0 tokens, -
     progress  [ago]; 1 call and 0 tokens since
 
     Incidents
-      inc-[id]  open  [ago]  A person killed this session: enough.
+      inc-[id]  closed  [ago]  A person killed this session: enough.
       inc-[id]  closed  [ago]  A person paused this session.
       inc-[id]  closed  [ago]  A person paused this session: looks odd.
 
@@ -160,7 +219,7 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
       [ago] by ada: looks odd
 
     $ belay archive abcd
-    claude-code:abcdef is archived; `belay sessions --all` still lists it.
+    claude-code:abcdef is archived; `belay sessions --all` lists it.
 
     $ belay sessions
     SESSION  STATE  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
@@ -176,16 +235,56 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     No session matches.
 
     $ belay events tail abcd -n 4
+    [time]  claude-code:abcdef  #12  operator  reset
     [time]  claude-code:abcdef  #13  operator  kill enough
-    [time]  claude-code:abcdef  #14  operator  resume
-    [time]  claude-code:abcdef  #15  tool_called  Bash: ls
-    [time]  claude-code:abcdef  #16  operator  archive
+    [time]  claude-code:abcdef  #14  tool_called  Bash: ls
+    [time]  claude-code:abcdef  #15  operator  archive
 
     $ belay explain abcd
     -- stderr
-    Error: nothing has been found about claude-code:abcdef123456
+    Error: session claude-code:abcdef123456 has no findings
     -- exit 1
     "#);
+}
+
+#[test]
+fn a_larger_budget_lifts_only_the_pause_of_a_budget() {
+    let world = World::new();
+    let answer = |id: &str| {
+        serde_json::json!({
+            "id": id, "session": { "agent": "claude-code", "id": "spender" }, "kind": "model_answered",
+            "model": "m", "usage": { "input": 900, "output": 200 },
+        })
+        .to_string()
+    };
+    world.run_with(&["events", "post"], &lines(&[call("e1", "looper", "ls"), call("e2", "spender", "ls")]));
+    world.run(&["pause", "looper", "-m", "runs in circles"]);
+    let refused = world.tell(&["budget", "looper", "10usd", "2M", "--resume"]);
+    insta::assert_snapshot!(refused, @r"
+    $ belay budget looper 10usd 2M --resume
+    -- stderr
+    Error: no budget holds claude-code:looper, so `belay budget` does not resume it
+    Caused by: A person paused this session: runs in circles.
+    Hint: resume it with `belay resume claude-code:looper`; nothing was changed
+    Hint: to change only the budget: `belay budget claude-code:looper 10usd 2000000tokens`
+    -- exit 1
+    ");
+    let looper = world.run(&["show", "looper", "--json"]).json()["session"].clone();
+    assert_eq!(
+        (looper["state"].as_str(), &looper["budget"]["cost_micros"]),
+        (Some("paused"), &serde_json::Value::Null)
+    );
+
+    world.run(&["budget", "spender", "1k"]);
+    world.run_with(&["events", "post"], &lines(&[answer("e3"), call("e4", "spender", "ls")]));
+    let spender = || world.run(&["show", "spender", "--json"]).json()["session"]["state"].clone();
+    assert_eq!(spender(), "paused");
+    assert_eq!(world.run(&["budget", "spender", "10k", "--resume"]).code, Some(0));
+    assert_eq!(spender(), "active");
+
+    world.run(&["kill", "spender"]);
+    let killed = world.run(&["budget", "spender", "20k", "--resume"]);
+    assert!(killed.code == Some(1) && killed.err.contains("is killed and cannot be resumed"), "{killed:?}");
 }
 
 #[test]

@@ -20,17 +20,17 @@ fn without_times(text: &str) -> String {
     let lines = text.lines().map(|line| if is_time(line) { cut(line) } else { line.trim_end().to_owned() });
     let text = lines.collect::<Vec<_>>().join("\n");
     let (before, after) = text.split_once("(refused in ").expect("a refusal");
-    let (_, after) = after.split_once(" before").expect("a time");
-    format!("{before}(refused in TIME before{after}")
+    let (_, after) = after.split_once("; the model").expect("a time");
+    format!("{before}(refused in TIME; the model{after}")
 }
 
 #[test]
-fn the_story_is_told_and_ends_well() {
+fn the_demo_runs_to_its_end() {
     let world = World::new();
     let told = world.run(&["demo", "--once"]);
     assert_eq!((told.code, told.err.as_str()), (Some(0), ""), "{told:?}");
     insta::assert_snapshot!(without_times(&told.out));
-    assert!(!world.state().exists(), "the demo has a home of its own");
+    assert!(!world.state().exists(), "the demo uses its own home");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn the_page_stays_open_on_the_session_until_ctrl_c() {
     let world = World::new();
     let mut child = world.command(["demo"]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let url = lines.find_map(|line| line.trim().strip_prefix("Look at it:").map(|url| url.trim().to_owned())).unwrap();
+    let url = lines.find_map(|line| line.trim().strip_prefix("Status page:").map(|url| url.trim().to_owned())).unwrap();
     let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
     lines.find(|line| line.contains("Ctrl-C")).unwrap();
     let mut stream = std::net::TcpStream::connect(&address).unwrap();

@@ -24,7 +24,7 @@ fn post(client: &mut Client, number: usize) -> belay_core::EventOutcome {
 }
 
 #[test]
-fn a_full_disk_stops_no_decision_and_loses_nothing() {
+fn a_full_disk_blocks_no_decision_and_loses_no_event() {
     let world = World::new();
     let mut shell = world.program("/bin/sh");
     // Without this the signal that comes with the limit would end it; a full disk sends none.
@@ -38,16 +38,15 @@ fn a_full_disk_stops_no_decision_and_loses_nothing() {
     let unkept = post(&mut client, 1);
     assert_eq!((unkept.decision.verdict, unkept.committed), (Verdict::Go, false), "the agent goes on");
     let said = world.run(&["status"]);
-    assert!(said.err.contains("Decisions go on in memory; 1 events wait"), "{said:?}");
+    assert!(said.err.contains("Decisions continue in memory; 1 events wait"), "{said:?}");
     let key = SessionKey::new("claude-code", "s");
-    let pause =
-        DecideRequest { session: key.clone(), decision: OperatorDecision::Pause, note: String::new(), by: None };
+    let pause = DecideRequest::new(key.clone(), OperatorDecision::Pause);
     assert!(!client.decide(&pause).unwrap().committed);
     let held = post(&mut client, 2);
     assert!(matches!(held.decision.verdict, Verdict::Hold { .. }), "{held:?}");
 
     limit_files(&serve, None);
-    file_says(&world.log(), |log| log.contains("the store can be written again"));
+    file_says(&world.log(), |log| log.contains("store recovered"));
     assert!(post(&mut client, 3).committed);
     let store = belay_store::open(&StoreUrl::local(world.places().database()), Access::Read).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());

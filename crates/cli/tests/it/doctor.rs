@@ -10,7 +10,7 @@ fn here() -> World {
         program(&world, name, "exit 0");
     }
     let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
-    world.var("PATH", path)
+    world.var("PATH", path).var("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus")
 }
 
 fn program(world: &World, name: &str, script: &str) {
@@ -25,20 +25,103 @@ fn tell(world: &World, args: &[&str]) -> String {
 }
 
 #[test]
+fn a_store_of_more_than_twice_its_limit_is_reported() {
+    let world = here();
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    assert!(!world.run(&["doctor"]).out.contains("store.max_bytes"));
+    world.write("home/.config/belay/config.toml", "[store]\nmax_bytes = \"1KiB\"\n");
+    let said = world.run(&["doctor"]);
+    assert!(said.out.contains("!!  store") && said.out.contains("store.max_bytes is 1 MiB"), "{said:?}");
+}
+
+#[test]
+fn a_log_that_was_changed_is_reported() {
+    let story = |change: &str| {
+        let world = here();
+        let calls: Vec<String> = (1..=4).map(|n| call(&format!("e{n}"), "abc", &format!("make {n}"))).collect();
+        world.run_with(&["events", "post"], &lines(&calls));
+        world.run_with(&["events", "post"], &lines(&[call("e9", "other", "ls")]));
+        rusqlite::Connection::open(world.state().join("belay.db")).unwrap().execute_batch(change).unwrap();
+        let said = world.run(&["doctor", "--full"]);
+        said.out.lines().find(|line| line.contains("history")).unwrap().to_owned()
+    };
+    let changes = [
+        "UPDATE events SET json = replace(json, 'make 2', 'make 7')",
+        "DELETE FROM events WHERE seq = 2",
+        "DELETE FROM events WHERE seq = 4; UPDATE sessions SET version = 3 WHERE native_id = 'abc'",
+        "UPDATE events SET seq = 9 WHERE seq = 2; UPDATE events SET seq = 2 WHERE seq = 3; \
+         UPDATE events SET seq = 3 WHERE seq = 9",
+    ];
+    let told: Vec<String> = changes.map(story).into();
+    let expected = ["event 2 was changed", "event 2 is missing", "its last event was replaced", "event 2 was changed"];
+    for (line, expected) in told.iter().zip(expected) {
+        assert!(line.starts_with("XX") && line.ends_with(&format!("claude-code:abc: {expected}")), "{line}");
+    }
+    assert!(story("SELECT 1").ends_with("the log of 2 sessions is as Belay has written it"));
+}
+
+#[test]
 fn a_fresh_home_is_well() {
     insta::assert_snapshot!(tell(&here(), &["doctor"]), @r"
     $ belay doctor
-    --  state folder  /home/.local/state/belay is not there yet; it is made when needed
-    ok  configuration  built-in; /home/.config/belay/config.toml does not exist
-    --  store  there is none yet; the first event makes it
-    --  resident  does not run; hooks and commands work without it
+    --  state  /home/.local/state/belay does not exist yet; it is created when needed
+    ok  configuration  defaults; /home/.config/belay/config.toml does not exist
+    --  store  does not exist yet; the first event creates it
+    --  resident  not running; hooks and commands work without it
                        fix: start it with `belay serve`
-    --  agents  none of the agents Belay knows is on the PATH
-    ok  notifications  on the desktop, by /bin/notify-send
+    --  agents  no supported agent is in PATH
+    ok  alerts  desktop: /bin/notify-send
     -- stderr
 
-    All is well.
+    No problems found.
     ");
+}
+
+#[test]
+fn doctor_reports_that_no_channel_reaches_a_person() {
+    let alerts = |world: &World| {
+        let output = tell(world, &["doctor"]);
+        let rows =
+            output.lines().skip_while(|line| !line.contains("  alerts  ")).take_while(|line| *line != "-- stderr");
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    let headless = World::new().var("PATH", "/nonexistent");
+    insta::assert_snapshot!(alerts(&headless), @r"
+    --  alerts  desktop: cannot deliver: notify-send is not on the PATH
+                       fix: install it (Debian: libnotify-bin), or set a webhook: belay config set webhook.url URL
+    !!  alerts  no channel can deliver alerts: if a session is paused, you are not notified
+                       fix: belay config set webhook.url URL
+    ");
+    program(&headless, "notify-send", "exit 1");
+    program(&headless, "osascript", "exit 1");
+    let path = headless.path("bin").display().to_string();
+    let world = headless.var("PATH", path).var("BELAY_WEBHOOK_URL", "ftp://x/");
+    world.write("home/.config/belay/config.toml", "[notify]\ndesktop = false\n");
+    insta::assert_snapshot!(alerts(&world), @r"
+    XX  alerts  webhook: cannot deliver: webhook.url: the URL must start with https:// or http://
+                       fix: `belay config explain webhook` lists the settings, `belay notify` tests them
+    !!  alerts  no channel can deliver alerts: if a session is paused, you are not notified
+                       fix: belay config set notify.desktop true, or belay config set webhook.url URL
+    ");
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_a_failure() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let world = here();
+    let mut command = world.command(["doctor"]);
+    // Root may write everywhere, so the command runs as an ordinary user.
+    if rustix::process::geteuid().is_root() {
+        std::fs::set_permissions(world.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
+        command.uid(65_534).gid(65_534);
+    }
+    std::fs::set_permissions(world.path("home"), std::fs::Permissions::from_mode(0o555)).unwrap();
+    let output = command.output().unwrap();
+    std::fs::set_permissions(world.path("home"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let row = "XX  state          ";
+    assert!(output.status.code() == Some(1) && text.contains(row) && text.contains("is not writable"), "{output:?}");
 }
 
 #[test]
@@ -56,22 +139,23 @@ fn every_fault_comes_with_its_remedy() {
     world.write("home/.local/state/belay/belay.sock", "");
     insta::assert_snapshot!(tell(&world, &["doctor"]), @r"
     $ belay doctor
-    !!  state folder  /home/.local/state/belay is open to others (mode 755)
+    !!  state  /home/.local/state/belay is accessible to other users (mode 755)
                        fix: chmod 700 /home/.local/state/belay
     XX  configuration  /home/.config/belay/config.toml:2:1: `log.level`: unknown variant `loud`, expected one of `error`, `warn`, `info`, `debug`, `trace`
                        fix: edit /home/.config/belay/config.toml
-    ok  project file  /home/code/app/.belay.toml: not trusted; it may only tighten detection
+    !!  configuration  Belay ignores these values and uses the others
+    ok  project file  /home/code/app/.belay.toml: not trusted; it can only tighten detection
     !!  project file  /home/code/app/.belay.toml:2:1: `webhook.url` is ignored: a project file cannot set it
                        fix: set it in your own configuration with `belay config set`
-    !!  store  /home/.local/state/belay/belay.db can be read by others (mode 644)
+    !!  store  /home/.local/state/belay/belay.db is readable by other users (mode 644)
                        fix: chmod 600 /home/.local/state/belay/belay.db
-    --  resident  does not run; a socket of one that ended abruptly is left
-                       fix: nothing to do: the next `belay serve` replaces it
-    --  agents  none of the agents Belay knows is on the PATH
-    ok  notifications  on the desktop, by /bin/notify-send
+    --  resident  not running; a stale socket remains from a crash
+                       fix: nothing to do; the next `belay serve` replaces it
+    --  agents  no supported agent is in PATH
+    ok  alerts  desktop: /bin/notify-send
     -- stderr
 
-    1 to fix.
+    1 problem to fix.
     -- exit 1
     ");
 }
@@ -79,38 +163,37 @@ fn every_fault_comes_with_its_remedy() {
 #[test]
 fn a_damaged_and_a_foreign_store_are_left_alone() {
     let world = here();
-    let file =
-        world.write("home/.local/state/belay/belay.db", "this is no database, and it is long enough to be looked at");
+    let file = world.write("home/.local/state/belay/belay.db", "not a database, and long enough to be checked");
     let told = [tell(&world, &["doctor"]), world.tell(&["sessions"]), world.tell(&["pause", "abc"])];
     insta::assert_snapshot!(told.join("\n"), @r"
     $ belay doctor
-    !!  state folder  /home/.local/state/belay is open to others (mode 755)
+    !!  state  /home/.local/state/belay is accessible to other users (mode 755)
                        fix: chmod 700 /home/.local/state/belay
-    ok  configuration  built-in; /home/.config/belay/config.toml does not exist
+    ok  configuration  defaults; /home/.config/belay/config.toml does not exist
     XX  store  /home/.local/state/belay/belay.db is damaged: file is not a database
-                       fix: The file was not touched. Move it aside (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) and start again with an empty store, or save what can be read: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
-    --  resident  does not run; hooks and commands work without it
+                       fix: The file was not touched. Rename it (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) to start with an empty store, or recover what is readable: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
+    --  resident  not running; hooks and commands work without it
                        fix: start it with `belay serve`
-    --  agents  none of the agents Belay knows is on the PATH
-    ok  notifications  on the desktop, by /bin/notify-send
+    --  agents  no supported agent is in PATH
+    ok  alerts  desktop: /bin/notify-send
     -- stderr
 
-    1 to fix.
+    1 problem to fix.
     -- exit 1
 
     $ belay sessions
     -- stderr
     Error: /home/.local/state/belay/belay.db is damaged: file is not a database
-    Hint: The file was not touched. Move it aside (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) and start again with an empty store, or save what can be read: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
+    Hint: The file was not touched. Rename it (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) to start with an empty store, or recover what is readable: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
     -- exit 1
 
     $ belay pause abc
     -- stderr
     Error: /home/.local/state/belay/belay.db is damaged: file is not a database
-    Hint: The file was not touched. Move it aside (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) and start again with an empty store, or save what can be read: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
+    Hint: The file was not touched. Rename it (mv /home/.local/state/belay/belay.db /home/.local/state/belay/belay.db.damaged) to start with an empty store, or recover what is readable: sqlite3 /home/.local/state/belay/belay.db .recover | sqlite3 /home/.local/state/belay/belay.db.recovered
     -- exit 1
     ");
-    assert!(std::fs::read_to_string(file).unwrap().starts_with("this is no database"));
+    assert!(std::fs::read_to_string(file).unwrap().starts_with("not a database"));
 }
 
 #[test]
@@ -125,16 +208,16 @@ fn agents_are_found_with_their_versions() {
     let told = tell(&world, &["doctor"]);
     let agents: Vec<&str> = told.lines().skip_while(|line| !line.contains("agent ")).collect();
     insta::assert_snapshot!(agents.join("\n"), @r"
-    --  agent  Claude Code 2.1.325 (/bin/claude); not heard from yet
-                       fix: put it on the rope with `belay init --agent claude-code`
-    ok  agent  Codex 0.166.0 (/bin/codex); last heard [ago]
-    --  agent  Gemini CLI version unknown (/bin/gemini); not heard from yet
-                       fix: put it on the rope with `belay init --agent gemini`
-    --  agent  aider 0.86.2 (/bin/aider); it has no hooks, `belay audit` reads its history
-    ok  notifications  on the desktop, by /bin/notify-send
+    --  agent  Claude Code 2.1.325 (/bin/claude); no events yet
+                       fix: belay init --agent claude-code
+    ok  agent  Codex 0.166.0 (/bin/codex); last event [ago]
+    --  agent  Gemini CLI version unknown (/bin/gemini); no events yet
+                       fix: belay init --agent gemini
+    --  agent  aider 0.86.2 (/bin/aider); has no hooks; `belay audit` reads its history
+    ok  alerts  desktop: /bin/notify-send
     -- stderr
 
-    All is well.
+    No problems found.
     ");
 }
 
@@ -149,7 +232,7 @@ fn a_running_resident_process_is_seen() {
 }
 
 #[test]
-fn hooks_that_are_installed_and_say_nothing_are_found() {
+fn installed_hooks_that_are_never_called_are_reported() {
     let world = here().var("BELAY_AUTOSTART", "false");
     program(&world, "claude", "echo 2.1.325");
     let row = || {
@@ -158,26 +241,27 @@ fn hooks_that_are_installed_and_say_nothing_are_found() {
         (row["health"].as_str().unwrap().to_owned(), row["finding"].as_str().unwrap().to_owned(), row["fix"].clone())
     };
     assert_eq!(world.run(&["init", "--yes"]).code, Some(0));
-    assert_eq!(row().1, "Claude Code: in place; it was not used since");
+    assert_eq!(row().1, "Claude Code: installed; the agent was not used since");
     let hook = || {
         let payload = br#"{"session_id":"s1","hook_event_name":"SessionStart","cwd":"/home/user"}"#;
         assert_eq!(world.run_with(&["hook", "claude-code"], payload).code, Some(0));
     };
     hook();
-    assert_eq!((row().0.as_str(), row().1.as_str()), ("ok", "Claude Code: in place, last heard just now"));
+    assert_eq!((row().0.as_str(), row().1.as_str()), ("ok", "Claude Code: installed, last event just now"));
     // It goes on working, an hour from now, and we hear nothing of it.
     let transcript = world.write("home/.claude/projects/-home-user/s1.jsonl", "{}\n");
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
-    std::fs::File::options().write(true).open(transcript).unwrap().set_modified(later).unwrap();
+    let transcript = std::fs::File::options().write(true).open(transcript).unwrap();
+    let written = transcript.metadata().unwrap().modified().unwrap();
+    transcript.set_modified(written + std::time::Duration::from_secs(3600)).unwrap();
     let (health, finding, fix) = row();
     assert_eq!(health, "warning");
-    assert!(finding.starts_with("Claude Code: in place but silent; it was used"), "{finding}");
+    assert!(finding.starts_with("Claude Code: installed but not called; the agent was used"), "{finding}");
     assert!(fix.as_str().unwrap().contains("/hooks"), "{fix}");
     // Somebody takes them out.
     world.write("home/.claude/settings.json", "{}");
     let (health, finding, fix) = row();
     assert_eq!((health.as_str(), &fix), ("warning", &"belay init --agent claude-code".into()));
-    assert!(finding.contains("are not as they were put in"), "{finding}");
+    assert!(finding.contains("were changed"), "{finding}");
 }
 
 #[test]
@@ -195,9 +279,9 @@ fn a_webhook_that_cannot_work_is_found() {
         rows(&[("BELAY_WEBHOOK_URL", "http://93.184.216.34/")]),
     ];
     insta::assert_snapshot!(told.join("\n"), @r"
-    ok  webhook  posts to https://hooks.example.com:443/.., unsigned
-    ok  webhook  posts to https://hooks.example.com:443/.., signed
-    XX  webhook  nothing is posted: the signing secret must be `whsec_` and base64, 24 to 64 bytes of it
-    XX  webhook  nothing is posted: webhook.url: plain http is limited to this machine and private networks; use https
+    ok  alerts  webhook: https://hooks.example.com:443/.., unsigned
+    ok  alerts  webhook: https://hooks.example.com:443/.., signed
+    XX  alerts  webhook: cannot deliver: the signing secret must be `whsec_` and the base64 of 24 to 64 bytes
+    XX  alerts  webhook: cannot deliver: webhook.url: plain http is limited to this machine and private networks; use https
     ");
 }

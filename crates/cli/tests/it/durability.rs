@@ -84,12 +84,7 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
                 other => panic!("{other:?}"),
             }
             if number.is_multiple_of(PAUSE_EVERY) && promised.events.contains_key(&own) {
-                let pause = DecideRequest {
-                    session: own.clone(),
-                    decision: OperatorDecision::Pause,
-                    note: "enough".to_owned(),
-                    by: None,
-                };
+                let pause = DecideRequest::new(own.clone(), OperatorDecision::Pause).note("enough");
                 let Ok(taken) = client.decide(&pause) else { break };
                 assert!(taken.committed);
                 promised.paused.push(own);

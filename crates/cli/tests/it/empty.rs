@@ -23,56 +23,56 @@ fn every_list_says_what_to_do_next() {
     insta::assert_snapshot!(told.join("\n"), @r#"
     $ belay sessions
     -- stderr
-    No session has been seen yet.
-    Put your agents on the rope with `belay init`, or see what they did so far with `belay audit`.
+    No sessions yet.
+    Install hooks with `belay init`, or read the existing history with `belay audit`.
 
     $ belay incidents
     -- stderr
-    There is no open incident.
+    No open incidents.
 
     $ belay events tail
     -- stderr
-    No event has been seen yet.
+    No events yet.
 
     $ belay status
-    Belay does not run.
+    Belay is not running.
     state  /home/.local/state/belay
     -- stderr
-    Start it with `belay serve`. Commands and hooks work without it, too.
+    Start it with `belay serve`. Commands and hooks also work without it.
 
     $ belay stop
-    Belay does not run.
+    Belay is not running.
 
     $ belay show abc
     -- stderr
-    Error: no session is called "abc"
-    Hint: `belay sessions --all` lists them.
+    Error: no session matches "abc"
+    Hint: Run `belay sessions --all` to list sessions.
     -- exit 1
 
     $ belay pause abc
     -- stderr
-    Error: no session is called "abc"
-    Hint: `belay sessions --all` lists them.
+    Error: no session matches "abc"
+    Hint: Run `belay sessions --all` to list sessions.
     -- exit 1
 
     $ belay explain abc
     -- stderr
-    Error: no session is called "abc"
-    Hint: `belay sessions --all` lists them.
+    Error: no session matches "abc"
+    Hint: Run `belay sessions --all` to list sessions.
     Hint: `belay incidents --all` lists incidents, `belay show SESSION` the findings of a session
     -- exit 1
 
     $ belay trust --list
     -- stderr
-    No project is trusted.
+    No trusted projects.
 
     $ belay trust
     -- stderr
-    Error: there is no .belay.toml in /home/code/app or above
-    Hint: a project needs one only to differ from your own configuration
+    Error: no .belay.toml in /home/code/app or its parent directories
+    Hint: a project needs one only to override your configuration
     -- exit 1
     "#);
-    assert!(!world.state().exists(), "looking makes no files");
+    assert!(!world.state().exists(), "reading creates no files");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_same_as_json() {
     .collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
     $ belay sessions --json
-    {"more":false,"sessions":[]}
+    {"config_problems":[],"more":false,"sessions":[]}
 
     $ belay incidents --json
     {"incidents":[]}
@@ -99,14 +99,14 @@ fn the_same_as_json() {
     $ belay events tail --json
 
     $ belay status --json
-    {"resident":null,"running":false,"state":"/home/.local/state/belay","token":null,"totals":null}
+    {"config_problems":[],"resident":null,"running":false,"state":"/home/.local/state/belay","token":null,"totals":null}
 
     $ belay stop --json
     {"stopped":false}
 
     $ belay show abc --json
     -- stderr
-    {"error":{"causes":[],"hints":["`belay sessions --all` lists them."],"message":"no session is called \"abc\""}}
+    {"error":{"causes":[],"hints":["Run `belay sessions --all` to list sessions."],"message":"no session matches \"abc\""}}
     -- exit 1
     "#);
 }

@@ -1,5 +1,6 @@
 //! The hook process: always exit status 0, nothing but the answer, whatever is going on around it.
 
+use std::io::Write;
 use std::process::Stdio;
 
 use belay_core::SessionKey;
@@ -8,14 +9,14 @@ use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use crate::resident::{Serve, heard};
-use crate::world::{Said, World, file_says};
+use crate::world::{PATIENCE, Said, World, file_says, within};
 
 /// Hooks that start no resident process of their own: tests have theirs.
-fn alone() -> World {
+pub(crate) fn alone() -> World {
     World::new().var("BELAY_AUTOSTART", "false")
 }
 
-fn payload(event: &str, session: &str, call: &str, command: &str) -> Value {
+pub(crate) fn payload(event: &str, session: &str, call: &str, command: &str) -> Value {
     let mut payload = json!({
         "session_id": session, "hook_event_name": event, "cwd": "/",
         "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": call,
@@ -26,7 +27,7 @@ fn payload(event: &str, session: &str, call: &str, command: &str) -> Value {
     payload
 }
 
-fn hook(world: &World, payload: &Value) -> Said {
+pub(crate) fn hook(world: &World, payload: &Value) -> Said {
     world.run_with(&["hook", "claude-code"], payload.to_string().as_bytes())
 }
 
@@ -122,7 +123,7 @@ fn odd_arguments_and_payloads_let_the_agent_go_on() {
 #[test]
 fn a_store_that_cannot_be_used_lets_the_agent_go_on_and_is_noted() {
     let world = alone();
-    world.write("home/.local/state/belay/belay.db", "this is no database, but somebody's precious text");
+    world.write("home/.local/state/belay/belay.db", "not a database, but precious text");
     let said = hook(&world, &payload("PreToolUse", "s", "t1", "ls"));
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
@@ -132,16 +133,20 @@ fn a_store_that_cannot_be_used_lets_the_agent_go_on_and_is_noted() {
 }
 
 #[test]
-fn twenty_times_four_hooks_at_once_lose_nothing() {
+fn twenty_times_four_hooks_at_once_lose_nothing_silently() {
     for served in [false, true] {
         let world = alone();
         let _serve = served.then(|| Serve::start(&world));
         for round in 0..20 {
             four_at_once(&world, round);
         }
-        assert_eq!(events(&world, "s"), 80, "served: {served}");
+        // A hook waits at most 200 ms for the store, which a busy machine may exceed; it is then logged.
+        let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap_or_default();
+        let unrecorded = log.lines().filter(|line| line.contains("not recorded")).count();
+        let recorded = events(&world, "s");
+        assert_eq!(recorded + unrecorded, 80, "served: {served}\n{log}");
         let said = world.run(&["sessions", "--json"]).json();
-        assert_eq!(said["sessions"][0]["calls"], 80, "{said}");
+        assert_eq!(said["sessions"][0]["calls"], recorded, "{said}");
     }
 }
 
@@ -208,7 +213,7 @@ fn a_resident_process_that_a_hook_started_leaves_when_idle() {
     let world = World::new();
     world.write("home/.config/belay/config.toml", "[hooks]\nidle_exit = \"200ms\"\n");
     four_at_once(&world, 0);
-    file_says(&world.log(), |log| log.contains("nothing to do"));
+    file_says(&world.log(), |log| log.contains("stopping") && log.contains("idle"));
     assert_eq!(events(&world, "s"), 4);
 }
 
@@ -219,4 +224,56 @@ fn no_resident_process_is_started_where_that_is_not_wanted() {
     four_at_once(&world, 0);
     assert_eq!(events(&world, "s"), 4);
     assert!(!world.state().join("autostart.lock").exists() && times_served(&world) == 0);
+}
+
+#[test]
+fn an_agent_that_leaves_the_pipe_open_gets_its_answer() {
+    let world = alone();
+    for call in ["t1", "t2", "t3"] {
+        for event in ["PreToolUse", "PostToolUseFailure"] {
+            assert_eq!(hook(&world, &payload(event, "s", call, "make")).out, "");
+        }
+    }
+    let mut child = world.command(["hook", "claude-code"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(payload("PreToolUse", "s", "t4", "make").to_string().as_bytes()).unwrap();
+    stdin.flush().unwrap();
+    let output = within("the answer", move || child.wait_with_output().unwrap());
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
+    drop(stdin);
+}
+
+/// A line of `/proc/PID/status`, in megabytes.
+#[cfg(target_os = "linux")]
+fn megabytes(pid: u32, line: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let value = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).unwrap();
+    value.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+/// The resident process does not rely on the hook process to shorten a payload.
+#[cfg(target_os = "linux")]
+#[test]
+fn large_payloads_do_not_stay_in_the_memory_of_the_resident_process() {
+    let world = alone();
+    let serve = Serve::start(&world);
+    let items: Vec<Value> = (0..115_000).map(|n| json!({ "id": n, "name": format!("item {n}"), "ok": true })).collect();
+    let mut payload = payload("PostToolUse", "s", "t1", "make");
+    payload["tool_response"] = json!({ "structuredContent": items });
+    let payload = serde_json::value::to_raw_value(&payload).unwrap();
+    assert!(payload.get().len() > 4_000_000);
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (payload, world) = (payload.clone(), &world);
+            scope.spawn(move || {
+                let mut client = belay_ipc::Client::connect(&world.places(), PATIENCE).unwrap();
+                let (id, agent) = (format!("hook-{number}"), "claude-code".to_owned());
+                client.hook(&belay_ipc::HookRequest { id, agent, payload, ..Default::default() }).unwrap();
+            });
+        }
+    });
+    let (peak, after) = (megabytes(serve.pid(), "VmHWM"), megabytes(serve.pid(), "VmRSS"));
+    assert!(peak <= 150 && after <= 64, "{peak} MB during, {after} MB after");
+    assert_eq!(events(&world, "s"), 1, "the same result of the same call counts once");
 }

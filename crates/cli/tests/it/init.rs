@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
+use crate::terminal::{Terminal, end, start};
 use crate::world::World;
 
 /// A machine with three agents on it. What `--version` says does not matter here.
@@ -90,8 +91,8 @@ fn an_agent_without_hooks_is_named() {
     insta::assert_snapshot!(world.tell(&["init", "--agent", "aider"]), @r"
     $ belay init --agent aider
     -- stderr
-    Error: aider has no hooks Belay could use
-    Hint: there are: claude-code, codex, copilot, gemini, opencode, qwen, cursor
+    Error: no hooks are available for aider
+    Hint: agents with hooks: claude-code, codex, copilot, gemini, opencode, qwen, cursor
     -- exit 1
     ");
 }
@@ -115,10 +116,10 @@ fn at_a_terminal(world: &World, args: &[&str], typed: &str) -> String {
 }
 
 #[test]
-fn a_person_is_asked() {
+fn the_user_is_asked_for_confirmation() {
     let world = furnished();
     let said = at_a_terminal(&world, &["init", "--agent", "claude"], "n\n");
-    assert!(said.contains("Put Claude Code on the rope? [Y/n]") && said.contains("left as it is"), "{said}");
+    assert!(said.contains("Install the hooks of Claude Code? [Y/n]") && said.contains("not changed"), "{said}");
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
     let said = at_a_terminal(&world, &["init", "--agent", "claude"], "y\n");
     assert!(said.contains("ok  Claude Code: done"), "{said}");
@@ -126,20 +127,20 @@ fn a_person_is_asked() {
 }
 
 #[test]
-fn a_persons_edits_survive_and_are_mentioned() {
+fn user_edits_survive_and_are_reported() {
     let world = furnished();
     assert_eq!(world.run(&["init", "--yes", "--agent", "claude"]).code, Some(0));
     world.write("home/.claude/settings.json", &settings(&world).replace("opus", "sonnet"));
     let said = world.run(&["uninit", "--yes"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(
-        said.out.contains("~/.claude/settings.json was changed since `belay init`: only Belay's part went"),
+        said.out.contains("~/.claude/settings.json was edited since `belay init`: only Belay's entries were removed"),
         "{}",
         said.out
     );
     assert_eq!(settings(&world), "{\n  \"model\": \"sonnet\"\n}\n");
     let again = world.run(&["uninit", "--yes"]);
-    assert_eq!((again.code, again.err.as_str()), (Some(0), "There are no hooks of Belay here.\n"));
+    assert_eq!((again.code, again.err.as_str()), (Some(0), "No hooks are installed.\n"));
 }
 
 #[test]
@@ -155,17 +156,17 @@ fn where_a_link_leads_is_shown() {
 }
 
 #[test]
-fn a_read_only_file_stays_as_it_is() {
+fn a_read_only_file_is_not_changed() {
     let world = furnished();
     let path = world.path("home/.claude/settings.json");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
     insta::assert_snapshot!(world.tell(&["init", "--yes", "--agent", "claude"]).split_once("-- stderr\n").unwrap().1, @r"
     Error: /home/.claude/settings.json is read-only
-    Hint: nothing was changed; if Belay may change it, allow writing (chmod u+w) and try again
+    Hint: nothing was changed; make it writable (chmod u+w) and try again
     -- exit 1
     ");
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n");
-    assert_eq!(world.run(&["uninit", "--yes"]).err, "There are no hooks of Belay here.\n");
+    assert_eq!(world.run(&["uninit", "--yes"]).err, "No hooks are installed.\n");
 }
 
 #[test]
@@ -189,7 +190,10 @@ fn a_project_has_its_own_hooks() {
     assert!(text.contains("command -v belay") && !text.contains("/bin/belay"), "others have it elsewhere: {text}");
     assert_eq!(settings(&world), "{\n  \"model\": \"opus\"\n}\n", "the user's own are untouched");
     let said = world.run(&["uninit", "--yes"]);
-    assert!(said.err.contains("codex also has hooks in ~/code/app; `belay uninit --project` there"), "{said:?}");
+    assert!(
+        said.err.contains("codex also has hooks in ~/code/app; remove them with `belay uninit --project` there"),
+        "{said:?}"
+    );
     assert_eq!(world.run(&["uninit", "--project", "--yes"]).code, Some(0));
     assert_eq!(std::fs::read_dir(world.path("home/code/app")).unwrap().count(), 1, "only .git is left");
 }
@@ -206,13 +210,13 @@ fn the_status_line_comes_along_if_wanted() {
 }
 
 #[test]
-fn a_hook_that_does_not_arrive_is_told() {
+fn a_failed_self_test_is_reported() {
     let world = furnished();
-    // The hook runs, and what it tells is lost: the store is no store.
+    // The hook runs, but its event is lost: the store is damaged.
     world.write("home/.local/state/belay/belay.db", "no database at all, and long enough to be looked at");
     let said = world.run(&["init", "--yes", "--agent", "claude"]);
     assert_eq!(said.code, Some(1));
-    assert!(said.out.contains("in place, but a hook fired for a test did not arrive"), "{said:?}");
+    assert!(said.out.contains("installed, but the test hook failed"), "{said:?}");
 }
 
 #[test]
@@ -222,9 +226,10 @@ fn hooks_and_plugin_at_once_are_mentioned() {
     world.write("home/.copilot/settings.json", "{\"enabledPlugins\": {\"belay@belay\": true}}");
     world.write("home/.codex/config.toml", "[plugins.\"belay@belay\"]\nenabled = true\n");
     let said = world.run(&["init", "--yes"]).out;
-    for agent in ["claude plugin uninstall", "copilot plugin uninstall", "codex plugin remove"] {
-        assert!(said.contains(&format!("its plugin is there too; keep one: {agent} belay@belay")), "{said}");
+    for agent in ["claude plugin uninstall", "copilot plugin uninstall"] {
+        assert!(said.contains(&format!("the Belay plugin is installed too; keep one: {agent} belay@belay")), "{said}");
     }
+    assert!(said.contains("remove it: codex plugin remove belay@belay"), "{said}");
     let rows = world.run(&["doctor", "--json"]).json()["rows"].clone();
     let warned = rows.as_array().unwrap().iter().filter(|row| row["check"] == "hooks" && row["health"] == "warning");
     assert_eq!(warned.count(), 3, "{rows}");
@@ -235,5 +240,19 @@ fn hooks_that_are_switched_off_are_mentioned() {
     let world = furnished();
     world.write("home/.claude/settings.json", "{\n  \"disableAllHooks\": true\n}\n");
     let said = world.run(&["init", "--yes", "--agent", "claude"]);
-    assert!(said.out.contains("says disableAllHooks: no hook runs until that is gone"), "{said:?}");
+    assert!(said.out.contains("sets disableAllHooks; no hook runs until it is removed"), "{said:?}");
+}
+
+#[test]
+fn an_installation_that_the_user_declines_is_not_a_success() {
+    let world = World::alone();
+    world.write("home/.claude/settings.json", "{}");
+    let (mut terminal, line) = Terminal::new(40, 120);
+    let child = start(world.command(["init", "--agent", "claude-code"]), line, None);
+    terminal.shows("[Y/n] ");
+    terminal.types("n\n");
+    let shown = terminal.shows("Nothing was changed.");
+    assert!(!shown.contains("supervised"), "{shown}");
+    assert_eq!(end(child).code(), Some(1));
+    assert_eq!(std::fs::read_to_string(world.path("home/.claude/settings.json")).unwrap(), "{}");
 }

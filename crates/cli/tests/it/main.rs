@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 
 mod audit;
+mod binary;
 mod ci;
 mod config;
 mod decisions;
@@ -16,8 +17,11 @@ mod hook;
 mod http;
 mod import;
 mod init;
+mod injection;
+mod invalid_config;
 mod misc;
 mod news;
+mod operator;
 mod post;
 mod receiver;
 mod relaying;
@@ -29,6 +33,7 @@ mod starting;
 mod statusline;
 mod terminal;
 mod tombstones;
+mod unwritable;
 mod waiting;
 mod watchdog;
 mod world;

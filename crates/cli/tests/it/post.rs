@@ -39,11 +39,11 @@ fn bad_lines_are_named_and_do_not_stop_the_rest() {
     line 9: refused: note: invalid value: string "tomorrow", expected a time: RFC 3339 text such as [time], or a number of milliseconds
     line 10: refused: path: missing field `path`
     line 11: refused: event: must be a JSON object
-    line 13: taken as number 1
-    line 14: seen before
+    line 13: accepted as event 1
+    line 14: duplicate
     line 15: refused: event: not JSON: EOF while parsing a string at line 1 column 76
     -- stderr
-    2 taken, 12 refused.
+    2 accepted, 12 refused.
     -- exit 3
     "#);
     let served = {
@@ -75,7 +75,7 @@ fn acknowledgements_as_json() {
 }
 
 #[test]
-fn a_line_of_a_hundred_megabytes_is_passed_over_in_bounded_memory() {
+fn a_line_of_a_hundred_megabytes_is_skipped_in_bounded_memory() {
     let world = World::new();
     let serve = Serve::start(&world);
     let mut child = world.command(["events", "post"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -96,7 +96,7 @@ fn a_line_of_a_hundred_megabytes_is_passed_over_in_bounded_memory() {
     let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(3), "{out}");
     assert!(out.starts_with("line 1: refused: event: longer than"), "{out}");
-    assert!(out.contains("line 2: taken as number 1"), "{out}");
+    assert!(out.contains("line 2: accepted as event 1"), "{out}");
     drop(serve);
 }
 
@@ -108,7 +108,7 @@ fn peak_memory(pid: u32) -> Option<u64> {
 }
 
 #[test]
-fn a_producer_that_waits_for_each_answer_gets_it() {
+fn a_producer_that_waits_for_each_result_gets_it() {
     let world = World::new();
     let mut child = world.command(["events", "post"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -117,7 +117,7 @@ fn a_producer_that_waits_for_each_answer_gets_it() {
         stdin.write_all(&lines(&[call(&format!("e{number}"), "abc", "ls")])).unwrap();
         let mut answer = String::new();
         stdout.read_line(&mut answer).unwrap();
-        assert_eq!(answer, format!("line {number}: taken as number {number}\n"));
+        assert_eq!(answer, format!("line {number}: accepted as event {number}\n"));
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());

@@ -4,7 +4,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
+use belay_core::event::OperatorDecision;
+use belay_engine::{Engine, EngineOptions};
 use belay_ipc::RunRequest;
+use belay_store::{Access, StoreUrl};
 
 use crate::resident::{Serve, client, heard};
 use crate::world::{PATIENCE, World, within};
@@ -189,6 +192,22 @@ fn a_persons_pause_refuses_the_next_request_and_a_resume_lets_it_go() {
 }
 
 #[test]
+fn a_pause_by_another_process_refuses_the_next_request() {
+    let relaying = Relaying::start();
+    let mut client = relaying.client();
+    let _upstream = relaying.turn(&mut client, "", "c-1");
+    relaying.told("ses_1", 4);
+    let url = StoreUrl::local(relaying.world.places().database());
+    let store = belay_store::open(&url, Access::Write).unwrap();
+    let held = store.resolve("ses_1").unwrap();
+    let mut other = Engine::new(store, EngineOptions::default());
+    other.decide(&held, OperatorDecision::Pause, "", None).unwrap();
+    client.send(&ask("/v1/chat/completions", "ses_1", CALL));
+    let refusal = client.read_to(r#""type":"error"}"#);
+    assert!(refusal.starts_with("HTTP/1.1 402 ") && refusal.contains("belay resume"), "{refusal}");
+}
+
+#[test]
 fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_twice() {
     let relaying = Relaying::start();
     let mut client = relaying.client();
@@ -282,7 +301,7 @@ fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     // Eight thousand bytes came, and four are a token, near enough.
     assert_eq!(cut["event"]["usage"]["output"], 2000, "{cut}");
     let text = remark["event"]["text"].to_string();
-    assert!(text.contains("Belay ended this answer here: the budget is used up"), "{remark}");
+    assert!(text.contains("Belay ended this response here: the budget is used up"), "{remark}");
     let spent = world.run(&["show", "ses_1", "--json"]).json();
     assert_eq!(spent["session"]["state"], "paused", "what was said before the cut has been spent: {spent}");
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));

@@ -82,19 +82,28 @@ impl Serve {
 
     /// One HTTP exchange: status line, headers and body as they came.
     pub(crate) fn http(&self, request: &str) -> String {
+        http(&self.address(), request)
+    }
+
+    /// Where it serves HTTP.
+    pub(crate) fn address(&self) -> String {
         let url = self.ready["url"].as_str().unwrap();
-        let address = url.trim_start_matches("http://").trim_end_matches('/');
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        String::from_utf8(answer).unwrap()
+        url.trim_start_matches("http://").trim_end_matches('/').to_owned()
     }
 
     pub(crate) fn get(&self, path: &str) -> String {
         self.http(&format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"))
     }
+}
+
+/// One HTTP exchange.
+pub(crate) fn http(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
 }
 
 impl Drop for Serve {

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use belay_scripted_model::{Script, ScriptedModel};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::resident::Serve;
 use crate::world::{World, file_says, within};
 
 /// A program of the given name in a folder of its own, and a world that finds it.
@@ -137,10 +138,30 @@ fn a_budget_is_shown_and_raised_everywhere() {
     assert!(raised.err.contains("detect.budget.session_usd"), "{raised:?}");
     world.run(&["config", "set", "detect.budget.session_usd", "5"]);
     let limited = world.run(&["budget"]);
-    assert!(limited.err.contains("The settings allow $5.00 a session."), "{limited:?}");
+    assert!(limited.err.contains("Configured limits: $5.00 per session."), "{limited:?}");
     assert!(world.run(&["sessions"]).out.contains(" of "), "{}", world.run(&["sessions"]).out);
     assert!(world.run(&["show", &name]).out.contains("budget"), "{}", world.run(&["show", &name]).out);
     assert_eq!(world.run(&["show", &name, "--json"]).json()["session"]["budget"]["tokens"], 1_000_000);
+}
+
+#[test]
+fn a_budget_in_dollars_stops_a_model_without_a_price() {
+    let asks = ASK.replace("exec 3<>", "for n in 1 2 3; do exec 3<>").replace("cat <&3", "cat <&3; echo; done");
+    let (world, _) = with_program("thing", &asks);
+    let model = ScriptedModel::start(Script::new().without_tools().text("One.").text("Two.").text("Three.")).unwrap();
+    let world = world.var("OPENAI_BASE_URL", format!("{}/v1", model.url()));
+    let _leaves = Leaves(&world);
+    world.run(&["config", "set", "proxy.hold_timeout", "0s"]);
+    let ran = world.run(&["run", "--quiet", "--budget", "0.000001usd", "thing", "--model", "m"]);
+    assert_eq!(model.turns().len(), 1, "the second request is held back: {ran:?}");
+    assert_eq!(ran.err.matches("m has no price; the budget counts an upper bound: $15").count(), 2, "{ran:?}");
+    let session = &world.run(&["sessions", "--json"]).json()["sessions"][0];
+    assert_eq!((session["state"].as_str(), session["unpriced_model"].as_str()), (Some("paused"), Some("m")));
+    assert!(session["unpriced_micros"].as_u64() > Some(0) && session["cost_micros"] == 0, "{session}");
+    let listed = world.run(&["sessions"]).out;
+    assert!(listed.contains("≤$0.02 of <$0.01"), "{listed}");
+    let doctor = world.run(&["doctor"]).out;
+    assert!(doctor.contains("no price for m;"), "{doctor}");
 }
 
 /// Asks twice in one conversation. Between the two it waits to be told.
@@ -206,7 +227,7 @@ fn a_resident_process_that_is_killed_is_started_again_and_the_run_goes_on() {
 fn a_resident_process_that_cannot_be_started_again_is_told_of() {
     let (world, _) = with_program("thing", "echo ready\nread -r go");
     let _leaves = Leaves(&world);
-    // A Belay that can be taken away while it runs.
+    // A copy of Belay that can be deleted while it runs.
     let belay = world.path("bin/belay");
     std::fs::hard_link(env!("CARGO_BIN_EXE_belay"), &belay)
         .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_belay"), &belay).map(drop))
@@ -225,6 +246,118 @@ fn a_resident_process_that_cannot_be_started_again_is_told_of() {
         "{told}"
     );
     assert!(hint.contains("belay serve"), "{hint}");
+    assert!(told.contains("Belay keeps trying"), "{told}");
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(child.wait().unwrap().success(), "the program is left alone");
+}
+
+/// A run of [`ASK_TWICE`] that has had its first answer.
+struct AskedOnce {
+    child: std::process::Child,
+    lines: Box<dyn Iterator<Item = String> + Send>,
+}
+
+impl AskedOnce {
+    fn start(world: &World) -> Self {
+        let mut command = world.command(["run", "--quiet", "thing"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let (asked, lines) = within("the first answer", move || (lines.any(|line| line == "asked"), lines));
+        assert!(asked, "{:?}", child.wait_with_output());
+        Self { child, lines: Box::new(lines) }
+    }
+
+    fn expect_second_answer(self) -> std::process::Child {
+        let Self { mut child, mut lines } = self;
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        assert!(within("the second answer", move || lines.any(|line| line.contains("Two."))));
+        child
+    }
+}
+
+/// A world in which `thing` asks a scripted model twice.
+fn asking_twice() -> (World, ScriptedModel) {
+    let (world, _) = with_program("thing", ASK_TWICE);
+    let model = ScriptedModel::start(Script::new().without_tools().text("One.").text("Two.")).unwrap();
+    (world.var("OPENAI_BASE_URL", format!("{}/v1", model.url())), model)
+}
+
+/// Waits until a resident process has started to listen at this URL for the `count`-th time.
+fn listens(world: &World, url: &str, count: usize) {
+    file_says(&world.log(), |log| {
+        log.lines().filter(|line| line.contains("listening") && line.contains(url)).count() >= count
+    });
+}
+
+#[test]
+fn a_run_outlives_any_number_of_resident_processes() {
+    let (world, _model) = asking_twice();
+    let _leaves = Leaves(&world);
+    let run = AskedOnce::start(&world);
+    for count in 2..=6 {
+        let (pid, url) = resident(&world).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        listens(&world, &url, count);
+    }
+    assert!(run.expect_second_answer().wait().unwrap().success());
+}
+
+#[test]
+fn a_resident_process_that_hangs_is_replaced() {
+    let (world, _model) = asking_twice();
+    let _leaves = Leaves(&world);
+    let run = AskedOnce::start(&world);
+    let (first, url) = resident(&world).unwrap();
+    kill_process(Pid::from_raw(first).unwrap(), Signal::STOP).unwrap();
+    listens(&world, &url, 2);
+    assert!(run.expect_second_answer().wait().unwrap().success());
+    assert!(resident(&world).is_some_and(|(second, _)| second != first));
+}
+
+#[test]
+fn the_agent_of_a_killed_run_keeps_its_model_after_a_restart() {
+    let (world, _model) = asking_twice();
+    let _leaves = Leaves(&world);
+    let mut run = AskedOnce::start(&world);
+    let (pid, url) = resident(&world).unwrap();
+    // `wait` would close the agent's standard input, and the agent would exit.
+    let mut stdin = run.child.stdin.take().unwrap();
+    run.child.kill().unwrap();
+    run.child.wait().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    let folders = || std::fs::read_dir(world.state().join("runs")).map_or(0, Iterator::count);
+    assert_eq!(folders(), 2, "its folder and its lock");
+    let _serve = Serve::start_with(&world, &["--no-http"]);
+    listens(&world, &url, 2);
+    assert_eq!(folders(), 2, "the agent still runs");
+    stdin.write_all(b"go\n").unwrap();
+    let mut lines = run.lines;
+    let (answered, rest) =
+        within("the second answer", move || (lines.any(|line| line.contains("Two.")), lines.count()));
+    assert!(answered, "{rest} more lines");
+    assert_eq!(world.run(&["run", "--quiet", "true"]).code, Some(0));
+    assert_eq!(folders(), 0, "what the killed run left is gone");
+}
+
+#[test]
+fn stop_names_the_run_that_keeps_the_resident_process_running() {
+    let (world, _) = with_program("thing", "echo ready\nread -r line");
+    let _leaves = Leaves(&world);
+    let mut command = world.command(["run", "--quiet", "thing"]);
+    let mut child = command.stdin(Stdio::piped()).process_group(0).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let before = world.run(&["status", "--json"]).json()["resident"]["pid"].clone();
+    let stopped = world.run(&["stop"]);
+    assert_eq!(stopped.code, Some(1), "{stopped:?}");
+    assert!(
+        stopped.err.contains("belay run") && stopped.err.contains(&format!("pid {before} has stopped")),
+        "{stopped:?}"
+    );
+    if cfg!(target_os = "linux") {
+        assert!(stopped.err.contains(&format!("(pid {})", child.id())), "{stopped:?}");
+    }
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(world.run(&["stop"]).code, Some(0));
 }

@@ -19,31 +19,58 @@ fn it_says_where_it_is_and_leaves_when_asked() {
     let told = [world.tell(&["status"]), world.tell(&["serve"]), world.tell(&["stop"]), world.tell(&["status"])];
     insta::assert_snapshot!(told.join("\n"), @r"
     $ belay status
-    Belay 0.1.0 runs (pid [n], started [ago]).
+    Belay 0.1.0 is running (pid [n], started [ago]).
     page  http://127.0.0.1:[port]/
     socket  /home/.local/state/belay/belay.sock
     state  /home/.local/state/belay
     sessions  none yet
-    seen  0 events, 0 tool calls, 0 tokens, -
+    recorded  0 events, 0 tool calls, 0 tokens, -
 
     $ belay serve
-    Belay already runs for this state folder (pid [n]).
+    Belay is already running for this state directory (pid [n]).
       page  http://127.0.0.1:[port]/
 
     $ belay stop
-    Belay (pid [n]) has left.
+    Belay (pid [n]) has stopped.
 
     $ belay status
-    Belay does not run.
+    Belay is not running.
     state  /home/.local/state/belay
     sessions  none yet
-    seen  0 events, 0 tool calls, 0 tokens, -
+    recorded  0 events, 0 tool calls, 0 tokens, -
     -- stderr
-    Start it with `belay serve`. Commands and hooks work without it, too.
+    Start it with `belay serve`. Commands and hooks also work without it.
     ");
     let (code, said) = serve.wait();
     assert_eq!(code, Some(0), "{said}");
     assert!(!world.state().join("belay.sock").exists());
+}
+
+#[test]
+fn a_second_serve_opens_http_in_a_process_that_runs_without_it() {
+    let world = World::new();
+    let serve = Serve::start_with(&world, &["--no-http", "--idle-exit", "1h"]);
+    assert_eq!(world.run(&["serve", "--no-http", "--json"]).json()["already"]["url"], serde_json::Value::Null);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    insta::assert_snapshot!(world.tell(&["serve", "--listen", &free]), @r"
+    $ belay serve --listen 127.0.0.1:[port]
+    Belay is already running for this state directory (pid [n]).
+    It now serves HTTP, and runs until `belay stop`.
+      page  http://127.0.0.1:[port]/
+    ");
+    let url = format!("http://{free}/");
+    assert_eq!(client(&world).status(false).unwrap().url.as_ref(), Some(&url));
+    let mut page = std::net::TcpStream::connect(&free).unwrap();
+    page.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    page.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let again = world.run(&["serve", "--json"]).json();
+    assert_eq!(again["already"], serde_json::json!({ "pid": serve.pid(), "url": url, "opened": false }));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let refused = world.run(&["serve", "--listen", &taken.local_addr().unwrap().to_string()]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("cannot listen on 127.0.0.1:"), "{refused:?}");
 }
 
 #[test]
@@ -114,7 +141,7 @@ fn a_port_of_another_program_is_named_with_a_way_out() {
 fn a_public_address_is_refused() {
     let said = World::new().run(&["serve", "--listen", "0.0.0.0:8787"]);
     assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("loopback addresses only"), "{}", said.err);
+    assert!(said.err.contains("0.0.0.0:8787 is not a loopback address"), "{}", said.err);
 }
 
 #[test]
@@ -168,25 +195,20 @@ fn unwritable(world: &World) -> String {
 }
 
 #[test]
-fn on_a_read_only_disk_decisions_go_on_in_memory_and_loudly() {
+fn on_a_read_only_disk_decisions_continue_in_memory_with_a_warning() {
     let world = World::new();
     let home = unwritable(&world);
     let world = world.var("BELAY_HOME", home);
     let serve = Serve::start_with(&world, &["--no-http"]);
     assert_eq!(serve.ready["kept"], false);
     let said = world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
-    assert_eq!(said.out, "line 1: taken, in memory only\n", "{}", said.err);
+    assert_eq!(said.out, "line 1: accepted, in memory only\n", "{}", said.err);
     let status = client(&world).status(false).unwrap();
     assert!(!status.health.ok);
     assert_eq!(status.health.spooled, 1);
     // A pause counts for as long as the process lives.
     let session = belay_core::SessionKey::new("claude-code", "abc");
-    let pause = belay_ipc::DecideRequest {
-        session,
-        decision: belay_core::event::OperatorDecision::Pause,
-        note: String::new(),
-        by: None,
-    };
+    let pause = belay_ipc::DecideRequest::new(session, belay_core::event::OperatorDecision::Pause);
     assert!(!client(&world).decide(&pause).unwrap().committed);
     let said = world.run_with(&["events", "post", "--json"], &lines(&[call("e2", "abc", "ls")]));
     assert_eq!(said.json()["verdict"], "hold");
@@ -194,7 +216,7 @@ fn on_a_read_only_disk_decisions_go_on_in_memory_and_loudly() {
     serve.signal(Signal::TERM);
     let (code, said) = serve.wait();
     assert_eq!(code, Some(0));
-    assert!(said.contains("Decisions go on in memory"), "{said}");
+    assert!(said.contains("Decisions continue in memory"), "{said}");
 }
 
 #[test]
@@ -222,7 +244,7 @@ fn time_lifts_a_cooldown_and_takes_old_history_away() {
     world.run(&["pause", "held"]);
     world.run(&["resume", "held", "--cooldown", "1s"]);
     let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms", "--set", "store.max_bytes=1B"]);
-    file_says(&world.log(), |log| log.contains("old history was cleaned up"));
+    file_says(&world.log(), |log| log.contains("pruned old sessions"));
     assert_eq!(world.run(&["show", "old"]).code, Some(1));
     heard(&world, "claude-code", "held", &["tick"], 1);
     assert_eq!(world.run(&["show", "held", "--json"]).json()["session"]["state"], "active", "no event of the agent");
@@ -231,9 +253,33 @@ fn time_lifts_a_cooldown_and_takes_old_history_away() {
 }
 
 #[test]
+fn pruning_continues_until_the_store_fits() {
+    let world = World::new();
+    let calls: Vec<String> = (0..200).map(|n| call(&format!("e{n}"), &format!("s{n}"), "ls")).collect();
+    world.run_with(&["events", "post"], &lines(&calls));
+    let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=2s", "--set", "store.max_bytes=1B"]);
+    let log = file_says(&world.log(), |log| log.contains("pruned old sessions"));
+    assert!(log.contains("sessions=199 events=199"), "all but the newest, in one round: {log}");
+}
+
+#[test]
+fn an_orderly_stop_leaves_nothing_in_the_write_ahead_log() {
+    let world = World::new();
+    let serve = Serve::start_with(&world, &["--no-http"]);
+    // Another connection keeps the log from being removed when the last one is closed.
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    let other = rusqlite::Connection::open(world.places().database()).unwrap();
+    other.query_row("SELECT count(*) FROM events", [], |row| row.get::<_, i64>(0)).unwrap();
+    serve.signal(Signal::TERM);
+    assert_eq!(serve.wait().0, Some(0));
+    let wal = std::fs::metadata(world.state().join("belay.db-wal")).map_or(0, |found| found.len());
+    assert_eq!(wal, 0);
+}
+
+#[test]
 fn by_itself_it_takes_away_what_is_older_than_ninety_days() {
     let world = World::new();
-    let now = jiff::Timestamp::now();
+    let now = jiff::Timestamp::from_millisecond(belay_clock::now().millis()).unwrap();
     let day = jiff::SignedDuration::from_hours(24);
     let before = |days: i32, session: &str| {
         let mut event: serde_json::Value = serde_json::from_str(&call(session, session, "ls")).unwrap();
@@ -248,7 +294,7 @@ fn by_itself_it_takes_away_what_is_older_than_ninety_days() {
         .execute("INSERT INTO settings (key, value) VALUES ('retention.clock', ?1)", [format!("{seen} {seen}")])
         .unwrap();
     let _serve = Serve::start_with(&world, &["--no-http", "--set", "serve.tick=20ms"]);
-    let log = file_says(&world.log(), |log| log.contains("old history was cleaned up"));
+    let log = file_says(&world.log(), |log| log.contains("pruned old sessions"));
     let found = ["old", "young", "new"].map(|session| world.run(&["show", session]).code == Some(0));
     assert_eq!(found, [false, true, true], "{log}");
 }

@@ -110,13 +110,8 @@ fn a_home_that_cannot_be_written_to_is_named() {
     let _leaves = Leaves(&world);
     let file = world.write("file", "no folder").display().to_string();
     let refused = world.run(&["run", "--home", &file, "thing"]);
-    assert!(refused.err.contains(&format!("{file} cannot be used: it is not a folder")), "{refused:?}");
+    assert!(refused.err.contains(&format!("cannot use {file}: it is not a directory")), "{refused:?}");
     assert!(refused.err.contains("--home"), "{refused:?}");
-    let lock = world.path("home/.local/state/belay/autostart.lock");
-    std::fs::create_dir_all(&lock).unwrap();
-    let refused = world.run(&["run", "thing"]);
-    assert!(refused.code == Some(1) && refused.err.contains(&format!("{}: ", lock.display())), "{refused:?}");
-    std::fs::remove_dir(&lock).unwrap();
     world.write("home/.local/state/belay/runs", "in the way");
     let refused = world.run(&["run", "thing"]);
     assert!(refused.code == Some(1) && refused.err.contains("/belay/runs/"), "{refused:?}");
@@ -125,17 +120,19 @@ fn a_home_that_cannot_be_written_to_is_named() {
 }
 
 #[test]
-fn a_wrong_configuration_is_told_at_once() {
+fn an_invalid_configuration_is_reported_and_does_not_prevent_a_run() {
     let (world, _) = with_program("thing", "true");
     world.write("home/.config/belay/config.toml", "[serve]\nlisten = 12\n");
-    let refused = world.run(&["run", "thing"]);
-    assert!(refused.code == Some(1) && refused.err.contains("config.toml:2"), "{refused:?}");
-    assert!(!refused.err.contains("answers"), "not what follows from it: {refused:?}");
-    world.write("home/.config/belay/config.toml", "");
     let _leaves = Leaves(&world);
+    let ran = world.run(&["run", "thing"]);
+    assert!(ran.code == Some(0) && ran.err.contains("config.toml:2"), "{ran:?}");
+    world.write("home/.config/belay/config.toml", "");
     world.write("home/code/app/.belay.toml", "[serve]\nlisten = 12\n");
     let ran = world.run(&["run", "thing"]);
-    assert!(ran.code == Some(0) && ran.err.contains(".belay.toml"), "a project's is no reason not to start: {ran:?}");
+    assert!(
+        ran.code == Some(0) && ran.err.contains(".belay.toml"),
+        "an invalid project file does not prevent the start: {ran:?}"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::run::{Leaves, with_program};
 use crate::world::{PATIENCE, within};
 
 /// The side of a pseudo-terminal where the person sits.
-struct Terminal {
+pub(crate) struct Terminal {
     screen: File,
     /// What has come but was not yet read by the test.
     shown: String,
@@ -24,7 +24,7 @@ struct Terminal {
 
 impl Terminal {
     /// A terminal of this many lines and columns, and the end that programs get.
-    fn new(lines: u16, columns: u16) -> (Self, OwnedFd) {
+    pub(crate) fn new(lines: u16, columns: u16) -> (Self, OwnedFd) {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         // At once, where that is possible: another test may start a program just now, which must not keep this end.
         #[cfg(target_os = "linux")]
@@ -45,12 +45,12 @@ impl Terminal {
         tcsetwinsize(&self.screen, size).unwrap();
     }
 
-    fn types(&mut self, keys: &str) {
+    pub(crate) fn types(&mut self, keys: &str) {
         self.screen.write_all(keys.as_bytes()).unwrap();
     }
 
     /// What is shown up to and including `end`.
-    fn shows(&mut self, end: &str) -> String {
+    pub(crate) fn shows(&mut self, end: &str) -> String {
         let patience = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
         loop {
             if let Some(at) = self.shown.find(end) {
@@ -67,7 +67,7 @@ impl Terminal {
 }
 
 /// Starts a command as the one the terminal belongs to. It reads from there, unless from somewhere else.
-fn start(mut command: Command, line: OwnedFd, elsewhere: Option<Stdio>) -> Child {
+pub(crate) fn start(mut command: Command, line: OwnedFd, elsewhere: Option<Stdio>) -> Child {
     let end = || Stdio::from(line.try_clone().unwrap());
     command.stdin(elsewhere.unwrap_or_else(end)).stdout(end()).stderr(end());
     let own = move || {
@@ -81,7 +81,7 @@ fn start(mut command: Command, line: OwnedFd, elsewhere: Option<Stdio>) -> Child
     command.spawn().unwrap()
 }
 
-fn end(mut child: Child) -> ExitStatus {
+pub(crate) fn end(mut child: Child) -> ExitStatus {
     within("its end", move || child.wait().unwrap())
 }
 
@@ -156,7 +156,7 @@ fn ctrl_c_comes_once_though_the_input_is_no_terminal() {
     has_heard(&mut terminal, child, 2);
 }
 
-/// Where the system does not tell who sent a signal, it is taken for the terminal's.
+/// If the system does not report the sender of a signal, it is attributed to the terminal.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_another_process_sends_to_us_alone_comes_once_too() {

@@ -64,13 +64,13 @@ fn a_session_is_told_of_three_at_most_and_no_longer_than_they_live() {
 }
 
 #[test]
-fn tombstones_are_forgotten_one_by_one_and_live_as_long_as_configured() {
+fn tombstones_are_deleted_one_by_one_and_expire_as_configured() {
     let world = World::alone();
     for session in ["aaa", "bbb"] {
         session_starts(&world, session);
-        assert_eq!(world.run(&["kill", session]).code, Some(0));
+        assert_eq!(world.run(&["kill", session, "-m", "wrong branch"]).code, Some(0));
     }
-    assert_eq!(world.run(&["tombstones", "aaa", "--clear"]).out, "Forgotten: 1.\n");
+    assert_eq!(world.run(&["tombstones", "aaa", "--clear"]).out, "Deleted 1 tombstone.\n");
     let left = world.run(&["tombstones", "--all", "--json"]).json();
     assert_eq!(left["tombstones"][0]["session"]["id"], "bbb", "{left}");
     assert_eq!(left["tombstones"].as_array().unwrap().len(), 1);
@@ -81,10 +81,10 @@ fn tombstones_are_forgotten_one_by_one_and_live_as_long_as_configured() {
     assert_eq!(days(&left["tombstones"][0]), 7);
     assert_eq!(world.run(&["config", "set", "detect.tombstone_days", "1"]).code, Some(0));
     session_starts(&world, "ccc");
-    assert_eq!(world.run(&["kill", "ccc"]).code, Some(0));
+    assert_eq!(world.run(&["kill", "ccc", "-m", "wrong branch"]).code, Some(0));
     assert_eq!(days(&world.run(&["tombstones", "ccc", "--json"]).json()["tombstones"][0]), 1);
     assert_eq!(world.run(&["config", "set", "detect.tombstone_days", "0"]).code, Some(0));
     session_starts(&world, "ddd");
-    assert_eq!(world.run(&["kill", "ddd"]).code, Some(0));
+    assert_eq!(world.run(&["kill", "ddd", "-m", "wrong branch"]).code, Some(0));
     assert_eq!(world.run(&["tombstones", "ddd", "--json"]).json()["tombstones"], json!([]));
 }

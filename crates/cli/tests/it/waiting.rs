@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::world::{World, session_starts, within};
 
 #[test]
-fn a_wait_ends_when_it_comes_true_or_at_its_ceiling() {
+fn a_wait_ends_when_met_or_at_its_timeout() {
     let world = World::alone();
     session_starts(&world, "s1");
     let file = world.write("home/code/app/done", "");
@@ -17,7 +17,7 @@ fn a_wait_ends_when_it_comes_true_or_at_its_ceiling() {
     assert_eq!(met.json()["session"], "claude-code:s1", "the session that works here declared it");
     let not = world.run(&["wait", "--for-command", "false", "--at-most", "200ms", "--every", "100ms"]);
     assert_eq!(not.code, Some(1));
-    assert!(not.out.contains("has not come true"), "{not:?}");
+    assert!(not.out.contains("condition not met"), "{not:?}");
     let events = world.run(&["events", "tail", "claude-code:s1", "-n", "100", "--json"]).out;
     assert_eq!(events.matches("\"waiting\"").count(), 2, "{events}");
     assert_eq!(events.matches("\"wait_ended\"").count(), 2, "{events}");
@@ -56,7 +56,7 @@ fn a_wait_belongs_to_nobody_where_two_agents_work() {
 }
 
 #[test]
-fn a_wait_for_a_process_ends_with_it() {
+fn a_wait_for_a_process_ends_when_it_exits() {
     let world = World::alone();
     let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
     let pid = child.id().to_string();
@@ -65,22 +65,22 @@ fn a_wait_for_a_process_ends_with_it() {
     child.wait().unwrap();
     let said = waiting.wait_with_output().unwrap();
     assert!(said.status.success());
-    assert!(String::from_utf8(said.stdout).unwrap().contains(&format!("process {pid} has ended. Go on.")));
+    assert!(String::from_utf8(said.stdout).unwrap().contains(&format!("process {pid} has exited. Continue.")));
 }
 
 #[test]
-fn a_wait_for_nothing_is_a_mistake() {
+fn a_wait_without_a_condition_is_a_usage_error() {
     insta::assert_snapshot!(World::alone().tell(&["wait"]), @r"
     $ belay wait
     -- stderr
-    Error: say what to wait for
-    Hint: --until, --for-file, --for-command or --for-pid; for a plain pause: belay wait --until 5m
+    Error: no condition given
+    Hint: use --until, --for-file, --for-command or --for-pid; for a delay: `belay wait --until 5m`
     -- exit 2
     ");
 }
 
 #[test]
-fn waiting_again_and_again_is_no_loop() {
+fn repeated_waits_are_not_a_loop() {
     let world = World::alone();
     session_starts(&world, "s1");
     let wait = "belay wait --for-file build/done --at-most 9m";

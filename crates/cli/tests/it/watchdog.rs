@@ -234,6 +234,25 @@ fn decisions_need_the_token_and_do_what_they_did() {
 }
 
 #[test]
+fn an_intervention_counts_as_a_persons_only_with_the_token() {
+    let watchdog = Watchdog::start(&[]);
+    let event = |kind: &str, summary: &str| json!({ "session_id": "s", "kind": kind, "summary": summary });
+    for number in 0..8 {
+        for (kind, summary) in [("command_start", "npm test"), ("tool_error", "1 failing")] {
+            watchdog.post("/v1/watchdog/events", &event(kind, summary));
+        }
+        let (status, _) =
+            watchdog.post("/v1/watchdog/events", &event("user_intervention", &format!("go on with {number}")));
+        assert_eq!(status, 202);
+    }
+    assert_eq!(watchdog.get("/v1/watchdog/status/s").1["paused"], true);
+    let prompts = |watchdog: &Watchdog| watchdog.get("/api/v1/events?kind=prompt").1["events"].as_array().map(Vec::len);
+    assert_eq!(prompts(&watchdog), Some(0));
+    watchdog.decide("/v1/watchdog/events", &event("user_intervention", "go on"));
+    assert_eq!(prompts(&watchdog), Some(1));
+}
+
+#[test]
 fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
     let watchdog = Watchdog::start(&[]);
     assert_eq!(watchdog.call("shop", "").0, 200);
@@ -278,6 +297,14 @@ fn an_agent_that_retries_a_conflict_gets_the_refusal_it_takes_as_final() {
     watchdog.loops("shop");
     let (status, held) = watchdog.call("shop", "user-agent: opencode/1.18.33\r\n");
     assert_eq!((status, &held["error"]["code"]), (402, &json!("belay_paused")), "{held}");
+}
+
+#[test]
+fn the_guided_trial_requires_the_token() {
+    let watchdog = Watchdog::start(&[]);
+    let (status, refused) = watchdog.ask("POST", "/v1/watchdog/demo/guided-trial", "", "");
+    assert_eq!(status, 401, "{refused}");
+    assert_eq!(watchdog.ask("GET", "/v1/watchdog/sessions", "", "").1["sessions"], json!([]));
 }
 
 #[test]

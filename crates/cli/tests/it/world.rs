@@ -25,7 +25,7 @@ pub(crate) fn within<T: Send + 'static>(what: &str, wait: impl FnOnce() -> T + S
 pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
     let (tell, told) = channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Our own looking is no change; and when the test is over, nobody listens.
+        // Reads by this process are not changes; the receiver may be gone at the end of the test.
         if !event.is_ok_and(|event| event.kind.is_access()) {
             let _ = tell.send(());
         }
@@ -112,8 +112,11 @@ impl World {
     fn environment(&self) -> Vec<(String, String)> {
         let own = |name: &str, below: &str| (name.to_owned(), self.path(below).to_str().unwrap().to_owned());
         let fixed = [("PATH", "/usr/bin:/bin"), ("TZ", "UTC"), ("USER", "ada")];
+        // An agent may run the tests, but what they start is not called by it.
+        let root = ("__BELAY_TEST_PROCESS_ROOT".to_owned(), std::process::id().to_string());
         let mut vars = vec![own("HOME", "home"), own("XDG_RUNTIME_DIR", "run")];
         vars.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        vars.push(root);
         vars.extend(self.vars.clone());
         vars
     }

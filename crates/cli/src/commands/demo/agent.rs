@@ -1,4 +1,4 @@
-//! An agent of a few lines: it asks the model, does what it says, and asks again.
+//! A minimal agent: it sends the conversation to the model and answers the tool calls.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,18 +9,16 @@ use serde_json::{Value, json};
 pub(super) struct Agent {
     address: String,
     session: String,
-    /// A header that the model listens to.
-    pub(super) hint: Option<&'static str>,
+    /// A header that selects another branch of the model's script.
+    pub(super) branch_header: Option<&'static str>,
     messages: Vec<Value>,
 }
 
-/// What came back.
+/// The reply to a request.
 pub(super) enum ModelReply {
-    /// The model wants a command run.
     Call(String),
-    /// The model has nothing more to do.
     Text(String),
-    /// Belay says no, and why.
+    /// Belay refused the request.
     Refused(String),
 }
 
@@ -30,12 +28,12 @@ impl Agent {
         Self {
             address,
             session: session.to_owned(),
-            hint: None,
+            branch_header: None,
             messages: vec![json!({ "role": "user", "content": "Make the tests pass." })],
         }
     }
 
-    /// Sends the conversation and takes the answer into it.
+    /// Sends the conversation and appends the reply.
     pub(super) fn ask(&mut self) -> io::Result<ModelReply> {
         let tool = json!({
             "type": "function",
@@ -45,11 +43,11 @@ impl Agent {
         });
         let body = json!({ "model": "demo", "messages": self.messages, "tools": [tool] }).to_string();
         let mut stream = TcpStream::connect(&self.address)?;
-        let hint = self.hint.map(|name| format!("{name}: yes\r\n")).unwrap_or_default();
+        let branch_header = self.branch_header.map(|name| format!("{name}: yes\r\n")).unwrap_or_default();
         write!(
             stream,
             "POST /v1/chat/completions HTTP/1.1\r\nHost: {}\r\nX-Belay-Session: {}\r\nContent-Type: application/json\r\n\
-             {hint}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+             {branch_header}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             self.session,
             body.len()
@@ -70,20 +68,20 @@ impl Agent {
         })
     }
 
-    /// What the command printed.
-    pub(super) fn answer(&mut self, output: &str) {
+    /// Appends the output of the requested command.
+    pub(super) fn push_output(&mut self, output: &str) {
         let id = self.messages.last().and_then(|message| message.pointer("/tool_calls/0/id").cloned());
         self.messages.push(json!({ "role": "tool", "tool_call_id": id, "content": output }));
     }
 }
 
-/// Status and body of an answer.
+/// Reads the status and the body of a response.
 fn read(stream: TcpStream) -> io::Result<(u16, Vec<u8>)> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let status = status.ok_or_else(|| io::Error::other(format!("no answer but {line:?}")))?;
+    let status = status.ok_or_else(|| io::Error::other(format!("invalid status line {line:?}")))?;
     let mut length = None;
     loop {
         line.clear();

@@ -1,4 +1,4 @@
-//! The story: a loop, a nudge nobody heeds, a pause, a person's word, and the way out.
+//! The scenario: a loop, an ignored nudge, a pause, a resume with a new plan, and success.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -14,28 +14,27 @@ use super::DemoWorld;
 use super::agent::{Agent, ModelReply};
 use crate::output::Output;
 
-/// The session's name.
 pub(super) const SESSION_ID: &str = "demo:story";
-/// More turns than the story needs.
+/// More turns than the demo needs.
 pub(super) const MAX_TURNS: usize = 20;
-/// Header by which the model knows that the agent thinks again.
-pub(super) const RETRY_HEADER: &str = "x-demo-afresh";
+/// Header that makes the model follow the second branch of its script.
+pub(super) const RETRY_HEADER: &str = "x-demo-retry";
 
-/// What the person says.
+/// The operator's plan.
 const PLAN: &str = "free the port first";
 const FAILING_OUTPUT: &str =
     "FAIL src/server.test.js\n  Error: listen EADDRINUSE: address already in use :::3000\n1 failing";
-/// Between two lines, for whoever reads along.
+/// Delay between two lines on a terminal.
 const LINE_DELAY: Duration = Duration::from_millis(250);
-/// How long anything may take.
+/// Timeout of one step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(20);
-/// Columns of the text.
+/// Line width in columns.
 const WIDTH: usize = 78;
 
-/// Tells the story as it happens.
+/// Plays the scenario and prints it.
 pub(super) struct Narrator {
     out: Output,
-    beat: Duration,
+    delay: Duration,
 }
 
 const PERSON: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan))).bold();
@@ -46,76 +45,78 @@ const DONE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::G
 
 impl Narrator {
     pub(super) fn new(out: Output) -> Self {
-        let beat = if std::io::stdout().is_terminal() { LINE_DELAY } else { Duration::ZERO };
-        Self { out, beat }
+        let delay = if std::io::stdout().is_terminal() { LINE_DELAY } else { Duration::ZERO };
+        Self { out, delay }
     }
 
-    /// A line: who, and what; longer texts go on below.
-    fn say(&self, style: Style, who: &str, what: &str) {
-        std::thread::sleep(self.beat);
+    /// Prints a line with its speaker; long texts are wrapped.
+    fn print(&self, style: Style, who: &str, what: &str) {
+        std::thread::sleep(self.delay);
         let mut who = who;
-        for line in wrapped(what) {
-            let _ = self.out.line(format!("  {style}{who:<7}{style:#} {line}"));
+        for line in wrap(what) {
+            let _ = self.out.styled_line(&[(AGENT, "  "), (style, &format!("{who:<7}")), (AGENT, &format!(" {line}"))]);
             who = "";
         }
         let _ = std::io::stdout().flush();
     }
 
-    pub(super) fn tell(&self, stage: &DemoWorld) -> Result<(), String> {
+    pub(super) fn play(&self, stage: &DemoWorld) -> Result<(), String> {
         let _ = self.out.line(
-            "Belay, with an agent that goes in circles. The model answers by script;\n\
-             the proxy between them and the engine that decides are the real ones.\n",
+            "A looping agent under Belay. The model is scripted; the proxy and the engine that\n\
+             decides are real.\n",
         );
         let mut agent = Agent::new(&stage.url, SESSION_ID);
-        self.say(PERSON, "you", "Make the tests pass.\n ");
-        let (calls, refused) = self.loops(stage, &mut agent)?;
-        self.say(AGENT, "", &format!("(refused in {} before it left for the model)\n ", millis(refused)));
-        self.say(PERSON, "you", &format!("belay resume {SESSION_ID} --plan \"{PLAN}\"\n "));
+        self.print(PERSON, "you", "Make the tests pass.\n ");
+        let (calls, refused) = self.run_loop(stage, &mut agent)?;
+        self.print(AGENT, "", &format!("(refused in {}; the model was not called)\n ", millis(refused)));
+        self.print(PERSON, "you", &format!("belay resume {SESSION_ID} --plan \"{PLAN}\"\n "));
         resume(stage)?;
-        agent.hint = Some(RETRY_HEADER);
-        self.goes_on(&mut agent)?;
-        let seen = watch(stage, |seen| seen.calls >= calls + 2)?;
-        let sum = format!("{} calls, one request refused, one conversation from beginning to end.", seen.calls);
-        self.say(DONE, "done", &sum);
+        agent.branch_header = Some(RETRY_HEADER);
+        self.finish(&mut agent)?;
+        let counters = wait_for(stage, |counters| counters.calls >= calls + 2)?;
+        let sum = format!("{} calls and one refused request in a single session.", counters.calls);
+        self.print(DONE, "done", &sum);
         Ok(())
     }
 
-    /// The same call over and over, until Belay has enough. How many calls, and how long the refusal took.
-    fn loops(&self, stage: &DemoWorld, agent: &mut Agent) -> Result<(u64, Duration), String> {
+    /// Repeats the same call until Belay pauses the session. Returns the number of calls and the duration of the refusal.
+    fn run_loop(&self, stage: &DemoWorld, agent: &mut Agent) -> Result<(u64, Duration), String> {
         let mut nudged = false;
         for calls in 0..MAX_TURNS as u64 {
-            // A real command takes longer than it takes to be judged.
+            // Recording is asynchronous; a real command takes longer than it does.
             if calls > 1 {
-                watch(stage, |seen| seen.results + 1 >= calls)?;
+                wait_for(stage, |counters| counters.results + 1 >= calls)?;
             }
             let asked = Instant::now();
-            let heard = agent.ask().map_err(|error| error.to_string())?;
+            let reply = agent.ask().map_err(|error| error.to_string())?;
             let took = asked.elapsed();
-            match heard {
+            match reply {
                 ModelReply::Call(command) => {
                     if let Some(nudge) = stage.nudge().filter(|_| !nudged) {
                         nudged = true;
-                        self.say(NUDGE, "nudge", &format!("{}\n ", nudge.trim_start_matches("Belay: ")));
+                        self.print(NUDGE, "nudge", &format!("{}\n ", nudge.trim_start_matches("Belay: ")));
                     }
                     let what = if calls == 0 { "1 failing: port 3000 is taken" } else { "1 failing, as before" };
-                    self.say(AGENT, "agent", &format!("$ {command:<22} {what:<32} {:>9}", millis(took)));
-                    agent.answer(FAILING_OUTPUT);
+                    self.print(AGENT, "agent", &format!("$ {command:<22} {what:<32} {:>9}", millis(took)));
+                    agent.push_output(FAILING_OUTPUT);
                 }
                 ModelReply::Refused(reason) if nudged => {
                     let _ = self.out.line("");
-                    self.say(PAUSE, "pause", &reason);
+                    self.print(PAUSE, "pause", &reason);
                     return Ok((calls, took));
                 }
                 ModelReply::Refused(reason) => {
-                    return Err(format!("the agent was paused without a nudge before: {reason}"));
+                    return Err(format!("the agent was paused without a previous nudge: {reason}"));
                 }
-                ModelReply::Text(text) => return Err(format!("the agent was never paused; it ended with {text:?}")),
+                ModelReply::Text(text) => {
+                    return Err(format!("the agent was never paused; its last message was {text:?}"));
+                }
             }
         }
         Err("the agent was never paused".to_owned())
     }
 
-    fn goes_on(&self, agent: &mut Agent) -> Result<(), String> {
+    fn finish(&self, agent: &mut Agent) -> Result<(), String> {
         loop {
             let asked = Instant::now();
             match agent.ask().map_err(|error| error.to_string())? {
@@ -124,11 +125,11 @@ impl Narrator {
                     let (what, output) =
                         if tests { ("12 passing", "12 passing") } else { ("port 3000 is free", "3000/tcp: 4711") };
                     let took = millis(asked.elapsed());
-                    self.say(AGENT, "agent", &format!("$ {command:<22} {what:<32} {took:>9}"));
-                    agent.answer(output);
+                    self.print(AGENT, "agent", &format!("$ {command:<22} {what:<32} {took:>9}"));
+                    agent.push_output(output);
                 }
                 ModelReply::Text(text) => {
-                    self.say(AGENT, "agent", &format!("{text}\n "));
+                    self.print(AGENT, "agent", &format!("{text}\n "));
                     return Ok(());
                 }
                 ModelReply::Refused(reason) => {
@@ -142,27 +143,27 @@ impl Narrator {
 fn resume(stage: &DemoWorld) -> Result<(), String> {
     let plan = Some(Excerpt::new(PLAN));
     let decision = OperatorDecision::Resume { cooldown_secs: None, plan, require_plan: false, reset: true };
-    let decide = DecideRequest { session: session(), decision, note: String::new(), by: None };
+    let decide = DecideRequest::new(session(), decision);
     let decided = stage.client().and_then(|mut client| Ok(client.decide(&decide)?));
-    decided.map(drop).map_err(|_| "the session could not be resumed".to_owned())
+    decided.map(drop).map_err(|_| "cannot resume the session".to_owned())
 }
 
-/// Waits until so much of the session is known.
-fn watch(stage: &DemoWorld, enough: impl Fn(&Counters) -> bool) -> Result<Counters, String> {
-    let trouble = |error: belay_store::StoreError| error.to_string();
-    let store = belay_store::open(&StoreUrl::local(stage.places.database()), Access::Read).map_err(trouble)?;
+/// Waits until the recorded counters satisfy a condition.
+fn wait_for(stage: &DemoWorld, is_enough: impl Fn(&Counters) -> bool) -> Result<Counters, String> {
+    let describe = |error: belay_store::StoreError| error.to_string();
+    let store = belay_store::open(&StoreUrl::local(stage.places.database()), Access::Read).map_err(describe)?;
     let until = Instant::now() + STEP_TIMEOUT;
     while Instant::now() < until {
-        match store.session(&session()).map_err(trouble)?.map(|row| row.details.counters) {
-            Some(seen) if enough(&seen) => {
-                // The store shows what is still on its way to the disk; once the resident process answers, it counts.
+        match store.session(&session()).map_err(describe)?.map(|row| row.details.counters) {
+            Some(counters) if is_enough(&counters) => {
+                // The row may be visible before the engine has finished the batch; a status response comes after it.
                 let settled = stage.client().and_then(|mut client| Ok(client.status(false)?));
-                return settled.map(|_| seen).map_err(|_| "the resident process does not answer".to_owned());
+                return settled.map(|_| counters).map_err(|_| "the resident process does not answer".to_owned());
             }
             _ => std::thread::sleep(Duration::from_millis(2)),
         }
     }
-    Err("what the agent did was not recorded in time".to_owned())
+    Err("the calls were not recorded in time".to_owned())
 }
 
 fn session() -> SessionKey {
@@ -173,8 +174,8 @@ fn millis(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
-/// Lines no longer than a screen is wide.
-fn wrapped(text: &str) -> Vec<String> {
+/// Wraps a text at [`WIDTH`] columns.
+fn wrap(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! Which agents are installed, which version, and whether we hear from them.
+//! Installed agents: version, and when their hooks were last called.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -6,28 +6,29 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use belay_agents::AgentSpec;
+use belay_clock::now;
 use belay_hooks::bounded_child;
 use belay_hooks::install::InstallRecord;
 
 use super::CheckResult;
 use super::hooks::last_event;
 use crate::context::Context;
-use crate::format::{now, relative_past};
+use crate::format::relative_past;
 
-/// Agents written in JavaScript take their time to start.
+/// Timeout of `AGENT --version`; agents written in JavaScript start slowly.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn agents(context: &Context) -> Vec<CheckResult> {
     let found: Vec<(&AgentSpec, PathBuf)> =
         belay_agents::AGENTS.iter().filter_map(|agent| Some((*agent, which(context, agent.executable)?))).collect();
     if found.is_empty() {
-        return vec![CheckResult::note("agents", "none of the agents Belay knows is on the PATH")];
+        return vec![CheckResult::note("agents", "no supported agent is in PATH")];
     }
-    // They are asked side by side: one slow agent costs no more than itself.
+    // In parallel, because each agent takes up to seconds to start.
     std::thread::scope(|scope| {
-        let asked: Vec<_> =
+        let checks: Vec<_> =
             found.iter().map(|(agent, path)| scope.spawn(move || row(context, agent, path, version(path)))).collect();
-        asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        checks.into_iter().filter_map(|thread| thread.join().ok()).collect()
     })
 }
 
@@ -35,15 +36,15 @@ fn row(context: &Context, agent: &AgentSpec, path: &std::path::Path, version: Op
     let version = version.unwrap_or_else(|| "version unknown".to_owned());
     let finding = format!("{} {version} ({})", agent.display_name, path.display());
     if let Some(at) = last_event(context, agent) {
-        return CheckResult::ok("agent", format!("{finding}; last heard {}", relative_past(at, now())));
+        return CheckResult::ok("agent", format!("{finding}; last event {}", relative_past(at, now())));
     }
     if agent.hooks.is_none() {
-        return CheckResult::note("agent", format!("{finding}; it has no hooks, `belay audit` reads its history"));
+        return CheckResult::note("agent", format!("{finding}; has no hooks; `belay audit` reads its history"));
     }
-    let row = CheckResult::note("agent", format!("{finding}; not heard from yet"));
-    match InstallRecord::all(&context.places).iter().any(|receipt| receipt.agent == agent.id) {
+    let row = CheckResult::note("agent", format!("{finding}; no events yet"));
+    match InstallRecord::all(&context.places).iter().any(|record| record.agent == agent.id) {
         true => row,
-        false => row.fix(format!("put it on the rope with `belay init --agent {}`", agent.id)),
+        false => row.fix(format!("belay init --agent {}", agent.id)),
     }
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn which(context: &Context, name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
-/// What `--version` says, if it says it in time. The first thing that looks like a version counts.
+/// The first version number in the output of `--version`; `None` on a timeout.
 fn version(path: &std::path::Path) -> Option<String> {
     let mut child = Command::new(path)
         .arg("--version")

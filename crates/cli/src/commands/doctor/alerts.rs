@@ -1,80 +1,91 @@
-//! Would news reach anybody?
+//! Checks whether alerts reach a person.
 
 use std::time::Duration;
 
-use belay_alerts::desktop::NOTIFIER;
+use belay_alerts::{Channel, channels};
+use belay_clock::now;
 use belay_config::{Config, Loader, Strictness};
 use belay_ipc::Client;
-use belay_server::build_webhook;
-use belay_store::{Message, MessageState};
+use belay_store::{Delivery, DeliveryState};
 
-use super::{CheckResult, which};
+use super::CheckResult;
 use crate::context::Context;
-use crate::format::now;
 
-/// Failures older than this are history.
+/// Older failures are not reported.
 const FAILURE_MAX_AGE: Duration = Duration::from_secs(7 * 86_400);
 
-/// Messages looked at.
-const MAX_MESSAGES: usize = 1_000;
+/// Deliveries that are read.
+const MAX_DELIVERIES: usize = 1_000;
+
+const CHECK: &str = "alerts";
 
 pub(super) fn alert_checks(context: &Context) -> Vec<CheckResult> {
     let loader = Loader::new(&context.places, &context.env).strictness(Strictness::Lenient);
     let Ok(loaded) = loader.load() else { return Vec::new() };
-    let mut rows = vec![desktop(context, &loaded.config)];
-    match build_webhook(&loaded.config, &context.env) {
-        Ok(None) => {}
-        Ok(Some(webhook)) => rows.push(CheckResult::ok("webhook", format!("posts to {}", webhook.describe()))),
-        Err(problem) => {
-            rows.push(
-                CheckResult::failed("webhook", format!("nothing is posted: {problem}"))
-                    .fix("`belay config explain webhook` tells what can be set, `belay notify` tries it"),
-            );
-        }
+    let channels = channels::from_config(&loaded.config, &context.env);
+    let mut rows: Vec<CheckResult> = channels.iter().map(|channel| channel_check(&**channel)).collect();
+    if channels.iter().all(|channel| channel.problem().is_some()) {
+        rows.push(unreachable(context, &loaded.config));
     }
     rows.extend(outbox(context));
     rows
 }
 
-fn desktop(context: &Context, config: &Config) -> CheckResult {
-    const CHECK: &str = "notifications";
-    if !config.notify.desktop {
-        return CheckResult::note(CHECK, "none on the desktop: notify.desktop is false");
-    }
-    if belay_hooks::process::is_ci(&context.env) {
-        return CheckResult::note(CHECK, "none on the desktop: CI is set, so nobody sits here");
-    }
-    match which(context, NOTIFIER) {
-        Some(path) => CheckResult::ok(CHECK, format!("on the desktop, by {}", path.display())),
-        None => CheckResult::note(CHECK, format!("none on the desktop: there is no {NOTIFIER}"))
-            .fix("install it (Debian: libnotify-bin), or set a webhook: belay config set webhook.url URL"),
+fn channel_check(channel: &dyn Channel) -> CheckResult {
+    match channel.problem() {
+        None => CheckResult::ok(CHECK, format!("{}: {}", channel.name(), channel.describe())),
+        Some(problem) => {
+            let finding = format!("{}: cannot deliver: {}", channel.name(), problem.reason);
+            let row = if problem.misconfigured { CheckResult::failed } else { CheckResult::note };
+            row(CHECK, finding).fix(problem.fix)
+        }
     }
 }
 
-/// What could not be told.
+/// No channel can deliver: a paused session would wait unnoticed.
+fn unreachable(context: &Context, config: &Config) -> CheckResult {
+    let finding = "no channel can deliver alerts: if a session is paused, you are not notified";
+    if context.env.is_ci() {
+        return CheckResult::note(CHECK, format!("{finding} (CI is set, which disables the desktop)"));
+    }
+    let fix = if config.notify.desktop {
+        "belay config set webhook.url URL"
+    } else {
+        "belay config set notify.desktop true, or belay config set webhook.url URL"
+    };
+    CheckResult::warning(CHECK, finding).fix(fix)
+}
+
+/// Deliveries that failed or are pending.
 fn outbox(context: &Context) -> Option<CheckResult> {
-    const CHECK: &str = "news";
+    const FIX: &str = "`belay notify` tests every channel";
     let store = context.store().ok()??;
     let since = now() - FAILURE_MAX_AGE;
-    let failed = store.outbox(Some(MessageState::Failed), MAX_MESSAGES).ok()?;
-    let failed: Vec<Message> = failed.into_iter().filter(|message| message.created_at >= since).collect();
-    let waiting = store.outbox(Some(MessageState::Pending), MAX_MESSAGES).ok()?;
-    let problem = |messages: &[Message]| {
-        let problem = messages.iter().find_map(|message| message.last_error.clone());
-        problem.map_or_else(String::new, |problem| format!("; the last problem: {problem}"))
-    };
+    let mut failed = store.deliveries(Some(DeliveryState::Failed), MAX_DELIVERIES).ok()?;
+    failed.retain(|delivery| delivery.message.created_at >= since);
     if !failed.is_empty() {
-        let finding = format!("{} could not be delivered and were given up{}", failed.len(), problem(&failed));
-        return Some(CheckResult::warning(CHECK, finding).fix("check webhook.url and its receiver"));
+        let finding = format!("{} not delivered and not retried{}", count(failed.len()), last_error(&failed));
+        return Some(CheckResult::warning(CHECK, finding).fix(FIX));
     }
-    let tried = waiting.iter().filter(|message| message.last_error.is_some()).count();
-    if tried > 0 {
-        let finding = format!("{tried} could not be delivered yet and are tried again{}", problem(&waiting));
-        return Some(CheckResult::warning(CHECK, finding).fix("check webhook.url and its receiver"));
+    let mut retried = store.deliveries(Some(DeliveryState::Pending), MAX_DELIVERIES).ok()?;
+    retried.retain(|delivery| delivery.last_error.is_some());
+    if !retried.is_empty() {
+        let finding = format!("{} not delivered yet; retries follow{}", count(retried.len()), last_error(&retried));
+        return Some(CheckResult::warning(CHECK, finding).fix(FIX));
     }
-    let nobody = !waiting.is_empty() && Client::connect(&context.places, Duration::from_millis(200)).is_err();
-    nobody.then(|| {
-        CheckResult::note(CHECK, format!("{} wait for the resident process, which tells them", waiting.len()))
+    let pending = usize::try_from(store.pending_messages().ok()?).unwrap_or(usize::MAX);
+    let waits = pending > 0 && Client::connect(&context.places, Duration::from_millis(200)).is_err();
+    waits.then(|| {
+        CheckResult::note(CHECK, format!("{} pending until the resident process runs", count(pending)))
             .fix("start it with `belay serve`")
     })
+}
+
+fn count(alerts: usize) -> String {
+    if alerts == 1 { "1 alert".to_owned() } else { format!("{alerts} alerts") }
+}
+
+fn last_error(deliveries: &[Delivery]) -> String {
+    let error = deliveries.iter().find_map(|delivery| Some((&delivery.channel, delivery.last_error.as_ref()?)));
+    error.map_or_else(String::new, |(channel, error)| format!("; last error: {channel}: {error}"))
 }

@@ -1,4 +1,6 @@
-//! The state folder and the configuration.
+//! The state directory and the configuration.
+
+use std::path::Path;
 
 use belay_config::trust::TrustState;
 use belay_config::{ConfigError, Loader, Strictness};
@@ -6,38 +8,33 @@ use belay_config::{ConfigError, Loader, Strictness};
 use super::CheckResult;
 use crate::context::Context;
 
-pub(super) fn state_folder(context: &Context) -> Vec<CheckResult> {
-    const CHECK: &str = "state folder";
+pub(super) fn state_directory(context: &Context) -> Vec<CheckResult> {
+    const CHECK: &str = "state";
     let folder = context.places.state();
     let found = match std::fs::metadata(folder) {
         Ok(found) => found,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return vec![CheckResult::note(
-                CHECK,
-                format!("{} is not there yet; it is made when needed", folder.display()),
-            )];
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return vec![missing(folder)],
         Err(error) => {
-            let finding = format!("{} cannot be looked at: {error}", folder.display());
+            let finding = format!("cannot access {}: {error}", folder.display());
             return vec![
-                CheckResult::failed(CHECK, finding).fix("check the permissions of the folders above it, or use --home"),
+                CheckResult::failed(CHECK, finding)
+                    .fix("check the permissions of its parent directories, or use --home DIR"),
             ];
         }
     };
     if !found.is_dir() {
-        let finding = format!("{} is no folder", folder.display());
-        return vec![CheckResult::failed(CHECK, finding).fix("move it away, or point --home elsewhere")];
+        let finding = format!("{} is not a directory", folder.display());
+        return vec![CheckResult::failed(CHECK, finding).fix("move it, or use --home DIR")];
     }
     let mut rows = Vec::new();
-    if let Some(row) = ownership(context, &found) {
+    if let Some(row) = check_owner_and_mode(context, &found) {
         rows.push(row);
     }
     if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
         let finding =
-            format!("{} cannot be written: decisions are made in memory and nothing is kept", folder.display());
+            format!("{} is not writable: decisions are made in memory and nothing is saved", folder.display());
         rows.push(
-            CheckResult::failed(CHECK, finding)
-                .fix(format!("chmod u+w {0}, or point --home elsewhere", folder.display())),
+            CheckResult::failed(CHECK, finding).fix(format!("chmod u+w {0}, or use --home DIR", folder.display())),
         );
     }
     if rows.is_empty() {
@@ -46,16 +43,34 @@ pub(super) fn state_folder(context: &Context) -> Vec<CheckResult> {
     rows
 }
 
-fn ownership(context: &Context, found: &std::fs::Metadata) -> Option<CheckResult> {
+/// The state directory does not exist: whether it can be created.
+fn missing(folder: &Path) -> CheckResult {
+    let parent = folder.ancestors().skip(1).find(|parent| parent.exists());
+    match parent.filter(|parent| rustix::fs::access(*parent, rustix::fs::Access::WRITE_OK).is_err()) {
+        None => {
+            CheckResult::note("state", format!("{} does not exist yet; it is created when needed", folder.display()))
+        }
+        Some(parent) => CheckResult::failed(
+            "state",
+            format!("{} cannot be created: {} is not writable; nothing is saved", folder.display(), parent.display()),
+        )
+        .fix(format!("chmod u+w {}, or use --home DIR", parent.display())),
+    }
+}
+
+fn check_owner_and_mode(context: &Context, found: &std::fs::Metadata) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
     let folder = context.places.state().display();
     if found.uid() != rustix::process::geteuid().as_raw() {
-        let row = CheckResult::failed("state folder", format!("{folder} belongs to another user (id {})", found.uid()));
-        return Some(row.fix("run Belay as that user, or point --home elsewhere"));
+        let row = CheckResult::failed("state", format!("{folder} belongs to another user (id {})", found.uid()));
+        return Some(row.fix("run Belay as that user, or use --home DIR"));
     }
     (found.mode() & 0o077 != 0).then(|| {
-        CheckResult::warning("state folder", format!("{folder} is open to others (mode {:o})", found.mode() & 0o777))
-            .fix(format!("chmod 700 {folder}"))
+        CheckResult::warning(
+            "state",
+            format!("{folder} is accessible to other users (mode {:o})", found.mode() & 0o777),
+        )
+        .fix(format!("chmod 700 {folder}"))
     })
 }
 
@@ -66,7 +81,7 @@ pub(super) fn configuration(context: &Context) -> Vec<CheckResult> {
     match loader.load() {
         Ok(loaded) => {
             let what =
-                if context.places.config_file().exists() { file } else { format!("built-in; {file} does not exist") };
+                if context.places.config_file().exists() { file } else { format!("defaults; {file} does not exist") };
             let mut rows = vec![CheckResult::ok(CHECK, what)];
             rows.extend(loaded.notes.iter().map(|note| {
                 let row = CheckResult::warning(CHECK, note.to_string());
@@ -74,16 +89,28 @@ pub(super) fn configuration(context: &Context) -> Vec<CheckResult> {
             }));
             rows
         }
-        Err(ConfigError::Invalid(problems)) => problems
-            .iter()
-            .map(|problem| {
+        Err(ConfigError::Invalid(problems)) => {
+            let problems = problems.iter().map(|problem| {
                 let row = CheckResult::failed(CHECK, problem.to_string());
                 row.fix(problem.hint.clone().unwrap_or_else(|| format!("edit {file}")))
-            })
-            .collect(),
+            });
+            problems.chain([effect_of_invalid_values(context)]).collect()
+        }
         Err(error @ ConfigError::Read { .. }) => {
             vec![CheckResult::failed(CHECK, error.to_string()).fix("check the file's owner and permissions")]
         }
+    }
+}
+
+/// What the rest of Belay does with an invalid configuration.
+fn effect_of_invalid_values(context: &Context) -> CheckResult {
+    let loader = Loader::new(&context.places, &context.env).strictness(Strictness::Lenient);
+    match loader.load().map(|loaded| loaded.is_record_only) {
+        Ok(false) => CheckResult::warning("configuration", "Belay ignores these values and uses the others"),
+        _ => CheckResult::failed(
+            "configuration",
+            "until this is fixed, Belay records interventions and does not carry them out",
+        ),
     }
 }
 
@@ -95,8 +122,8 @@ pub(super) fn project(context: &Context) -> Vec<CheckResult> {
     let Some((path, standing)) = &loaded.project else { return Vec::new() };
     let what = match standing {
         TrustState::Trusted => "trusted",
-        TrustState::Changed => "changed since it was trusted; it may only tighten detection",
-        TrustState::Unknown => "not trusted; it may only tighten detection",
+        TrustState::Changed => "changed since it was trusted; it can only tighten detection",
+        TrustState::Unknown => "not trusted; it can only tighten detection",
     };
     let mut rows = vec![CheckResult::ok(CHECK, format!("{}: {what}", path.display()))];
     let notes = loaded.notes.iter().filter(|note| matches!(note.source, belay_config::Source::Project { .. }));

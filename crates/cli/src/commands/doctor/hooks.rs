@@ -1,4 +1,4 @@
-//! Hooks that `belay init` has put in: are they still there, and do they speak?
+//! Installed hooks: whether they are intact and whether agents call them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -6,86 +6,87 @@ use std::time::{Duration, SystemTime};
 use belay_agents::install::{InstallContext, Scope};
 use belay_agents::spec::HookSpec;
 use belay_agents::{AgentSpec, UserDirs, find};
+use belay_clock::now;
 use belay_core::{Source, Timestamp};
 use belay_hooks::install::{InstallRecord, SELF_TEST_SESSION_PREFIX, read};
 use belay_store::{EventQuery, Order, SessionQuery};
 
 use super::CheckResult;
 use crate::context::Context;
-use crate::format::{now, relative_past};
+use crate::format::relative_past;
 
 const CHECK: &str = "hooks";
 
-/// Session files looked at to tell whether an agent was used.
+/// Maximum number of session files checked for the last use of an agent.
 const MAX_SESSION_FILES: usize = 5_000;
 
-/// An agent writes its files a little after its last hook, or before its first.
+/// Maximum time between a hook and the agent's write to its session file.
 const FILE_LAG: Duration = Duration::from_secs(300);
 
 pub(super) fn hooks(context: &Context) -> Vec<CheckResult> {
     let Some(dirs) = UserDirs::for_current_user() else { return Vec::new() };
-    let receipts = InstallRecord::all(&context.places);
-    receipts.iter().filter_map(|receipt| row(context, &dirs, receipt)).collect()
+    let records = InstallRecord::all(&context.places);
+    records.iter().filter_map(|record| row(context, &dirs, record)).collect()
 }
 
-fn row(context: &Context, dirs: &UserDirs, receipt: &InstallRecord) -> Option<CheckResult> {
-    let agent = find(&receipt.agent)?;
+fn row(context: &Context, dirs: &UserDirs, record: &InstallRecord) -> Option<CheckResult> {
+    let agent = find(&record.agent)?;
     let hooks = agent.hooks?;
-    let project = receipt.project.clone().unwrap_or_default();
-    let place = receipt.project.as_ref().map_or_else(String::new, |project| format!(" in {}", project.display()));
+    let project = record.project.clone().unwrap_or_default();
+    let place = record.project.as_ref().map_or_else(String::new, |project| format!(" in {}", project.display()));
     let name = format!("{}{place}", agent.display_name);
     let again =
-        format!("belay init --agent {}{}", agent.id, if receipt.scope() == Scope::Project { " --project" } else { "" });
-    if receipt.scope() == Scope::User && !Path::new(&receipt.belay).exists() {
-        let finding = format!("the hooks of {name} call {}, which is gone", receipt.belay);
+        format!("belay init --agent {}{}", agent.id, if record.scope() == Scope::Project { " --project" } else { "" });
+    if record.scope() == Scope::User && !Path::new(&record.belay).exists() {
+        let finding = format!("the hooks of {name} call {}, which does not exist", record.belay);
         return Some(CheckResult::failed(CHECK, finding).fix(again));
     }
-    let setting =
-        InstallContext { dirs, scope: receipt.scope(), project: &project, belay: &receipt.belay, read: &read };
+    let setting = InstallContext { dirs, scope: record.scope(), project: &project, belay: &record.belay, read: &read };
     match hooks.installer.install(&setting) {
         Err(error) => return Some(CheckResult::failed(CHECK, format!("the hooks of {name}: {error}")).fix(again)),
         Ok(changes) if !changes.is_empty() => {
-            let finding = format!("the hooks of {name} are not as they were put in ({})", changes[0].path.display());
+            let finding = format!("the hooks of {name} were changed ({})", changes[0].path.display());
             return Some(CheckResult::warning(CHECK, finding).fix(again));
         }
         Ok(_) => {}
     }
     if let Some(obstacle) = hooks.installer.blocking_setting(&setting) {
-        return Some(CheckResult::warning(CHECK, format!("{name}: in place, but {obstacle}")));
+        return Some(CheckResult::warning(CHECK, format!("{name}: installed, but {obstacle}")));
     }
-    Some(spoken(context, dirs, hooks, agent, &name, receipt))
+    Some(check_activity(context, dirs, hooks, agent, &name, record))
 }
 
-/// They are in place: has the agent worked without telling us?
-fn spoken(
+/// Compares the agent's last use with its last hook event.
+fn check_activity(
     context: &Context,
     dirs: &UserDirs,
     hooks: &HookSpec,
     agent: &AgentSpec,
     name: &str,
-    receipt: &InstallRecord,
+    record: &InstallRecord,
 ) -> CheckResult {
-    let heard = last_event(context, agent).filter(|at| *at >= receipt.at);
-    let told_until = heard.unwrap_or(receipt.at);
-    // Where the agent worked, its files do not tell: for one project they prove nothing.
-    let used = used(dirs, agent).filter(|at| receipt.scope() == Scope::User && *at > told_until + FILE_LAG);
-    match (used, heard) {
+    let last_hook = last_event(context, agent).filter(|at| *at >= record.at);
+    let covered_until = last_hook.unwrap_or(record.at);
+    // Session files do not show the project, so they prove nothing about hooks of one project.
+    let used = last_use(dirs, agent).filter(|at| record.scope() == Scope::User && *at > covered_until + FILE_LAG);
+    match (used, last_hook) {
         (Some(at), _) => {
-            let last = match heard {
-                Some(heard) => format!("the last hook told of anything {}", relative_past(heard, now())),
-                None => "no hook told of it".to_owned(),
+            let last = match last_hook {
+                Some(at) => format!("the last hook event was {}", relative_past(at, now())),
+                None => "no hook was called".to_owned(),
             };
-            let finding = format!("{name}: in place but silent; it was used {}, {last}", relative_past(at, now()));
+            let finding =
+                format!("{name}: installed but not called; the agent was used {}, {last}", relative_past(at, now()));
             CheckResult::warning(CHECK, finding).fix(hooks.silent_hint)
         }
         (None, Some(at)) => {
-            CheckResult::ok(CHECK, format!("{name}: in place, last heard {}", relative_past(at, now())))
+            CheckResult::ok(CHECK, format!("{name}: installed, last event {}", relative_past(at, now())))
         }
-        (None, None) => CheckResult::note(CHECK, format!("{name}: in place; it was not used since")),
+        (None, None) => CheckResult::note(CHECK, format!("{name}: installed; the agent was not used since")),
     }
 }
 
-/// When the newest of an agent's hook events came, those of our own trials apart.
+/// Time of the agent's newest hook event, except those of self-tests.
 pub(super) fn last_event(context: &Context, agent: &AgentSpec) -> Option<Timestamp> {
     let store = context.store().ok()??;
     let query = SessionQuery { agent: Some(agent.id.to_owned()), archived: true, limit: 20, ..SessionQuery::default() };
@@ -100,12 +101,12 @@ pub(super) fn last_event(context: &Context, agent: &AgentSpec) -> Option<Timesta
 }
 
 /// When the agent last wrote a session file.
-fn used(dirs: &UserDirs, agent: &AgentSpec) -> Option<Timestamp> {
+fn last_use(dirs: &UserDirs, agent: &AgentSpec) -> Option<Timestamp> {
     let mut open: Vec<PathBuf> = agent.transcript_roots(dirs);
     let mut newest: Option<SystemTime> = None;
-    let mut looked = 0;
-    while let Some(path) = open.pop().filter(|_| looked < MAX_SESSION_FILES) {
-        looked += 1;
+    let mut checked = 0;
+    while let Some(path) = open.pop().filter(|_| checked < MAX_SESSION_FILES) {
+        checked += 1;
         let Ok(found) = std::fs::metadata(&path) else { continue };
         if found.is_dir() {
             let entries = std::fs::read_dir(&path).into_iter().flatten();

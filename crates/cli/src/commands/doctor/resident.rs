@@ -1,24 +1,29 @@
-//! The resident process and what it wrote to its log.
+//! The resident process and its log.
 
 use std::time::Duration;
 
+use belay_clock::now;
 use belay_ipc::{Client, ClientError, StatusResponse};
 use belay_server::instance_lock;
 
 use super::CheckResult;
 use crate::context::Context;
-use crate::format::{now, relative_past};
+use crate::format::relative_past;
 
 const CHECK: &str = "resident";
 
 pub(super) fn resident(context: &Context) -> Vec<CheckResult> {
-    let asked = Client::connect(&context.places, Duration::from_secs(3)).and_then(|mut client| client.status(false));
-    match asked {
+    let status = Client::connect(&context.places, Duration::from_secs(3)).and_then(|mut client| client.status(false));
+    match status {
         Ok(status) => running(&status),
         Err(ClientError::NotRunning(_)) => absent(context),
+        Err(error @ ClientError::Untrusted { .. }) => vec![
+            CheckResult::failed(CHECK, error.to_string())
+                .fix("make the directory your own with mode 700; hooks decide without the resident process meanwhile"),
+        ],
         Err(error) => vec![
-            CheckResult::failed(CHECK, format!("it runs but does not answer: {error}"))
-                .fix("restart it: `belay stop`, then `belay serve`; agents go on meanwhile"),
+            CheckResult::failed(CHECK, format!("runs but does not respond: {error}"))
+                .fix("restart it: `belay stop`, then `belay serve`; agents continue meanwhile"),
         ],
     }
 }
@@ -26,16 +31,20 @@ pub(super) fn resident(context: &Context) -> Vec<CheckResult> {
 fn running(status: &StatusResponse) -> Vec<CheckResult> {
     let mut rows = Vec::new();
     let since = relative_past(status.started_at, now());
-    let page = status.url.as_ref().map_or_else(|| "no page".to_owned(), |url| format!("page at {url}"));
+    let page = status
+        .url
+        .as_ref()
+        .map_or_else(|| "no status page (`belay serve` opens it)".to_owned(), |url| format!("status page {url}"));
     if status.version == belay_server::VERSION {
-        rows.push(CheckResult::ok(CHECK, format!("runs (pid {}, started {since}), {page}", status.pid)));
+        rows.push(CheckResult::ok(CHECK, format!("running (pid {}, started {since}), {page}", status.pid)));
     } else {
-        let finding = format!("runs version {}, this command is {}", status.version, belay_server::VERSION);
+        let finding =
+            format!("running version {}, but this command is version {}", status.version, belay_server::VERSION);
         rows.push(CheckResult::warning(CHECK, finding).fix("restart it: `belay stop`, then `belay serve`"));
     }
     if let Some(problem) = &status.health.problem {
         let finding =
-            format!("{problem}; {} events wait in memory, {} are lost", status.health.spooled, status.health.dropped);
+            format!("{problem}; {} events wait in memory, {} were lost", status.health.spooled, status.health.dropped);
         let row = CheckResult::failed(CHECK, finding);
         rows.push(status.health.hint.iter().fold(row, |row, hint| row.fix(hint)));
     }
@@ -49,7 +58,7 @@ fn socket_mode(socket: &str) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
     let mode = std::fs::metadata(socket).ok()?.mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
-        CheckResult::failed("socket", format!("{socket} is open to others (mode {mode:o})"))
+        CheckResult::failed("socket", format!("{socket} is accessible to other users (mode {mode:o})"))
             .fix(format!("chmod 600 {socket}"))
     })
 }
@@ -57,22 +66,20 @@ fn socket_mode(socket: &str) -> Option<CheckResult> {
 fn absent(context: &Context) -> Vec<CheckResult> {
     let held = instance_lock::is_locked(&context.places.lock()).unwrap_or(false);
     if held {
-        let finding = format!("a process holds {} but no socket answers", context.places.lock().display());
+        let finding = format!("a process holds {}, but the socket does not respond", context.places.lock().display());
         return vec![
             CheckResult::warning(CHECK, finding)
-                .fix("it may just be starting or leaving; else end it and run `belay serve`"),
+                .fix("it may be starting or stopping; otherwise kill it and run `belay serve`"),
         ];
     }
     if context.places.socket().exists() {
-        let finding = "does not run; a socket of one that ended abruptly is left".to_owned();
-        return vec![CheckResult::note(CHECK, finding).fix("nothing to do: the next `belay serve` replaces it")];
+        let finding = "not running; a stale socket remains from a crash".to_owned();
+        return vec![CheckResult::note(CHECK, finding).fix("nothing to do; the next `belay serve` replaces it")];
     }
-    vec![
-        CheckResult::note(CHECK, "does not run; hooks and commands work without it").fix("start it with `belay serve`"),
-    ]
+    vec![CheckResult::note(CHECK, "not running; hooks and commands work without it").fix("start it with `belay serve`")]
 }
 
-/// Lines of the log looked at.
+/// Lines of the log that are searched for errors.
 const LOG_TAIL_LINES: usize = 200;
 
 pub(super) fn log(context: &Context) -> Vec<CheckResult> {
@@ -84,7 +91,7 @@ pub(super) fn log(context: &Context) -> Vec<CheckResult> {
     match errors.first() {
         None => vec![CheckResult::ok("log", path.display().to_string())],
         Some(last) => {
-            let finding = format!("{} errors lately; the last: {}", errors.len(), last.trim());
+            let finding = format!("{} recent errors; the last: {}", errors.len(), last.trim());
             vec![CheckResult::warning("log", finding).fix(format!("read {}", path.display()))]
         }
     }

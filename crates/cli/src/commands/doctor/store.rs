@@ -1,16 +1,19 @@
-//! The store: readable, of our version, undamaged, private.
+//! The store: readable, of the right version, intact and private.
 
+use std::time::Duration;
+
+use belay_config::{Loader, Strictness};
+use belay_core::format;
 use belay_store::Access;
 
 use super::CheckResult;
 use crate::context::Context;
-use crate::format::pluralize;
 
 pub(super) fn store(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "store";
     let path = context.database();
     if matches!(path.try_exists(), Ok(false)) {
-        return vec![CheckResult::note(CHECK, "there is none yet; the first event makes it")];
+        return vec![CheckResult::note(CHECK, "does not exist yet; the first event creates it")];
     }
     let store = match belay_store::open(&context.store_url(), Access::Read) {
         Ok(store) => store,
@@ -22,22 +25,22 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
         Ok(damage) => {
             let finding = format!("{} is damaged: {}", path.display(), damage.join("; "));
             let fix = format!(
-                "stop Belay, then save what can be read: sqlite3 {0} .recover | sqlite3 {0}.recovered",
+                "stop Belay, then recover the readable data: sqlite3 {0} .recover | sqlite3 {0}.recovered",
                 path.display()
             );
             rows.push(CheckResult::failed(CHECK, finding).fix(fix));
         }
         Err(error) => rows.push(CheckResult::failed(CHECK, error.to_string()).fix(error.hint())),
     }
-    if let Some(row) = privacy(&path) {
-        rows.push(row);
-    }
+    rows.extend(check_mode(&path));
+    rows.extend(check_size(context));
     if rows.is_empty() {
         rows.push(match store.totals(None) {
             Ok(totals) => {
                 let sessions: u64 = totals.sessions.values().sum();
                 let size = totals.bytes.div_ceil(1 << 20);
-                let (sessions, events) = (pluralize(sessions, "session"), pluralize(totals.events, "event"));
+                let (sessions, events) =
+                    (format::pluralize(sessions, "session"), format::pluralize(totals.events, "event"));
                 CheckResult::ok(CHECK, format!("{}: {sessions}, {events}, {size} MiB", path.display()))
             }
             Err(error) => CheckResult::failed(CHECK, error.to_string()).fix(error.hint()),
@@ -46,11 +49,59 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
     rows
 }
 
-fn privacy(path: &std::path::Path) -> Option<CheckResult> {
+/// How long the log is verified without `--full`.
+const VERIFY_TIME: Duration = Duration::from_secs(2);
+
+/// Whether the log is as Belay has written it.
+pub(super) fn log(context: &Context, full: bool) -> Option<CheckResult> {
+    const CHECK: &str = "history";
+    if matches!(context.database().try_exists(), Ok(false)) {
+        return None;
+    }
+    // A store that cannot be opened is reported by the check above.
+    let store = belay_store::open(&context.store_url(), Access::Read).ok()?;
+    let found = match store.verify_log((!full).then_some(VERIFY_TIME)) {
+        Ok(found) => found,
+        Err(error) => return Some(CheckResult::failed(CHECK, error.to_string()).fix(error.hint())),
+    };
+    let verified = format::pluralize(found.verified, "session");
+    if !found.broken.is_empty() {
+        let broken: Vec<String> =
+            found.broken.iter().map(|broken| format!("{}: {}", broken.session, broken.problem)).collect();
+        let finding = format!("the log was changed by something other than Belay: {}", broken.join("; "));
+        let fix = "find out which program wrote to belay.db; to compare, restore the file from a backup";
+        return Some(CheckResult::failed(CHECK, finding).fix(fix));
+    }
+    if full {
+        return Some(CheckResult::ok(CHECK, format!("the log of {verified} is as Belay has written it")));
+    }
+    (found.verified < found.sessions).then(|| {
+        let finding = format!("the log of the newest {verified} of {} is as Belay has written it", found.sessions);
+        CheckResult::note(CHECK, finding).fix("verify all: belay doctor --full")
+    })
+}
+
+/// Retention works in the resident process only, and only as fast as writers leave it time.
+fn check_size(context: &Context) -> Option<CheckResult> {
+    let loaded = Loader::new(&context.places, &context.env).strictness(Strictness::Lenient).load().ok()?;
+    let max = loaded.config.store.max_bytes.get()?;
+    let database = context.database();
+    let mut wal = database.clone().into_os_string();
+    wal.push("-wal");
+    let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());
+    let bytes = size(&database) + size(wal.as_ref());
+    (bytes > max.saturating_mul(2)).then(|| {
+        let (mib, max) = (bytes.div_ceil(1 << 20), max.div_ceil(1 << 20));
+        let finding = format!("{} takes {mib} MiB; store.max_bytes is {max} MiB", database.display());
+        CheckResult::warning("store", finding).fix("run `belay serve` for a while: it deletes the oldest sessions")
+    })
+}
+
+fn check_mode(path: &std::path::Path) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
     let mode = std::fs::metadata(path).ok()?.mode() & 0o777;
     (mode & 0o077 != 0).then(|| {
-        CheckResult::warning("store", format!("{} can be read by others (mode {mode:o})", path.display()))
+        CheckResult::warning("store", format!("{} is readable by other users (mode {mode:o})", path.display()))
             .fix(format!("chmod 600 {}", path.display()))
     })
 }

@@ -1,4 +1,4 @@
-//! `belay events tail`: the newest events, and what follows.
+//! `belay events tail`: prints the newest events and follows the log.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,20 +15,20 @@ use crate::exit_status::ExitStatus;
 use crate::format::local_time;
 use crate::output::single_line;
 
-/// How often a followed log is looked at. Asking costs microseconds.
+/// Poll interval while following; a poll takes microseconds.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct TailArgs {
-    /// Only of this session.
+    /// Only events of this session.
     id: Option<String>,
-    /// Go on as events come.
+    /// Print new events as they arrive.
     #[arg(long, short)]
     follow: bool,
-    /// How many to begin with.
+    /// Number of past events to print first.
     #[arg(long, short = 'n', default_value_t = 20, value_name = "N")]
     lines: usize,
-    /// Only events of this kind (see `belay schema event`).
+    /// Only events of these kinds (see `belay schema event`).
     #[arg(long, value_delimiter = ',', value_name = "KIND")]
     kind: Vec<String>,
 }
@@ -42,15 +42,14 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> CommandResult {
         None => (context.store()?, None),
     };
     let Some(store) = wait_for_store(context, store, args.follow)? else {
-        context.out.info("No event has been seen yet.");
+        context.out.info("No events yet.");
         return Ok(ExitStatus::Done);
     };
     let mut query =
         EventQuery { session, after: None, kinds: args.kind.clone(), order: Order::Last, limit: args.lines.max(1) };
     let mut names = ShortNames::default();
     let mut mark = store.change_token()?;
-    // Where there is nothing to begin with, following begins at the end of the whole log: as it was before anybody
-    // looked, or what comes while we look is lost.
+    // Read before the first query, so that no event between the query and the first poll is lost.
     let end = newest(&*store, &query)?;
     let mut rows = if args.lines == 0 { Vec::new() } else { store.events(&query)? };
     query.after = Some(end);
@@ -72,7 +71,7 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> CommandResult {
     }
 }
 
-/// Followers may come before the first event.
+/// Waits for the store if the log is followed: it may not exist yet.
 fn wait_for_store(
     context: &Context,
     store: Option<Box<dyn Store>>,
@@ -95,7 +94,7 @@ fn number(query: &EventQuery, row: &EventRow) -> u64 {
     if query.session.is_some() { row.seq } else { u64::try_from(row.ord).unwrap_or(0) }
 }
 
-/// Short names, asked for once.
+/// Cache of short session names.
 #[derive(Default)]
 struct ShortNames(HashMap<SessionKey, String>);
 
@@ -121,7 +120,7 @@ fn print(context: &Context, store: &dyn Store, names: &mut ShortNames, row: &Eve
     context.out.line(single_line(&format!("{at}  {name}  #{:<4} {:<16} {what}", row.seq, row.kind)).trim_end())
 }
 
-/// The gist of an event in one line.
+/// Summary of an event in one line.
 fn what(event: &Event) -> String {
     let text = match &event.body {
         Body::ToolCalled(call) => format!("{}: {}", call.tool.name, call.input),
@@ -139,7 +138,7 @@ fn what(event: &Event) -> String {
         Body::ModelAsked(ask) => ask.model.clone().unwrap_or_default(),
         Body::ModelAnswered(answer) => {
             let tokens = answer.usage.map_or(0, |usage| usage.total());
-            format!("{} {} tokens", answer.model.as_deref().unwrap_or(""), crate::format::count(tokens))
+            format!("{} {}", answer.model.as_deref().unwrap_or(""), belay_core::format::tokens(tokens))
         }
         Body::Operator(operator) => {
             let decision = serde_json::to_value(&operator.decision).unwrap_or_default();
@@ -151,6 +150,6 @@ fn what(event: &Event) -> String {
     let text = single_line(text.trim());
     match text.char_indices().nth(100) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        None => text.into_owned(),
     }
 }

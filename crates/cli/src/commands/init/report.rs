@@ -1,11 +1,11 @@
-//! What would change, and what became of each agent.
+//! Proposed changes, and the outcome per agent.
 
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use belay_agents::UserDirs;
 use belay_agents::install::{FileChange, InstallContext, Scope};
-use belay_config::atomic_file;
+
 use belay_hooks::install::{InstallRecord, diff};
 use serde_json::{Value, json};
 
@@ -15,28 +15,30 @@ use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
 use crate::output::single_line;
 
-/// How it went with one agent.
+/// The outcome for one agent.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It was changed. Somebody had `edited` some of the files, so only our part of them went; what
-    /// of that had to go whole is kept `aside`.
-    Done { changes: Vec<FileChange>, edited: Vec<PathBuf>, aside: Vec<PathBuf> },
-    /// A dry run: these changes are planned.
+    /// Files were changed. From files that were `edited` since the installation, only Belay's entries were removed; copies
+    /// of edited files that had to be deleted are listed in `aside`.
+    Done {
+        changes: Vec<FileChange>,
+        edited: Vec<PathBuf>,
+        aside: Vec<PathBuf>,
+    },
+    /// Changes that a dry run would make.
     Planned(Vec<FileChange>),
     /// Nothing to do.
     Already,
-    /// The person said no.
     Declined,
-    /// There was nobody to ask.
+    /// Confirmation was required, but there is no terminal.
     Unasked,
-    /// It is in place, and a hook that was fired did not arrive.
+    /// The hooks are installed, but the self-test failed.
     Silent(String),
-    /// It could not be done.
     Failed(CommandError),
 }
 
 impl Outcome {
-    fn word(&self) -> &'static str {
+    fn as_str(&self) -> &'static str {
         match self {
             Self::Done { .. } => "done",
             Self::Planned(_) => "planned",
@@ -49,14 +51,14 @@ impl Outcome {
     }
 
     fn row(&self) -> Value {
-        let mut row = json!({ "outcome": self.word() });
+        let mut row = json!({ "outcome": self.as_str() });
         match self {
             Self::Done { changes, edited, aside } => {
-                row["changes"] = changes.iter().map(described).collect();
+                row["changes"] = changes.iter().map(change_json).collect();
                 row["edited"] = json!(edited);
                 row["kept"] = json!(aside);
             }
-            Self::Planned(changes) => row["changes"] = changes.iter().map(described).collect(),
+            Self::Planned(changes) => row["changes"] = changes.iter().map(change_json).collect(),
             Self::Silent(problem) => row["problem"] = problem.as_str().into(),
             Self::Failed(error) => row["problem"] = error.message().into(),
             Self::Already | Self::Declined | Self::Unasked => {}
@@ -70,23 +72,22 @@ impl Outcome {
             Self::Done { changes, .. } => format!("ok  {name}: done ({})", files(changes)),
             Self::Planned(changes) => format!("--  {name}: would change {}", files(changes)),
             Self::Already => format!("ok  {name}: nothing to do"),
-            Self::Declined | Self::Unasked => format!("--  {name}: left as it is"),
+            Self::Declined | Self::Unasked => format!("--  {name}: not changed"),
             Self::Silent(problem) => {
-                format!("XX  {name}: in place, but a hook fired for a test did not arrive: {problem}")
+                format!("XX  {name}: installed, but the test hook failed: {problem}")
             }
             Self::Failed(error) => format!("XX  {name}: {}", error.message()),
         }
     }
 
-    /// What the person should know besides.
+    /// Additional notes for the user.
     fn remarks(&self) -> Vec<String> {
         match self {
             Self::Done { edited, aside, .. } => {
                 let edited = edited.iter().map(|path| {
-                    format!("{} was changed since `belay init`: only Belay's part went, the rest stays", tilde(path))
+                    format!("{} was edited since `belay init`: only Belay's entries were removed", tilde(path))
                 });
-                let aside =
-                    aside.iter().map(|path| format!("your version of a removed file is kept in {}", tilde(path)));
+                let aside = aside.iter().map(|path| format!("a copy of your edited file is in {}", tilde(path)));
                 edited.chain(aside).collect()
             }
             Self::Failed(error) => error.hints().to_vec(),
@@ -95,7 +96,7 @@ impl Outcome {
     }
 }
 
-fn described(change: &FileChange) -> Value {
+fn change_json(change: &FileChange) -> Value {
     json!({ "path": change.path, "what": kind(change), "diff": diff(change) })
 }
 
@@ -112,18 +113,32 @@ pub(super) struct Report<'a> {
     what: &'static str,
     dry_run: bool,
     rows: Vec<Value>,
-    bad: bool,
+    failed: bool,
     unasked: bool,
+    /// The hooks of an agent are as requested.
+    is_any_done: bool,
+    is_any_declined: bool,
 }
 
 impl<'a> Report<'a> {
     pub(super) fn new(context: &'a Context, what: &'static str, dry_run: bool) -> Self {
-        Self { context, what, dry_run, rows: Vec::new(), bad: false, unasked: false }
+        Self {
+            context,
+            what,
+            dry_run,
+            rows: Vec::new(),
+            failed: false,
+            unasked: false,
+            is_any_done: false,
+            is_any_declined: false,
+        }
     }
 
     pub(super) fn add(&mut self, agent: &str, name: &str, outcome: Outcome, notes: Vec<String>) -> std::io::Result<()> {
-        self.bad |= matches!(outcome, Outcome::Silent(_) | Outcome::Failed(_) | Outcome::Unasked);
+        self.failed |= matches!(outcome, Outcome::Silent(_) | Outcome::Failed(_) | Outcome::Unasked);
         self.unasked |= matches!(outcome, Outcome::Unasked);
+        self.is_any_done |= matches!(outcome, Outcome::Done { .. } | Outcome::Already);
+        self.is_any_declined |= matches!(outcome, Outcome::Declined);
         let mut row = outcome.row();
         row["agent"] = agent.into();
         if !notes.is_empty() {
@@ -141,20 +156,26 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Hooks in other places than those that were looked at: nobody should think they are gone.
-    pub(super) fn elsewhere(&self, receipts: &[InstallRecord], setting: &InstallContext<'_>) {
-        for receipt in receipts {
-            let here = match (&receipt.project, setting.scope) {
+    /// Lists hooks in other locations, which this command does not remove.
+    pub(super) fn list_other_locations(&self, records: &[InstallRecord], setting: &InstallContext<'_>) {
+        for record in records {
+            let here = match (&record.project, setting.scope) {
                 (None, Scope::User) => true,
                 (Some(project), Scope::Project) => project == setting.project,
                 _ => false,
             };
-            let place = match &receipt.project {
-                Some(project) => format!("{}; `belay uninit --project` there", tilde(project)),
-                None => "your own settings; `belay uninit`".to_owned(),
+            let message = match &record.project {
+                Some(project) => format!(
+                    "{} also has hooks in {}; remove them with `belay uninit --project` there",
+                    record.agent,
+                    tilde(project)
+                ),
+                None => {
+                    format!("{} also has hooks in your own settings; remove them with `belay uninit`", record.agent)
+                }
             };
             if !here {
-                self.context.out.info(format!("{} also has hooks in {place} takes them out.", receipt.agent));
+                self.context.out.info(format!("{message}."));
             }
         }
     }
@@ -164,38 +185,40 @@ impl<'a> Report<'a> {
         if out.json {
             out.json(&json!({ self.what: self.rows, "dry_run": self.dry_run }))?;
         } else if self.rows.is_empty() {
-            out.info("There are no hooks of Belay here.");
+            out.info("No hooks are installed.");
         } else if self.unasked {
-            out.info("Changing an agent's settings needs your word, and there is no terminal to ask at: add --yes.");
-        } else if !self.bad && !self.dry_run && self.what == "init" {
-            out.info("New sessions are on the rope; `belay sessions` lists them, `belay uninit` undoes this.");
+            out.info("Changing an agent's settings needs confirmation, but stdin is not a terminal; pass --yes.");
+        } else if self.is_any_declined && !self.is_any_done {
+            out.info("Nothing was changed.");
+        } else if !self.failed && !self.dry_run && self.what == "init" {
+            out.info("New sessions are supervised. List them with `belay sessions`; undo this with `belay uninit`.");
         }
-        Ok(if self.bad { ExitStatus::Failed } else { ExitStatus::Done })
+        let is_nothing_done = self.is_any_declined && !self.is_any_done;
+        Ok(if self.failed || is_nothing_done { ExitStatus::Failed } else { ExitStatus::Done })
     }
 }
 
-/// What would change, file by file.
+/// Prints the proposed changes of each file.
 pub(super) fn show(context: &Context, name: &str, changes: &[FileChange]) -> std::io::Result<()> {
     context.out.line(format!("{name}:"))?;
     for change in changes {
-        // Where a link leads is what changes.
-        let link = change.path.is_symlink().then(|| format!(" -> {}", tilde(&atomic_file::resolve_link(&change.path))));
+        // The target of a symlink is what changes.
+        let link = change.path.is_symlink().then(|| format!(" -> {}", tilde(&belay_fs::resolve_link(&change.path))));
         context.out.line(format!("  {}{} ({})", tilde(&change.path), link.unwrap_or_default(), kind(change)))?;
         for line in diff(change).lines() {
-            // The sign says it; colour only helps.
             let color = match line.chars().next() {
                 Some('+') => Some(AnsiColor::Green.into()),
                 Some('-') => Some(AnsiColor::Red.into()),
                 _ => None,
             };
             let style = Style::new().fg_color(color);
-            context.out.line(format!("    {style}{}{style:#}", single_line(line)))?;
+            context.out.styled_line(&[(Style::new(), "    "), (style, &single_line(line))])?;
         }
     }
     Ok(())
 }
 
-/// A path the way people write it.
+/// A path with the home directory abbreviated to `~`.
 fn tilde(path: &Path) -> String {
     let home = UserDirs::for_current_user().map(|dirs| dirs.home);
     match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {

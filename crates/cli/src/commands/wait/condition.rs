@@ -1,4 +1,4 @@
-//! What can be waited for.
+//! Conditions of a wait.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -10,7 +10,6 @@ use belay_core::Timestamp;
 use belay_hooks::bounded_child;
 use rustix::process::Pid;
 
-/// One thing that has to come true.
 #[derive(Debug)]
 pub(super) enum Condition {
     Time(Timestamp),
@@ -20,7 +19,7 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    /// Whether it is true now. A command that has to be asked gets no more time than is left.
+    /// Whether it is met now. A command may run for the remaining time.
     pub(super) fn is_met(&self, now: Timestamp, left: Duration) -> bool {
         match self {
             Self::Time(until) => now >= *until,
@@ -30,7 +29,7 @@ impl Condition {
         }
     }
 
-    /// How long until it can be true, where that is known.
+    /// Time until it is met, if that is known.
     pub(super) fn due_in(&self, now: Timestamp) -> Option<Duration> {
         match self {
             Self::Time(until) => Some(until.saturating_since(now).max(Duration::from_millis(1))),
@@ -43,12 +42,12 @@ impl Condition {
             Self::Time(until) => format!("it is {}", crate::format::local_time(*until)),
             Self::File(path) => format!("{} exists", path.display()),
             Self::Command(command) => format!("`{command}` succeeds"),
-            Self::Process(pid) => format!("process {pid} has ended"),
+            Self::Process(pid) => format!("process {pid} has exited"),
         }
     }
 }
 
-/// Runs a command in a group of its own, so that whatever it started ends with it when its time is up.
+/// Runs a command in its own process group, so that a timeout kills its children too.
 fn succeeds(command: &str, left: Duration) -> bool {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
@@ -57,7 +56,7 @@ fn succeeds(command: &str, left: Duration) -> bool {
 }
 
 fn is_alive(pid: u32) -> bool {
-    // One that has ended and was not fetched by its parent yet has ended.
+    // A zombie has exited; only its parent has not reaped it yet.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     if stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])) {
         return false;
@@ -65,12 +64,12 @@ fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
     match rustix::process::test_kill_process(pid) {
         Ok(()) => true,
-        // Somebody else's, and there.
+        // It exists, but belongs to another user.
         Err(error) => error == rustix::io::Errno::PERM,
     }
 }
 
-/// A moment: RFC 3339, a time of day (today, or tomorrow if that is past), or a span from now.
+/// Parses RFC 3339, a time of day (today, or tomorrow if it has passed), or a duration from now.
 pub(super) fn time(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(span) = text.parse::<DurationSetting>() {
         return span.get().map(|span| now + span);
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_as_people_and_programs_write_them() {
+    fn parses_times_of_day_timestamps_and_durations() {
         let now = Timestamp::parse("2026-11-15T18:00:00Z").expect("a time");
         assert_eq!(time("90s", now), Some(now + Duration::from_secs(90)));
         assert_eq!(time("2026-11-15T18:00:05Z", now), Some(now + Duration::from_secs(5)));
@@ -103,15 +102,15 @@ mod tests {
     const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_command_that_hangs_gets_no_more_time_than_is_left() {
+    fn a_hanging_command_is_killed_at_the_timeout() {
         assert!(!Condition::Command("sleep 600".into()).is_met(Timestamp::UNKNOWN, Duration::from_millis(20)));
     }
 
     #[test]
-    fn a_process_that_has_ended_is_not_waited_for() {
+    fn a_zombie_counts_as_exited() {
         let mut child = Command::new("true").spawn().expect("a process");
         let condition = Condition::Process(child.id());
-        // It has ended, but nobody has fetched its status: to the system it is still there. Only Linux tells them apart.
+        // The process is a zombie now. Only Linux distinguishes it from a running one.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("an end");
         assert!(cfg!(not(target_os = "linux")) || condition.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_come_true() {
+    fn conditions_are_met() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = Condition::File(folder.path().join("x"));
         assert!(!file.is_met(Timestamp::UNKNOWN, COMMAND_TIMEOUT));

@@ -1,11 +1,11 @@
-//! Sleeping until a time, or until somebody ends us.
+//! A sleep that a termination signal interrupts.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals by which commands are ended.
+/// The signals that end a command.
 pub(super) struct SignalWaiter {
     runtime: tokio::runtime::Runtime,
     terminate: Signal,
@@ -25,7 +25,7 @@ impl SignalWaiter {
         Ok(Self { runtime, terminate, interrupt, hangup })
     }
 
-    /// Sleeps; the number of the signal that ended it, if one did.
+    /// Sleeps; returns the signal that interrupted it.
     pub(super) fn sleep(&mut self, time: Duration) -> Option<u8> {
         let Self { runtime, terminate, interrupt, hangup } = self;
         runtime.block_on(async {

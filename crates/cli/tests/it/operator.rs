@@ -1,0 +1,232 @@
+//! Agents that call the commands meant for a person.
+
+use std::process::{Command, Stdio};
+
+use belay_store::{Access, StoreUrl};
+use serde_json::{Value, json};
+
+use crate::resident::Serve;
+use crate::terminal::{Terminal, end, start};
+use crate::world::{Said, World, call, lines};
+
+/// A paused session, and a program by the name of an agent that runs shell commands.
+fn world() -> World {
+    prepare(World::alone())
+}
+
+fn prepare(world: World) -> World {
+    std::fs::create_dir_all(world.path("bin")).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", world.path("bin/claude")).unwrap();
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    world.run(&["pause", "abc"]);
+    world
+}
+
+/// A command as the agent runs it, in a shell of its own.
+fn agent(world: &World, args: &str) -> Command {
+    let belay = env!("CARGO_BIN_EXE_belay");
+    let mut command = world.program(world.path("bin/claude").to_str().unwrap());
+    command.args(["-c", &format!("sh -c '{belay} {args}; exit $?'; exit $?")]);
+    command
+}
+
+fn agent_runs(world: &World, args: &str) -> Said {
+    let output = agent(world, args).output().unwrap();
+    Said {
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code(),
+    }
+}
+
+fn state(world: &World) -> Value {
+    world.run(&["sessions", "--json"]).json()["sessions"][0]["state"].clone()
+}
+
+fn operator_events(world: &World) -> Vec<Value> {
+    let said = world.run(&["events", "tail", "abc", "-n", "20", "--json"]);
+    let events = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].clone());
+    events.filter(|event| event["kind"] == "operator").collect()
+}
+
+fn refuses_and_records(world: &World) {
+    let said = agent_runs(world, "resume abc");
+    insta::assert_snapshot!(world.plain(&said.err), @r"
+    Error: this command was called by an agent (claude, pid [n]): belay resume
+    Hint: only a person may run it: run it in your own terminal, or pass --as-operator from a terminal that is not the agent's
+    ");
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
+    assert_eq!(state(world), "paused");
+    let shown = world.plain(&world.run(&["show", "abc"]).out);
+    assert!(
+        shown.contains("by claude, pid [n]: An agent (claude, pid [n]) called `belay resume`; Belay refused."),
+        "{shown}"
+    );
+    let events = operator_events(world);
+    let attempt = events.last().unwrap();
+    let processes = attempt["caller"]["processes"].as_str().unwrap();
+    assert!(processes.contains("belay resume abc <") && processes.contains("bin/claude -c"), "{attempt}");
+}
+
+#[test]
+fn an_agent_does_not_lift_its_own_pause() {
+    let world = world();
+    refuses_and_records(&world);
+    let store = belay_store::open(&StoreUrl::local(world.state().join("belay.db")), Access::Read).unwrap();
+    let messages = store.messages(10).unwrap();
+    let alert = messages.iter().find(|message| message.topic == "notify_operator").unwrap();
+    assert_eq!(alert.payload["effect"]["pattern"], "agent_decision", "{alert:?}");
+}
+
+#[test]
+fn an_agent_does_not_lift_its_own_pause_by_the_resident_process() {
+    let world = world();
+    let _serve = Serve::start(&world);
+    refuses_and_records(&world);
+}
+
+#[test]
+fn every_command_that_weakens_supervision_is_for_a_person() {
+    let world = world();
+    let serve = Serve::start(&world);
+    for args in [
+        "resume abc",
+        "resume abc --reset",
+        "reset abc",
+        "kill abc",
+        "budget abc 500usd --resume",
+        "config set detect.dry_run true",
+        "config unset detect.dry_run",
+        "config set detect.dry_run true --as-operator",
+        "uninit --yes",
+        "stop",
+        "status --token",
+    ] {
+        let said = agent_runs(&world, args);
+        assert_eq!(said.code, Some(1), "{args}: {said:?}");
+        assert!(said.err.contains("called by an agent (claude, pid"), "{args}: {said:?}");
+    }
+    assert_eq!(state(&world), "paused");
+    assert_eq!(world.run(&["status", "--json"]).json()["resident"]["pid"], serve.pid());
+    assert_eq!(world.run(&["config", "get", "detect.dry_run"]).out.trim(), "false");
+    // What supervises, or only reads, stays open to it.
+    for args in ["sessions", "status", "ack abc", "pause abc", "explain --help", "uninit --dry-run"] {
+        assert_eq!(agent_runs(&world, args).code, Some(0), "{args}");
+    }
+}
+
+#[test]
+fn an_agent_trusts_and_allows_nothing() {
+    let world = prepare(World::alone());
+    world.write("home/code/app/.belay.toml", "[detect]\ndry_run = true\n");
+    let said = agent_runs(&world, "trust --yes");
+    assert!(said.err.contains("called by an agent"), "{said:?}");
+    assert!(world.run(&["trust", "--list", "--json"]).json()["trusted"].as_array().is_none_or(Vec::is_empty));
+    for number in 0..6 {
+        let id = format!("x{number}");
+        let returned = json!({
+            "id": format!("{id}-r"), "session": { "agent": "claude-code", "id": "loop" }, "kind": "tool_returned",
+            "call": format!("toolu_{id}"), "status": "error", "output": "make: *** No rule to make target 'all'.  Stop.",
+        });
+        world.run_with(&["events", "post"], &lines(&[call(&id, "loop", "make"), returned.to_string()]));
+    }
+    let said = agent_runs(&world, "allow loop");
+    assert!(said.err.contains("called by an agent"), "{said:?}");
+    assert_eq!(world.run(&["allow", "loop"]).code, Some(0));
+}
+
+#[test]
+fn an_attempt_without_a_session_is_recorded_with_the_agents_own() {
+    let world = prepare(World::alone().var("CLAUDE_CODE_SESSION_ID", "abc"));
+    let said = agent_runs(&world, "stop");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let attempt = operator_events(&world).pop().unwrap();
+    assert!(attempt["note"].as_str().unwrap().contains("called `belay stop`; Belay refused."), "{attempt}");
+}
+
+#[test]
+fn an_attempt_that_no_session_explains_is_in_the_log() {
+    let world = world();
+    agent_runs(&world, "stop");
+    let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
+    assert!(log.contains("called `belay stop`; Belay refused. Processes: "), "{log}");
+}
+
+#[test]
+fn an_agents_variable_alone_is_refused_and_named() {
+    let world = prepare(World::alone().var("CODEX_THREAD_ID", "0190"));
+    let said = world.run(&["resume", "abc"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("called by an agent (CODEX_THREAD_ID is set)"), "{said:?}");
+    // Without a terminal nobody can be the operator.
+    assert_eq!(world.run(&["resume", "abc", "--as-operator"]).code, Some(1));
+    assert_eq!(state(&world), "paused");
+}
+
+#[test]
+fn an_agent_elsewhere_does_not_matter() {
+    let world = world();
+    let mut elsewhere = world.program(world.path("bin/claude").to_str().unwrap());
+    let mut elsewhere = elsewhere.args(["-c", "read -r line"]).stdin(Stdio::piped()).spawn().unwrap();
+    assert_eq!(world.run(&["resume", "abc"]).code, Some(0));
+    drop(elsewhere.stdin.take());
+    elsewhere.wait().unwrap();
+    let resumed = operator_events(&world).pop().unwrap();
+    assert_eq!(resumed["by"], "ada");
+    assert!(resumed["caller"].get("agent").is_none(), "{resumed}");
+    assert!(resumed["caller"]["processes"].as_str().unwrap().contains("belay resume abc"), "{resumed}");
+}
+
+#[test]
+fn the_agents_terminal_is_not_the_operators() {
+    let world = world();
+    let (mut terminal, line) = Terminal::new(24, 200);
+    let child = start(agent(&world, "resume abc --as-operator"), line, None);
+    terminal.shows("--as-operator needs a terminal that is not the agent");
+    assert_eq!(end(child).code(), Some(1));
+    assert_eq!(state(&world), "paused");
+}
+
+#[test]
+fn an_operator_in_a_terminal_of_their_own_overrides_and_is_recorded() {
+    let world = prepare(World::alone().var("CLAUDE_CODE_SESSION_ID", "abc"));
+    // As in a window that an agent opened: the variable is inherited.
+    let (mut terminal, line) = Terminal::new(24, 200);
+    let child = start(world.command(["resume", "abc", "--as-operator"]), line, None);
+    terminal.shows("is resumed.");
+    assert_eq!(end(child).code(), Some(0));
+    let resumed = operator_events(&world).pop().unwrap();
+    assert_eq!((&resumed["decision"], &resumed["by"]), (&"resume".into(), &"ada".into()));
+    assert_eq!(resumed["caller"]["agent"], "CLAUDE_CODE_SESSION_ID is set");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_opened_below_an_agent_is_the_operators() {
+    let world = world();
+    let (mut terminal, line) = Terminal::new(24, 200);
+    let belay = env!("CARGO_BIN_EXE_belay");
+    let mut claude = world.program(world.path("bin/claude").to_str().unwrap());
+    claude.args(["-c", &format!("setsid -c -w {belay} resume abc --as-operator; exit $?")]);
+    claude.stdin(line.try_clone().unwrap()).stdout(line.try_clone().unwrap()).stderr(line);
+    let child = claude.spawn().unwrap();
+    drop(claude);
+    terminal.shows("is resumed.");
+    assert_eq!(end(child).code(), Some(0));
+    let resumed = operator_events(&world).pop().unwrap();
+    assert!(resumed["caller"]["agent"].as_str().unwrap().starts_with("claude, pid "), "{resumed}");
+}
+
+#[test]
+fn an_agent_posts_no_facts_that_discard_evidence() {
+    let world = world();
+    let prompt = r#"{"id":"p1","session":{"agent":"claude-code","id":"abc"},"kind":"prompt","text":"go on"}"#;
+    let resume = r#"{"id":"r1","session":{"agent":"claude-code","id":"abc"},"kind":"operator","decision":"resume"}"#;
+    let file = world.write("forged.jsonl", &[prompt, resume, &call("e2", "abc", "ls")].join("\n"));
+    let said = agent_runs(&world, &format!("events post < {}", file.display()));
+    assert_eq!(said.code, Some(3), "{said:?}");
+    let refused = said.out.lines().filter(|line| line.contains("may not post decisions or facts"));
+    assert_eq!(refused.count(), 2, "{said:?}");
+    assert_eq!(state(&world), "paused");
+    assert_eq!(world.run_with(&["events", "post"], prompt.as_bytes()).code, Some(0));
+}

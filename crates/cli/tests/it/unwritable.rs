@@ -1,0 +1,116 @@
+//! A store that cannot be written or read: a person's decisions apply, and one that cannot be recorded fails.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::world::{Said, World, call, lines};
+
+/// A project with two sessions, of which `held` is paused.
+fn world() -> World {
+    let world = World::alone();
+    world.run_with(&["events", "post"], &lines(&[call("e1", "held", "ls"), call("e2", "free", "ls")]));
+    assert_eq!(world.run(&["pause", "held", "-m", "wait for me"]).code, Some(0));
+    world
+}
+
+fn payload(session: &str) -> String {
+    serde_json::json!({
+        "session_id": session, "hook_event_name": "PreToolUse", "cwd": "/",
+        "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "t1",
+    })
+    .to_string()
+}
+
+fn hook(world: &World, session: &str) -> Said {
+    world.run_with(&["hook", "claude-code"], payload(session).as_bytes())
+}
+
+fn assert_denied(said: &Said) {
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("belay resume"), "{said:?}");
+}
+
+fn assert_allowed(said: &Said) {
+    assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{said:?}");
+}
+
+fn hook_log(world: &World) -> String {
+    std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap()
+}
+
+#[test]
+fn a_pause_applies_in_a_store_of_a_newer_belay() {
+    let world = world();
+    let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    store.pragma_update(None, "user_version", 99).unwrap();
+    drop(store);
+    assert_denied(&hook(&world, "held"));
+    assert_allowed(&hook(&world, "free"));
+    assert!(hook_log(&world).contains("newer Belay"), "{}", hook_log(&world));
+}
+
+#[test]
+fn a_pause_applies_in_a_damaged_store_until_it_is_lifted() {
+    let world = world();
+    let damage = || std::fs::write(world.state().join("belay.db"), "not a database, but precious text").unwrap();
+    let before = std::fs::read(world.state().join("belay.db")).unwrap();
+    damage();
+    assert_denied(&hook(&world, "held"));
+    assert_allowed(&hook(&world, "free"));
+    std::fs::write(world.state().join("belay.db"), before).unwrap();
+    assert_eq!(world.run(&["resume", "held"]).code, Some(0));
+    damage();
+    assert_allowed(&hook(&world, "held"));
+}
+
+#[test]
+fn a_pause_applies_in_a_read_only_home() {
+    let probe = Command::new("unshare").args(["-rm", "true"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return; // Root ignores permissions, so there is no other way to make the disk read-only.
+    }
+    let world = world();
+    let script = "mount --bind \"$HOME\" \"$HOME\" && mount -o remount,bind,ro \"$HOME\" && \
+                  for session in held free; do echo \"$session:\"; printf %s \"$PAYLOAD\" | sed s/SESSION/$session/ | \
+                  \"$0\" hook claude-code; done";
+    let mut command = world.program("unshare");
+    command.args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_belay")]).env("PAYLOAD", payload("SESSION"));
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (held, free) = text.split_once("free:").unwrap_or_else(|| panic!("{text}{:?}", output.stderr));
+    assert!(held.contains("belay resume"), "{text}");
+    assert_eq!(free.trim(), "", "{text}");
+}
+
+#[test]
+fn a_hook_does_not_wait_for_the_lock_of_another_process() {
+    let world = world();
+    let other = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let started = Instant::now();
+    assert_denied(&hook(&world, "held"));
+    assert_allowed(&hook(&world, "free"));
+    let waited = started.elapsed();
+    assert!(waited.as_secs() < 4, "{waited:?}: SQLite's own timeout was 5 s each");
+    assert!(
+        hook_log(&world).contains("not recorded; the agent continues unless its session is held: the store is locked")
+    );
+}
+
+#[test]
+fn a_decision_that_cannot_be_recorded_fails() {
+    let world = world();
+    // The log of this connection stays, so what follows must be appended to it, beyond the limit.
+    let other = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
+    other.execute_batch("INSERT INTO settings VALUES ('filler', hex(zeroblob(1000000)))").unwrap();
+    for (command, state) in [("pause", "active"), ("kill", "active")] {
+        let mut shell = world.program("/bin/sh");
+        // Without the trap, the signal that comes with the limit would end it; a full disk sends none.
+        let limited = "trap '' XFSZ && ulimit -S -f 128 && exec \"$0\" \"$1\" free";
+        let output = shell.args(["-c", limited, env!("CARGO_BIN_EXE_belay"), command]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{command}: {text}");
+        assert!(text.contains("is not recorded and has no effect"), "{command}: {text}");
+        assert_eq!(world.run(&["show", "free", "--json"]).json()["session"]["state"], state);
+    }
+}
