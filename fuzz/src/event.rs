@@ -1,6 +1,6 @@
 //! Events as Belay reads them, as Loop Watchdog clients post them, and as tool calls become them.
 
-use belay_core::event::loop_watchdog::LoopWatchdogEvent;
+use belay_compat::loop_watchdog::event::PostedEvent;
 use belay_core::event::{ToolCalled, ToolReturned};
 use belay_core::{Body, Event, Timestamp};
 use libfuzzer_sys::arbitrary::{Arbitrary, Unstructured};
@@ -27,7 +27,7 @@ pub(crate) fn event(data: &[u8]) {
 /// Any JSON as an event of a Loop Watchdog client: mapped or rejected, never an operator's decision.
 pub(crate) fn loop_watchdog(data: &[u8]) {
     let Ok(value) = serde_json::from_slice(data) else { return };
-    if let Ok(posted) = LoopWatchdogEvent::from_value(&value) {
+    if let Ok(posted) = PostedEvent::from_value(&value) {
         for event in posted.into_events("id", Timestamp::from_millis(1)) {
             assert!(!matches!(event.body, Body::Operator(_)));
         }

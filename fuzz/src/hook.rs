@@ -15,13 +15,19 @@ pub(crate) fn hook(data: &[u8]) {
         None => (None, rest),
     };
     let with_hooks: Vec<_> = AGENTS.iter().filter_map(|agent| agent.hooks).collect();
-    let dialect = with_hooks[usize::from(*first) % with_hooks.len()].protocol;
-    let parsed = dialect.hear(&HookInput { id: "h1", event, payload, at: Timestamp::from_millis(1), exit_code: None });
+    let protocol = with_hooks[usize::from(*first) % with_hooks.len()].protocol;
+    let parsed = protocol.parse_or_default(&HookInput {
+        id: "h1",
+        event,
+        payload,
+        at: Timestamp::from_millis(1),
+        exit_code: None,
+    });
     for event in &parsed.events {
         to_bounded_json(event);
     }
-    assert!(dialect.answer(&parsed, &HookReply::ALLOW).is_empty());
+    assert!(protocol.encode_bytes(&parsed, &HookReply::ALLOW).is_empty());
     let hold = Verdict::Hold { incident: "i".into(), reason: "r".into(), until: None, plan_required: false };
-    let answer = dialect.answer(&parsed, &HookReply { verdict: &hold, context: Some("c"), person: Some("p") });
+    let answer = protocol.encode_bytes(&parsed, &HookReply { verdict: &hold, context: Some("c"), person: Some("p") });
     assert!(answer.is_empty() || serde_json::from_slice::<serde_json::Value>(&answer).is_ok());
 }

@@ -8,6 +8,7 @@
 
 mod event;
 mod hook;
+mod settings_file;
 mod text;
 mod transcript;
 
@@ -30,26 +31,27 @@ const fn target(name: &'static str, smoke_runs: u32, run: fn(&[u8])) -> Target {
 
 const TARGETS: &[Target] = &[
     target("event", 100_000, event::event),
-    target("hook", 100_000, hook::hook),
+    target("hook", 50_000, hook::hook),
     target("loop_watchdog", 100_000, event::loop_watchdog),
     target("normalise", 100_000, text::normalise),
-    target("outcome", 100_000, event::outcome),
-    target("proxy_response", 25_000, proxy::response),
-    target("proxy_conversation", 100_000, proxy::conversation),
+    target("outcome", 50_000, event::outcome),
+    target("proxy_response", 12_000, proxy::response),
+    target("proxy_conversation", 50_000, proxy::conversation),
     target("proxy_framing", 100_000, proxy::framing),
     target("proxy_heads", 100_000, proxy::heads),
     target("proxy_sse", 100_000, proxy::sse),
     target("redact", 100_000, text::redact),
-    target("transcript_aider", 5_000, |data| transcript::agent("aider", data)),
-    target("transcript_claude_code", 5_000, |data| transcript::agent("claude-code", data)),
-    target("transcript_codex", 5_000, |data| transcript::agent("codex", data)),
-    target("transcript_copilot", 5_000, |data| transcript::agent("copilot", data)),
-    target("transcript_events", 5_000, |data| transcript::format(&EventLogFormat, data)),
-    target("transcript_gemini", 5_000, |data| transcript::agent("gemini", data)),
-    target("transcript_opencode", 5_000, |data| transcript::agent("opencode", data)),
-    target("transcript_pi", 5_000, |data| transcript::agent("pi", data)),
-    target("transcript_qwen", 5_000, |data| transcript::agent("qwen", data)),
-    target("transcript_toolcalls", 5_000, |data| transcript::format(&ToolCallFormat, data)),
+    target("settings_file", 50_000, settings_file::settings_file),
+    target("transcript_aider", 2_000, |data| transcript::agent("aider", data)),
+    target("transcript_claude_code", 2_000, |data| transcript::agent("claude-code", data)),
+    target("transcript_codex", 2_000, |data| transcript::agent("codex", data)),
+    target("transcript_copilot", 2_000, |data| transcript::agent("copilot", data)),
+    target("transcript_events", 2_000, |data| transcript::format(&EventLogFormat, data)),
+    target("transcript_gemini", 2_000, |data| transcript::agent("gemini", data)),
+    target("transcript_opencode", 2_000, |data| transcript::agent("opencode", data)),
+    target("transcript_pi", 2_000, |data| transcript::agent("pi", data)),
+    target("transcript_qwen", 2_000, |data| transcript::agent("qwen", data)),
+    target("transcript_toolcalls", 2_000, |data| transcript::format(&ToolCallFormat, data)),
 ];
 
 static SELECTED: OnceLock<&'static Target> = OnceLock::new();

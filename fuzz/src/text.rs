@@ -20,6 +20,6 @@ pub(crate) fn redact(data: &[u8]) {
     assert_eq!(belay_core::redact::redact(&once), once);
 }
 
-fn valid_prefix(data: &[u8]) -> &str {
+pub(crate) fn valid_prefix(data: &[u8]) -> &str {
     data.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }

@@ -48,15 +48,16 @@ fn pins() -> Vec<PinnedAgent> {
 fn ensure(pin: &PinnedAgent) -> Result<PathBuf, String> {
     let cache = cache_folder()?;
     let folder = cache.join("agents").join(format!("{}-{}", pin.name, pin.version));
-    let program = folder.join("node_modules/.bin").join(pin.bin);
+    let program = folder.join(if pin.pypi().is_some() { "venv/bin" } else { "node_modules/.bin" }).join(pin.bin);
     let marker = folder.join("installed");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let _lock = lock(&cache.join("install.lock"))?;
     if marker.exists() {
         return Ok(program);
     }
-    if !shell::has("npm") {
-        return Err("npm is not installed".into());
+    let installer = if pin.pypi().is_some() { "python3" } else { "npm" };
+    if !shell::has(installer) {
+        return Err(format!("{installer} is not installed"));
     }
     let mut problem = String::new();
     for _ in 0..MAX_ATTEMPTS {
@@ -71,7 +72,32 @@ fn ensure(pin: &PinnedAgent) -> Result<PathBuf, String> {
     Err(problem)
 }
 
+impl PinnedAgent {
+    /// The name of the package, if it is one of PyPI.
+    fn pypi(&self) -> Option<&'static str> {
+        self.package.strip_prefix("pypi:")
+    }
+}
+
 fn install(pin: &PinnedAgent, folder: &Path) -> Result<(), String> {
+    match pin.pypi() {
+        Some(package) => install_from_pypi(package, pin.version, folder),
+        None => install_from_npm(pin, folder),
+    }
+}
+
+/// Into a virtual environment: its dependencies must not meet those of other programs.
+fn install_from_pypi(package: &str, version: &str, folder: &Path) -> Result<(), String> {
+    let mut venv = Command::new("python3");
+    venv.args(["-m", "venv", "--clear", "venv"]).current_dir(folder);
+    shell::run_logged(&mut venv, &folder.join("venv.log"), INSTALL_TIMEOUT)?;
+    let mut pip = Command::new(folder.join("venv/bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]);
+    pip.arg(format!("{package}=={version}")).current_dir(folder);
+    shell::run_logged(&mut pip, &folder.join("pip.log"), INSTALL_TIMEOUT)
+}
+
+fn install_from_npm(pin: &PinnedAgent, folder: &Path) -> Result<(), String> {
     // A package of its own: otherwise npm installs into a project of a parent folder.
     let manifest = fs::write(folder.join("package.json"), "{\"private\": true}\n");
     manifest.map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -110,7 +136,7 @@ mod tests {
     #[test]
     fn every_pin_names_one_exact_version() {
         let pins = pins();
-        assert_eq!(pins.len(), 5);
+        assert_eq!(pins.len(), 7);
         for pin in pins {
             let numbers = pin.version.split('.').filter(|part| part.parse::<u32>().is_ok()).count();
             assert_eq!(numbers, 3, "{} {}", pin.name, pin.version);

@@ -43,11 +43,23 @@ const BENCHES: &[Bench] = &[
         description: "a hook call, compared with `sh -c true`",
         run: |_| shell::run(&mut shell::cargo(HOOK)),
     },
+    Bench {
+        name: "memory",
+        description: "memory of the resident process and of a hook under large payloads",
+        run: |_| shell::run(&mut shell::cargo(MEMORY)),
+    },
+    Bench {
+        name: "retention",
+        description: "pruning 1,000,000 events in 10,000 sessions beside load  [SESSIONS]",
+        run: |sessions| shell::run(shell::cargo(RETENTION).args(sessions)),
+    },
 ];
 
 const TEXT: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "text_bench"];
 const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
 const HOOK: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "hook"];
+const MEMORY: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "memory"];
+const RETENTION: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "retention", "--"];
 const BELAY: &[&str] = &["build", "--release", "--quiet", "-p", "belayer"];
 const PROXY: &[&str] = &["bench", "--quiet", "-p", "belay-proxy", "--bench", "proxy", "--"];
 const SOCKET: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "socket", "--"];

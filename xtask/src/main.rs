@@ -11,6 +11,7 @@ mod fuzz;
 mod install;
 mod links;
 mod nextest;
+mod prices;
 mod repository;
 mod score;
 mod shell;
@@ -29,6 +30,7 @@ Usage: cargo xtask <command> [options]
   fuzz [TARGET...]     fuzz every parser  [--seconds N, default 180]
   soak [NAME...]       run the long proofs: kill repeat fuzz (default: all)
   score PATH           replay labelled sessions and print precision, recall and delay
+  prices DATE FILE...  update the price table; see docs/dev/prices.md
   bench [NAME...]      print tables of speed and memory; see bench/README.md
 ";
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         "soak" => soak::run(&rest),
         "bench" => bench::run(&rest),
         "score" => score::run(&rest),
+        "prices" => prices::run(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(true)

@@ -171,7 +171,7 @@ fn package_name(folder: &Path) -> Result<String, String> {
 
 /// The real agent CLIs against the scripted model. A missing CLI skips its tests.
 fn agents() -> Result<SuiteResult, String> {
-    install::install_debian_packages(&["git"]);
+    install_agent_requirements();
     for (name, installed) in agents::ensure_agents() {
         match installed {
             Ok(program) => println!("{name}: {}", program.display()),
@@ -199,5 +199,11 @@ fn install_nextest() {
 
 fn install_agents() {
     install_nextest();
+    install_agent_requirements();
     agents::ensure_agents();
+}
+
+/// aider is installed into a virtual environment of Python, which Debian packages separately.
+fn install_agent_requirements() {
+    install::install_debian_packages(&["git", "python3-venv"]);
 }

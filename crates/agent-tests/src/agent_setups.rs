@@ -42,8 +42,8 @@ pub enum Transcripts {
     Opencode { database: &'static str },
 }
 
-/// The five CLIs, each with its usual API.
-pub const ALL_AGENTS: [&AgentSetup; 5] = [&CODEX, &CLAUDE_CODE, &GEMINI, &COPILOT, &OPENCODE];
+/// The CLIs that call tools, each with its usual API.
+pub const ALL_AGENTS: [&AgentSetup; 6] = [&CODEX, &CLAUDE_CODE, &GEMINI, &COPILOT, &OPENCODE, &QWEN];
 
 /// Over OpenAI Responses.
 pub static CODEX: AgentSetup = AgentSetup {
@@ -77,8 +77,8 @@ pub static CODEX: AgentSetup = AgentSetup {
     session_key: "thread_id",
     transcripts: Transcripts::Files { below: ".codex/sessions", ending: ".jsonl" },
     writes_at_once: true,
-    // Its terminal UI shows the reason; `exec` exits silently.
-    tells_refused_prompts: false,
+    // `exec` exits silently; Belay's hook writes the reason.
+    tells_refused_prompts: cfg!(target_os = "linux"),
     unpacks_into: None,
 };
 
@@ -285,13 +285,59 @@ pub static OPENCODE: AgentSetup = AgentSetup {
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-        // It fetches a package if its folder has a plugin; offline, the default retries take a minute.
-        ("npm_config_fetch_retries", "0"),
     ],
     start: &["run", "--format", "json", "{prompt}"],
     resume: &["run", "--format", "json", "--session", "{session}", "{prompt}"],
     session_key: "sessionID",
     transcripts: Transcripts::Opencode { database: ".local/share/opencode/opencode.db" },
+    writes_at_once: true,
+    tells_refused_prompts: true,
+    unpacks_into: None,
+};
+
+/// Over Chat Completions. It requires a newer node than some systems have, but runs under node 20.
+pub static QWEN: AgentSetup = AgentSetup {
+    name: "qwen",
+    files: &[(
+        ".qwen/settings.json",
+        r#"{
+  "security": { "auth": { "selectedType": "openai" } },
+  "privacy": { "usageStatisticsEnabled": false },
+  "general": { "enableAutoUpdate": false },
+  "model": { "skipLoopDetection": true }
+}
+"#,
+    )],
+    env: &[("OPENAI_API_KEY", "sk-test"), ("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_MODEL", "scripted-model")],
+    start: &["-p", "{prompt}", "--yolo", "--output-format", "stream-json"],
+    resume: &["-p", "{prompt}", "--resume", "{session}", "--yolo", "--output-format", "stream-json"],
+    session_key: "session_id",
+    transcripts: Transcripts::Files { below: ".qwen/projects", ending: ".jsonl" },
+    writes_at_once: true,
+    tells_refused_prompts: true,
+    unpacks_into: None,
+};
+
+/// Over Chat Completions. It has no tools and no hooks: it edits files itself, as the answer describes.
+pub static AIDER: AgentSetup = AgentSetup {
+    name: "aider",
+    files: &[],
+    env: &[("OPENAI_API_KEY", "sk-test"), ("OPENAI_API_BASE", "{url}/v1")],
+    start: &[
+        "--model",
+        "openai/scripted-model",
+        "--yes-always",
+        "--no-check-update",
+        "--analytics-disable",
+        "--no-show-model-warnings",
+        "--no-gitignore",
+        "--no-auto-commits",
+        "--message",
+        "{prompt}",
+    ],
+    resume: &[],
+    session_key: "",
+    transcripts: Transcripts::Files { below: ".aider", ending: ".jsonl" },
     writes_at_once: true,
     tells_refused_prompts: true,
     unpacks_into: None,

@@ -43,13 +43,16 @@ impl Agent {
     pub fn find(setup: &'static AgentSetup) -> Result<Self, String> {
         let mut pins = PINS.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let pin = pins.find(|pin| pin.first() == Some(&setup.name));
-        let Some(&[name, _, version, bin, _]) = pin.as_deref() else { return Err("no such CLI in agents.txt".into()) };
+        let Some(&[name, package, version, bin, _]) = pin.as_deref() else {
+            return Err("no such CLI in agents.txt".into());
+        };
         let cache = cache_folder().ok_or("no cache folder: neither BELAY_TEST_CACHE nor HOME is set")?;
         let folder = cache.join("agents").join(format!("{name}-{version}"));
         if !folder.join("installed").exists() {
             return Err(format!("{name} {version} is not installed; run `cargo xtask test agents`"));
         }
-        let agent = Self { setup, program: folder.join("node_modules/.bin").join(bin) };
+        let programs = if package.starts_with("pypi:") { "venv/bin" } else { "node_modules/.bin" };
+        let agent = Self { setup, program: folder.join(programs).join(bin) };
         agent.warm_up(&cache).map_err(|error| format!("cannot be prepared: {error}"))?;
         Ok(agent)
     }

@@ -77,6 +77,8 @@ impl Workbench {
         command.current_dir(self.work()).stdin(Stdio::null());
         command.env_clear().env("PATH", search_path()).env("HOME", self.home());
         command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        // An agent may run the tests, but what they start is not called by it.
+        command.env("__BELAY_TEST_PROCESS_ROOT", std::process::id().to_string());
         // Network access fails at once instead of timing out.
         for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
             command.env(proxy, "http://127.0.0.1:9");

@@ -15,4 +15,7 @@ belay_agent_tests::for_each_agent! {
     healthy::healthy_work_is_not_disturbed,
     parallel_sessions::parallel_sessions_and_calls_do_not_mix,
     faults::killing_the_resident_process_changes_nothing,
+    faults::an_agent_continues_without_a_working_belay,
 }
+
+belay_agent_tests::for_each_agent! { qwen QWEN: faults::an_agent_continues_without_a_working_belay }

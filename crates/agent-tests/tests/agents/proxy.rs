@@ -1,6 +1,7 @@
 //! Belay's proxy between the real CLIs and their model: each scenario runs once per agent under `belay run --no-hooks`,
 //! unless it states otherwise.
 
+mod aider;
 mod belay;
 mod budgets;
 mod cutting;
@@ -17,6 +18,8 @@ belay_agent_tests::for_each_agent! {
     cutting::repetitive_output_is_cut_and_the_agent_continues,
     hooks_and_proxy::hooks_and_proxy_are_one_session,
 }
+
+belay_agent_tests::for_each_agent! { qwen QWEN: budgets::a_budget_stops_it_before_the_next_request }
 
 /// Gemini's API does not stream the input of a call, so there is nothing to cut.
 mod streamed_calls {

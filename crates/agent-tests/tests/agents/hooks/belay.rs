@@ -15,8 +15,13 @@ pub(crate) struct Belay<'a> {
 
 impl<'a> Belay<'a> {
     pub(crate) fn install(agent: &Agent, bench: &'a Workbench) -> Self {
+        Self::install_program(agent, bench, belay_program().expect("belay"))
+    }
+
+    /// Hooks that call this program.
+    pub(crate) fn install_program(agent: &Agent, bench: &'a Workbench, program: PathBuf) -> Self {
         bench.configure(agent).expect("a configuration");
-        let belay = Self { bench, program: belay_program().expect("belay") };
+        let belay = Self { bench, program };
         let done = belay.json(&["init", "--yes", "--agent", agent.setup.name, "--json"]);
         assert_eq!(done["init"][0]["outcome"], "done", "{done}");
         belay
@@ -28,6 +33,13 @@ impl<'a> Belay<'a> {
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(!out.is_empty(), "belay {args:?}: {err}");
         out.into_owned()
+    }
+
+    /// Runs a command that must fail and returns its standard error.
+    pub(crate) fn refused(&self, args: &[&str]) -> String {
+        let output = self.bench.command(&self.program).args(args).output().expect("belay runs");
+        assert!(!output.status.success(), "belay {args:?} succeeded");
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     /// Runs a command and parses its standard output as JSON.

@@ -30,7 +30,7 @@ pub(crate) fn repetitive_output_is_cut_and_the_agent_continues(setup: &'static A
     let model = ScriptedModel::start(script.text("Back to work.")).expect("a model");
     let finished = belay.proxied(agent.run(&bench, &model.url(), "Fix it")).finish().expect("an end");
     assert_eq!((finished.code, model.remaining()), (Some(0), 1), "{}", belay.report(&finished));
-    assert!(finished.output().contains("Belay ended this answer here"), "{}", finished.output());
+    assert!(finished.output().contains("Belay ended this response here"), "{}", finished.output());
     assert!(finished.output().len() < 1_000_000, "the agent received too much of it");
     let cut = model.turns().pop().expect("a turn");
     if let Some(encoding) = encoding(setup) {
@@ -54,7 +54,7 @@ pub(crate) fn a_repetitive_call_is_cut_and_not_run(setup: &'static AgentSetup) {
     let model = ScriptedModel::start(script).expect("a model");
     let finished = belay.proxied(agent.run(&bench, &model.url(), "Fix it")).finish().expect("an end");
     assert_eq!(finished.code, Some(0), "{}", belay.report(&finished));
-    assert!(finished.output().contains("Belay ended this answer here"), "{}", finished.tail());
+    assert!(finished.output().contains("Belay ended this response here"), "{}", finished.tail());
     assert!(bench.read("half-a-call").is_err(), "a partial call was run: {}", finished.tail());
     let turns = model.turns();
     assert!(

@@ -1,0 +1,23 @@
+//! aider, which has no tools and no hooks: its requests pass the proxy, and a hold refuses them.
+
+use belay_agent_tests::agent_setups::AIDER;
+use belay_agent_tests::{Agent, Workbench};
+use belay_scripted_model::{Script, ScriptedModel};
+
+use super::belay::Belay;
+
+/// The user's own `OPENAI_API_BASE` becomes the upstream; the path is the one that aider would have requested.
+#[test]
+fn aider_reaches_its_own_model_and_can_be_held() {
+    let Some(agent) = Agent::or_skip(&AIDER) else { return };
+    let bench = Workbench::new().expect("a workbench");
+    let belay = Belay::configure(&agent, &bench);
+    let model = ScriptedModel::start(Script::new().text("Nothing to change.").repeat(3)).expect("a model");
+    let finished = belay.proxied(agent.run(&bench, &model.url(), "Say hello")).finish().expect("an end");
+    assert_eq!(finished.code, Some(0), "{}", belay.report(&finished));
+    assert!(finished.output().contains("Nothing to change."), "{}", belay.report(&finished));
+    let paths: Vec<String> = model.requests().iter().map(|request| request.path.clone()).collect();
+    assert!(!paths.is_empty() && paths.iter().all(|path| path == "/v1/chat/completions"), "{paths:?}");
+    let session = belay.session();
+    assert_eq!(session["agent"], "aider", "{session}");
+}
