@@ -16,10 +16,14 @@ const AUXILIARY = new Set(["title", "summary", "compaction"]);
 
 function ask(event, payload) {
   return new Promise((resolve) => {
-    const proceed = () => resolve({});
+    let timer;
+    const proceed = () => {
+      clearTimeout(timer);
+      resolve({});
+    };
     try {
       const child = spawn(BELAY, ["hook", "opencode", event], { stdio: ["pipe", "pipe", "ignore"] });
-      const timer = setTimeout(() => {
+      timer = setTimeout(() => {
         child.kill();
         proceed();
       }, TIMEOUT_MS);
