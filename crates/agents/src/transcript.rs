@@ -129,7 +129,7 @@ pub struct ReadStats {
     /// Valid lines of an unknown type.
     pub unknown: u64,
     /// Line number and error of the first few damaged lines.
-    pub places: Vec<(u64, LineError)>,
+    pub errors: Vec<(u64, LineError)>,
 }
 
 impl ReadStats {
@@ -151,8 +151,8 @@ impl ReadStats {
                 return;
             }
         }
-        if self.places.len() < Self::MAX_LISTED_ERRORS {
-            self.places.push((self.lines, error));
+        if self.errors.len() < Self::MAX_LISTED_ERRORS {
+            self.errors.push((self.lines, error));
         }
     }
 

@@ -14,10 +14,10 @@ pub fn group_forks(sources: Vec<SessionFile>) -> Vec<Vec<SessionFile>> {
             union.join(at, *first.entry(*mark).or_insert(at));
         }
     }
-    let mut places: HashMap<usize, usize> = HashMap::new();
+    let mut groups: HashMap<usize, usize> = HashMap::new();
     let mut families: Vec<Vec<SessionFile>> = Vec::new();
     for (at, source) in sources.into_iter().enumerate() {
-        let place = *places.entry(union.root(at)).or_insert_with(|| {
+        let place = *groups.entry(union.root(at)).or_insert_with(|| {
             families.push(Vec::new());
             families.len() - 1
         });

@@ -6,7 +6,7 @@ use belay_core::{Finding, Intervention, InterventionLevel, Timestamp};
 /// A step that the policy would have taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedIntervention {
-    pub rung: InterventionLevel,
+    pub level: InterventionLevel,
     pub finding: Finding,
 }
 
@@ -39,7 +39,7 @@ pub struct Loop {
     /// Cost after the first pause until the end of the loop.
     pub after_pause: Spend,
     /// The highest level reached.
-    pub rung: InterventionLevel,
+    pub level: InterventionLevel,
 }
 
 /// The session's progress clock.
@@ -76,7 +76,7 @@ impl LoopTracker {
                 pause: None,
                 after_nudge: Spend::default(),
                 after_pause: Spend::default(),
-                rung: step.rung,
+                level: step.level,
             });
         }
         self.open = true;
@@ -84,14 +84,14 @@ impl LoopTracker {
         let Some(current) = self.loops.last_mut() else { return };
         current.from_call = current.from_call.min(finding.from_call);
         current.to_call = current.to_call.max(finding.call);
-        if step.rung >= InterventionLevel::Pause {
+        if step.level >= InterventionLevel::Pause {
             current.pause.get_or_insert(here);
         } else {
             current.nudge.get_or_insert(here);
         }
         // The first sentence describes the loop best; a repetition of it has a higher count.
-        if step.rung > current.rung || finding.pattern == current.pattern {
-            current.rung = current.rung.max(step.rung);
+        if step.level > current.level || finding.pattern == current.pattern {
+            current.level = current.level.max(step.level);
             current.pattern.clone_from(&finding.pattern);
             current.sentence.clone_from(&finding.sentence);
         }

@@ -273,14 +273,14 @@ impl ReplayedSession {
 impl VariantRun {
     fn note(&mut self, effect: Effect, keep_notices: bool) {
         let Effect::Intervened(step) = effect else { return };
-        if step.rung == InterventionLevel::Notice {
+        if step.level == InterventionLevel::Notice {
             self.judged.noticed += 1;
             if keep_notices {
-                self.judged.notices.push(PlannedIntervention { rung: step.rung, finding: step.finding });
+                self.judged.notices.push(PlannedIntervention { level: step.level, finding: step.finding });
             }
             return;
         }
         self.tracker.step(&step, &self.session.spent);
-        self.judged.alarms.push(PlannedIntervention { rung: step.rung, finding: step.finding });
+        self.judged.alarms.push(PlannedIntervention { level: step.level, finding: step.finding });
     }
 }

@@ -132,7 +132,7 @@ pub struct DamagedFile {
     /// Number of damaged lines.
     pub lines: u64,
     /// The first damaged lines.
-    pub places: Vec<(u64, LineError)>,
+    pub errors: Vec<(u64, LineError)>,
     /// The error, if it could not be read at all.
     pub failed: Option<String>,
 }
@@ -254,7 +254,7 @@ impl Totals {
                 (tally.damaged_lines() > 0).then(|| DamagedFile {
                     path: file.path.clone(),
                     lines: tally.damaged_lines(),
-                    places: tally.places.clone(),
+                    errors: tally.errors.clone(),
                     failed: None,
                 })
             }
@@ -262,7 +262,7 @@ impl Totals {
                 let why = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
                 let why: Vec<String> = why.map(ToString::to_string).collect();
                 let failed = Some(why.join(": "));
-                Some(DamagedFile { path: file.path.clone(), lines: 0, places: Vec::new(), failed })
+                Some(DamagedFile { path: file.path.clone(), lines: 0, errors: Vec::new(), failed })
             }
         };
         if let Some(damage) = damage {

@@ -48,7 +48,7 @@ impl Target {
 
 impl<'c> Backend<'c> {
     pub(crate) fn open(context: &'c Context) -> Result<Self, CommandError> {
-        let target = match Client::connect(&context.places, REQUEST_TIMEOUT) {
+        let target = match Client::connect(&context.paths, REQUEST_TIMEOUT) {
             Ok(client) => Target::Daemon(client),
             Err(ClientError::NotRunning(_)) => Target::InProcess { engine: None, store: None },
             Err(error) if error.is_timeout() => Target::bypass(context),
@@ -147,9 +147,9 @@ fn open_engine<'e>(
     let opened = match engine.take() {
         Some(open) => open,
         None => {
-            context.places.create()?;
+            context.paths.create()?;
             let (flags, warn) = (context.flags()?, context.diagnostic_sink());
-            let open = belay_engine::open(&context.places, &context.env, flags, Access::Write, warn)?;
+            let open = belay_engine::open(&context.paths, &context.env, flags, Access::Write, warn)?;
             Box::new(RefCell::new(open))
         }
     };

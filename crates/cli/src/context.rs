@@ -16,7 +16,7 @@ use crate::output::Output;
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) env: EnvSnapshot,
-    pub(crate) places: Paths,
+    pub(crate) paths: Paths,
     pub(crate) out: Output,
     /// Problems of the configuration that have been printed: several parts of a command load it.
     warned: Arc<Mutex<BTreeSet<String>>>,
@@ -25,9 +25,9 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(global: Global) -> Result<Self, CommandError> {
         let env = EnvSnapshot::from_process();
-        let places = Paths::resolve(&env, global.home.as_deref())?;
+        let paths = Paths::resolve(&env, global.home.as_deref())?;
         let out = Output::new(global.json, global.quiet);
-        Ok(Self { global, env, places, out, warned: Arc::default() })
+        Ok(Self { global, env, paths, out, warned: Arc::default() })
     }
 
     /// Values of `--set`, as flag, key and value.
@@ -45,7 +45,7 @@ impl Context {
         strictness: Strictness,
         flags: &[(String, String, String)],
     ) -> Result<LoadedConfig, CommandError> {
-        let mut loader = Loader::new(&self.places, &self.env).strictness(strictness);
+        let mut loader = Loader::new(&self.paths, &self.env).strictness(strictness);
         if let Ok(folder) = std::env::current_dir() {
             loader = loader.from_folder(folder);
         }
@@ -75,7 +75,7 @@ impl Context {
     }
 
     pub(crate) fn database(&self) -> PathBuf {
-        self.places.database()
+        self.paths.database()
     }
 
     pub(crate) fn store_url(&self) -> StoreUrl {

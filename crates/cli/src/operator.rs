@@ -140,6 +140,6 @@ fn record(context: &Context, tree: &CallerTree, session: Option<&SessionKey>, se
     });
     if !noted {
         let line = format!("{sentence} Processes: {processes}");
-        belay_hooks::hook_log::append(&context.places.logs(), belay_clock::now(), "operator", &line);
+        belay_hooks::hook_log::append(&context.paths.logs(), belay_clock::now(), "operator", &line);
     }
 }

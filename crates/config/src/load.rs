@@ -30,7 +30,7 @@ pub enum Strictness {
 /// Loads the configuration.
 #[derive(Clone, Debug)]
 pub struct Loader<'p> {
-    places: &'p Paths,
+    paths: &'p Paths,
     env: &'p EnvSnapshot,
     folder: Option<PathBuf>,
     file: Option<PathBuf>,
@@ -79,8 +79,8 @@ pub fn built_in_text() -> String {
 }
 
 impl<'p> Loader<'p> {
-    pub fn new(places: &'p Paths, env: &'p EnvSnapshot) -> Self {
-        Self { places, env, folder: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }
+    pub fn new(paths: &'p Paths, env: &'p EnvSnapshot) -> Self {
+        Self { paths, env, folder: None, file: None, flags: Vec::new(), strictness: Strictness::Strict }
     }
 
     /// Also loads the project file found from this directory upwards.
@@ -113,7 +113,7 @@ impl<'p> Loader<'p> {
     pub fn load(&self) -> Result<LoadedConfig, ConfigError> {
         let mut stack = LayerStack::new(self.strictness);
         stack.push(self.user_layer()?);
-        let project = self.folder.as_deref().and_then(|folder| ProjectFile::locate(self.places, folder));
+        let project = self.folder.as_deref().and_then(|folder| ProjectFile::locate(self.paths, folder));
         let project = project.map(|path| {
             let trust = self.project_layer(&path, &mut stack);
             (path, trust)
@@ -133,7 +133,7 @@ impl<'p> Loader<'p> {
     }
 
     fn user_layer(&self) -> Result<Option<Result<Layer, Vec<Diagnostic>>>, ConfigError> {
-        let path = self.file.as_deref().unwrap_or(self.places.config_file());
+        let path = self.file.as_deref().unwrap_or(self.paths.config_file());
         match std::fs::read_to_string(path) {
             Ok(text) => {
                 let layer = Layer::parse(Source::User(path.to_path_buf()), text);
@@ -164,7 +164,7 @@ impl<'p> Loader<'p> {
             }
         };
         // If the list cannot be read, nothing is trusted.
-        let trust = TrustStore::load(&self.places.trust()).unwrap_or_default().state(&file);
+        let trust = TrustStore::load(&self.paths.trust()).unwrap_or_default().state(&file);
         let trusted = trust == TrustState::Trusted;
         let source = Source::Project { path: file.path, trusted };
         match Layer::parse(source, file.text) {

@@ -21,9 +21,9 @@ pub struct ProjectFile {
 
 impl ProjectFile {
     /// The nearest file from `from` upwards. The home directory and the root are not projects.
-    pub fn locate(places: &Paths, from: &Path) -> Option<PathBuf> {
+    pub fn locate(paths: &Paths, from: &Path) -> Option<PathBuf> {
         let from = std::fs::canonicalize(from).ok()?;
-        let home = places.user_home().and_then(|home| std::fs::canonicalize(home).ok());
+        let home = paths.user_home().and_then(|home| std::fs::canonicalize(home).ok());
         from.ancestors()
             .take_while(|folder| Some(*folder) != home.as_deref() && folder.parent().is_some())
             .map(|folder| folder.join(PROJECT_FILE))

@@ -59,8 +59,8 @@ const PROJECT_PERMISSIONS: &[(&str, TighterDirection)] = &[
     ("detect.patterns.*.usd", TighterDirection::Lower),
     ("detect.patterns.*.minutes", TighterDirection::Lower),
     // The two patterns that need a window without changes: a longer one makes them rarer.
-    ("detect.patterns.wandering.window", TighterDirection::Neither),
-    ("detect.patterns.read_only_wandering.window", TighterDirection::Neither),
+    ("detect.patterns.revisiting.window", TighterDirection::Neither),
+    ("detect.patterns.read_only_revisiting.window", TighterDirection::Neither),
     ("detect.patterns.*.window", TighterDirection::Higher),
     ("detect.patterns.*.similarity", TighterDirection::Lower),
 ];

@@ -24,7 +24,7 @@ pub type DiagnosticSink = Box<dyn Fn(&Diagnostic) + Send + Sync>;
 
 /// Rules by directory, reloaded when a file changes.
 pub struct RulesByFolder {
-    places: Paths,
+    paths: Paths,
     env: EnvSnapshot,
     flags: Vec<(String, String, String)>,
     notice: DiagnosticSink,
@@ -43,13 +43,13 @@ struct FileStamp([Option<(PathBuf, SystemTime, u64)>; 3]);
 
 impl std::fmt::Debug for RulesByFolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RulesByFolder").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("RulesByFolder").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
 impl RulesByFolder {
-    pub fn new(places: Paths, env: EnvSnapshot, flags: Vec<(String, String, String)>, notice: DiagnosticSink) -> Self {
-        Self { places, env, flags, notice, cache: Mutex::default() }
+    pub fn new(paths: Paths, env: EnvSnapshot, flags: Vec<(String, String, String)>, notice: DiagnosticSink) -> Self {
+        Self { paths, env, flags, notice, cache: Mutex::default() }
     }
 
     /// The rules for a session that works in `folder`. Equal rules are the same `Arc`.
@@ -80,7 +80,7 @@ impl RulesByFolder {
     }
 
     fn read(&self, folder: Option<&Path>) -> Rules {
-        let mut loader = Loader::new(&self.places, &self.env).strictness(Strictness::Lenient);
+        let mut loader = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient);
         if let Some(folder) = folder {
             loader = loader.from_folder(folder);
         }
@@ -103,8 +103,8 @@ impl RulesByFolder {
     }
 
     fn stamp(&self, folder: Option<&Path>) -> FileStamp {
-        let project = folder.and_then(|folder| ProjectFile::locate(&self.places, folder));
-        let files = [Some(self.places.config_file().to_path_buf()), project, Some(self.places.trust())];
+        let project = folder.and_then(|folder| ProjectFile::locate(&self.paths, folder));
+        let files = [Some(self.paths.config_file().to_path_buf()), project, Some(self.paths.trust())];
         FileStamp(files.map(|file| {
             let file = file?;
             let found = file.symlink_metadata().ok()?;

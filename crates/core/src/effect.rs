@@ -123,13 +123,13 @@ impl Spend {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Intervention {
     /// Level of the intervention.
-    pub rung: InterventionLevel,
+    pub level: InterventionLevel,
     /// The finding it reacts to.
     pub finding: Finding,
     /// Message to the agent (nudge) or to the operator (pause, kill).
     pub message: String,
     /// Whether the operator is notified now.
-    pub tell_person: bool,
+    pub alert: bool,
     /// Recorded but not carried out.
     pub dry_run: bool,
 }
@@ -142,7 +142,7 @@ pub struct Incident {
     /// The session.
     pub session: SessionKey,
     /// Level of the intervention.
-    pub rung: InterventionLevel,
+    pub level: InterventionLevel,
     /// The finding; `None` for a pause or kill by the operator.
     pub finding: Option<Finding>,
     /// One sentence for lists and alerts.

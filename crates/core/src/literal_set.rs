@@ -90,7 +90,7 @@ impl LiteralSet {
         while let Some(eight) = bytes[at..].first_chunk() {
             let folded = u64::from_le_bytes(*eight) | ASCII_CASE_MASK;
             let bucket = |k: usize| self.table[slot((folded >> (8 * k)) as u32 & 0x00ff_ffff)];
-            // Six places are asked about at once: mostly nothing begins at any of them.
+            // Tests six positions at once; usually no literal begins at any of them.
             if bucket(0) | bucket(1) | bucket(2) | bucket(3) | bucket(4) | bucket(5) != 0 {
                 for k in 0..WINDOWS_PER_STEP {
                     if bucket(k) != 0 && !self.compare(bytes, from, at + k, bucket(k), &mut each) {

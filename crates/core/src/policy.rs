@@ -29,7 +29,7 @@ pub(crate) struct Evaluation {
 
 /// A claim and the level it calls for.
 struct DueStep {
-    rung: InterventionLevel,
+    level: InterventionLevel,
     claim: Claim,
     by: PatternRef,
 }
@@ -57,7 +57,7 @@ impl Session {
         let mut best: Option<DueStep> = None;
         let mut continuing = Vec::new();
         let mut consider = |step: DueStep| {
-            if best.as_ref().is_none_or(|so_far| step.rung > so_far.rung) {
+            if best.as_ref().is_none_or(|so_far| step.level > so_far.level) {
                 best = Some(step);
             }
         };
@@ -73,10 +73,10 @@ impl Session {
             if evaluation.pending && early {
                 continue;
             }
-            let Some(rung) = ladder.rung(claim.count, claim.strength) else { continue };
+            let Some(level) = ladder.level(claim.count, claim.strength) else { continue };
             continuing.extend(self.findings().key(pattern.name, &claim));
-            if let Some(rung) = self.due(pattern.name, &claim, rung, ladder.pause_at != 0, &context, rules) {
-                consider(DueStep { rung, claim, by: PatternRef::Pattern(pattern) });
+            if let Some(level) = self.due(pattern.name, &claim, level, ladder.pause_at != 0, &context, rules) {
+                consider(DueStep { level, claim, by: PatternRef::Pattern(pattern) });
             }
         }
         if evaluation.trigger == Trigger::CallUpdated {
@@ -84,8 +84,8 @@ impl Session {
                 let Some(claim) = custom_patterns::evaluate(&context, at, pattern, &rules.matches()[at]) else {
                     continue;
                 };
-                if let Some(rung) = self.due(&pattern.name, &claim, pattern.intervention, true, &context, rules) {
-                    consider(DueStep { rung, claim, by: PatternRef::Custom(at) });
+                if let Some(level) = self.due(&pattern.name, &claim, pattern.intervention, true, &context, rules) {
+                    consider(DueStep { level, claim, by: PatternRef::Custom(at) });
                 }
             }
         }
@@ -103,7 +103,7 @@ impl Session {
         &self,
         name: &str,
         claim: &Claim,
-        rung: InterventionLevel,
+        level: InterventionLevel,
         may_pause: bool,
         context: &CallContext<'_>,
         rules: &Rules,
@@ -118,7 +118,7 @@ impl Session {
             may_pause,
             delivered_by_request: self.is_nudged_by_requests(),
         };
-        self.findings().next_step(limits, name, claim, rung, focus)
+        self.findings().next_step(limits, name, claim, level, focus)
     }
 
     /// Whether an operator or a rule allows this pair.
@@ -127,10 +127,10 @@ impl Session {
     }
 
     fn intervene(&mut self, step: DueStep, evaluation: Evaluation, rules: &Rules, effects: &mut Vec<Effect>) {
-        let DueStep { rung, mut claim, by } = step;
+        let DueStep { level, mut claim, by } = step;
         let enforced = !rules.dry_run;
         // The call in question is answered with a nudge or a hold instead of a result.
-        let denies = evaluation.pending && enforced && rung >= InterventionLevel::Nudge && !claim.calls.is_empty();
+        let denies = evaluation.pending && enforced && level >= InterventionLevel::Nudge && !claim.calls.is_empty();
         claim.denied += u32::from(denies);
         let context = CallContext::new(self, evaluation.focus, evaluation.pending);
         let name = by.name(rules);
@@ -148,33 +148,33 @@ impl Session {
             PatternRef::Custom(_) => true,
         };
         let finding = build_finding::build(&context, &name, &claim, &wording, evaluation);
-        let message = match rung {
+        let message = match level {
             InterventionLevel::Nudge => wording.nudge_text(),
             _ => wording.pause_text(),
         };
-        match rung {
+        match level {
             InterventionLevel::Nudge if enforced => self.counters.nudges += 1,
             InterventionLevel::Pause if enforced => self.counters.pauses += 1,
             _ => {}
         }
-        let is_new = self.findings_mut().record_step(&name, &claim, rung, &finding);
+        let is_new = self.findings_mut().record_step(&name, &claim, level, &finding);
         self.counters.findings += u64::from(is_new);
-        if rung == InterventionLevel::Nudge && enforced {
+        if level == InterventionLevel::Nudge && enforced {
             self.findings_mut().queue_nudge(PendingNudge::new(&finding, &message, claim.nudge_target, outlives_edits));
         }
-        let tell_person = rung >= InterventionLevel::Pause;
+        let alert = level >= InterventionLevel::Pause;
         effects.push(Effect::Intervened(Intervention {
-            rung,
+            level,
             finding: finding.clone(),
             message,
-            tell_person,
+            alert,
             dry_run: rules.dry_run,
         }));
-        if rung == InterventionLevel::Pause && enforced && matches!(self.state, SessionState::Active) {
+        if level == InterventionLevel::Pause && enforced && matches!(self.state, SessionState::Active) {
             let incident = Incident {
                 id: finding.id.replacen("fnd-", "inc-", 1),
                 session: self.key.clone(),
-                rung,
+                level,
                 sentence: finding.sentence.clone(),
                 finding: Some(finding),
                 opened_at: evaluation.at,

@@ -55,7 +55,7 @@ fn outbox_key(event: &Event, effect: &Effect, opened: bool) -> Option<(String, &
     match effect {
         Effect::StateChanged { .. } => None,
         // The incident's alert already includes the finding.
-        Effect::Intervened(done) if !done.tell_person || done.dry_run || opened => None,
+        Effect::Intervened(done) if !done.alert || done.dry_run || opened => None,
         Effect::Intervened(done) => Some((format!("intervened:{}", done.finding.id), "intervened")),
         Effect::IncidentOpened(incident) => Some((format!("incident_opened:{}", incident.id), "incident_opened")),
         Effect::IncidentUpdated(incident) => {

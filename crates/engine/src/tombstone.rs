@@ -17,7 +17,7 @@ pub(crate) fn from_incident(session: &Session, incident: &Incident, rules: &Rule
         Some(_) if session.has_unverified_events() => return None,
         Some(finding) => (finding.pattern.clone(), describe(finding)),
         // Without a reason, a kill teaches the next session nothing.
-        None if incident.rung == InterventionLevel::Kill => {
+        None if incident.level == InterventionLevel::Kill => {
             let reason = incident.sentence.strip_prefix(KILLED)?.strip_prefix(": ")?;
             ("killed".to_owned(), format!("{KILLED}: {reason}"))
         }
@@ -58,7 +58,7 @@ mod tests {
         let incident = Incident {
             id: "inc-1".to_owned(),
             session: session.key.clone(),
-            rung: InterventionLevel::Kill,
+            level: InterventionLevel::Kill,
             finding: None,
             sentence: sentence.to_owned(),
             opened_at: Timestamp::from_millis(1),

@@ -45,13 +45,13 @@ const FORWARDED_ENV_VARS: &[&str] = &[
 /// Starts the resident process, unless somebody has just done so. Does not wait for it. It leaves
 /// after being `idle` for so long.
 pub fn start(
-    places: &Paths,
+    paths: &Paths,
     env: &EnvSnapshot,
     home: Option<&Path>,
     belay: &Path,
     idle: DurationSetting,
 ) -> io::Result<bool> {
-    let lock = open_lock(places)?;
+    let lock = open_lock(paths)?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
         return Ok(false);
     }
@@ -67,7 +67,7 @@ pub fn start(
     }
     // It works in another folder, where a relative one would be elsewhere.
     if home.is_some() || env.get("BELAY_HOME").is_some() {
-        command.arg("--home").arg(places.state());
+        command.arg("--home").arg(paths.state());
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     close_on_exec();
@@ -81,15 +81,15 @@ pub fn start(
 }
 
 /// The resident process has left in order: whoever needs one may start one at once.
-pub fn clear_start_marker(places: &Paths) {
+pub fn clear_start_marker(paths: &Paths) {
     // If this fails, the next start waits a little.
-    let _ = open_lock(places).and_then(|lock| lock.set_len(0));
+    let _ = open_lock(paths).and_then(|lock| lock.set_len(0));
 }
 
 /// Clears the marker of a resident process that was killed: its instance lock is free, but it could not clean up.
-pub fn clear_stale_start_marker(places: &Paths) {
-    if is_lock_held(&places.lock()).is_ok_and(|held| !held) {
-        clear_start_marker(places);
+pub fn clear_stale_start_marker(paths: &Paths) {
+    if is_lock_held(&paths.lock()).is_ok_and(|held| !held) {
+        clear_start_marker(paths);
     }
 }
 
@@ -102,20 +102,20 @@ pub fn is_lock_held(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn lock_file(places: &Paths) -> PathBuf {
-    places.state().join("autostart.lock")
+fn lock_file(paths: &Paths) -> PathBuf {
+    paths.state().join("autostart.lock")
 }
 
 /// The lock in a state directory that cannot be written.
-fn runtime_lock_file(places: &Paths) -> PathBuf {
-    places.runtime_socket().with_extension("autostart.lock")
+fn runtime_lock_file(paths: &Paths) -> PathBuf {
+    paths.runtime_socket().with_extension("autostart.lock")
 }
 
 /// Opens the lock in the state directory or else in the runtime directory.
-fn open_lock(places: &Paths) -> io::Result<File> {
-    open(&lock_file(places)).or_else(|error| {
-        let created = places.create_runtime_dir();
-        created.ok().and_then(|()| open(&runtime_lock_file(places)).ok()).ok_or(error)
+fn open_lock(paths: &Paths) -> io::Result<File> {
+    open(&lock_file(paths)).or_else(|error| {
+        let created = paths.create_runtime_dir();
+        created.ok().and_then(|()| open(&runtime_lock_file(paths)).ok()).ok_or(error)
     })
 }
 

@@ -145,7 +145,7 @@ fn hardest<'o>(observed: impl Iterator<Item = &'o EventOutcome>) -> Verdict {
 /// A nudge that is due.
 fn nudge_among(observed: &[EventOutcome]) -> Option<(String, String)> {
     observed.iter().flat_map(|one| &one.decision.effects).find_map(|effect| match effect {
-        Effect::Intervened(done) if done.rung == InterventionLevel::Nudge && !done.dry_run => {
+        Effect::Intervened(done) if done.level == InterventionLevel::Nudge && !done.dry_run => {
             Some((done.finding.id.clone(), done.message.clone()))
         }
         _ => None,

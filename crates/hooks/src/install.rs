@@ -62,14 +62,14 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
 
 /// Writes the install record, then all changes or none.
 pub fn install(
-    places: &Paths,
+    paths: &Paths,
     recipe: &dyn HookInstaller,
     setting: &InstallContext<'_>,
     changes: &[FileChange],
 ) -> Result<InstallRecord, InstallerError> {
     files::check(changes)?;
     files::check_project_links(setting, changes)?;
-    let known = InstallRecord::find(places, recipe.agent(), setting.scope, setting.project);
+    let known = InstallRecord::find(paths, recipe.agent(), setting.scope, setting.project);
     let mut receipt =
         known.clone().unwrap_or_else(|| InstallRecord::new(recipe.agent(), setting.scope, setting.project));
     for change in changes {
@@ -85,12 +85,12 @@ pub fn install(
     }
     receipt.belay = setting.belay.to_owned();
     receipt.at = belay_clock::now();
-    receipt.save(places)?;
+    receipt.save(paths)?;
     if let Err(error) = files::write(changes) {
         files::remove_empty(&receipt.folders);
         match known {
-            Some(known) => known.save(places)?,
-            None => receipt.delete(places)?,
+            Some(known) => known.save(paths)?,
+            None => receipt.delete(paths)?,
         }
         return Err(error);
     }
@@ -99,11 +99,11 @@ pub fn install(
 
 /// Computes the changes that remove the hooks.
 pub fn uninstall(
-    places: &Paths,
+    paths: &Paths,
     recipe: &dyn HookInstaller,
     setting: &InstallContext<'_>,
 ) -> Result<UninstallPlan, InstallerError> {
-    let receipt = InstallRecord::find(places, recipe.agent(), setting.scope, setting.project);
+    let receipt = InstallRecord::find(paths, recipe.agent(), setting.scope, setting.project);
     let mut removal = UninstallPlan::default();
     let mut restored = Vec::new();
     for kept in receipt.iter().flat_map(|receipt| &receipt.files) {
@@ -126,7 +126,7 @@ pub fn uninstall(
     removal.edited.retain(|path| removal.changes.iter().any(|change| change.path == *path));
     for change in removal.changes.iter().filter(|change| change.after.is_none()) {
         if removal.edited.contains(&change.path) {
-            removal.aside.push(copy_of(places, &change.path));
+            removal.aside.push(copy_of(paths, &change.path));
         }
     }
     Ok(removal)
@@ -134,7 +134,7 @@ pub fn uninstall(
 
 /// Writes the changes computed by [`uninstall`] and deletes the install record.
 pub fn restore(
-    places: &Paths,
+    paths: &Paths,
     recipe: &dyn HookInstaller,
     setting: &InstallContext<'_>,
     removal: &UninstallPlan,
@@ -142,24 +142,24 @@ pub fn restore(
     files::check(&removal.changes)?;
     files::check_project_links(setting, &removal.changes)?;
     for change in &removal.changes {
-        let copy = copy_of(places, &change.path);
+        let copy = copy_of(paths, &change.path);
         if let Some(text) = change.before.as_deref().filter(|_| removal.aside.contains(&copy)) {
             belay_fs::atomic_write(&copy, text.as_bytes(), FileMode::Private)
                 .map_err(|source| InstallerError::Write { path: copy, source })?;
         }
     }
     files::write(&removal.changes)?;
-    if let Some(receipt) = InstallRecord::find(places, recipe.agent(), setting.scope, setting.project) {
+    if let Some(receipt) = InstallRecord::find(paths, recipe.agent(), setting.scope, setting.project) {
         files::remove_empty(&receipt.folders);
-        receipt.delete(places)?;
+        receipt.delete(paths)?;
     }
     Ok(())
 }
 
 /// The path of the copy of a modified file that is deleted.
-fn copy_of(places: &Paths, path: &Path) -> PathBuf {
+fn copy_of(paths: &Paths, path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    places.state().join("removed").join(format!("{}-{name}", Digest::of(path.as_os_str().as_encoded_bytes())))
+    paths.state().join("removed").join(format!("{}-{name}", Digest::of(path.as_os_str().as_encoded_bytes())))
 }
 
 /// A modified file without Belay's entries.

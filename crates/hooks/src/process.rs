@@ -53,14 +53,14 @@ pub fn run(args: &HookArgs) {
     }
     let env = EnvSnapshot::from_process();
     let now = belay_clock::now();
-    let Ok(places) = Paths::resolve(&env, args.home.as_deref()) else { return };
-    let log = |problem: &str| hook_log::append(&places.logs(), now, &args.agent, problem);
+    let Ok(paths) = Paths::resolve(&env, args.home.as_deref()) else { return };
+    let log = |problem: &str| hook_log::append(&paths.logs(), now, &args.agent, problem);
     let watchdog = hold::Watchdog::arm(DECISION_TIMEOUT);
-    match catch_unwind(AssertUnwindSafe(|| respond(args, &env, &places, now, &log))) {
+    match catch_unwind(AssertUnwindSafe(|| respond(args, &env, &paths, now, &log))) {
         Ok(response) => {
             watchdog.disarm();
             if let Some(session) = &response.wait_for
-                && hold::wait_until_released(&places, session) == hold::WaitEnd::Released
+                && hold::wait_until_released(&paths, session) == hold::WaitEnd::Released
             {
                 return;
             }
@@ -109,7 +109,7 @@ impl HookArgs {
     }
 }
 
-fn respond(args: &HookArgs, env: &EnvSnapshot, places: &Paths, now: Timestamp, log: &dyn Fn(&str)) -> HookResponse {
+fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, log: &dyn Fn(&str)) -> HookResponse {
     let payload = match payload::read_bounded(std::io::stdin().lock()) {
         Ok(payload) => payload,
         Err(error) => {
@@ -128,7 +128,7 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, places: &Paths, now: Timestamp, l
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
         run: env.text("BELAY_SESSION").map(str::to_owned),
     };
-    let client = Client::connect_with_deadline(places, REQUEST_TIMEOUT);
+    let client = Client::connect_with_deadline(paths, REQUEST_TIMEOUT);
     let absent = match client.and_then(|mut client| client.hook(&request)) {
         Ok(response) => return response,
         Err(ClientError::NotRunning(_)) => true,
@@ -137,34 +137,34 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, places: &Paths, now: Timestamp, l
             false
         }
     };
-    decide_in_process(env, places, &request, absent.then_some(args), log)
+    decide_in_process(env, paths, &request, absent.then_some(args), log)
 }
 
 /// Decides on the store, as the resident process would. Also starts that if it is absent.
 fn decide_in_process(
     env: &EnvSnapshot,
-    places: &Paths,
+    paths: &Paths,
     request: &HookRequest,
     absent: Option<&HookArgs>,
     log: &dyn Fn(&str),
 ) -> HookResponse {
     // Fails in a read-only home, where a stored pause applies all the same.
-    if let Err(error) = places.create() {
+    if let Err(error) = paths.create() {
         log(&format!("cannot use the state directory: {error}"));
     }
     if let Some(args) = absent {
-        let mut loader = Loader::new(places, env).strictness(Strictness::Lenient);
+        let mut loader = Loader::new(paths, env).strictness(Strictness::Lenient);
         if let Some(cwd) = &request.cwd {
             loader = loader.from_folder(cwd);
         }
         // An invalid configuration does not prevent supervision.
         match loader.load().map(|loaded| loaded.config.hooks) {
-            Ok(hooks) if hooks.autostart => start_resident(env, places, args, hooks.idle_exit),
+            Ok(hooks) if hooks.autostart => start_resident(env, paths, args, hooks.idle_exit),
             Ok(_) => {}
-            Err(_) => start_resident(env, places, args, DEFAULT_IDLE_EXIT),
+            Err(_) => start_resident(env, paths, args, DEFAULT_IDLE_EXIT),
         }
     }
-    let engine = RefCell::new(belay_engine::open_for_hook(places, env, config_problem_log(places.logs())));
+    let engine = RefCell::new(belay_engine::open_for_hook(paths, env, config_problem_log(paths.logs())));
     let response = handle_hook(&HookState::default(), &engine, request, &|_, _| {});
     if let Some(fault) = engine.borrow().health().fault {
         log(&format!("not recorded; the agent continues unless its session is held: {}", fault.problem));
@@ -177,12 +177,12 @@ pub fn config_problem_log(logs: PathBuf) -> DiagnosticSink {
     Box::new(move |note| hook_log::append_once(&logs, belay_clock::now(), "configuration", &note.to_string()))
 }
 
-fn start_resident(env: &EnvSnapshot, places: &Paths, args: &HookArgs, idle: DurationSetting) {
+fn start_resident(env: &EnvSnapshot, paths: &Paths, args: &HookArgs, idle: DurationSetting) {
     let started = std::env::current_exe()
-        .and_then(|belay| crate::daemon_autostart::start(places, env, args.home.as_deref(), &belay, idle));
+        .and_then(|belay| crate::daemon_autostart::start(paths, env, args.home.as_deref(), &belay, idle));
     if let Err(error) = started {
         let problem = format!("cannot start the resident process: {error}");
-        hook_log::append(&places.logs(), belay_clock::now(), &args.agent, &problem);
+        hook_log::append(&paths.logs(), belay_clock::now(), &args.agent, &problem);
     }
 }
 

@@ -123,7 +123,7 @@ pub struct IncidentView {
     pub session: String,
     /// open, acknowledged or closed.
     pub state: String,
-    pub rung: InterventionLevel,
+    pub level: InterventionLevel,
     pub sentence: String,
     pub opened_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,7 +146,7 @@ impl From<Incident> for IncidentView {
             id: incident.id,
             session: incident.session.to_string(),
             state: state.to_owned(),
-            rung: incident.rung,
+            level: incident.level,
             sentence: incident.sentence,
             opened_at: incident.opened_at,
             acknowledged_at: incident.acknowledged_at,

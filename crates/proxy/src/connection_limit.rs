@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(second.while_idle(ready(2)).await, Some(2), "the second is not");
         assert_eq!(third.while_idle(ready(3)).await, Some(3));
         drop(first);
-        assert!(limit.admit().is_none(), "all places are taken, and no connection is idle");
+        assert!(limit.admit().is_none(), "all slots are taken, and no connection is idle");
         drop(third);
         assert!(limit.admit().is_some());
         drop(second);

@@ -32,7 +32,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Configuration of the resident process.
 #[derive(Debug)]
 pub struct ServeOptions {
-    pub places: Paths,
+    pub paths: Paths,
     pub env: EnvSnapshot,
     pub config: Config,
     /// Command-line flags that set configuration keys, for reloading the configuration.
@@ -80,9 +80,9 @@ pub struct Daemon {
 impl Daemon {
     /// Takes the lock and opens store, socket and port. Requests are served from then on.
     pub fn start(options: ServeOptions) -> Result<Self, ServeError> {
-        let ServeOptions { places, env, config, flags } = options;
+        let ServeOptions { paths, env, config, flags } = options;
         request_memory::configure_allocator();
-        let (mut instance, socket_path) = acquire_lock(&places)?;
+        let (mut instance, socket_path) = acquire_lock(&paths)?;
         let (http_listeners, listeners) = Listeners::new(config.serve.listen.socket_addr());
         if config.serve.http {
             let wanted = config.serve.listen.socket_addr();
@@ -97,23 +97,23 @@ impl Daemon {
         let url = http_listeners.url();
         let socket = BoundSocket::bind(&socket_path)
             .map_err(|source| ServeError::Socket { path: socket_path.clone(), source })?;
-        let hook_log = belay_hooks::config_problem_log(places.logs());
+        let hook_log = belay_hooks::config_problem_log(paths.logs());
         let on_diagnostic = move |note: &Diagnostic| {
             tracing::warn!(%note, "invalid configuration");
             hook_log(note);
         };
-        let engine = belay_engine::open_with_fallback(&places, &env, flags, Box::new(on_diagnostic));
+        let engine = belay_engine::open_with_fallback(&paths, &env, flags, Box::new(on_diagnostic));
         let shared = Arc::new(DaemonState {
             decisions: Decisions::new(engine),
-            runs: Runs::new(RunStore::load(&places), http_listeners),
+            runs: Runs::new(RunStore::load(&paths), http_listeners),
             lifecycle: Lifecycle::new(socket_path),
-            readers: ReadPool::new(places.database()),
-            hold_watcher: HoldWatcher::new(StoreUrl::local(places.database())),
-            token: ApiToken::load_or_create(&places.token())?,
+            readers: ReadPool::new(paths.database()),
+            hold_watcher: HoldWatcher::new(StoreUrl::local(paths.database())),
+            token: ApiToken::load_or_create(&paths.token())?,
             loop_watchdog_without_token: config.compat.loop_watchdog_without_token,
             hook_state: belay_hooks::HookState::default(),
             large_requests: LargeRequests::default(),
-            config: ConfigSource { places: places.clone(), env: env.clone() },
+            config: ConfigSource { paths: paths.clone(), env: env.clone() },
         });
         shared.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);
         if config.detect.budget.is_shared() {
@@ -127,7 +127,7 @@ impl Daemon {
         let relay = Arc::new(Relay::new(&relayed, pages, Arc::new(EngineSupervisor(Arc::clone(&shared))))?);
         shared.runs.set_relay(&relay);
         shared.runs.store.restore_into(&relay);
-        belay_drive::run_dir::sweep(&places);
+        belay_drive::run_dir::sweep(&paths);
         for address in shared.runs.store.live_addresses() {
             if let Err(error) = shared.runs.listeners.ensure_at(address) {
                 tracing::warn!(%address, %error, "cannot listen where a running agent sends its requests");
@@ -238,19 +238,19 @@ async fn serve(
 }
 
 /// The lock and the socket's path. If the state directory is not writable, both are in the runtime directory.
-fn acquire_lock(places: &Paths) -> Result<(InstanceLock, PathBuf), ServeError> {
-    let in_state_dir = places.create().map_err(ServeError::from).and_then(|()| {
-        InstanceLock::acquire(&places.lock())
-            .map_err(|source| ServeError::Place(PathError::Io { path: places.lock(), source }))
+fn acquire_lock(paths: &Paths) -> Result<(InstanceLock, PathBuf), ServeError> {
+    let in_state_dir = paths.create().map_err(ServeError::from).and_then(|()| {
+        InstanceLock::acquire(&paths.lock())
+            .map_err(|source| ServeError::Place(PathError::Io { path: paths.lock(), source }))
     });
     let (outcome, socket) = match in_state_dir {
-        Ok(outcome) => (outcome, places.socket().to_path_buf()),
+        Ok(outcome) => (outcome, paths.socket().to_path_buf()),
         Err(error) => {
             tracing::error!(%error, "state directory not writable; nothing will be stored");
-            places.create_runtime_dir()?;
-            let lock = runtime_dir_lock(places.runtime_socket());
+            paths.create_runtime_dir()?;
+            let lock = runtime_dir_lock(paths.runtime_socket());
             let outcome = InstanceLock::acquire(&lock).map_err(|source| PathError::Io { path: lock, source })?;
-            (outcome, places.runtime_socket().to_path_buf())
+            (outcome, paths.runtime_socket().to_path_buf())
         }
     };
     match outcome {

@@ -56,7 +56,7 @@ impl HoldIndex {
                 Effect::StateChanged { to, .. } => self.set(session, hold_state_of(to)),
                 // A nudge waits for a request. After a notice, the next request may be the one to carry a nudge, and
                 // it must be read before it is sent.
-                Effect::Intervened(step) if step.rung <= InterventionLevel::Nudge && !step.dry_run => {
+                Effect::Intervened(step) if step.level <= InterventionLevel::Nudge && !step.dry_run => {
                     self.suspicious().insert(session.clone());
                     self.set(session, HoldState::MustAsk.max(self.get(session)));
                 }

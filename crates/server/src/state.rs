@@ -90,14 +90,14 @@ impl Runs {
 /// Where the configuration is read from.
 #[derive(Debug)]
 pub(crate) struct ConfigSource {
-    pub(crate) places: Paths,
+    pub(crate) paths: Paths,
     pub(crate) env: EnvSnapshot,
 }
 
 impl ConfigSource {
     /// What is wrong with the configuration of the user, read now.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let loaded = Loader::new(&self.places, &self.env).strictness(Strictness::Lenient).load();
+        let loaded = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient).load();
         loaded.map_or_else(
             |error| vec![error.to_string()],
             |loaded| loaded.notes.iter().map(ToString::to_string).collect(),

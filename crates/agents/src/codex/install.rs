@@ -82,7 +82,7 @@ impl HookInstaller for CodexInstaller {
     }
 }
 
-/// Our hooks in the file, or in `text` if it is given: places, and the hashes Codex makes of them.
+/// Our hooks in the file, or in `text` if it is given: paths, and the hashes Codex makes of them.
 fn belay_hooks(
     context: &InstallContext<'_>,
     path: &Path,

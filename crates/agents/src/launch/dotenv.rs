@@ -39,9 +39,9 @@ impl EnvFile {
     /// The first that exists, from the project upwards.
     fn find(context: &LaunchContext<'_>, folder: &str) -> Option<Self> {
         let home = context.user.home.as_path();
-        let places = context.folder.ancestors().chain([home]);
+        let folders = context.folder.ancestors().chain([home]);
         let files =
-            places.flat_map(|place| [place.join(folder).join(".env"), place.join(".env")].map(|path| (place, path)));
+            folders.flat_map(|above| [above.join(folder).join(".env"), above.join(".env")].map(|path| (above, path)));
         let found = files.into_iter().find(|(_, path)| path.exists());
         found.map(|(place, path)| Self { path, belongs_to_user: place == home })
     }

@@ -86,7 +86,7 @@ fn unknown_lines_pass_and_damaged_ones_are_counted() {
         read("{\"kind\":\"novelty\"}\n{\"kind\":\"user_te\n{\"kind\":\"user_text\",\"text\":\"hi\"}\n\0\0\n");
     assert_eq!(events.len(), 1);
     assert_eq!((stats.unknown, stats.broken, stats.binary), (1, 1, 1));
-    assert_eq!(stats.places, [(2, LineError::Malformed), (4, LineError::Binary)]);
+    assert_eq!(stats.errors, [(2, LineError::Malformed), (4, LineError::Binary)]);
 }
 
 #[test]

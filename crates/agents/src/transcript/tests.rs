@@ -68,6 +68,6 @@ fn text_truncated_inside_a_character_is_read() {
 fn only_the_first_errors_are_listed() {
     let (_, stats) = echo("!\n".repeat(100).as_bytes());
     assert_eq!(stats.broken, 100);
-    assert_eq!(stats.places.len(), 8);
-    assert_eq!(stats.places[7], (8, LineError::Malformed));
+    assert_eq!(stats.errors.len(), 8);
+    assert_eq!(stats.errors[7], (8, LineError::Malformed));
 }

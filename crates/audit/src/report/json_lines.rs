@@ -213,7 +213,7 @@ pub fn lines(report: &SessionReport, names: LabelStyle, variants: &[RuleSet]) ->
         file: file.clone(),
         call: alarm.finding.call,
         pattern: alarm.finding.pattern.clone(),
-        action: alarm.rung,
+        action: alarm.level,
         from_call: alarm.finding.from_call,
         sentence: alarm.finding.sentence.clone(),
         evidence: alarm.finding.evidence.clone(),

@@ -294,11 +294,11 @@ fn damage(out: &mut String, totals: &Totals) {
         let why = match &damage.failed {
             Some(why) => why.clone(),
             None => {
-                let places: Vec<String> =
-                    damage.places.iter().take(3).map(|(line, error)| format!("line {line} is {error}")).collect();
-                let rest = damage.lines.saturating_sub(places.len() as u64);
+                let errors: Vec<String> =
+                    damage.errors.iter().take(3).map(|(line, error)| format!("line {line} is {error}")).collect();
+                let rest = damage.lines.saturating_sub(errors.len() as u64);
                 let rest = if rest == 0 { String::new() } else { format!(", and {rest} more") };
-                format!("{}{rest}", places.join(", "))
+                format!("{}{rest}", errors.join(", "))
             }
         };
         let _ = writeln!(out, "  {}", single_line(&format!("{}: {why}", damage.path.display())));

@@ -90,9 +90,9 @@ fn stuck(pause: bool) -> VariantResult {
             pause: pause.then(|| step(15)),
             after_nudge: spent(19, 1),
             after_pause: if pause { spent(16, 1) } else { Spend::default() },
-            rung: if pause { InterventionLevel::Pause } else { InterventionLevel::Nudge },
+            level: if pause { InterventionLevel::Pause } else { InterventionLevel::Nudge },
         }],
-        alarms: vec![PlannedIntervention { rung: InterventionLevel::Nudge, finding }],
+        alarms: vec![PlannedIntervention { level: InterventionLevel::Nudge, finding }],
         notices: Vec::new(),
         noticed: 2,
     }
@@ -118,7 +118,7 @@ fn totals() -> Totals {
             lines: 900,
             broken: 5,
             too_long: 1,
-            places: vec![
+            errors: vec![
                 (3, LineError::Malformed),
                 (40, LineError::TooLong),
                 (41, LineError::Malformed),

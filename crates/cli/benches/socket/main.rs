@@ -88,7 +88,7 @@ impl Drop for Server {
     }
 }
 
-fn places(home: &Path) -> Paths {
+fn paths(home: &Path) -> Paths {
     Paths::resolve(&EnvSnapshot::default(), Some(home)).unwrap()
 }
 
@@ -126,7 +126,7 @@ fn beside_bare_sqlite(folder: &Path, where_they_run: &str) {
     std::fs::create_dir(&bare_home).unwrap();
     let _bare = Server::start(Command::new(std::env::current_exe().unwrap()).arg("bare").arg(&bare_home));
     let patience = Duration::from_secs(30);
-    let connect = || Client::connect(&places(&home), patience).unwrap();
+    let connect = || Client::connect(&paths(&home), patience).unwrap();
     let connect_bare = || Client::connect_at(&bare::socket(&bare_home), patience).unwrap();
     let (mut ours, mut same) = (connect(), connect_bare());
     let mut own = Bare::connect(&bare_home);
@@ -244,8 +244,8 @@ fn row(name: &str, took: &mut [Duration], beside: Option<&[Duration]>) {
 
 fn many_sessions(folder: &Path, sessions: usize) {
     let home: PathBuf = folder.join("many");
-    places(&home).create().unwrap();
-    let store = belay_store::open(&StoreUrl::local(places(&home).database()), Access::Write).unwrap();
+    paths(&home).create().unwrap();
+    let store = belay_store::open(&StoreUrl::local(paths(&home).database()), Access::Write).unwrap();
     let mut engine = Engine::new(store, EngineOptions::default());
     let began = Instant::now();
     for chunk in (0..sessions).collect::<Vec<_>>().chunks(256) {
@@ -263,7 +263,7 @@ fn many_sessions(folder: &Path, sessions: usize) {
     let mut lists = timed_many(LISTS, |_| list());
     let server = Server::belay(&home);
     let fresh = server.memory();
-    let mut client = Client::connect(&places(&home), Duration::from_secs(30)).unwrap();
+    let mut client = Client::connect(&paths(&home), Duration::from_secs(30)).unwrap();
     // Once through all of them: whatever is kept at hand is full afterwards.
     for session in 0..sessions {
         client.observe(&[event(session, 1)]).unwrap();

@@ -135,7 +135,7 @@ fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<RuleSet>, Command
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let env = EnvSnapshot::default();
-        let loaded = Loader::new(&context.places, &env).from_file(path).load()?;
+        let loaded = Loader::new(&context.paths, &env).from_file(path).load()?;
         Ok::<_, CommandError>(RuleSet::fixed(name, loaded.config.detect))
     };
     if let [a, b] = args.compare.as_slice() {
@@ -150,8 +150,8 @@ fn variants(context: &Context, args: &AuditArgs) -> Result<Vec<RuleSet>, Command
     if let Some(path) = &args.config {
         return Ok(vec![of_file(path)?]);
     }
-    let (places, env, sink) = (context.places.clone(), context.env.clone(), context.diagnostic_sink());
-    let sets = RulesByFolder::new(places, env, context.flags()?, sink);
+    let (paths, env, sink) = (context.paths.clone(), context.env.clone(), context.diagnostic_sink());
+    let sets = RulesByFolder::new(paths, env, context.flags()?, sink);
     Ok(vec![RuleSet { name: "yours".to_owned(), rules: Box::new(move |folder| sets.for_folder(folder)) }])
 }
 

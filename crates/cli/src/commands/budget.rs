@@ -175,8 +175,8 @@ fn all(context: &Context) -> CommandResult {
 
 /// The rules of sessions in the current directory.
 pub(super) fn rules_here(context: &Context) -> Result<Arc<Rules>, CommandError> {
-    let (places, env) = (context.places.clone(), context.env.clone());
-    let rules = RulesByFolder::new(places, env, context.flags()?, Box::new(|_| {}));
+    let (paths, env) = (context.paths.clone(), context.env.clone());
+    let rules = RulesByFolder::new(paths, env, context.flags()?, Box::new(|_| {}));
     Ok(rules.for_folder(std::env::current_dir().ok().as_deref()))
 }
 

@@ -173,7 +173,7 @@ fn get(context: &Context, key: &str) -> CommandResult {
 fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> CommandResult {
     let parsed = parse(key)?;
     let source = match project {
-        false => Source::User(context.places.config_file().to_path_buf()),
+        false => Source::User(context.paths.config_file().to_path_buf()),
         true => Source::Project { path: project_file(context)?, trusted: false },
     };
     let (Source::User(path) | Source::Project { path, .. }) = &source else {
@@ -207,18 +207,18 @@ fn set(context: &Context, key: &str, value: Option<&str>, project: bool) -> Comm
 /// The project's file, or the path of a new one.
 fn project_file(context: &Context) -> Result<std::path::PathBuf, CommandError> {
     let folder = std::env::current_dir()?;
-    Ok(ProjectFile::locate(&context.places, &folder).unwrap_or_else(|| folder.join(PROJECT_FILE)))
+    Ok(ProjectFile::locate(&context.paths, &folder).unwrap_or_else(|| folder.join(PROJECT_FILE)))
 }
 
 fn path(context: &Context) -> CommandResult {
-    let project = std::env::current_dir().ok().and_then(|folder| ProjectFile::locate(&context.places, &folder));
+    let project = std::env::current_dir().ok().and_then(|folder| ProjectFile::locate(&context.paths, &folder));
     let rows = [
-        ("user", Some(context.places.config_file().to_path_buf())),
+        ("user", Some(context.paths.config_file().to_path_buf())),
         ("project", project),
-        ("state", Some(context.places.state().to_path_buf())),
-        ("store", Some(context.places.database())),
-        ("socket", Some(context.places.socket().to_path_buf())),
-        ("logs", Some(context.places.logs())),
+        ("state", Some(context.paths.state().to_path_buf())),
+        ("store", Some(context.paths.database())),
+        ("socket", Some(context.paths.socket().to_path_buf())),
+        ("logs", Some(context.paths.logs())),
     ];
     if context.out.json {
         let rows = rows.map(|(name, path)| (name.to_owned(), path.map(|path| path.display().to_string()).into()));

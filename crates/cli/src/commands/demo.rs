@@ -66,7 +66,7 @@ impl Drop for TempHome {
 /// The model and the resident process of the demo.
 struct DemoWorld {
     model: ScriptedModel,
-    places: Paths,
+    paths: Paths,
     url: String,
     serving: std::thread::JoinHandle<Result<&'static str, belay_server::ServeError>>,
 }
@@ -80,7 +80,7 @@ impl DemoWorld {
         let script = Script::new().shell("npm test").repeat(MAX_TURNS).branch(RETRY_HEADER, second_attempt);
         let model = ScriptedModel::start(script)?;
         let env = EnvSnapshot::from_process();
-        let places = Paths::resolve(&env, Some(home))?;
+        let paths = Paths::resolve(&env, Some(home))?;
         let flag = |key: &str, value: String| ("belay demo".to_owned(), key.to_owned(), value);
         let flags = vec![
             flag("serve.listen", "127.0.0.1:0".to_owned()),
@@ -88,15 +88,15 @@ impl DemoWorld {
             flag("proxy.hold_timeout", "0s".to_owned()),
             flag("notify.desktop", "false".to_owned()),
         ];
-        let mut loader = belay_config::Loader::new(&places, &env).strictness(Strictness::Lenient);
+        let mut loader = belay_config::Loader::new(&paths, &env).strictness(Strictness::Lenient);
         for (flag, key, value) in &flags {
             loader = loader.flag(flag, key, value);
         }
         let config = loader.load()?.config;
-        let resident = Daemon::start(ServeOptions { places: places.clone(), env, config, flags })?;
+        let resident = Daemon::start(ServeOptions { paths: paths.clone(), env, config, flags })?;
         let url = resident.url().unwrap_or_default().to_owned();
         let serving = std::thread::spawn(move || resident.run());
-        Ok(Self { model, places, url, serving })
+        Ok(Self { model, paths, url, serving })
     }
 
     /// The nudge in the last request, if it had one.
@@ -109,7 +109,7 @@ impl DemoWorld {
     }
 
     fn client(&self) -> Result<Client, CommandError> {
-        Ok(Client::connect(&self.places, Duration::from_secs(10))?)
+        Ok(Client::connect(&self.paths, Duration::from_secs(10))?)
     }
 
     fn stop(self) -> Result<(), CommandError> {

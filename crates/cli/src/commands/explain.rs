@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> CommandResult {
         context.out.json(&row)?;
         return Ok(ExitStatus::Done);
     }
-    let done = match (row.intervention.rung, row.intervention.dry_run) {
+    let done = match (row.intervention.level, row.intervention.dry_run) {
         (_, true) => "recorded only (dry run)",
         (InterventionLevel::Notice, _) => "recorded",
         (InterventionLevel::Nudge, _) => "the agent was nudged",

@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, command: &ImportCommand) -> CommandResult {
         }
         ImportCommand::LoopWatchdog { folder, dry_run } => {
             let mapped = loop_watchdog::import::settings(folder, &context.env);
-            let sessions = loop_watchdog::import::sessions(folder, &context.env, context.places.user_home())?;
+            let sessions = loop_watchdog::import::sessions(folder, &context.env, context.paths.user_home())?;
             if mapped.is_empty() && sessions.is_empty() {
                 return Err(CommandError::new(format!("there is nothing of Loop Watchdog in {}", folder.display()))
                     .hint("it looks for LOOP_WATCHDOG_* variables and .loop_watchdog/state.json, here and at home"));
@@ -73,7 +73,7 @@ fn take_over(
     dry_run: bool,
 ) -> CommandResult {
     let project = folder.join(PROJECT_FILE);
-    let user = context.places.config_file().to_path_buf();
+    let user = context.paths.config_file().to_path_buf();
     let mut written = Vec::new();
     if !dry_run {
         let trusted = Source::Project { path: project.clone(), trusted: true };

@@ -196,7 +196,7 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> CommandResult {
             .hint("install one, or name it: `belay init --agent claude-code`"));
     }
     if !args.which.dry_run {
-        context.places.create()?;
+        context.paths.create()?;
     }
     let mut report = Report::new(context, "init", args.which.dry_run);
     for installer in selected {
@@ -219,12 +219,12 @@ fn install_hooks(
         if let Some(outcome) = confirmation.rejection(&changes) {
             return Ok(outcome);
         }
-        install::install(&job.context.places, installer, setting, &changes)?;
+        install::install(&job.context.paths, installer, setting, &changes)?;
     } else if job.args.dry_run {
         return Ok(Outcome::Already);
     }
     // Runs the hook as the agent will; the session that it creates is archived.
-    match install::run_self_test(&job.context.places, installer, setting) {
+    match install::run_self_test(&job.context.paths, installer, setting) {
         Ok(session) => super::decide::archive_quietly(job.context, &session),
         Err(error) => return Ok(Outcome::Silent(error.to_string())),
     }
@@ -265,7 +265,7 @@ pub(crate) fn uninit(context: &Context, UninitArgs { which: args, operator }: &U
     let job = InstallJob::new(context, args)?;
     let setting = job.setting();
     let is_present = |installer: &dyn HookInstaller| {
-        InstallRecord::find(&context.places, installer.agent(), setting.scope, setting.project).is_some()
+        InstallRecord::find(&context.paths, installer.agent(), setting.scope, setting.project).is_some()
             || installer.remove(&setting).is_ok_and(|changes| !changes.is_empty())
     };
     let selected = job.installers(is_present)?;
@@ -274,7 +274,7 @@ pub(crate) fn uninit(context: &Context, UninitArgs { which: args, operator }: &U
         let done = remove_hooks(&job, &setting, installer);
         report.add(installer.agent(), name(installer), job.isolate_failure(done)?, Vec::new())?;
     }
-    report.list_other_locations(&InstallRecord::all(&context.places), &setting);
+    report.list_other_locations(&InstallRecord::all(&context.paths), &setting);
     report.finish()
 }
 
@@ -283,8 +283,8 @@ fn remove_hooks(
     setting: &InstallContext<'_>,
     installer: &dyn HookInstaller,
 ) -> Result<Outcome, CommandError> {
-    let places = &job.context.places;
-    let removal = install::uninstall(places, installer, setting)?;
+    let paths = &job.context.paths;
+    let removal = install::uninstall(paths, installer, setting)?;
     if !removal.changes.is_empty() {
         let confirmation =
             job.confirm(installer, &removal.changes, &format!("Remove the hooks of {}?", name(installer)))?;
@@ -293,7 +293,7 @@ fn remove_hooks(
         }
     }
     if !job.args.dry_run {
-        install::restore(places, installer, setting, &removal)?;
+        install::restore(paths, installer, setting, &removal)?;
     }
     let UninstallPlan { changes, edited, aside } = removal;
     Ok(if changes.is_empty() { Outcome::Already } else { Outcome::Done { changes, edited, aside } })

@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
         return Err(CommandError::usage("--set has no effect on a run: the resident process uses its own settings")
             .hint("use --budget to limit this run, or `belay config set KEY VALUE` to change a setting"));
     }
-    let belay = BelayEnv { paths: &context.places, env: &context.env, home: context.global.home.as_deref() };
+    let belay = BelayEnv { paths: &context.paths, env: &context.env, home: context.global.home.as_deref() };
     let request = LaunchRequest {
         command: args.command.clone(),
         hooks: !args.no_hooks,
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> CommandResult {
     let mut plan = LaunchPlan::new(request, belay)?;
     if args.dry_run {
         if !args.no_proxy {
-            plan.proxy = Some(match LaunchPlan::running_proxy(&context.places) {
+            plan.proxy = Some(match LaunchPlan::running_proxy(&context.paths) {
                 Some(url) => url,
                 None => {
                     let config = context.config(Strictness::Lenient, &[])?.config;

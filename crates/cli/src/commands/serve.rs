@@ -45,12 +45,12 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> CommandResult {
         flags.push(("--idle-exit".to_owned(), "serve.idle_exit".to_owned(), idle.clone()));
     }
     let config = context.config(Strictness::Lenient, &flags)?.config;
-    start_log(&context.places, &config);
+    start_log(&context.paths, &config);
     let address = args.listen.as_ref().map(|_| config.serve.listen.socket_addr());
     let listen = ListenRequest { address, keep_running: args.idle_exit.is_none() };
     let listen = config.serve.http.then_some(listen);
     let options =
-        ServeOptions { places: context.places.clone(), env: context.env.clone(), config, flags: context.flags()? };
+        ServeOptions { paths: context.paths.clone(), env: context.env.clone(), config, flags: context.flags()? };
     let resident = match Daemon::start(options) {
         Ok(resident) => resident,
         Err(ServeError::AlreadyRunning(holder)) => return use_running(context, holder, listen),
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> CommandResult {
     };
     report_ready(context, &resident)?;
     let reason = resident.run()?;
-    belay_hooks::daemon_autostart::clear_start_marker(&context.places);
+    belay_hooks::daemon_autostart::clear_start_marker(&context.paths);
     context.out.info(format!("Belay has stopped: {reason}."));
     Ok(ExitStatus::Done)
 }
@@ -73,7 +73,7 @@ fn report_ready(context: &Context, resident: &Daemon) -> Result<(), crate::error
     tracing::info!(version = belay_server::VERSION, pid = std::process::id(), "serving");
     let socket = resident.socket().display().to_string();
     if context.out.json {
-        let state = context.places.state().display().to_string();
+        let state = context.paths.state().display().to_string();
         context.out.json(&json!({
             "serving": true, "pid": std::process::id(), "version": belay_server::VERSION,
             "url": resident.url(), "socket": socket, "state": state, "kept": health.ok,
@@ -85,7 +85,7 @@ fn report_ready(context: &Context, resident: &Daemon) -> Result<(), crate::error
         context.out.line(format!("  page    {url}"))?;
     }
     context.out.line(format!("  socket  {socket}"))?;
-    context.out.line(format!("  state   {}", context.places.state().display()))?;
+    context.out.line(format!("  state   {}", context.paths.state().display()))?;
     context.out.line("Stop it with Ctrl-C or `belay stop`.")?;
     Ok(())
 }
@@ -121,7 +121,7 @@ fn use_running(context: &Context, holder: Option<InstanceInfo>, listen: Option<L
 fn connect_to_running(context: &Context) -> Result<Client, ClientError> {
     let deadline = Instant::now() + OTHER_INSTANCE_TIMEOUT;
     loop {
-        let client = Client::connect(&context.places, Duration::from_secs(1))
+        let client = Client::connect(&context.paths, Duration::from_secs(1))
             .and_then(|mut client| client.ping().map(|_| client));
         match client {
             Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
@@ -130,10 +130,10 @@ fn connect_to_running(context: &Context) -> Result<Client, ClientError> {
     }
 }
 
-fn start_log(places: &Paths, config: &Config) {
+fn start_log(paths: &Paths, config: &Config) {
     let log = &config.log;
     let file =
-        RotatingLogFile::new(places.logs().join("serve.log"), log.max_bytes.get().unwrap_or(u64::MAX), log.max_files);
+        RotatingLogFile::new(paths.logs().join("serve.log"), log.max_bytes.get().unwrap_or(u64::MAX), log.max_files);
     let level = log.level.as_str().parse().unwrap_or(LevelFilter::INFO);
     let log_file = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false).with_writer(Mutex::new(file));
     // Warnings also go to the terminal.

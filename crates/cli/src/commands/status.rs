@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
     if args.token {
         require_operator(context, args.operator, "status --token", None)?;
     }
-    let resident = match Client::connect(&context.places, Duration::from_secs(5)) {
+    let resident = match Client::connect(&context.paths, Duration::from_secs(5)) {
         Ok(mut client) => Some(client.status(args.token)?),
         Err(ClientError::NotRunning(_)) => None,
         Err(error) => return Err(error.into()),
@@ -39,10 +39,10 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
     let token = match &resident {
         Some(status) => status.token.clone(),
         None => {
-            ApiToken::load(&context.places.token()).filter(|_| args.token).map(|token| token.expose_secret().to_owned())
+            ApiToken::load(&context.paths.token()).filter(|_| args.token).map(|token| token.expose_secret().to_owned())
         }
     };
-    let state = context.places.state().display().to_string();
+    let state = context.paths.state().display().to_string();
     if context.out.json {
         let running = resident.is_some();
         context.out.json(&json!({

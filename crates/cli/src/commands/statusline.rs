@@ -62,8 +62,8 @@ fn line(agent: &str, home: Option<&Path>) -> Option<String> {
     let input: Value = serde_json::from_slice(&input).ok()?;
     let id = input.get("session_id")?.as_str()?;
     let env = EnvSnapshot::from_process();
-    let places = Paths::resolve(&env, home).ok()?;
-    let store = belay_store::open(&StoreUrl::local(places.database()), Access::Read).ok()?;
+    let paths = Paths::resolve(&env, home).ok()?;
+    let store = belay_store::open(&StoreUrl::local(paths.database()), Access::Read).ok()?;
     let row = store.session(&SessionKey::new(belay_agents::canonical_id(agent), id)).ok()??;
     let short = store.short_names(std::slice::from_ref(&row.key), 6).ok().and_then(|names| names.into_iter().next());
     Some(summary(&row, short.as_deref().unwrap_or(id)))

@@ -31,7 +31,7 @@ pub(crate) struct StopArgs {
 
 pub(crate) fn run(context: &Context, args: &StopArgs) -> CommandResult {
     require_operator(context, args.operator, "stop", None)?;
-    let mut client = match Client::connect(&context.places, Duration::from_secs(5)) {
+    let mut client = match Client::connect(&context.paths, Duration::from_secs(5)) {
         Ok(client) => client,
         Err(ClientError::NotRunning(_)) => {
             if context.out.json {
@@ -45,8 +45,8 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> CommandResult {
     };
     let pid = client.stop()?.pid;
     drop(client);
-    wait_for_exit(&context.places, pid)?;
-    if let Some(restarted) = wait_for_restart(&context.places, pid) {
+    wait_for_exit(&context.paths, pid)?;
+    if let Some(restarted) = wait_for_restart(&context.paths, pid) {
         return Err(restarted_error(pid, restarted));
     }
     if context.out.json {
@@ -58,16 +58,16 @@ pub(crate) fn run(context: &Context, args: &StopArgs) -> CommandResult {
 }
 
 /// The pid of the resident process that holds the lock; `None` if none does. A process that is starting has no pid yet.
-fn holder(places: &Paths) -> Option<Option<u32>> {
-    let locks = [places.lock(), instance_lock::runtime_dir_lock(places.runtime_socket())];
+fn holder(paths: &Paths) -> Option<Option<u32>> {
+    let locks = [paths.lock(), instance_lock::runtime_dir_lock(paths.runtime_socket())];
     let held = locks.iter().find(|lock| instance_lock::is_locked(lock).unwrap_or(false))?;
     Some(instance_lock::read(held).map(|info| info.pid))
 }
 
-fn wait_for_exit(places: &Paths, pid: u32) -> Result<(), CommandError> {
+fn wait_for_exit(paths: &Paths, pid: u32) -> Result<(), CommandError> {
     let deadline = Instant::now() + STOP_TIMEOUT;
     // The lock file names the last holder until the next one has started.
-    while holder(places) == Some(Some(pid)) && is_alive(pid) {
+    while holder(paths) == Some(Some(pid)) && is_alive(pid) {
         if Instant::now() > deadline {
             return Err(CommandError::new(format!("the resident process (pid {pid}) did not stop in time"))
                 .hint(format!("run `kill {pid}`; acknowledged events are not lost")));
@@ -78,12 +78,12 @@ fn wait_for_exit(places: &Paths, pid: u32) -> Result<(), CommandError> {
 }
 
 /// The pid of the resident process that a run has started instead of `pid`.
-fn wait_for_restart(places: &Paths, pid: u32) -> Option<u32> {
+fn wait_for_restart(paths: &Paths, pid: u32) -> Option<u32> {
     // Every run has a directory there.
-    let has_runs = || std::fs::read_dir(places.state().join("runs")).is_ok_and(|mut runs| runs.next().is_some());
+    let has_runs = || std::fs::read_dir(paths.state().join("runs")).is_ok_and(|mut runs| runs.next().is_some());
     let deadline = Instant::now() + RESTART_WINDOW;
     loop {
-        match holder(places) {
+        match holder(paths) {
             Some(Some(new)) if new != pid => return Some(new),
             None if !has_runs() => return None,
             _ if Instant::now() > deadline => return None,

@@ -35,7 +35,7 @@ pub(crate) struct TrustArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &TrustArgs) -> CommandResult {
-    let list = context.places.trust();
+    let list = context.paths.trust();
     let mut trusted = TrustStore::load(&list).map_err(|error| {
         CommandError::new(format!("cannot read {}", list.display()))
             .cause(error)
@@ -78,8 +78,8 @@ fn done(context: &Context, path: &Path, trusted: bool, what: &str) -> CommandRes
 }
 
 fn save(context: &Context, trusted: &TrustStore) -> Result<(), CommandError> {
-    context.places.create()?;
-    let path = context.places.trust();
+    context.paths.create()?;
+    let path = context.paths.trust();
     trusted.save(&path).map_err(|error| CommandError::new(format!("cannot write {}", path.display())).cause(error))
 }
 
@@ -94,10 +94,10 @@ fn find(context: &Context, path: Option<&Path>) -> Result<PathBuf, CommandError>
             // Only the directory is resolved: a symlinked file is refused when it is read.
             Ok(std::fs::canonicalize(folder).map_err(|_| none(folder))?.join(PROJECT_FILE))
         }
-        Some(folder) => ProjectFile::locate(&context.places, folder).ok_or_else(|| none(folder)),
+        Some(folder) => ProjectFile::locate(&context.paths, folder).ok_or_else(|| none(folder)),
         None => {
             let folder = std::env::current_dir()?;
-            ProjectFile::locate(&context.places, &folder).ok_or_else(|| none(&folder))
+            ProjectFile::locate(&context.paths, &folder).ok_or_else(|| none(&folder))
         }
     }
 }

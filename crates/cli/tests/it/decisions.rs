@@ -98,7 +98,7 @@ fn a_decision_that_arrives_twice_counts_once() {
     serve.signal(Signal::STOP);
     hanging.set_timeout(Duration::from_millis(100));
     assert!(hanging.decide(&pause).unwrap_err().is_timeout());
-    let store = belay_store::open(&StoreUrl::local(world.places().database()), Access::Write).unwrap();
+    let store = belay_store::open(&StoreUrl::local(world.paths().database()), Access::Write).unwrap();
     let engine = RefCell::new(Engine::new(store, EngineOptions::default()));
     assert!(!belay_server::decide(&engine, &pause).unwrap().decision.duplicate);
     serve.signal(Signal::CONT);

@@ -48,7 +48,7 @@ fn a_full_disk_blocks_no_decision_and_loses_no_event() {
     limit_files(&serve, None);
     file_says(&world.log(), |log| log.contains("store recovered"));
     assert!(post(&mut client, 3).committed);
-    let store = belay_store::open(&StoreUrl::local(world.places().database()), Access::Read).unwrap();
+    let store = belay_store::open(&StoreUrl::local(world.paths().database()), Access::Read).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     assert!(store.session(&key).unwrap().unwrap().state.is_paused());
     let events = store.events(&EventQuery { limit: usize::MAX, ..EventQuery::default() }).unwrap();

@@ -66,7 +66,7 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
             return promised;
         }
         lives = now.lives;
-        let Ok(mut client) = Client::connect(&world.places(), Duration::from_secs(20)) else { continue };
+        let Ok(mut client) = Client::connect(&world.paths(), Duration::from_secs(20)) else { continue };
         loop {
             number += 1;
             let own = SessionKey::new("claude-code", format!("writer-{writer}-{generation}"));
@@ -121,7 +121,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     // Serving once more is what a user would do next; then everything must be there.
     let serve = Serve::start_with(&world, &["--no-http"]);
     assert_eq!(serve.ready["kept"], true);
-    let store = belay_store::open(&StoreUrl::local(world.places().database()), Access::Read).unwrap();
+    let store = belay_store::open(&StoreUrl::local(world.paths().database()), Access::Read).unwrap();
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     let mut stored: HashMap<SessionKey, HashMap<String, u32>> = HashMap::new();
     let mut after = 0;

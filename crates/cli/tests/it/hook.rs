@@ -267,7 +267,7 @@ fn large_payloads_do_not_stay_in_the_memory_of_the_resident_process() {
         for number in 0..8 {
             let (payload, world) = (payload.clone(), &world);
             scope.spawn(move || {
-                let mut client = belay_ipc::Client::connect(&world.places(), PATIENCE).unwrap();
+                let mut client = belay_ipc::Client::connect(&world.paths(), PATIENCE).unwrap();
                 let (id, agent) = (format!("hook-{number}"), "claude-code".to_owned());
                 client.hook(&belay_ipc::HookRequest { id, agent, payload, ..Default::default() }).unwrap();
             });

@@ -197,7 +197,7 @@ fn a_pause_by_another_process_refuses_the_next_request() {
     let mut client = relaying.client();
     let _upstream = relaying.turn(&mut client, "", "c-1");
     relaying.told("ses_1", 4);
-    let url = StoreUrl::local(relaying.world.places().database());
+    let url = StoreUrl::local(relaying.world.paths().database());
     let store = belay_store::open(&url, Access::Write).unwrap();
     let held = store.resolve("ses_1").unwrap();
     let mut other = Engine::new(store, EngineOptions::default());

@@ -135,5 +135,5 @@ pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], a
 }
 
 pub(crate) fn client(world: &World) -> Client {
-    Client::connect(&world.places(), Duration::from_secs(30)).unwrap()
+    Client::connect(&world.paths(), Duration::from_secs(30)).unwrap()
 }

@@ -115,7 +115,7 @@ fn a_socket_left_by_one_that_was_killed_is_replaced() {
     Serve::start(&world).kill();
     assert!(world.state().join("belay.sock").exists(), "kill -9 leaves it");
     assert!(matches!(
-        Client::connect(&world.places(), Duration::from_secs(1)),
+        Client::connect(&world.paths(), Duration::from_secs(1)),
         Err(belay_ipc::ClientError::NotRunning(_))
     ));
     let serve = Serve::start(&world);
@@ -150,7 +150,7 @@ fn a_signal_drains_what_was_sent_before_it() {
     for signal in [Signal::TERM, Signal::INT] {
         let world = World::new();
         let serve = Serve::start(&world);
-        let mut stream = UnixStream::connect(world.places().socket()).unwrap();
+        let mut stream = UnixStream::connect(world.paths().socket()).unwrap();
         let requests: String = (0..REQUESTS)
             .map(|n| {
                 let event = call(&format!("e{n}"), "abc", "ls");
@@ -268,7 +268,7 @@ fn an_orderly_stop_leaves_nothing_in_the_write_ahead_log() {
     let serve = Serve::start_with(&world, &["--no-http"]);
     // Another connection keeps the log from being removed when the last one is closed.
     world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
-    let other = rusqlite::Connection::open(world.places().database()).unwrap();
+    let other = rusqlite::Connection::open(world.paths().database()).unwrap();
     other.query_row("SELECT count(*) FROM events", [], |row| row.get::<_, i64>(0)).unwrap();
     serve.signal(Signal::TERM);
     assert_eq!(serve.wait().0, Some(0));
@@ -332,7 +332,7 @@ fn a_log_can_be_followed() {
 fn garbage_on_the_socket_is_answered_and_harms_nobody() {
     let world = World::new();
     let serve = Serve::start(&world);
-    let mut stream = UnixStream::connect(world.places().socket()).unwrap();
+    let mut stream = UnixStream::connect(world.paths().socket()).unwrap();
     let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
     let mut ask = |line: &str| {
         stream.write_all(line.as_bytes()).unwrap();
@@ -354,7 +354,7 @@ fn garbage_on_the_socket_is_answered_and_harms_nobody() {
     assert_eq!(ask(&"x".repeat(belay_ipc::MAX_LINE_BYTES + 100_000)), code("too_long"));
     assert_eq!(ask("{\"op\":\"ping\",\"id\":{\"any\":1}}"), ("ok".to_owned(), serde_json::json!({ "any": 1 })));
     // Half a request, then gone.
-    let mut half = UnixStream::connect(world.places().socket()).unwrap();
+    let mut half = UnixStream::connect(world.paths().socket()).unwrap();
     half.write_all(b"{\"op\":\"observe\",\"params\":{\"ev").unwrap();
     half.shutdown(Shutdown::Write).unwrap();
     half.set_read_timeout(Some(PATIENCE)).unwrap();

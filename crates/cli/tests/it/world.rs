@@ -104,7 +104,7 @@ impl World {
         self.state().join("logs/serve.log")
     }
 
-    pub(crate) fn places(&self) -> belay_config::Paths {
+    pub(crate) fn paths(&self) -> belay_config::Paths {
         let vars = self.environment();
         belay_config::Paths::resolve(&vars.into_iter().collect(), None).unwrap()
     }

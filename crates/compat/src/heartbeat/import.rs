@@ -106,7 +106,7 @@ fn map(from: &str, key: &str, value: &str) -> Vec<MappedSetting> {
             Some("in whole minutes; a declared wait (`belay wait`) is not a stall"),
         )],
         ("context_pct", Ok(n)) => vec![one(
-            "detect.patterns.context_cliff.notice_at",
+            "detect.patterns.context_nearly_full.notice_at",
             n.clamp(1, 100).to_string(),
             Some("of the model's real context window, by real token counts"),
         )],

@@ -142,7 +142,7 @@ fn incident_json(incident: &Incident, row: &SessionRow) -> Value {
     let evidence = finding.map(|finding| finding.evidence.as_slice()).unwrap_or_default();
     let ids: Vec<&String> = evidence.iter().filter_map(|one| one.id.as_ref()).collect();
     let unchanged = finding.map(|finding| finding.unchanged.as_str()).filter(|text| !text.is_empty());
-    let score = match (incident.rung, finding) {
+    let score = match (incident.level, finding) {
         (InterventionLevel::Kill, _) => KILL_SCORE,
         (_, Some(finding)) => f64::from(finding.count).max(PAUSE_SCORE),
         (_, None) => PAUSE_SCORE,

@@ -4,7 +4,7 @@ use crate::world::World;
 use belay_config::{ConfigKey, Edit, EditError, Source};
 
 fn set(world: &World, key: &str, value: &str) -> Result<String, EditError> {
-    let path = world.places().config_file().to_path_buf();
+    let path = world.paths().config_file().to_path_buf();
     let mut edit = Edit::open(&path, Source::User(path.clone()))?;
     edit.set(&ConfigKey::parse(key).unwrap(), value)?;
     edit.save()?;
@@ -82,7 +82,7 @@ fn a_linked_file_stays_where_it_is_with_its_mode() {
     let world = World::new();
     let real = world.write("dotfiles/belay.toml", "[log]\nlevel = \"info\"\n");
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
-    let link = world.places().config_file().to_path_buf();
+    let link = world.paths().config_file().to_path_buf();
     std::fs::create_dir_all(link.parent().unwrap()).unwrap();
     symlink(&real, &link).unwrap();
     set(&world, "log.level", "debug").unwrap();

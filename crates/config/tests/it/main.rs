@@ -4,7 +4,7 @@
 
 mod editing;
 mod layers;
-mod places;
+mod paths;
 mod projects;
 mod reference;
 mod rulesets;

@@ -14,7 +14,7 @@ fn each_folder_has_its_rules_and_equal_ones_are_shared() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let hear = Arc::clone(&told);
     let notice = Box::new(move |note: &belay_config::Diagnostic| hear.lock().unwrap().push(note.to_string()));
-    let rulesets = RulesByFolder::new(world.places(), world.env(), Vec::new(), notice);
+    let rulesets = RulesByFolder::new(world.paths(), world.env(), Vec::new(), notice);
 
     let plain = rulesets.for_folder(None);
     assert_eq!(plain.max_nudges, 5);
@@ -33,7 +33,7 @@ fn a_broken_file_leaves_the_rest_standing() {
     let world = World::new();
     world.user_config("[detect]\nmax_nudges = \"many\"\n");
     let rulesets = RulesByFolder::new(
-        world.places(),
+        world.paths(),
         world.env(),
         vec![("--set detect.dry_run".into(), "detect.dry_run".into(), "true".into())],
         Box::new(|_| {}),

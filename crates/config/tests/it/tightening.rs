@@ -114,7 +114,7 @@ fn limits(budget: &BudgetRules) -> Vec<u128> {
 }
 
 fn level(rules: &Rules, rule: &PatternRule, count: u32, strength: Strength) -> Option<InterventionLevel> {
-    rules.ladder.for_pattern(rule).rung(count, strength)
+    rules.ladder.for_pattern(rule).level(count, strength)
 }
 
 fn assert_no_looser(new: &Rules, old: &Rules, context: &str) {
@@ -139,12 +139,12 @@ fn assert_no_looser(new: &Rules, old: &Rules, context: &str) {
         }
     }
     let amounts = |rules: &Rules| {
-        let burn = &rules.patterns.burn;
+        let pattern = &rules.patterns.spend_without_progress;
         let unlimited = |amount: u64| if amount == 0 { u64::MAX } else { amount };
-        let usd = burn.usd.map_or(0, |usd| (usd * 1e6).round() as u64);
-        [burn.tokens.unwrap_or(0), usd, burn.minutes.unwrap_or(0)].map(unlimited)
+        let usd = pattern.usd.map_or(0, |usd| (usd * 1e6).round() as u64);
+        [pattern.tokens.unwrap_or(0), usd, pattern.minutes.unwrap_or(0)].map(unlimited)
     };
-    assert!(amounts(new).iter().zip(amounts(old)).all(|(new, old)| *new <= old), "burn\n{context}");
+    assert!(amounts(new).iter().zip(amounts(old)).all(|(new, old)| *new <= old), "spend_without_progress\n{context}");
     let timers = |rules: &Rules| {
         let patterns = &rules.patterns;
         [&patterns.stall, &patterns.hung_tool, &patterns.permission_prompt]
@@ -186,7 +186,7 @@ fn every_tightenable_key_resists_each_hostile_value() {
 #[test]
 fn amounts_of_money_are_refused_in_every_layer() {
     for amount in ["-1.0", "-inf", "inf", "nan", "1e-10", "9e-7", "-1e-10", "1e10"] {
-        for key in ["budget.session_usd", "budget.day_usd", "budget.usd_per_minute", "patterns.burn.usd"] {
+        for key in ["budget.session_usd", "budget.day_usd", "budget.usd_per_minute", "patterns.spend_without_progress.usd"] {
             let world = World::new();
             let flag = [("--set", &*format!("detect.{key}"), amount)];
             let error = world.load_as(Strictness::Lenient, &flag).unwrap_err().to_string();

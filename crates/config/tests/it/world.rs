@@ -30,7 +30,7 @@ impl World {
         self.vars.iter().cloned().chain([home]).collect()
     }
 
-    pub(crate) fn places(&self) -> Paths {
+    pub(crate) fn paths(&self) -> Paths {
         Paths::resolve(&self.env(), None).unwrap()
     }
 
@@ -65,8 +65,8 @@ impl World {
         strictness: Strictness,
         flags: &[(&str, &str, &str)],
     ) -> Result<LoadedConfig, ConfigError> {
-        let (places, env) = (self.places(), self.env());
-        let mut loader = Loader::new(&places, &env).from_folder(self.project()).strictness(strictness);
+        let (paths, env) = (self.paths(), self.env());
+        let mut loader = Loader::new(&paths, &env).from_folder(self.project()).strictness(strictness);
         for (flag, key, value) in flags {
             loader = loader.flag(*flag, *key, *value);
         }

@@ -66,7 +66,7 @@ pub struct ModelAnswered {
     pub text: Excerpt,
     /// The text degenerated into repetition, detected during or after streaming.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub chanting: bool,
+    pub degenerate: bool,
     /// A response to an auxiliary request; not a turn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub auxiliary: bool,

@@ -133,7 +133,7 @@ fn redact_answer(answer: &mut ModelAnswered) {
         tool_calls: _,
         said: _,
         text: _,
-        chanting: _,
+        degenerate: _,
         auxiliary: _,
     } = answer;
     ids([response, request]);

@@ -29,7 +29,7 @@ pub struct FindingHistory {
     action: Digest,
     outcome: Digest,
     /// Highest level reached.
-    rung: InterventionLevel,
+    level: InterventionLevel,
     nudges: u32,
     /// Ordinal of the call at which it was last seen.
     last_call: u64,
@@ -95,16 +95,16 @@ impl FindingTracker {
         limits: LadderLimits,
         name: &str,
         claim: &Claim,
-        rung: InterventionLevel,
+        level: InterventionLevel,
         focus: Option<(Digest, Digest)>,
     ) -> Option<InterventionLevel> {
         if focus.is_some_and(|pair| self.is_handled(history_key(name, claim), pair)) {
             return None;
         }
         let Some(history) = self.find(name, claim) else {
-            return Some(if self.is_covered(claim) { InterventionLevel::Notice } else { rung });
+            return Some(if self.is_covered(claim) { InterventionLevel::Notice } else { level });
         };
-        if history.rung >= InterventionLevel::Pause || rung == InterventionLevel::Notice || claim.count <= history.count
+        if history.level >= InterventionLevel::Pause || level == InterventionLevel::Notice || claim.count <= history.count
         {
             return None;
         }
@@ -112,7 +112,7 @@ impl FindingTracker {
             return None;
         }
         let is_pending = || self.pending.iter().any(|nudge| nudge.finding == history.id);
-        match rung {
+        match level {
             InterventionLevel::Nudge if limits.delivered_by_request && is_pending() => None,
             InterventionLevel::Nudge if history.nudges >= limits.max_nudges => {
                 limits.may_pause.then_some(InterventionLevel::Pause)
@@ -124,7 +124,7 @@ impl FindingTracker {
     /// Another pattern has already intervened for this pair of action and outcome.
     fn is_handled(&self, own_key: ShortDigest, pair: (Digest, Digest)) -> bool {
         let intervened = |history: &FindingHistory| {
-            history.rung >= InterventionLevel::Nudge && (history.action, history.outcome) == pair
+            history.level >= InterventionLevel::Nudge && (history.action, history.outcome) == pair
         };
         self.histories.iter().any(|history| history.key != own_key && intervened(history))
     }
@@ -155,18 +155,18 @@ impl FindingTracker {
         &mut self,
         name: &str,
         claim: &Claim,
-        rung: InterventionLevel,
+        level: InterventionLevel,
         finding: &Finding,
     ) -> bool {
         let key = history_key(name, claim);
-        let nudged = u32::from(rung == InterventionLevel::Nudge);
-        if rung >= InterventionLevel::Nudge {
+        let nudged = u32::from(level == InterventionLevel::Nudge);
+        if level >= InterventionLevel::Nudge {
             self.last_intervention = Some(finding.call);
         }
         if let Some(history) =
             self.histories.iter_mut().rev().find(|history| history.key == key && history.last_call >= claim.first)
         {
-            history.rung = history.rung.max(rung);
+            history.level = history.level.max(level);
             history.nudges += nudged;
             history.last_call = finding.call.max(claim.first);
             history.count = claim.count;
@@ -182,7 +182,7 @@ impl FindingTracker {
             id: finding.id.clone(),
             action: claim.action,
             outcome: claim.outcome,
-            rung,
+            level,
             nudges: nudged,
             last_call: finding.call.max(claim.first),
             count: claim.count,

@@ -65,7 +65,7 @@ impl Ladder {
     }
 
     /// The intervention for a number of occurrences.
-    pub fn rung(&self, count: u32, strength: Strength) -> Option<InterventionLevel> {
+    pub fn level(&self, count: u32, strength: Strength) -> Option<InterventionLevel> {
         let due = |at: u32| at != 0 && count >= at;
         if due(self.pause(strength)) {
             Some(InterventionLevel::Pause)

@@ -121,11 +121,11 @@ patterns! {
     /// Edits made and reverted repeatedly.
     oscillation,
     /// Calls that produce nothing new.
-    wandering,
+    revisiting,
     /// The same successful change again.
     repeated_mutation,
     /// Changes that do not affect the test result.
-    fruitless_fix,
+    ineffective_fix,
     /// Consecutive errors.
     error_cascade,
     /// Searches that find nothing.
@@ -135,25 +135,25 @@ patterns! {
     /// Completion claims that are not accepted.
     completion_claims,
     /// Turns without a tool call.
-    spin,
+    idle_turns,
     /// Turns that repeat nearly the same text.
     monologue,
     /// Output degenerated into repetition.
-    chanting,
+    degenerate_output,
     /// A file's content that returns to an earlier one.
     edit_undo,
     /// Reads with little new content and no change.
-    read_only_wandering,
+    read_only_revisiting,
     /// Model requests with nothing new.
     request_overlap,
     /// The same files changed, the same failure.
     repeated_strategy,
     /// The context window is nearly full.
-    context_cliff,
+    context_nearly_full,
     /// Polling with the same result.
-    poll,
+    polling,
     /// Tokens, money and minutes without progress.
-    burn,
+    spend_without_progress,
     /// A budget is used up.
     budget,
     /// Too many sub-agents.

@@ -71,15 +71,15 @@ fn an_allow_list_entry_must_name_a_tool_or_a_pair() {
 fn the_ladder_gives_weaker_evidence_more_time() {
     use crate::InterventionLevel::{Notice, Nudge, Pause};
     use crate::detect::Strength::{Strong, VeryWeak, Weak};
-    let rungs = |strength| (1..=12).map(|count| Rules::default().ladder.rung(count, strength)).collect::<Vec<_>>();
+    let levels = |strength| (1..=12).map(|count| Rules::default().ladder.level(count, strength)).collect::<Vec<_>>();
     let steps = |ones: &[(usize, crate::InterventionLevel)]| {
-        (1..=12).map(|count| ones.iter().rev().find(|(at, _)| count >= *at).map(|(_, rung)| *rung)).collect::<Vec<_>>()
+        (1..=12).map(|count| ones.iter().rev().find(|(at, _)| count >= *at).map(|(_, level)| *level)).collect::<Vec<_>>()
     };
-    assert_eq!(rungs(Strong), steps(&[(2, Notice), (3, Nudge), (6, Pause)]));
-    assert_eq!(rungs(Weak), steps(&[(2, Notice), (4, Nudge), (7, Pause)]));
-    assert_eq!(rungs(VeryWeak), steps(&[(2, Notice), (8, Nudge), (11, Pause)]));
+    assert_eq!(levels(Strong), steps(&[(2, Notice), (3, Nudge), (6, Pause)]));
+    assert_eq!(levels(Weak), steps(&[(2, Notice), (4, Nudge), (7, Pause)]));
+    assert_eq!(levels(VeryWeak), steps(&[(2, Notice), (8, Nudge), (11, Pause)]));
     let quiet = Ladder { nudge_faint_at: 0, ..Rules::default().ladder };
-    assert_eq!(quiet.rung(100, VeryWeak), Some(Notice), "what is never worth a nudge is never worth a pause");
+    assert_eq!(quiet.level(100, VeryWeak), Some(Notice), "what is never worth a nudge is never worth a pause");
 }
 
 #[test]

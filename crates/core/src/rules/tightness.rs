@@ -5,10 +5,10 @@ use super::{BudgetRules, Ladder, PatternRule, Rules};
 use crate::detect::Strength;
 
 /// Patterns whose window has no safe direction: a longer one counts more calls and also requires more of them.
-const AMBIGUOUS_WINDOWS: &[&str] = &["wandering", "read_only_wandering"];
+const AMBIGUOUS_WINDOWS: &[&str] = &["revisiting", "read_only_revisiting"];
 
 /// The pattern whose limits are percentages of an amount, where 0 means unlimited. Elsewhere 0 minutes means at once.
-const AMOUNTS: &str = "burn";
+const AMOUNTS: &str = "spend_without_progress";
 
 impl Rules {
     /// Whether these rules intervene no later than `other` in every respect: dry run, nudges, budgets, and the

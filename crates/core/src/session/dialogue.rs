@@ -80,7 +80,7 @@ impl Dialogue {
         if answer.auxiliary {
             return;
         }
-        self.degenerate_responses += u32::from(answer.chanting);
+        self.degenerate_responses += u32::from(answer.degenerate);
         if answer.tool_calls.is_some_and(|calls| calls > 0) {
             return;
         }

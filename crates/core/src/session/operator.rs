@@ -121,7 +121,7 @@ impl Session {
         self.clear_evidence();
     }
 
-    fn operator_incident(&self, event: &Event, operator: &Operator, rung: InterventionLevel, what: &str) -> Incident {
+    fn operator_incident(&self, event: &Event, operator: &Operator, level: InterventionLevel, what: &str) -> Incident {
         let sentence = match operator.note.as_str() {
             "" => format!("{what}."),
             note => format!("{what}: {note}."),
@@ -129,7 +129,7 @@ impl Session {
         Incident {
             id: incident_id(self, event, what),
             session: self.key.clone(),
-            rung,
+            level,
             finding: None,
             sentence,
             opened_at: event.at,

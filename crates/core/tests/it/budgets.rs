@@ -35,7 +35,7 @@ impl Spender {
         let step = |effect: Effect| match effect {
             Effect::Intervened(step) => {
                 assert_eq!(step.finding.pattern, "budget");
-                Some(step.rung)
+                Some(step.level)
             }
             _ => None,
         };

@@ -104,7 +104,7 @@ fn a_nudge_that_no_request_carried_is_offered_again_and_counts_once() {
     // The request could not carry it.
     watched.call(3);
     watched.result(3);
-    let nudged = |effect: &Effect| matches!(effect, Effect::Intervened(step) if step.rung == InterventionLevel::Nudge);
+    let nudged = |effect: &Effect| matches!(effect, Effect::Intervened(step) if step.level == InterventionLevel::Nudge);
     assert!(!watched.effects.iter().any(nudged), "{:?}", watched.effects);
     let verdict = watched.ask();
     watched.delivered(&verdict);

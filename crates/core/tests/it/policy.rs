@@ -59,17 +59,17 @@ impl Scenario {
         self.effects.extend(self.session.apply(&event, &self.rules));
     }
 
-    fn rungs(&self) -> Vec<InterventionLevel> {
+    fn levels(&self) -> Vec<InterventionLevel> {
         let step = |effect: &Effect| match effect {
-            Effect::Intervened(step) => Some(step.rung),
+            Effect::Intervened(step) => Some(step.level),
             _ => None,
         };
         self.effects.iter().filter_map(step).collect()
     }
 
-    fn findings(&self, rung: InterventionLevel) -> Vec<String> {
+    fn findings(&self, level: InterventionLevel) -> Vec<String> {
         let step = |effect: &Effect| match effect {
-            Effect::Intervened(step) if step.rung == rung => Some(step.finding.id.clone()),
+            Effect::Intervened(step) if step.level == level => Some(step.finding.id.clone()),
             _ => None,
         };
         self.effects.iter().filter_map(step).collect()
@@ -192,7 +192,7 @@ fn an_allow_list_takes_commands_with_blanks_and_globs() {
         rules.allow.actions = vec![entry.to_owned()];
         let mut scenario = Scenario::with(rules);
         scenario.run(&FAILS.repeat(10));
-        scenario.rungs().is_empty()
+        scenario.levels().is_empty()
     };
     assert!(allowed("Bash:make deploy"));
     assert!(allowed("shell:make *"));
@@ -224,7 +224,7 @@ fn dry_run_tells_what_it_would_have_done() {
     let mut scenario = Scenario::with(rules);
     assert!(scenario.run(&FAILS.repeat(8)).iter().all(|verdict| *verdict == Verdict::Go));
     assert_eq!(
-        scenario.rungs(),
+        scenario.levels(),
         [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Nudge, InterventionLevel::Pause]
     );
     assert_eq!(scenario.session.state, SessionState::Active);
@@ -236,7 +236,7 @@ fn a_finding_keeps_its_id_while_it_grows() {
     scenario.run(&FAILS.repeat(8));
     let ids: Vec<String> = [InterventionLevel::Notice, InterventionLevel::Nudge, InterventionLevel::Pause]
         .into_iter()
-        .flat_map(|rung| scenario.findings(rung))
+        .flat_map(|level| scenario.findings(level))
         .collect();
     assert!(ids.len() >= 4);
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
@@ -273,7 +273,7 @@ fn a_budget_set_by_a_person_holds() {
     let mut scenario = Scenario::new();
     scenario.decide(OperatorDecision::Budget { tokens: Some(250_000), cost_micros: None });
     scenario.run("person: go\nuses 100\nuses 100\n");
-    assert_eq!(scenario.rungs(), [InterventionLevel::Notice]);
+    assert_eq!(scenario.levels(), [InterventionLevel::Notice]);
     scenario.run("uses 100");
     assert!(scenario.session.state.is_paused());
 }

@@ -45,7 +45,7 @@ fn play(text: &str) -> Vec<Step> {
             let session = event.session.id.to_string();
             match effect {
                 Effect::Intervened(step) => {
-                    let how = match step.rung {
+                    let how = match step.level {
                         InterventionLevel::Notice => "notice",
                         InterventionLevel::Nudge => "nudge",
                         InterventionLevel::Pause => "pause",

@@ -188,12 +188,12 @@ impl Writer {
     fn line(&mut self, line: &str) {
         let excerpt = |text: &str| Excerpt::new(text.trim());
         if let Some((word, text)) = line.split_once(": ") {
-            let said = |chanting| {
+            let said = |degenerate| {
                 let said = Some(TextFingerprint::of(text));
                 Body::ModelAnswered(ModelAnswered {
                     text: excerpt(text),
                     said,
-                    chanting,
+                    degenerate,
                     tool_calls: Some(0),
                     ..ModelAnswered::default()
                 })

@@ -12,7 +12,7 @@ enum Input {
     Call { tool: usize, input: usize, batch: Option<u8> },
     Result { back: usize, output: usize, status: usize, with_id: bool },
     Prompt { by: Author, text: usize },
-    Said { text: usize, tokens: u64, chanting: bool },
+    Said { text: usize, tokens: u64, degenerate: bool },
     Asked { text: usize },
     File { path: usize, content: usize },
     Check { ok: bool, failing: usize },
@@ -51,7 +51,7 @@ fn input_event() -> impl Strategy<Value = Input> {
         8 => (0..4usize, 0..OUTPUTS.len(), 0..STATUSES.len(), any::<bool>())
             .prop_map(|(back, output, status, with_id)| Input::Result { back, output, status, with_id }),
         1 => (author, 0..3usize).prop_map(|(by, text)| Input::Prompt { by, text }),
-        2 => (0..3usize, 0..4_000u64, any::<bool>()).prop_map(|(text, tokens, chanting)| Input::Said { text, tokens, chanting }),
+        2 => (0..3usize, 0..4_000u64, any::<bool>()).prop_map(|(text, tokens, degenerate)| Input::Said { text, tokens, degenerate }),
         1 => (0..3usize).prop_map(|text| Input::Asked { text }),
         1 => (0..3usize, 0..3usize).prop_map(|(path, content)| Input::File { path, content }),
         1 => (any::<bool>(), 0..3usize).prop_map(|(ok, failing)| Input::Check { ok, failing }),
@@ -89,11 +89,11 @@ fn to_events(inputs: &[Input]) -> Vec<Event> {
                 Body::ToolReturned(ToolReturned::new(id, STATUSES[*status], None, OUTPUTS[*output]))
             }
             Input::Prompt { by, text } => Body::Prompt(Prompt { by: *by, text: Excerpt::new(texts[*text]) }),
-            Input::Said { text, tokens, chanting } => Body::ModelAnswered(ModelAnswered {
+            Input::Said { text, tokens, degenerate } => Body::ModelAnswered(ModelAnswered {
                 text: Excerpt::new(texts[*text]),
                 usage: Some(Usage { input: *tokens, output: *tokens, cache_read: 100 * tokens, cache_write: 0 }),
                 model: Some("claude-sonnet-4-5".into()),
-                chanting: *chanting,
+                degenerate: *degenerate,
                 ..ModelAnswered::default()
             }),
             Input::Asked { text } => {
@@ -232,7 +232,7 @@ proptest! {
                 }
                 for effect in run(&mut session, &events, &rules) {
                     if let Effect::Intervened(step) = effect {
-                        patterns.push((round, step.rung));
+                        patterns.push((round, step.level));
                     }
                 }
             }

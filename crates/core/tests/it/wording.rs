@@ -31,7 +31,7 @@ fn steps(effects: &[Effect]) -> impl Iterator<Item = &Intervention> {
 
 fn show(out: &mut String, step: &Intervention) {
     let finding = &step.finding;
-    writeln!(out, "## {} ({:?})", finding.pattern, step.rung).unwrap();
+    writeln!(out, "## {} ({:?})", finding.pattern, step.level).unwrap();
     writeln!(out, "{}", step.message).unwrap();
     writeln!(out, "(unchanged: {}; progress would be {})\n", finding.unchanged, finding.progress_would_be).unwrap();
 }
@@ -46,9 +46,9 @@ fn every_pattern_has_its_words() {
     for file in files {
         let effects = play(&std::fs::read_to_string(file).unwrap(), &rules);
         // The first nudge of a pattern, or its notice if it never nudges.
-        for rung in [InterventionLevel::Nudge, InterventionLevel::Notice] {
-            for step in steps(&effects).filter(|step| step.rung == rung) {
-                if rung == InterventionLevel::Nudge
+        for level in [InterventionLevel::Nudge, InterventionLevel::Notice] {
+            for step in steps(&effects).filter(|step| step.level == level) {
+                if level == InterventionLevel::Nudge
                     || rules
                         .patterns
                         .iter()
@@ -95,14 +95,14 @@ fn budgets_and_burning_without_progress() {
     }
     let mut quiet = Rules::default();
     for (name, value) in
-        [("exact_repeat", false), ("wandering", false), ("interleaved_repeat", false), ("read_only_wandering", false)]
+        [("exact_repeat", false), ("revisiting", false), ("interleaved_repeat", false), ("read_only_revisiting", false)]
     {
         let mut json = serde_json::to_value(&quiet).unwrap();
         json["patterns"][name]["enabled"] = value.into();
         quiet = serde_json::from_value(json).unwrap();
     }
     let script = "person: go\nBash: ls\n| a\nrepeat 60\nuses 100 claude-sonnet-4-5\nBash: ls\n| a\nend";
-    for step in steps(&play(script, &quiet)).filter(|step| step.rung == InterventionLevel::Nudge).take(1) {
+    for step in steps(&play(script, &quiet)).filter(|step| step.level == InterventionLevel::Nudge).take(1) {
         show(&mut out, step);
     }
     insta::assert_snapshot!("spending", out);

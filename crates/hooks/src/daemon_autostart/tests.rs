@@ -6,11 +6,11 @@ fn a_state_directory_that_cannot_be_written_starts_one_process_too() {
     std::fs::write(folder.path().join("file"), "").unwrap();
     let env: EnvSnapshot =
         [("HOME", folder.path().join("file")), ("XDG_RUNTIME_DIR", folder.path().join("run"))].into_iter().collect();
-    let places = Paths::resolve(&env, None).unwrap();
+    let paths = Paths::resolve(&env, None).unwrap();
     let idle = DurationSetting::new(Duration::from_secs(1));
-    let start = || start(&places, &env, None, Path::new("/bin/true"), idle).unwrap();
+    let start = || start(&paths, &env, None, Path::new("/bin/true"), idle).unwrap();
     assert!(start());
     assert!(!start(), "it has just been started");
-    clear_start_marker(&places);
+    clear_start_marker(&paths);
     assert!(start());
 }

@@ -57,13 +57,13 @@ impl InstallRecord {
     }
 
     /// The record for this scope, if it exists and is readable.
-    pub fn find(places: &Paths, agent: &str, scope: Scope, project: &Path) -> Option<Self> {
-        Self::read(&folder(places).join(format!("{}.json", name_of(agent, scope, project))))
+    pub fn find(paths: &Paths, agent: &str, scope: Scope, project: &Path) -> Option<Self> {
+        Self::read(&folder(paths).join(format!("{}.json", name_of(agent, scope, project))))
     }
 
     /// All records.
-    pub fn all(places: &Paths) -> Vec<Self> {
-        let Ok(entries) = std::fs::read_dir(folder(places)) else { return Vec::new() };
+    pub fn all(paths: &Paths) -> Vec<Self> {
+        let Ok(entries) = std::fs::read_dir(folder(paths)) else { return Vec::new() };
         let mut all: Vec<Self> = entries.filter_map(|entry| Self::read(&entry.ok()?.path())).collect();
         all.sort_by(|a, b| (&a.agent, &a.project).cmp(&(&b.agent, &b.project)));
         all
@@ -99,21 +99,21 @@ impl InstallRecord {
         self.folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     }
 
-    fn path(&self, places: &Paths) -> PathBuf {
+    fn path(&self, paths: &Paths) -> PathBuf {
         let project = self.project.as_deref().unwrap_or(Path::new(""));
-        folder(places).join(format!("{}.json", name_of(&self.agent, self.scope(), project)))
+        folder(paths).join(format!("{}.json", name_of(&self.agent, self.scope(), project)))
     }
 
-    pub(super) fn save(&self, places: &Paths) -> Result<(), InstallerError> {
-        let path = self.path(places);
+    pub(super) fn save(&self, paths: &Paths) -> Result<(), InstallerError> {
+        let path = self.path(paths);
         let bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         // Settings may contain keys, so the copy is private.
         belay_fs::atomic_write(&path, &bytes, FileMode::Private)
             .map_err(|source| InstallerError::Receipt { path, source })
     }
 
-    pub(super) fn delete(&self, places: &Paths) -> Result<(), InstallerError> {
-        let path = self.path(places);
+    pub(super) fn delete(&self, paths: &Paths) -> Result<(), InstallerError> {
+        let path = self.path(paths);
         match std::fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(InstallerError::Receipt { path, source }),
             _ => Ok(()),
@@ -121,6 +121,6 @@ impl InstallRecord {
     }
 }
 
-fn folder(places: &Paths) -> PathBuf {
-    places.state().join("installed")
+fn folder(paths: &Paths) -> PathBuf {
+    paths.state().join("installed")
 }

@@ -32,7 +32,7 @@ pub enum SelfTestError {
 /// Runs the installed command in a shell with the payload of a session start and looks up that session in the store.
 /// Returns its key, so that the caller can archive it.
 pub fn run_self_test(
-    places: &belay_config::Paths,
+    paths: &belay_config::Paths,
     recipe: &dyn HookInstaller,
     setting: &InstallContext<'_>,
 ) -> Result<SessionKey, SelfTestError> {
@@ -57,7 +57,7 @@ pub fn run_self_test(
         return Err(SelfTestError::Failed { command, status: output.status.to_string(), said });
     }
     let key = SessionKey::new(recipe.agent(), session);
-    let database = places.database();
+    let database = paths.database();
     let store = belay_store::open(&StoreUrl::local(&database), Access::Read);
     let query = EventQuery { session: Some(key.clone()), limit: 1, ..EventQuery::default() };
     match store.and_then(|store| store.events(&query)) {

@@ -11,7 +11,7 @@ use super::{InstallRecord, InstallerError, UninstallPlan, diff, install, read, r
 struct Home {
     folder: tempfile::TempDir,
     dirs: UserDirs,
-    places: Paths,
+    paths: Paths,
 }
 
 impl Home {
@@ -19,9 +19,9 @@ impl Home {
         let folder = tempfile::tempdir().expect("a folder");
         let dirs = UserDirs::with_home(folder.path());
         let env: EnvSnapshot = [("HOME", folder.path().to_str().expect("text"))].into_iter().collect();
-        let places = Paths::resolve(&env, Some(&folder.path().join("state"))).expect("places");
-        places.create().expect("a state folder");
-        Self { folder, dirs, places }
+        let paths = Paths::resolve(&env, Some(&folder.path().join("state"))).expect("paths");
+        paths.create().expect("a state folder");
+        Self { folder, dirs, paths }
     }
 
     fn setting<'a>(&'a self, scope: Scope, project: &'a Path) -> InstallContext<'a> {
@@ -73,14 +73,14 @@ fn furnished() -> Home {
 fn install_all(home: &Home, recipe: &dyn HookInstaller, setting: &InstallContext<'_>) -> Vec<FileChange> {
     let changes = recipe.install(setting).expect("a plan");
     if !changes.is_empty() {
-        install(&home.places, recipe, setting, &changes).expect("written");
+        install(&home.paths, recipe, setting, &changes).expect("written");
     }
     changes
 }
 
 fn remove(home: &Home, recipe: &dyn HookInstaller, setting: &InstallContext<'_>) -> UninstallPlan {
-    let removal = uninstall(&home.places, recipe, setting).expect("a plan");
-    restore(&home.places, recipe, setting, &removal).expect("written");
+    let removal = uninstall(&home.paths, recipe, setting).expect("a plan");
+    restore(&home.paths, recipe, setting, &removal).expect("written");
     removal
 }
 
@@ -101,7 +101,7 @@ fn everything_is_as_it_was_byte_for_byte() {
                 assert_eq!(home.files(), before, "{} {scope:?}", recipe.agent());
             }
         }
-        assert_eq!(InstallRecord::all(&home.places), []);
+        assert_eq!(InstallRecord::all(&home.paths), []);
     }
 }
 
@@ -260,13 +260,13 @@ fn all_files_or_none() {
     let before = home.files();
     let changes = one("codex").install(&setting).expect("a plan");
     assert_eq!(changes.len(), 2);
-    let error = install(&home.places, one("codex"), &setting, &changes).expect_err("refused");
+    let error = install(&home.paths, one("codex"), &setting, &changes).expect_err("refused");
     assert!(matches!(&error, InstallerError::ReadOnly(path) if *path == config), "{error}");
     // A fault that shows only in the middle: the second file's folder is a file.
     let mut odd = changes.clone();
     odd[1] = FileChange { path: config.join("x"), before: None, after: Some(String::new()) };
-    install(&home.places, one("codex"), &setting, &odd).expect_err("refused");
-    assert_eq!((home.files(), InstallRecord::all(&home.places)), (before, vec![]));
+    install(&home.paths, one("codex"), &setting, &odd).expect_err("refused");
+    assert_eq!((home.files(), InstallRecord::all(&home.paths)), (before, vec![]));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn what_was_shown_is_what_is_changed() {
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     let changes = one("gemini").install(&setting).expect("a plan");
     home.write(".gemini/settings.json", "{}");
-    let error = install(&home.places, one("gemini"), &setting, &changes).expect_err("refused");
+    let error = install(&home.paths, one("gemini"), &setting, &changes).expect_err("refused");
     assert!(matches!(error, InstallerError::Changed(_)), "{error}");
 }
 
@@ -312,7 +312,7 @@ fn the_status_line_is_offered_once_and_goes_with_the_hooks() {
     let setting = home.setting(Scope::User, Path::new("/nowhere"));
     install_all(&home, one("claude"), &setting);
     let changes = one("claude").status_line(&setting).expect("a plan");
-    install(&home.places, one("claude"), &setting, &changes).expect("written");
+    install(&home.paths, one("claude"), &setting, &changes).expect("written");
     assert_eq!(one("claude").status_line(&setting).expect("a plan"), []);
     assert_eq!(install_all(&home, one("claude"), &setting), [], "the hooks are untouched");
     let file = home.folder.path().join(".claude/settings.json");
@@ -336,7 +336,7 @@ fn hooks_go_also_where_nobody_remembers_them() {
     for recipe in installers() {
         install_all(&home, recipe, &setting);
     }
-    std::fs::remove_dir_all(home.places.state()).expect("a state folder that is lost");
+    std::fs::remove_dir_all(home.paths.state()).expect("a state folder that is lost");
     for recipe in installers() {
         remove(&home, recipe, &setting);
     }
@@ -371,7 +371,7 @@ fn links_inside_a_project_are_refused() {
     let setting = home.setting(Scope::Project, &project);
     let recipe = one("claude");
     let changes = recipe.install(&setting).unwrap();
-    let refused = install(&home.places, recipe, &setting, &changes).expect_err("refused");
+    let refused = install(&home.paths, recipe, &setting, &changes).expect_err("refused");
     assert!(refused.to_string().contains("is a symbolic link"), "{refused}");
     assert_eq!(std::fs::read_to_string(home.folder.path().join("elsewhere/settings.json")).unwrap(), "{}\n");
 }

@@ -27,12 +27,12 @@ pub(super) enum WaitEnd {
 }
 
 /// Waits until the session is no longer held. Ends early if the agent is gone or has given up the hook.
-pub(super) fn wait_until_released(places: &Paths, session: &SessionKey) -> WaitEnd {
+pub(super) fn wait_until_released(paths: &Paths, session: &SessionKey) -> WaitEnd {
     let parent = getppid();
     let agent = parent.and_then(|pid| process::ancestor_agent(pid.as_raw_nonzero().get().unsigned_abs()));
     let agent = agent.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     let is_awaited = || getppid() == parent && agent.is_none_or(|agent| test_kill_process(agent).is_ok());
-    let url = StoreUrl::local(places.database());
+    let url = StoreUrl::local(paths.database());
     let mut store: Option<Box<dyn Store>> = None;
     let started = Instant::now();
     while started.elapsed() < MAX_WAIT && is_awaited() {

@@ -46,7 +46,7 @@ fn lateness(direct: SocketAddr, targets: &[Target], session: &str) -> Vec<Vec<Du
     for _ in 0..ROUNDS {
         talk.grow();
         order.shuffle();
-        for index in order.places.clone() {
+        for index in order.indices.clone() {
             let request = talk.request(addresses[index], &format!("paced{session}"), "x-pace-us: 2000\r\n");
             let heard = clients[index].hear(&request, |piece| late[index].extend(ages(piece)));
             heard.unwrap_or_else(|problem| panic!("{}: {problem}", addresses[index]));

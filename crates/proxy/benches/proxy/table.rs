@@ -74,7 +74,7 @@ fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketA
         talk.grow();
         sent += talk.len();
         order.shuffle();
-        for index in order.places.clone() {
+        for index in order.indices.clone() {
             if every[index] == usize::MAX || round % every[index] != 0 {
                 continue;
             }
@@ -126,20 +126,20 @@ fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketA
 /// The order of a round, another one each time: whoever comes first finds other cores awake than whoever comes next, and
 /// in a fixed or merely rotated order each would always follow the same one.
 pub(crate) struct Order {
-    pub(crate) places: Vec<usize>,
+    pub(crate) indices: Vec<usize>,
     state: u64,
 }
 
 impl Order {
     pub(crate) fn of(count: usize) -> Self {
-        Self { places: (0..count).collect(), state: 1 }
+        Self { indices: (0..count).collect(), state: 1 }
     }
 
     pub(crate) fn shuffle(&mut self) {
-        for last in (1..self.places.len()).rev() {
+        for last in (1..self.indices.len()).rev() {
             // Knuth's MMIX generator: the same orders in every run.
             self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            self.places.swap(last, (self.state >> 33) as usize % (last + 1));
+            self.indices.swap(last, (self.state >> 33) as usize % (last + 1));
         }
     }
 }

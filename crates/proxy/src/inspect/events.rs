@@ -150,7 +150,7 @@ impl RequestRecord {
             tool_calls: Some(summary.tool_calls),
             said: said_fingerprint,
             text: Excerpt::new(&summary.text),
-            chanting: degenerate,
+            degenerate,
             auxiliary: self.auxiliary,
         };
         events.push(self.event(self.event_id("-answer"), at, Body::ModelAnswered(body)));

@@ -305,7 +305,7 @@ async fn a_chanting_answer_is_cut_and_ends_properly() {
     let mut client = bench.client().await;
     let mut upstream = streaming(&bench, &mut client).await;
     let event = "data: {\"id\":\"c-1\",\"choices\":[{\"delta\":{\"content\":\"I will fix the test now and then I will \"}}]}\n\n";
-    let chanting = tokio::spawn(async move {
+    let degenerate = tokio::spawn(async move {
         use tokio::io::AsyncWriteExt;
         let mut sent = 0;
         while upstream.0.write_all(chunk(event).as_bytes()).await.is_ok() {
@@ -316,8 +316,8 @@ async fn a_chanting_answer_is_cut_and_ends_properly() {
     let answer = client.read_to("0\r\n\r\n").await;
     assert!(answer.contains("Belay ended this response here"), "{answer}");
     assert!(answer.contains("\"finish_reason\":\"stop\"") && answer.contains("data: [DONE]"), "{answer}");
-    chanting.await.unwrap();
-    let answered = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.chanting && answer.stop.as_deref() == Some("belay_repetition"));
+    degenerate.await.unwrap();
+    let answered = |event: &Event| matches!(&event.body, Body::ModelAnswered(answer) if answer.degenerate && answer.stop.as_deref() == Some("belay_repetition"));
     bench.judge.heard(|events| events.iter().any(answered)).await;
     // The connection is good for the next request.
     client.send(request(OPENCODE)).await;

@@ -52,13 +52,13 @@ fn the_verdict_on_a_request_sets_the_state() {
     assert_eq!(holds.get(&key()), HoldState::Free);
 }
 
-fn step(rung: InterventionLevel) -> Decision {
+fn step(level: InterventionLevel) -> Decision {
     let finding: belay_core::Finding = serde_json::from_value(serde_json::json!({
         "id": "fnd-1", "pattern": "exact_repeat", "count": 2, "sentence": "", "unchanged": "", "progress_would_be": "",
         "evidence": [], "from_call": 0, "call": 1, "action": "a", "outcome": "b", "spent": {}, "at": Timestamp::UNKNOWN
     }))
     .unwrap();
-    let step = belay_core::Intervention { rung, finding, message: String::new(), tell_person: false, dry_run: false };
+    let step = belay_core::Intervention { level, finding, message: String::new(), alert: false, dry_run: false };
     Decision { effects: vec![Effect::Intervened(step)], ..Decision::default() }
 }
 

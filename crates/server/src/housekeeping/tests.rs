@@ -6,9 +6,9 @@ use super::*;
 fn retention(settings: &[(&str, &str)]) -> Retention {
     let home = tempfile::tempdir().unwrap();
     let env: EnvSnapshot = [("HOME", home.path())].into_iter().collect();
-    let places = Paths::resolve(&env, None).unwrap();
+    let paths = Paths::resolve(&env, None).unwrap();
     let loader =
-        settings.iter().fold(Loader::new(&places, &env), |loader, (key, value)| loader.flag("--set", *key, *value));
+        settings.iter().fold(Loader::new(&paths, &env), |loader, (key, value)| loader.flag("--set", *key, *value));
     HousekeepingConfig::new(&loader.load().unwrap().config).retention
 }
 

@@ -11,7 +11,7 @@ fn incident(id: &str, session: &str, opened_at: i64) -> Incident {
     Incident {
         id: id.to_owned(),
         session: key(session),
-        rung: InterventionLevel::Pause,
+        level: InterventionLevel::Pause,
         finding: None,
         sentence: "It went in circles.".to_owned(),
         opened_at: at(opened_at),
@@ -79,7 +79,7 @@ pub fn incidents_open_and_close(fixture: &impl Fixture) {
 
 fn intervention(id: &str, count: u32) -> Intervention {
     Intervention {
-        rung: InterventionLevel::Nudge,
+        level: InterventionLevel::Nudge,
         finding: Finding {
             id: id.to_owned(),
             pattern: "exact_repeat".to_owned(),
@@ -97,7 +97,7 @@ fn intervention(id: &str, count: u32) -> Intervention {
             at: at(i64::from(count)),
         },
         message: "Try something else.".to_owned(),
-        tell_person: false,
+        alert: false,
         dry_run: false,
     }
 }

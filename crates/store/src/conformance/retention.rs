@@ -59,7 +59,7 @@ pub fn held_sessions_are_retained(fixture: &impl Fixture) {
         let incident = Incident {
             id: "i9".to_owned(),
             session: key("wanted"),
-            rung: InterventionLevel::Pause,
+            level: InterventionLevel::Pause,
             finding: None,
             sentence: String::new(),
             opened_at: at(1),

@@ -151,7 +151,7 @@ fn resume(stage: &DemoWorld) -> Result<(), String> {
 /// Waits until the recorded counters satisfy a condition.
 fn wait_for(stage: &DemoWorld, is_enough: impl Fn(&Counters) -> bool) -> Result<Counters, String> {
     let describe = |error: belay_store::StoreError| error.to_string();
-    let store = belay_store::open(&StoreUrl::local(stage.places.database()), Access::Read).map_err(describe)?;
+    let store = belay_store::open(&StoreUrl::local(stage.paths.database()), Access::Read).map_err(describe)?;
     let until = Instant::now() + STEP_TIMEOUT;
     while Instant::now() < until {
         match store.session(&session()).map_err(describe)?.map(|row| row.details.counters) {

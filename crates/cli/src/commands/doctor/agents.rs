@@ -42,7 +42,7 @@ fn row(context: &Context, agent: &AgentSpec, path: &std::path::Path, version: Op
         return CheckResult::note("agent", format!("{finding}; has no hooks; `belay audit` reads its history"));
     }
     let row = CheckResult::note("agent", format!("{finding}; no events yet"));
-    match InstallRecord::all(&context.places).iter().any(|record| record.agent == agent.id) {
+    match InstallRecord::all(&context.paths).iter().any(|record| record.agent == agent.id) {
         true => row,
         false => row.fix(format!("belay init --agent {}", agent.id)),
     }

@@ -20,7 +20,7 @@ const MAX_DELIVERIES: usize = 1_000;
 const CHECK: &str = "alerts";
 
 pub(super) fn alert_checks(context: &Context) -> Vec<CheckResult> {
-    let loader = Loader::new(&context.places, &context.env).strictness(Strictness::Lenient);
+    let loader = Loader::new(&context.paths, &context.env).strictness(Strictness::Lenient);
     let Ok(loaded) = loader.load() else { return Vec::new() };
     let channels = channels::from_config(&loaded.config, &context.env);
     let mut rows: Vec<CheckResult> = channels.iter().map(|channel| channel_check(&**channel)).collect();
@@ -74,7 +74,7 @@ fn outbox(context: &Context) -> Option<CheckResult> {
         return Some(CheckResult::warning(CHECK, finding).fix(FIX));
     }
     let pending = usize::try_from(store.pending_messages().ok()?).unwrap_or(usize::MAX);
-    let waits = pending > 0 && Client::connect(&context.places, Duration::from_millis(200)).is_err();
+    let waits = pending > 0 && Client::connect(&context.paths, Duration::from_millis(200)).is_err();
     waits.then(|| {
         CheckResult::note(CHECK, format!("{} pending until the resident process runs", count(pending)))
             .fix("start it with `belay serve`")

@@ -10,7 +10,7 @@ use crate::context::Context;
 
 pub(super) fn state_directory(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "state";
-    let folder = context.places.state();
+    let folder = context.paths.state();
     let found = match std::fs::metadata(folder) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return vec![missing(folder)],
@@ -60,7 +60,7 @@ fn missing(folder: &Path) -> CheckResult {
 
 fn check_owner_and_mode(context: &Context, found: &std::fs::Metadata) -> Option<CheckResult> {
     use std::os::unix::fs::MetadataExt;
-    let folder = context.places.state().display();
+    let folder = context.paths.state().display();
     if found.uid() != rustix::process::geteuid().as_raw() {
         let row = CheckResult::failed("state", format!("{folder} belongs to another user (id {})", found.uid()));
         return Some(row.fix("run Belay as that user, or use --home DIR"));
@@ -76,12 +76,12 @@ fn check_owner_and_mode(context: &Context, found: &std::fs::Metadata) -> Option<
 
 pub(super) fn configuration(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "configuration";
-    let loader = Loader::new(&context.places, &context.env).strictness(Strictness::Strict);
-    let file = context.places.config_file().display().to_string();
+    let loader = Loader::new(&context.paths, &context.env).strictness(Strictness::Strict);
+    let file = context.paths.config_file().display().to_string();
     match loader.load() {
         Ok(loaded) => {
             let what =
-                if context.places.config_file().exists() { file } else { format!("defaults; {file} does not exist") };
+                if context.paths.config_file().exists() { file } else { format!("defaults; {file} does not exist") };
             let mut rows = vec![CheckResult::ok(CHECK, what)];
             rows.extend(loaded.notes.iter().map(|note| {
                 let row = CheckResult::warning(CHECK, note.to_string());
@@ -104,7 +104,7 @@ pub(super) fn configuration(context: &Context) -> Vec<CheckResult> {
 
 /// What the rest of Belay does with an invalid configuration.
 fn effect_of_invalid_values(context: &Context) -> CheckResult {
-    let loader = Loader::new(&context.places, &context.env).strictness(Strictness::Lenient);
+    let loader = Loader::new(&context.paths, &context.env).strictness(Strictness::Lenient);
     match loader.load().map(|loaded| loaded.is_record_only) {
         Ok(false) => CheckResult::warning("configuration", "Belay ignores these values and uses the others"),
         _ => CheckResult::failed(
@@ -117,7 +117,7 @@ fn effect_of_invalid_values(context: &Context) -> CheckResult {
 pub(super) fn project(context: &Context) -> Vec<CheckResult> {
     const CHECK: &str = "project file";
     let Ok(folder) = std::env::current_dir() else { return Vec::new() };
-    let loader = Loader::new(&context.places, &context.env).strictness(Strictness::Lenient).from_folder(folder);
+    let loader = Loader::new(&context.paths, &context.env).strictness(Strictness::Lenient).from_folder(folder);
     let Ok(loaded) = loader.load() else { return Vec::new() };
     let Some((path, standing)) = &loaded.project else { return Vec::new() };
     let what = match standing {

@@ -25,7 +25,7 @@ const FILE_LAG: Duration = Duration::from_secs(300);
 
 pub(super) fn hooks(context: &Context) -> Vec<CheckResult> {
     let Some(dirs) = UserDirs::for_current_user() else { return Vec::new() };
-    let records = InstallRecord::all(&context.places);
+    let records = InstallRecord::all(&context.paths);
     records.iter().filter_map(|record| row(context, &dirs, record)).collect()
 }
 

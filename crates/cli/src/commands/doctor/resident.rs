@@ -13,7 +13,7 @@ use crate::format::relative_past;
 const CHECK: &str = "resident";
 
 pub(super) fn resident(context: &Context) -> Vec<CheckResult> {
-    let status = Client::connect(&context.places, Duration::from_secs(3)).and_then(|mut client| client.status(false));
+    let status = Client::connect(&context.paths, Duration::from_secs(3)).and_then(|mut client| client.status(false));
     match status {
         Ok(status) => running(&status),
         Err(ClientError::NotRunning(_)) => absent(context),
@@ -64,15 +64,15 @@ fn socket_mode(socket: &str) -> Option<CheckResult> {
 }
 
 fn absent(context: &Context) -> Vec<CheckResult> {
-    let held = instance_lock::is_locked(&context.places.lock()).unwrap_or(false);
+    let held = instance_lock::is_locked(&context.paths.lock()).unwrap_or(false);
     if held {
-        let finding = format!("a process holds {}, but the socket does not respond", context.places.lock().display());
+        let finding = format!("a process holds {}, but the socket does not respond", context.paths.lock().display());
         return vec![
             CheckResult::warning(CHECK, finding)
                 .fix("it may be starting or stopping; otherwise kill it and run `belay serve`"),
         ];
     }
-    if context.places.socket().exists() {
+    if context.paths.socket().exists() {
         let finding = "not running; a stale socket remains from a crash".to_owned();
         return vec![CheckResult::note(CHECK, finding).fix("nothing to do; the next `belay serve` replaces it")];
     }
@@ -83,7 +83,7 @@ fn absent(context: &Context) -> Vec<CheckResult> {
 const LOG_TAIL_LINES: usize = 200;
 
 pub(super) fn log(context: &Context) -> Vec<CheckResult> {
-    let path = context.places.logs().join("serve.log");
+    let path = context.paths.logs().join("serve.log");
     let Ok(text) = std::fs::read(&path) else { return Vec::new() };
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().rev().take(LOG_TAIL_LINES).collect();

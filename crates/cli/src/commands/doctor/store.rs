@@ -83,7 +83,7 @@ pub(super) fn log(context: &Context, full: bool) -> Option<CheckResult> {
 
 /// Retention works in the resident process only, and only as fast as writers leave it time.
 fn check_size(context: &Context) -> Option<CheckResult> {
-    let loaded = Loader::new(&context.places, &context.env).strictness(Strictness::Lenient).load().ok()?;
+    let loaded = Loader::new(&context.paths, &context.env).strictness(Strictness::Lenient).load().ok()?;
     let max = loaded.config.store.max_bytes.get()?;
     let database = context.database();
     let mut wal = database.clone().into_os_string();

@@ -7,11 +7,11 @@ use crate::format::compact;
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "context_cliff",
+    name: "context_nearly_full",
     trigger: Trigger::Spent,
     before_result: false,
     outlives_edits: true,
-    rule: |rules| &rules.context_cliff,
+    rule: |rules| &rules.context_nearly_full,
     detect,
     describe,
 };

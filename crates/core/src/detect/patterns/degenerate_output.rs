@@ -7,11 +7,11 @@ use crate::digest::Digest;
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "chanting",
+    name: "degenerate_output",
     trigger: Trigger::ModelAnswered,
     before_result: false,
     outlives_edits: false,
-    rule: |rules| &rules.chanting,
+    rule: |rules| &rules.degenerate_output,
     detect,
     describe,
 };

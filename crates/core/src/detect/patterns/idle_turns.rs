@@ -7,11 +7,11 @@ use crate::digest::Digest;
 use crate::rules::PatternRule;
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "spin",
+    name: "idle_turns",
     trigger: Trigger::ModelAnswered,
     before_result: false,
     outlives_edits: false,
-    rule: |rules| &rules.spin,
+    rule: |rules| &rules.idle_turns,
     detect,
     describe,
 };

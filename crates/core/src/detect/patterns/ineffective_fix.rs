@@ -9,11 +9,11 @@ use crate::rules::PatternRule;
 use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "fruitless_fix",
+    name: "ineffective_fix",
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: true,
-    rule: |rules| &rules.fruitless_fix,
+    rule: |rules| &rules.ineffective_fix,
     detect,
     describe,
 };

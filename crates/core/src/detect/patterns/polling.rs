@@ -11,11 +11,11 @@ use crate::session::CallFlags;
 use crate::time::Timestamp;
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "poll",
+    name: "polling",
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: true,
-    rule: |rules| &rules.poll,
+    rule: |rules| &rules.polling,
     detect,
     describe,
 };

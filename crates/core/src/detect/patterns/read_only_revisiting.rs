@@ -9,11 +9,11 @@ use crate::rules::PatternRule;
 use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "read_only_wandering",
+    name: "read_only_revisiting",
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: false,
-    rule: |rules| &rules.read_only_wandering,
+    rule: |rules| &rules.read_only_revisiting,
     detect,
     describe,
 };
@@ -40,8 +40,8 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         }
     }
     // If at least every other read is new, the agent is exploring.
-    let wandering = counter.count > new;
-    wandering.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::of("looking"), Digest(0)))
+    let mostly_known = counter.count > new;
+    mostly_known.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::of("looking"), Digest(0)))
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

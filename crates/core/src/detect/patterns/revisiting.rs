@@ -8,11 +8,11 @@ use crate::rules::PatternRule;
 use crate::session::CallFlags;
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "wandering",
+    name: "revisiting",
     trigger: Trigger::CallUpdated,
     before_result: false,
     outlives_edits: false,
-    rule: |rules| &rules.wandering,
+    rule: |rules| &rules.revisiting,
     detect,
     describe,
 };
@@ -34,7 +34,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         }
     }
     let enough = seen as usize >= rule.window;
-    enough.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::of("wandering"), Digest(0)))
+    enough.then(|| counter.claim(Strength::Weak, NudgeTarget::Any, Digest::of("revisiting"), Digest(0)))
 }
 
 fn describe(_: &CallContext<'_>, claim: &Claim) -> Wording {

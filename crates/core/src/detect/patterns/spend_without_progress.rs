@@ -9,11 +9,11 @@ use crate::format::{dollars, minutes, tokens};
 use crate::rules::{PatternRule, usd_to_micros};
 
 pub(super) static PATTERN: Pattern = Pattern {
-    name: "burn",
+    name: "spend_without_progress",
     trigger: Trigger::Spent,
     before_result: false,
     outlives_edits: false,
-    rule: |rules| &rules.burn,
+    rule: |rules| &rules.spend_without_progress,
     detect,
     describe,
 };
@@ -32,7 +32,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         .max(percent(clock.since.cost_micros, micros))
         .max(percent(clock.since.millis / 60_000, rule.minutes));
     let count = u32::try_from(worst).unwrap_or(u32::MAX);
-    (count > 0).then(|| context.session_claim(count, Strength::Strong, Digest::of("burn"), NudgeTarget::Any))
+    (count > 0).then(|| context.session_claim(count, Strength::Strong, Digest::of("spend_without_progress"), NudgeTarget::Any))
 }
 
 fn describe(context: &CallContext<'_>, _: &Claim) -> Wording {

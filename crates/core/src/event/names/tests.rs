@@ -52,7 +52,7 @@ fn samples() -> Vec<Value> {
         json!({"kind": "model_asked", "request": "r", "model": "m", "auxiliary": false, "tail": said, "bytes": 1,
             "account": digest, "plan": "p"}),
         json!({"kind": "model_answered", "response": "r", "request": "q", "model": "m", "usage": usage, "stop": "end",
-            "cost_micros": 1, "tool_calls": 1, "said": said, "text": "t", "chanting": true, "auxiliary": true}),
+            "cost_micros": 1, "tool_calls": 1, "said": said, "text": "t", "degenerate": true, "auxiliary": true}),
         json!({"kind": "model_failed", "status": 500, "message": "m", "retry_at": time}),
         json!({"kind": "limit_hit", "what": "w", "resets_at": time}),
         json!({"kind": "turn_ended", "text": "t", "said": said, "failed": false}),

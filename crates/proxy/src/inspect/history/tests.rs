@@ -11,7 +11,7 @@ fn message(text: &str) -> String {
     serde_json::json!({ "role": "user", "content": text }).to_string()
 }
 
-/// The places of the new messages.
+/// The indices of the new messages.
 fn news(conversation: &mut HistoryTracker, messages: &[String]) -> Vec<usize> {
     let body = body(messages);
     let news = conversation.read_new(WireApi::Chat, &body, |_| true).unwrap();
@@ -22,8 +22,8 @@ fn news(conversation: &mut HistoryTracker, messages: &[String]) -> Vec<usize> {
     news.messages.iter().map(|message| message.place).collect()
 }
 
-fn all(places: Range<usize>) -> Vec<usize> {
-    places.collect()
+fn all(indices: Range<usize>) -> Vec<usize> {
+    indices.collect()
 }
 
 #[test]

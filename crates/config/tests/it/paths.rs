@@ -11,24 +11,24 @@ fn find(vars: &[(&str, &str)], home: Option<&str>) -> Result<Paths, PathError> {
 
 #[test]
 fn xdg_folders_are_honoured_and_relative_ones_ignored() {
-    let places = find(&[("HOME", "/home/user")], None).unwrap();
-    assert_eq!(places.state(), Path::new("/home/user/.local/state/belay"));
-    assert_eq!(places.config_file(), Path::new("/home/user/.config/belay/config.toml"));
-    assert_eq!(places.socket(), Path::new("/home/user/.local/state/belay/belay.sock"));
+    let paths = find(&[("HOME", "/home/user")], None).unwrap();
+    assert_eq!(paths.state(), Path::new("/home/user/.local/state/belay"));
+    assert_eq!(paths.config_file(), Path::new("/home/user/.config/belay/config.toml"));
+    assert_eq!(paths.socket(), Path::new("/home/user/.local/state/belay/belay.sock"));
 
     let xdg = [("HOME", "/home/user"), ("XDG_STATE_HOME", "/var/s"), ("XDG_CONFIG_HOME", "relative")];
-    let places = find(&xdg, None).unwrap();
-    assert_eq!(places.database(), Path::new("/var/s/belay/belay.db"));
-    assert_eq!(places.config_file(), Path::new("/home/user/.config/belay/config.toml"));
+    let paths = find(&xdg, None).unwrap();
+    assert_eq!(paths.database(), Path::new("/var/s/belay/belay.db"));
+    assert_eq!(paths.config_file(), Path::new("/home/user/.config/belay/config.toml"));
 }
 
 #[test]
 fn one_variable_or_flag_moves_state_and_configuration_together() {
     let vars = [("HOME", "/home/user"), ("BELAY_HOME", "/srv/belay")];
-    let places = find(&vars, None).unwrap();
-    assert_eq!((places.state(), places.config_file()), (Path::new("/srv/belay"), Path::new("/srv/belay/config.toml")));
-    let places = find(&vars, Some("/other")).unwrap();
-    assert_eq!(places.state(), Path::new("/other"));
+    let paths = find(&vars, None).unwrap();
+    assert_eq!((paths.state(), paths.config_file()), (Path::new("/srv/belay"), Path::new("/srv/belay/config.toml")));
+    let paths = find(&vars, Some("/other")).unwrap();
+    assert_eq!(paths.state(), Path::new("/other"));
     assert!(find(&vars, Some("relative")).unwrap().state().is_absolute());
 }
 
@@ -44,9 +44,9 @@ fn a_long_socket_path_moves_to_the_runtime_folder() {
 #[test]
 fn without_a_runtime_folder_the_short_socket_is_below_the_home_folder() {
     let long = format!("/srv/{}", "x".repeat(120));
-    let places = find(&[("BELAY_HOME", long.as_str()), ("HOME", "/home/user")], None).unwrap();
-    assert!(places.socket().starts_with("/home/user/.local/state/belay-run"), "{:?}", places.socket());
-    assert!(places.socket().as_os_str().len() <= 92);
+    let paths = find(&[("BELAY_HOME", long.as_str()), ("HOME", "/home/user")], None).unwrap();
+    assert!(paths.socket().starts_with("/home/user/.local/state/belay-run"), "{:?}", paths.socket());
+    assert!(paths.socket().as_os_str().len() <= 92);
     let near = find(&[("HOME", "/home/user")], None).unwrap();
     assert!(near.runtime_socket().starts_with("/home/user/.local/state/belay-run"), "{:?}", near.runtime_socket());
     let deep = format!("/srv/{}", "h".repeat(120));
