@@ -1,4 +1,4 @@
-//! aider, which has no tools and no hooks: its requests pass the proxy, and a hold refuses them.
+//! aider has neither tools nor hooks; its requests pass the proxy.
 
 use belay_agent_tests::agent_setups::AIDER;
 use belay_agent_tests::{Agent, Workbench};
@@ -8,11 +8,13 @@ use super::belay::Belay;
 
 /// The user's own `OPENAI_API_BASE` becomes the upstream; the path is the one that aider would have requested.
 #[test]
-fn aider_reaches_its_own_model_and_can_be_held() {
+fn aider_reaches_its_own_model() {
     let Some(agent) = Agent::or_skip(&AIDER) else { return };
     let bench = Workbench::new().expect("a workbench");
     let belay = Belay::configure(&agent, &bench);
-    let model = ScriptedModel::start(Script::new().text("Nothing to change.").repeat(3)).expect("a model");
+    // aider's requests offer no tools.
+    let script = Script { toolless: true, ..Script::new().text("Nothing to change.").repeat(3) };
+    let model = ScriptedModel::start(script).expect("a model");
     let finished = belay.proxied(agent.run(&bench, &model.url(), "Say hello")).finish().expect("an end");
     assert_eq!(finished.code, Some(0), "{}", belay.report(&finished));
     assert!(finished.output().contains("Nothing to change."), "{}", belay.report(&finished));
