@@ -87,6 +87,12 @@ pub const VARIABLES: &[Variable] = &[
         example: "false",
     },
     Variable {
+        name: "BELAY_HOOK_TIMEOUT",
+        key: None,
+        what: "How long a hook waits for the resident process before it decides in-process. Default 50ms, maximum 5s.",
+        example: "200ms",
+    },
+    Variable {
         name: "BELAY_DRY_RUN",
         key: Some("detect.dry_run"),
         what: "Record interventions without carrying them out.",

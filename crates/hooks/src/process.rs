@@ -35,7 +35,10 @@ Set it as the command of an agent's hooks.
 ";
 
 /// How long the resident process may take in total: an agent does not notice this much.
-const REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// Maximum of `BELAY_HOOK_TIMEOUT`; a decision in-process must still fit into [`DECISION_TIMEOUT`].
+const MAX_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a decision may take. Agents give some hooks a day, so that they can wait for a person.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -128,7 +131,7 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, lo
         cwd: std::env::current_dir().ok().and_then(|cwd| cwd.to_str().map(str::to_owned)),
         run: env.text("BELAY_SESSION").map(str::to_owned),
     };
-    let client = Client::connect_with_deadline(paths, REQUEST_TIMEOUT);
+    let client = Client::connect_with_deadline(paths, request_timeout(env));
     let absent = match client.and_then(|mut client| client.hook(&request)) {
         Ok(response) => return response,
         Err(ClientError::NotRunning(_)) => true,
@@ -138,6 +141,13 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, lo
         }
     };
     decide_in_process(env, paths, &request, absent.then_some(args), log)
+}
+
+/// `BELAY_HOOK_TIMEOUT` within its bounds. An invalid value means the default: a hook reports nothing to the agent.
+fn request_timeout(env: &EnvSnapshot) -> Duration {
+    let chosen = env.text("BELAY_HOOK_TIMEOUT").and_then(|text| text.parse::<DurationSetting>().ok());
+    let chosen = chosen.and_then(DurationSetting::get).filter(|timeout| !timeout.is_zero());
+    chosen.unwrap_or(DEFAULT_REQUEST_TIMEOUT).min(MAX_REQUEST_TIMEOUT)
 }
 
 /// Decides on the store, as the resident process would. Also starts that if it is absent.

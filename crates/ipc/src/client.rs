@@ -11,7 +11,7 @@ use belay_core::EventOutcome;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -170,7 +170,7 @@ impl Client {
         mut each: impl FnMut(&[u8]) -> bool,
     ) -> Result<(), ClientError> {
         let _: SubscribeResponse = self.call(&Operation::Subscribe(what.clone()))?;
-        let mut stream = BoundedStream { stream: &self.stream, deadline: None };
+        let mut stream = BoundedStream { stream: &self.stream, deadline: None, read_late: false };
         loop {
             match self.lines.next(&mut stream)? {
                 Some(Line::Complete(line)) if each(line) => {}
@@ -192,7 +192,7 @@ impl Client {
         // Foreign JSON may have line breaks between its tokens; inside strings they are escaped.
         self.request.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
         self.request.push(b'\n');
-        let mut stream = BoundedStream { stream: &self.stream, deadline };
+        let mut stream = BoundedStream { stream: &self.stream, deadline, read_late: false };
         stream.write_all(&self.request).map_err(timed_out)?;
         let line = match self.lines.next(&mut stream).map_err(timed_out)? {
             Some(Line::Complete(line)) => line,
@@ -251,6 +251,8 @@ fn connect_timeout(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
 struct BoundedStream<'a> {
     stream: &'a UnixStream,
     deadline: Option<Instant>,
+    /// One read after the deadline has been made.
+    read_late: bool,
 }
 
 impl BoundedStream<'_> {
@@ -263,8 +265,19 @@ impl BoundedStream<'_> {
 
 impl Read for BoundedStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.remaining()?)?;
-        self.stream.read(buffer)
+        match self.remaining() {
+            Ok(remaining) => {
+                self.stream.set_read_timeout(remaining)?;
+                self.stream.read(buffer)
+            }
+            // On a busy machine this process may be suspended past its deadline while the response waits.
+            Err(_) if !self.read_late => {
+                self.read_late = true;
+                let (read, _) = rustix::net::recv(self.stream, buffer, RecvFlags::DONTWAIT)?;
+                Ok(read)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

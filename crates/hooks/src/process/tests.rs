@@ -1,7 +1,11 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::{HookArgs, payload};
+use std::time::Duration;
+
+use belay_config::EnvSnapshot;
+
+use super::{HookArgs, payload, request_timeout};
 
 fn read(args: &[&str]) -> HookArgs {
     HookArgs::parse(args.iter().map(|arg| (*arg).into()))
@@ -17,6 +21,17 @@ fn invalid_arguments_are_ignored() {
     assert_eq!(odd.home, Some(PathBuf::from("/x")));
     assert_eq!(read(&[]), HookArgs::default());
     assert!(read(&["--home"]).home.is_none());
+}
+
+#[test]
+fn the_time_for_the_resident_process_is_bounded() {
+    let timeout = |value: &str| request_timeout(&EnvSnapshot::from_iter([("BELAY_HOOK_TIMEOUT", value)]));
+    assert_eq!(request_timeout(&EnvSnapshot::default()), Duration::from_millis(50));
+    assert_eq!(timeout("200ms"), Duration::from_millis(200));
+    assert_eq!(timeout("1h"), Duration::from_secs(5));
+    for invalid in ["", "0s", "never", "soon", "-1s"] {
+        assert_eq!(timeout(invalid), Duration::from_millis(50), "{invalid}");
+    }
 }
 
 #[test]

@@ -37,6 +37,18 @@ fn a_request_times_out_even_if_the_response_trickles_in() {
 }
 
 #[test]
+fn a_response_that_waits_is_read_after_the_deadline() {
+    let (client, mut server) = UnixStream::pair().unwrap();
+    server.write_all(b"{\"ok\":1}").unwrap();
+    let mut late = BoundedStream { stream: &client, deadline: Some(Instant::now()), read_late: false };
+    let mut buffer = [0; 64];
+    assert_eq!(late.read(&mut buffer).unwrap(), 8);
+    // Nothing more is waited for, however much follows.
+    server.write_all(b"more").unwrap();
+    assert_eq!(late.read(&mut buffer).unwrap_err().kind(), io::ErrorKind::TimedOut);
+}
+
+#[test]
 fn a_missing_socket_means_that_nothing_runs() {
     let dir = tempfile::tempdir().unwrap();
     let error = Client::connect_at(&dir.path().join("none"), Duration::from_secs(1)).unwrap_err();
