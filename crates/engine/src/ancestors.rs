@@ -9,7 +9,7 @@ use crate::shared_budgets::tolerate_fault;
 use crate::transaction::{BatchContext, BatchSessions, SessionInBatch, is_hold_effect, project_of};
 
 /// Maximum number of ancestors considered.
-pub(crate) const MAX_ANCESTORS: usize = 32;
+pub const MAX_ANCESTORS: usize = 32;
 
 /// Links a session to its parent and charges the ancestors for what it and its descendants have spent so far.
 pub(crate) fn link_parent(

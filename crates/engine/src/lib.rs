@@ -52,6 +52,7 @@ mod tombstone;
 mod transaction;
 
 pub use access::EngineAccess;
+pub use ancestors::MAX_ANCESTORS;
 pub use assembly::{Flags, open, open_for_hook, open_with_fallback};
 pub use engine::{Engine, EngineOptions, StoreOpener};
 pub use error::{EngineError, ObserveError};

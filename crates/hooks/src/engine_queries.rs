@@ -1,7 +1,7 @@
 //! What a hook needs of the engine. Faults are logged here: the agent continues regardless.
 
 use belay_core::{Event, EventOutcome, SessionKey, Timestamp, Verdict};
-use belay_engine::{Engine, EngineAccess};
+use belay_engine::{Engine, EngineAccess, MAX_ANCESTORS};
 use belay_store::session::SessionRow;
 use belay_store::{Durability, Store, Tombstone};
 
@@ -17,20 +17,32 @@ pub(crate) fn session_verdict(engine: &dyn EngineAccess, session: &SessionKey) -
     engine.query(|engine| verdict_by_state(engine, session)).unwrap_or_default()
 }
 
+/// A held session also holds its sub-agents.
 fn verdict_by_state(engine: &Engine, session: &SessionKey) -> Verdict {
-    // The row is cheap and the authority; the complete session is needed only for the reason.
-    match engine.store().map(|store| store.session(session)) {
-        Some(Ok(Some(row))) if row.state.is_paused() || row.state.is_killed() => {}
-        Some(Ok(_)) => return Verdict::Go,
-        Some(Err(_)) | None => {}
+    // While the store cannot be written, a hold may exist in memory only.
+    let store = engine.store().filter(|_| engine.health().fault.is_none());
+    let mut next = Some(session.clone());
+    // The bound also ends a cycle of parents.
+    for _ in 0..=MAX_ANCESTORS {
+        let Some(key) = next else { break };
+        // The row is cheap; the complete session is needed only for the reason.
+        let row = store.and_then(|store| store.session(&key).ok().flatten());
+        next = match row.filter(|row| !row.state.is_paused() && !row.state.is_killed()) {
+            Some(row) => row.parent,
+            None => match engine.session(&key) {
+                Ok(None) => None,
+                Ok(Some(session)) => match session.hold_verdict() {
+                    Verdict::Go => session.parent,
+                    held => return held,
+                },
+                Err(error) => {
+                    tracing::warn!(session = %key, %error, "cannot read a session's state; its agent continues");
+                    None
+                }
+            },
+        };
     }
-    match engine.session(session) {
-        Ok(session) => session.map_or(Verdict::Go, |session| session.hold_verdict()),
-        Err(error) => {
-            tracing::warn!(%session, %error, "cannot read a session's state; its agent continues");
-            Verdict::Go
-        }
-    }
+    Verdict::Go
 }
 
 pub(crate) fn session(engine: &dyn EngineAccess, session: &SessionKey) -> Option<SessionRow> {

@@ -75,6 +75,33 @@ fn the_hook_of_a_held_codex_session_waits_until_a_person_resumes_it() {
     assert_eq!(denied.json()["hookSpecificOutput"]["permissionDecision"], "deny");
 }
 
+/// The engine holds a sub-agent by its parent's state, and the row of the sub-agent itself is active.
+#[test]
+fn the_hook_of_a_codex_sub_agent_waits_while_its_parent_is_held() {
+    let world = World::alone();
+    world.run_with(&["hook", "codex"], codex_payload(&world, "SessionStart", "").as_bytes());
+    let call = |id: &str| {
+        let payload = json!({
+            "session_id": "s1", "agent_id": "child", "hook_event_name": "PreToolUse",
+            "cwd": world.path("home/code/app"), "tool_name": "Bash", "tool_input": { "command": "ls" },
+            "tool_use_id": id,
+        });
+        payload.to_string()
+    };
+    assert_eq!(world.run_with(&["hook", "codex"], call("c1").as_bytes()).out, "");
+    assert_eq!(world.run(&["pause", "s1"]).code, Some(0));
+    let mut hook = world.command(["hook", "codex"]).stdin(Stdio::piped()).spawn().unwrap();
+    hook.stdin.take().unwrap().write_all(call("c2").as_bytes()).unwrap();
+    let calls = || world.run(&["show", "child", "--json"]).json()["session"]["calls"].clone();
+    while calls() != 2 {
+        assert_eq!(hook.try_wait().unwrap(), None, "the hook does not return while the parent is held");
+    }
+    assert_eq!(hook.try_wait().unwrap(), None, "the hook does not return while the parent is held");
+    assert_eq!(world.run(&["resume", "s1"]).code, Some(0));
+    let output = within("the end of the hook", move || hook.wait_with_output().unwrap());
+    assert_eq!((output.status.code(), String::from_utf8(output.stdout).unwrap()), (Some(0), String::new()));
+}
+
 fn codex_payload(world: &World, event: &str, call: &str) -> String {
     let payload = json!({
         "session_id": "s1", "hook_event_name": event, "cwd": world.path("home/code/app"),

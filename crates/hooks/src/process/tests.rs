@@ -1,10 +1,14 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
-
 use std::time::Duration;
 
 use belay_config::EnvSnapshot;
+use belay_core::event::{OperatorDecision, SessionStarted};
+use belay_core::{Body, Event, SessionKey, Source, Timestamp};
+use belay_engine::{Engine, EngineOptions};
+use belay_store::{Access, StoreUrl};
 
+use super::hold::{HoldStatus, HoldWait, WaitEnd, hold_status};
 use super::{HookArgs, payload, request_timeout};
 
 fn read(args: &[&str]) -> HookArgs {
@@ -97,4 +101,47 @@ fn a_payload_of_many_small_objects_is_condensed() {
     assert!(payload.get().len() < 512 * 1024, "{} bytes are left", payload.get().len());
     let read: serde_json::Value = serde_json::from_str(payload.get()).expect("JSON");
     assert_eq!(read["session_id"], "s");
+}
+
+/// A store with a session and its sub-agent.
+fn store_with_sub_agent() -> (tempfile::TempDir, Engine, SessionKey, SessionKey) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Write).expect("a store");
+    let mut engine = Engine::new(store, EngineOptions::default());
+    let (parent, child) = (SessionKey::new("codex", "parent"), SessionKey::new("codex", "child"));
+    for (key, above) in [(&parent, None), (&child, Some(&parent))] {
+        let body = Body::SessionStarted(SessionStarted::default());
+        let mut event = Event::new("start", key.clone(), Source::Hook, Timestamp::from_millis(1), body);
+        event.parent = above.cloned();
+        engine.observe(event).expect("it is recorded");
+    }
+    (folder, engine, parent, child)
+}
+
+#[test]
+fn a_sub_agent_waits_until_its_parent_is_released() {
+    let (folder, mut engine, parent, child) = store_with_sub_agent();
+    let reader = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Read).expect("a reader");
+    let status = || hold_status(&*reader, &child).expect("a status");
+    engine.decide(&parent, OperatorDecision::Pause, "", None).expect("a pause");
+    let mut wait = HoldWait::default();
+    assert_eq!(wait.advance(status()), None, "the parent is held");
+    let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    engine.decide(&parent, resume, "", None).expect("a resume");
+    assert_eq!(wait.advance(status()), Some(WaitEnd::Released));
+    engine.decide(&parent, OperatorDecision::Kill, "", None).expect("a kill");
+    assert_eq!(status(), HoldStatus::Held);
+}
+
+#[test]
+fn a_hold_that_the_store_does_not_show_is_a_denial() {
+    let (folder, _engine, _, child) = store_with_sub_agent();
+    let reader = belay_store::open(&StoreUrl::local(folder.path().join("belay.db")), Access::Read).expect("a reader");
+    let free = hold_status(&*reader, &child).expect("a status");
+    assert_eq!(HoldWait::default().advance(free), Some(WaitEnd::Denied), "held in memory only");
+    let missing = hold_status(&*reader, &SessionKey::new("codex", "unknown")).expect("a status");
+    assert_eq!(HoldWait::default().advance(missing), Some(WaitEnd::Denied));
+    let mut wait = HoldWait::default();
+    assert_eq!(wait.advance(HoldStatus::Held), None);
+    assert_eq!(wait.advance(missing), Some(WaitEnd::Denied), "a row that is gone lifts nothing");
 }

@@ -1,6 +1,7 @@
 //! Sub-agents are sessions with a parent: what they do and are told is theirs.
 
 use belay_core::SessionKey;
+use belay_core::event::OperatorDecision;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, key};
@@ -29,8 +30,11 @@ fn copilots_sub_agents_have_an_id_of_their_own() {
     let call = json!({ "toolName": "bash", "toolArgs": { "command": "ls" } });
     scene.tell("copilot", "preToolUse", whole("child", call.clone()));
     // The parent asks for the permission, for its child.
-    assert!(scene.tell("copilot", "permissionRequest", whole("main", call)).is_null());
+    assert!(scene.tell("copilot", "permissionRequest", whole("main", call.clone())).is_null());
     told_apart(&scene, &key("copilot", "child"), &key("copilot", "main"));
+    // The hold of the parent is the child's, also where the hook reports nothing itself.
+    scene.decide(&key("copilot", "main"), OperatorDecision::Pause);
+    assert_eq!(scene.tell("copilot", "permissionRequest", whole("main", call))["interrupt"], true);
 }
 
 #[test]
