@@ -39,14 +39,21 @@ pub fn start_time(_pid: u32) -> Option<u64> {
     None
 }
 
-/// Appends a message to the standard error of a process, if permitted.
+/// Appends a message to the standard error of a process, if permitted. Does not block: that may be a pipe which is full
+/// or which no process reads, and nothing ends a hook that waits for it.
 pub fn write_to_stderr_of(pid: u32, text: &str) {
     use std::io::Write;
-    let errors = std::fs::OpenOptions::new().append(true).open(format!("/proc/{pid}/fd/2"));
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use rustix::fs::OFlags;
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).custom_flags(flags.bits().cast_signed());
     let text = printable(text.trim());
     let prefix = if text.starts_with("Belay") { "" } else { "Belay: " };
+    let message = format!("\n{prefix}{text}\n");
     // If that fails, the agent's own message must do.
-    let _ = errors.and_then(|mut errors| errors.write_all(format!("\n{prefix}{text}\n").as_bytes()));
+    let _ = options.open(format!("/proc/{pid}/fd/2")).and_then(|mut errors| errors.write_all(message.as_bytes()));
 }
 
 /// Interrupts a process, like Ctrl-C.
@@ -55,5 +62,49 @@ pub fn interrupt(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         // It may have ended by itself.
         let _ = kill_process(pid, Signal::INT);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+    use std::process::{Child, Command, Stdio};
+
+    use rustix::fs::{OFlags, fcntl_setfl};
+
+    use super::*;
+
+    /// A process whose standard error is the pipe.
+    fn agent(errors: PipeWriter) -> Child {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(errors).spawn().expect("a process")
+    }
+
+    fn end(mut agent: Child) {
+        drop(agent.stdin.take());
+        agent.wait().expect("its end");
+    }
+
+    #[test]
+    fn a_reason_is_written_to_standard_error_of_the_agent() {
+        let (mut reader, writer) = pipe().expect("a pipe");
+        let agent = agent(writer);
+        write_to_stderr_of(agent.id(), "paused");
+        end(agent);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("the text");
+        assert_eq!(text, "\nBelay: paused\n");
+    }
+
+    #[test]
+    fn a_pipe_that_is_full_or_unread_does_not_block() {
+        let (reader, mut writer): (PipeReader, PipeWriter) = pipe().expect("a pipe");
+        fcntl_setfl(&writer, OFlags::NONBLOCK).expect("a flag");
+        while writer.write(&[0; 4096]).is_ok() {}
+        let agent = agent(writer);
+        write_to_stderr_of(agent.id(), "paused");
+        drop(reader);
+        write_to_stderr_of(agent.id(), "paused");
+        end(agent);
     }
 }
