@@ -31,6 +31,7 @@ mod system {
 
     use rustix::net::{AddressFamily, SocketFlags, SocketType, netlink, socket_with};
 
+    const NLMSG_ERROR: u16 = 2;
     /// `SOCK_DIAG_BY_FAMILY`
     const BY_FAMILY: u16 = 20;
     const NLM_F_REQUEST: u16 = 1;
@@ -54,7 +55,8 @@ mod system {
         SocketAddr::new(address.ip().to_canonical(), address.port())
     }
 
-    /// Asks for exactly one socket. An error means that the kernel gives no answer to anyone.
+    /// Asks for exactly one socket. A kernel without the module `tcp_diag` reports the same error as one that finds no
+    /// socket, so an error says nothing about the socket.
     pub(super) fn by_sock_diag(address: SocketAddr, peer: SocketAddr) -> rustix::io::Result<Option<u32>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))?;
@@ -62,7 +64,7 @@ mod system {
         let mut answer = [0; 512];
         // The kernel answers before `write` returns.
         let len = rustix::io::read(&socket, &mut answer)?;
-        Ok(parse(&answer[..len], address, peer))
+        parse(&answer[..len], address, peer)
     }
 
     /// `struct nlmsghdr` and `struct inet_diag_req_v2`.
@@ -96,15 +98,23 @@ mod system {
     }
 
     /// The owner in `struct inet_diag_msg`, if the message is about this very connection.
-    fn parse(message: &[u8], address: SocketAddr, peer: SocketAddr) -> Option<u32> {
+    pub(super) fn parse(message: &[u8], address: SocketAddr, peer: SocketAddr) -> rustix::io::Result<Option<u32>> {
         let word = |at: usize| message.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
-        let port = |at: usize| message.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes);
-        let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
-        let state = *message.get(17)?;
+        let short = |at: usize| message.get(at..at + 2)?.try_into().ok();
+        let port = |at: usize| short(at).map(u16::from_be_bytes);
+        match short(4).map(u16::from_ne_bytes) {
+            Some(BY_FAMILY) => {}
+            // `struct nlmsgerr` begins with a negative error number.
+            Some(NLMSG_ERROR) => {
+                let code = word(16).map_or(0, |code| code.cast_signed().wrapping_neg());
+                return Err(rustix::io::Errno::from_raw_os_error(code.max(1)));
+            }
+            _ => return Err(rustix::io::Errno::PROTO),
+        }
         // Without a matching connection the kernel falls back to a listener on the port.
         let same = port(20) == Some(address.port()) && port(22) == Some(peer.port());
-        let (uid, inode) = (word(80)?, word(84)?);
-        (kind == BY_FAMILY && same && is_owned(state, inode)).then_some(uid)
+        let (Some(state), Some(uid), Some(inode)) = (message.get(17), word(80), word(84)) else { return Ok(None) };
+        Ok((same && is_owned(*state, inode)).then_some(uid))
     }
 
     /// A connection that its process has closed has no inode, and the kernel reports root as its owner.
@@ -209,5 +219,19 @@ mod tests {
         assert_eq!(peer_user(remote, local), PeerUser::Unknown);
         assert_eq!(system::by_proc(remote, local), None);
         assert_eq!(peer_user(local, "192.0.2.1:80".parse().unwrap()), PeerUser::Unknown);
+    }
+
+    /// Without the module `tcp_diag`, the kernel answers every question so.
+    #[test]
+    fn an_error_of_the_kernel_is_not_an_answer() {
+        let (address, peer) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
+        let mut message = Vec::new();
+        message.extend(36_u32.to_ne_bytes());
+        message.extend(2_u16.to_ne_bytes()); // NLMSG_ERROR
+        message.extend([0; 10]);
+        message.extend((-2_i32).to_ne_bytes());
+        message.extend([0; 16]);
+        assert_eq!(system::parse(&message, address, peer), Err(rustix::io::Errno::NOENT));
+        assert!(system::parse(&[], address, peer).is_err());
     }
 }
