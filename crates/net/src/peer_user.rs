@@ -12,17 +12,24 @@ pub enum PeerUser {
     Same,
     /// Another user, by uid. Root is another user.
     Other(u32),
-    /// The system does not tell.
+    /// No process: the socket at the other end has been closed, or is not on this machine. It may have been anyone's.
+    Nobody,
+    /// This system does not tell.
     Unknown,
 }
 
-/// The user behind a connection between `local`, an address of this process, and `remote` on the same machine.
+/// The user behind a connection between `local`, an address of this process, and `remote` on the same machine. Ask as soon
+/// as the connection is accepted: a peer that closes its socket is no longer known.
 pub fn peer_user(local: SocketAddr, remote: SocketAddr) -> PeerUser {
-    if !remote.ip().to_canonical().is_loopback() {
+    if !system::TELLS_OWNERS {
         return PeerUser::Unknown;
     }
-    system::socket_owner(remote, local)
-        .map_or(PeerUser::Unknown, |uid| if uid == system::own_uid() { PeerUser::Same } else { PeerUser::Other(uid) })
+    let is_local = remote.ip().to_canonical().is_loopback();
+    match is_local.then(|| system::socket_owner(remote, local)).flatten() {
+        Some(uid) if uid == system::own_uid() => PeerUser::Same,
+        Some(uid) => PeerUser::Other(uid),
+        None => PeerUser::Nobody,
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -30,6 +37,8 @@ mod system {
     use std::net::{IpAddr, SocketAddr};
 
     use rustix::net::{AddressFamily, SocketFlags, SocketType, netlink, socket_with};
+
+    pub(super) const TELLS_OWNERS: bool = true;
 
     const NLMSG_ERROR: u16 = 2;
     /// `SOCK_DIAG_BY_FAMILY`
@@ -165,6 +174,8 @@ mod system {
 mod system {
     use std::net::SocketAddr;
 
+    pub(super) const TELLS_OWNERS: bool = false;
+
     pub(super) fn own_uid() -> u32 {
         0
     }
@@ -214,11 +225,11 @@ mod tests {
         let client = TcpStream::connect(local).unwrap();
         let remote = client.local_addr().unwrap();
         drop(client);
-        assert_eq!(peer_user(local, remote), PeerUser::Unknown);
+        assert_eq!(peer_user(local, remote), PeerUser::Nobody);
         // The listener on the same port is not the connection.
-        assert_eq!(peer_user(remote, local), PeerUser::Unknown);
+        assert_eq!(peer_user(remote, local), PeerUser::Nobody);
         assert_eq!(system::by_proc(remote, local), None);
-        assert_eq!(peer_user(local, "192.0.2.1:80".parse().unwrap()), PeerUser::Unknown);
+        assert_eq!(peer_user(local, "192.0.2.1:80".parse().unwrap()), PeerUser::Nobody);
     }
 
     /// Without the module `tcp_diag`, the kernel answers every question so.

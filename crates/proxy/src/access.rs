@@ -8,22 +8,25 @@ use tokio::net::TcpStream;
 pub enum Access {
     /// Read, post events, and use configured keys.
     Full,
-    /// Only relay requests with a key of its own: its user is unknown.
+    /// Only relay requests with a key of its own, recorded as unverified: this system does not tell its user.
     OwnKeyOnly,
     /// Nothing: it belongs to another user, with this uid.
-    None(u32),
+    OtherUser(u32),
+    /// Nothing: the socket was closed before its user could be determined.
+    NoUser,
 }
 
 impl Access {
     /// Decides by the credential of a request (the API token, or the key of a run) or else by the user of its sender.
-    pub fn decide(has_credential: bool, peer: impl FnOnce() -> PeerUser) -> Self {
+    pub fn decide(has_credential: bool, peer: PeerUser) -> Self {
         if has_credential {
             return Self::Full;
         }
-        match peer() {
+        match peer {
             PeerUser::Same => Self::Full,
             PeerUser::Unknown => Self::OwnKeyOnly,
-            PeerUser::Other(uid) => Self::None(uid),
+            PeerUser::Other(uid) => Self::OtherUser(uid),
+            PeerUser::Nobody => Self::NoUser,
         }
     }
 }
@@ -32,6 +35,7 @@ impl Access {
 pub(crate) fn peer_of(io: &TcpStream) -> PeerUser {
     match (io.local_addr(), io.peer_addr()) {
         (Ok(local), Ok(remote)) => belay_net::peer_user(local, remote),
-        _ => PeerUser::Unknown,
+        // The peer has reset the connection.
+        _ => PeerUser::Nobody,
     }
 }

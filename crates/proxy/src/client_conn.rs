@@ -2,11 +2,9 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use belay_net::PeerUser;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -21,7 +19,6 @@ pub(crate) struct ClientConn {
     /// The expected size of the next request, by the size of the last one.
     expected: usize,
     buffers: BufferPool,
-    peer: OnceLock<PeerUser>,
 }
 
 /// Extra buffer size for the head of an expected request.
@@ -41,12 +38,7 @@ impl From<io::Error> for ClientDisconnected {
 
 impl ClientConn {
     pub(crate) fn new(io: TcpStream, buffers: BufferPool) -> Self {
-        Self { io, inbox: None, expected: HEAD_BUFFER_BYTES, buffers, peer: OnceLock::new() }
-    }
-
-    /// The user at the other end, determined once by `identify`.
-    pub(crate) fn peer_user(&self, identify: fn(&TcpStream) -> PeerUser) -> PeerUser {
-        *self.peer.get_or_init(|| identify(&self.io))
+        Self { io, inbox: None, expected: HEAD_BUFFER_BYTES, buffers }
     }
 
     pub(crate) fn buffers(&self) -> &BufferPool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use belay_net::PeerUser;
 use tokio::net::TcpStream;
 
 use crate::admission::{Admission, admit};
@@ -26,19 +27,24 @@ const HEAD_READ_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, mut connection: ConnectionGuard) {
     // Small writes must not wait for each other. A socket without the option still works.
     let _ = io.set_nodelay(true);
+    // Before anything is read: a peer that closes its socket after sending is no longer known.
+    let peer = (relay.identify_peer)(&io);
     let mut client = ClientConn::new(io, relay.buffers.clone());
     let mut idle = IdleTimeout::new(KEEP_ALIVE_TIMEOUT);
-    while let Some(Ok(dispatch)) = connection.while_idle(next_dispatch(&relay, &mut client, &mut idle)).await {
+    while let Some(Ok(dispatch)) = connection.while_idle(next_dispatch(&relay, peer, &mut client, &mut idle)).await {
         let _in_flight = relay.track_request();
         let state = match dispatch {
             Dispatch::Local => {
-                let peer = client.peer_user(relay.identify_peer);
                 let (io, first) = client.into_parts();
                 return relay.local.serve(PrefixedIo::new(first, io), peer).await;
             }
             Dispatch::Refuse { response, request_framing, response_framing } => {
                 let request = RequestRelay::new(Vec::new(), request_framing, false, 0, &mut client);
                 respond_locally(&mut client, request, &response, response_framing).await
+            }
+            Dispatch::Reject { response, headless } => {
+                drop(connection);
+                return reject(&relay, client, &response.to_bytes(true, headless)).await;
             }
             Dispatch::Relay(outgoing) => relay_one(&relay, &mut client, &mut idle, outgoing).await,
         };
@@ -60,8 +66,16 @@ pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, mut conne
 
 /// Answers a connection beyond the limit.
 pub(crate) async fn refuse_connection(relay: Arc<Relay>, io: TcpStream) {
-    let mut client = ClientConn::new(io, relay.buffers.clone());
-    if client.send(&messages::too_many_connections().to_bytes(true, false)).await.is_ok() {
+    let client = ClientConn::new(io, relay.buffers.clone());
+    reject(&relay, client, &messages::too_many_connections().to_bytes(true, false)).await;
+}
+
+/// Answers a client without reading what it sends, and closes the connection. The connection does not count towards the
+/// limit any more; only some of these clients get the time to read the answer.
+async fn reject(relay: &Relay, mut client: ClientConn, response: &[u8]) {
+    if let Ok(_slot) = relay.rejections.try_acquire()
+        && client.send(response).await.is_ok()
+    {
         client.close().await;
     }
 }
@@ -69,6 +83,7 @@ pub(crate) async fn refuse_connection(relay: Arc<Relay>, io: TcpStream) {
 /// Reads the next head and dispatches it.
 async fn next_dispatch(
     relay: &Relay,
+    peer: PeerUser,
     client: &mut ClientConn,
     idle: &mut IdleTimeout,
 ) -> Result<Dispatch, ClientDisconnected> {
@@ -80,13 +95,13 @@ async fn next_dispatch(
         };
         poll_fn(read).await?;
     }
-    if let Some(dispatch) = dispatch_next(relay, client) {
+    if let Some(dispatch) = dispatch_next(relay, peer, client) {
         return Ok(dispatch);
     }
     let rest = async {
         loop {
             poll_fn(|cx| client.poll_fill_buffer(cx)).await?;
-            if let Some(dispatch) = dispatch_next(relay, client) {
+            if let Some(dispatch) = dispatch_next(relay, peer, client) {
                 return Ok(dispatch);
             }
         }

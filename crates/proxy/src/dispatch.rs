@@ -27,6 +27,12 @@ pub(crate) enum Dispatch {
         request_framing: Framing,
         response_framing: ResponseFraming,
     },
+    /// Answered without reading the body, because the sender may not use the port: it could occupy connections with bodies
+    /// that never end.
+    Reject {
+        response: LocalResponse,
+        headless: bool,
+    },
 }
 
 /// A request to relay.
@@ -44,11 +50,11 @@ pub(crate) struct OutgoingRequest {
 }
 
 /// Dispatches the request in the client's buffer. `None` while its head is incomplete.
-pub(crate) fn dispatch_next(relay: &Relay, client: &mut ClientConn) -> Option<Dispatch> {
+pub(crate) fn dispatch_next(relay: &Relay, peer: PeerUser, client: &mut ClientConn) -> Option<Dispatch> {
     let mut storage = HeaderStorage::new();
     let (dispatch, len) = match RequestHead::parse(client.buffered(), &mut storage) {
         Ok(None) => return None,
-        Ok(Some(head)) => match dispatch(relay, &head, || client.peer_user(relay.identify_peer)) {
+        Ok(Some(head)) => match dispatch(relay, &head, peer) {
             // The local service parses the head itself.
             Dispatch::Local => return Some(Dispatch::Local),
             dispatch => (dispatch, head.len()),
@@ -68,27 +74,31 @@ fn refuse_head(error: HeadError) -> Dispatch {
     }
 }
 
-fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: impl FnOnce() -> PeerUser) -> Dispatch {
-    let upgrading = head.upgrade().is_some();
-    let response_framing = ResponseFraming { headless: head.method == "HEAD", closing: !head.keep_alive(), upgrading };
-    let refuse = |response| Dispatch::Refuse { response, request_framing: head.framing(), response_framing };
+fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: PeerUser) -> Dispatch {
+    let access_by = |run| Access::decide(has_credential(relay, head, run), peer);
     if !head.target.starts_with('/') {
-        return refuse(messages::not_a_forward_proxy());
+        return refuse(head, access_by(None), messages::not_a_forward_proxy());
     }
     if has_parent_segment(head.target) {
-        return refuse(messages::parent_segment());
+        return refuse(head, access_by(None), messages::parent_segment());
     }
     let (upstream, below, path, run) = match relay.routes.resolve(head) {
         Route::Local => return Dispatch::Local,
-        Route::Unknown => return refuse(messages::no_upstream(head.target, relay.routes.upstream_names())),
+        Route::Unknown => {
+            let response = messages::no_upstream(head.target, relay.routes.upstream_names());
+            return refuse(head, access_by(None), response);
+        }
         Route::Upstream { upstream, below, path, run } => (upstream, below, path, run),
     };
-    match (Access::decide(has_credential(relay, head, run), peer), &upstream.auth) {
-        (Access::None(uid), _) => return refuse(messages::other_user(uid)),
-        (Access::OwnKeyOnly, Auth::Header { .. }) => return refuse(messages::unknown_user()),
+    let access = access_by(run);
+    let refuse = |response| refuse(head, access, response);
+    match (access, &upstream.auth) {
+        (Access::OtherUser(_) | Access::NoUser, _) | (Access::OwnKeyOnly, Auth::Header { .. }) => {
+            return refuse(messages::unknown_user());
+        }
         (Access::OwnKeyOnly, Auth::Incoming) | (Access::Full, _) => {}
     }
-    if upgrading && !relay.sockets && Routes::is_model_socket(path) {
+    if head.upgrade().is_some() && !relay.sockets && Routes::is_model_socket(path) {
         return refuse(messages::websocket_declined());
     }
     if let Some(owner) = upstream.foreign_key_owner(head.target, head.headers()) {
@@ -106,10 +116,29 @@ fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: impl FnOnce() -> Pe
         head: rewritten,
         framing: head.framing(),
         expects_continue: head.expects_continue(),
-        response_framing,
-        inspection: request_meta(relay, head, path, run).map(|meta| relay.inspector.start(meta)),
+        response_framing: response_framing(head),
+        inspection: request_meta(relay, head, path, run, access).map(|meta| relay.inspector.start(meta)),
         upstream,
     })
+}
+
+fn response_framing(head: &RequestHead<'_, '_>) -> ResponseFraming {
+    let (headless, upgrading) = (head.method == "HEAD", head.upgrade().is_some());
+    ResponseFraming { headless, closing: !head.keep_alive(), upgrading }
+}
+
+/// Refuses a request. A sender that may not use the port learns that instead.
+fn refuse(head: &RequestHead<'_, '_>, access: Access, response: LocalResponse) -> Dispatch {
+    let response_framing = response_framing(head);
+    let response = match access {
+        Access::Full => {
+            return Dispatch::Refuse { response, request_framing: head.framing(), response_framing };
+        }
+        Access::OwnKeyOnly => response,
+        Access::OtherUser(uid) => messages::other_user(uid),
+        Access::NoUser => messages::no_user(),
+    };
+    Dispatch::Reject { response, headless: response_framing.headless }
 }
 
 /// Whether a path has a `..` segment, by which an upstream could leave the path of its base URL. Servers decode percent
@@ -131,14 +160,23 @@ fn has_credential(relay: &Relay, head: &RequestHead<'_, '_>, run: Option<&str>) 
         || head.header("x-belay-token").is_some_and(|token| relay.local.accepts_token(token))
 }
 
-fn request_meta(relay: &Relay, head: &RequestHead<'_, '_>, path: &str, run: Option<&str>) -> Option<RequestMeta> {
+fn request_meta(
+    relay: &Relay,
+    head: &RequestHead<'_, '_>,
+    path: &str,
+    run: Option<&str>,
+    access: Access,
+) -> Option<RequestMeta> {
     // A web site may send requests with its own key from the user's browser; those are not agent sessions.
     if head.is_browser_navigation() {
         return None;
     }
     // Requests that name no session belong to the session of their run.
     let session = run.and_then(|run| relay.routes.session_of(run)).map(|session| session.to_string());
-    let meta = RequestMeta::parse(head.method, &RoutedHead { head, path }, session.as_deref().or(run))?;
+    let mut meta = RequestMeta::parse(head.method, &RoutedHead { head, path }, session.as_deref().or(run))?;
+    if access != Access::Full {
+        meta.mark_unverified();
+    }
     // The session of a sub-agent is not the run's session.
     if let (Some(run), Some(session)) = (run, meta.root_session()) {
         relay.routes.bind_run_session(run, session);

@@ -71,6 +71,13 @@ pub(crate) fn other_user(uid: u32) -> LocalResponse {
     error_response(403, "other_user", &message)
 }
 
+/// A program that closed its socket, or whose socket the kernel does not list.
+pub(crate) fn no_user() -> LocalResponse {
+    let message = "Belay did not pass this request on: the system does not tell which user sent it. Start the agent with \
+                   `belay run`, or send the header X-Belay-Token; `belay status --token` shows the token.";
+    error_response(403, "unknown_user", message)
+}
+
 /// A program that wants a configured key, and may belong to another user.
 pub(crate) fn unknown_user() -> LocalResponse {
     let message = "Belay did not pass this request on: this model API is asked with a key of yours, and this system does \

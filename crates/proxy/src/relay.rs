@@ -20,8 +20,8 @@ use crate::supervisor::Supervisor;
 use crate::upstream::{UpstreamConfig, UpstreamConfigError};
 use crate::{access, connection, upstream};
 
-/// Connections beyond the limit that get a response; further ones are closed without.
-const MAX_REFUSALS: usize = 32;
+/// Rejected connections that get a response at the same time; further ones are closed without.
+const MAX_REJECTIONS: usize = 32;
 
 /// The settings of the relay.
 #[derive(Clone, Debug)]
@@ -90,8 +90,8 @@ pub struct Relay {
     pub(crate) identify_peer: fn(&TcpStream) -> PeerUser,
     pub(crate) local: Arc<dyn LocalService>,
     connections: Arc<ConnectionLimit>,
-    /// Slots for connections that are being refused.
-    refusals: Arc<Semaphore>,
+    /// Slots for connections that are being rejected.
+    pub(crate) rejections: Semaphore,
     in_flight: AtomicUsize,
     /// Notified when no request is in flight.
     idle: Notify,
@@ -120,7 +120,7 @@ impl Relay {
             identify_peer: config.identify_peer,
             local,
             connections: ConnectionLimit::new(config.max_connections),
-            refusals: Arc::new(Semaphore::new(MAX_REFUSALS)),
+            rejections: Semaphore::new(MAX_REJECTIONS),
             in_flight: AtomicUsize::new(0),
             idle: Notify::new(),
         })
@@ -180,17 +180,6 @@ impl Relay {
         charge.set(bytes).then_some(ReservedBytes { _charge: charge })
     }
 
-    /// Tells a client that all connections are in use, unless too many are being told already.
-    fn refuse(self: &Arc<Self>, io: TcpStream) {
-        if let Ok(slot) = Arc::clone(&self.refusals).try_acquire_owned() {
-            let refusing = connection::refuse_connection(Arc::clone(self), io);
-            tokio::spawn(async move {
-                refusing.await;
-                drop(slot);
-            });
-        }
-    }
-
     /// Accepts connections until the listener fails or the future is dropped. Accepted connections continue.
     pub async fn accept_loop(self: Arc<Self>, listener: TcpListener) -> std::io::Error {
         if let Ok(address) = listener.local_addr() {
@@ -200,7 +189,8 @@ impl Relay {
             match listener.accept().await {
                 Ok((io, _)) => match self.connections.admit() {
                     Some(guard) => drop(tokio::spawn(connection::serve_connection(Arc::clone(&self), io, guard))),
-                    None => self.refuse(io),
+                    None if self.rejections.available_permits() == 0 => drop(io),
+                    None => drop(tokio::spawn(connection::refuse_connection(Arc::clone(&self), io))),
                 },
                 Err(error) if is_transient(&error) => {
                     tracing::warn!("a connection could not be accepted: {error}");

@@ -31,6 +31,9 @@ pub struct ModelAsked {
     /// A changed plan named by the agent, as a conditional resume requires.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub plan: Excerpt,
+    /// The user who sent the request is unknown, so it may be another user's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
 }
 
 /// The model responded.

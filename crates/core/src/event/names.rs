@@ -68,7 +68,16 @@ fn redact_body(body: &mut Body) {
             ids([call]);
         }
         Body::Committed(Committed { sha, files: _ }) => redact_id(sha),
-        Body::ModelAsked(ModelAsked { request, model, auxiliary: _, tail: _, bytes: _, account: _, plan: _ }) => {
+        Body::ModelAsked(ModelAsked {
+            request,
+            model,
+            auxiliary: _,
+            tail: _,
+            bytes: _,
+            account: _,
+            plan: _,
+            unverified: _,
+        }) => {
             ids([request]);
             names([model]);
         }

@@ -26,7 +26,7 @@ pub(super) struct SensorDedup {
     pub(super) hooked: bool,
     /// The proxy has seen a request.
     pub(super) proxied: bool,
-    /// A sender without the API token has reported.
+    /// A sender without the API token, or of an unknown user, has reported.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unverified: bool,
     /// Prompts reported by a hook and not yet seen by the proxy.
@@ -38,7 +38,8 @@ pub(super) struct SensorDedup {
 impl SensorDedup {
     pub(super) fn record_source(&mut self, event: &Event) {
         self.hooked |= event.source == Source::Hook;
-        self.unverified |= event.source == Source::Unverified;
+        self.unverified |=
+            event.source == Source::Unverified || matches!(&event.body, Body::ModelAsked(asked) if asked.unverified);
         self.proxied |= event.source == Source::Proxy && matches!(event.body, Body::ModelAsked(_));
     }
 

@@ -109,6 +109,7 @@ impl RequestRecord {
             bytes: Some(self.bytes),
             account: self.meta.sender.account,
             plan: self.plan.as_deref().map(Excerpt::new).unwrap_or_default(),
+            unverified: self.meta.unverified,
         };
         self.event(self.id.clone(), self.at, Body::ModelAsked(asked))
     }

@@ -248,9 +248,11 @@ impl ExchangeInspection {
         let decoded = body.and_then(|body| self.decode(body));
         let found = decoded.as_deref().and_then(|body| self.read_new_messages(&session, body));
         let RequestMeta { sender, model, .. } = &*self.meta;
-        let plan_in_body = || decoded.as_deref().filter(|_| waits).and_then(session_id::plan_in_body);
+        let plan_in_body =
+            || decoded.as_deref().filter(|_| waits && !self.meta.unverified).and_then(session_id::plan_in_body);
         let mut labels = sender.labels.clone();
         if *session.agent == *session_id::LOOP_WATCHDOG_AGENT
+            && !self.meta.unverified
             && let Some(body) = &decoded
         {
             labels.fill_from_body(body);

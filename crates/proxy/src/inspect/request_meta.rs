@@ -3,7 +3,7 @@
 use belay_agents::wire::RequestHead;
 use belay_core::SessionKey;
 
-use super::session_id::RequestSender;
+use super::session_id::{RequestSender, SessionLabels};
 use super::wire::WireApi;
 
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct RequestMeta {
     pub(super) model: Option<String>,
     /// The content encoding of the body.
     pub(super) encoding: Option<String>,
+    /// The user who sent it is unknown.
+    pub(super) unverified: bool,
 }
 
 impl RequestMeta {
@@ -26,7 +28,16 @@ impl RequestMeta {
             sender: RequestSender::read(head, run),
             model: api.format().model_in_path(head.path()).map(str::to_owned),
             encoding: encoding.filter(|encoding| encoding != "identity"),
+            unverified: false,
         })
+    }
+
+    /// Marks the request as one of an unknown user. What it says about the project is not recorded: rules, alerts and
+    /// notes to other agents depend on it.
+    pub(crate) fn mark_unverified(&mut self) {
+        self.unverified = true;
+        self.sender.labels = SessionLabels::default();
+        self.sender.plan = None;
     }
 
     /// The session, if the head names it and it is not a sub-agent.

@@ -51,10 +51,10 @@ fn check_access(token: &ApiToken, request: &Request) -> Result<(), ApiError> {
         return Ok(());
     }
     let peer = request.extensions().get::<PeerUser>().copied().unwrap_or(PeerUser::Unknown);
-    match Access::decide(has_credential(token, request.headers()), || peer) {
+    match Access::decide(has_credential(token, request.headers()), peer) {
         Access::Full => Ok(()),
-        Access::OwnKeyOnly => Err(ApiError::unknown_user()),
-        Access::None(uid) => Err(ApiError::other_user(uid)),
+        Access::OwnKeyOnly | Access::NoUser => Err(ApiError::unknown_user()),
+        Access::OtherUser(uid) => Err(ApiError::other_user(uid)),
     }
 }
 

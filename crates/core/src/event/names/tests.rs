@@ -50,7 +50,7 @@ fn samples() -> Vec<Value> {
             "failing": ["a::b", "c::d"], "failure": digest, "call": "c"}),
         json!({"kind": "committed", "sha": "abc", "files": 1}),
         json!({"kind": "model_asked", "request": "r", "model": "m", "auxiliary": false, "tail": said, "bytes": 1,
-            "account": digest, "plan": "p"}),
+            "account": digest, "plan": "p", "unverified": true}),
         json!({"kind": "model_answered", "response": "r", "request": "q", "model": "m", "usage": usage, "stop": "end",
             "cost_micros": 1, "tool_calls": 1, "said": said, "text": "t", "degenerate": true, "auxiliary": true}),
         json!({"kind": "model_failed", "status": 500, "message": "m", "retry_at": time}),

@@ -113,7 +113,7 @@ fn meta() -> RequestMeta {
         account: None,
         labels: SessionLabels::default(),
     };
-    RequestMeta { api: WireApi::Chat, sender, model: None, encoding: None }
+    RequestMeta { api: WireApi::Chat, sender, model: None, encoding: None, unverified: false }
 }
 
 fn request(id: &str) -> Arc<RequestRecord> {

@@ -57,7 +57,13 @@ fn only_processes_of_the_user_need_no_token() {
     };
     for path in ["/", "/metrics", "/readyz", "/api/v1/sessions", "/api/v1/events", "/v1/watchdog/events"] {
         assert!(allowed(path, Some(PeerUser::Same), None), "{path}");
-        for stranger in [Some(PeerUser::Other(1001)), Some(PeerUser::Other(0)), Some(PeerUser::Unknown), None] {
+        for stranger in [
+            Some(PeerUser::Other(1001)),
+            Some(PeerUser::Other(0)),
+            Some(PeerUser::Unknown),
+            Some(PeerUser::Nobody),
+            None,
+        ] {
             assert!(!allowed(path, stranger, None), "{path} {stranger:?}");
             assert!(!allowed(path, stranger, Some("guessed")), "{path} {stranger:?}");
             assert!(allowed(path, stranger, Some(token.expose_secret())), "{path} {stranger:?}");
