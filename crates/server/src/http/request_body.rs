@@ -30,27 +30,34 @@ const MAX_TOTAL_BYTES: usize = 4 * MAX_BODY_BYTES;
 /// The unit in which memory is granted.
 const UNIT_BYTES: usize = 1024;
 
+/// Counts bytes towards another budget. `None` if there is no other budget; an error if they exceed it.
+type Charge = dyn Fn(usize) -> Result<Option<ReservedBytes>, ApiError> + Send + Sync;
+
 /// The memory for bodies.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct BodyMemory {
     units: Arc<Semaphore>,
-    shared: Arc<DaemonState>,
+    charge: Arc<Charge>,
 }
 
 impl BodyMemory {
+    /// Bodies also count towards the relay's budget.
     pub(super) fn new(shared: Arc<DaemonState>) -> Self {
-        Self { units: Arc::new(Semaphore::new(MAX_TOTAL_BYTES / UNIT_BYTES)), shared }
+        Self::with_charge(move |bytes| match shared.runs.relay() {
+            Some(relay) => relay.reserve_bytes(bytes).ok_or_else(busy).map(Some),
+            None => Ok(None),
+        })
+    }
+
+    fn with_charge(charge: impl Fn(usize) -> Result<Option<ReservedBytes>, ApiError> + Send + Sync + 'static) -> Self {
+        Self { units: Arc::new(Semaphore::new(MAX_TOTAL_BYTES / UNIT_BYTES)), charge: Arc::new(charge) }
     }
 
     /// Waits until `bytes` are free.
     async fn reserve(&self, bytes: usize) -> Result<(OwnedSemaphorePermit, Option<ReservedBytes>), ApiError> {
         let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.units).acquire_many_owned(units).await.map_err(|_| ApiError::internal())?;
-        let charge = match self.shared.runs.relay() {
-            Some(relay) => Some(relay.reserve_bytes(bytes).ok_or_else(busy)?),
-            None => None,
-        };
-        Ok((permit, charge))
+        Ok((permit, (self.charge)(bytes)?))
     }
 }
 
@@ -94,3 +101,6 @@ async fn collect(mut body: Body, size: usize) -> Result<Bytes, ApiError> {
     }
     Ok(bytes.into())
 }
+
+#[cfg(test)]
+mod tests;

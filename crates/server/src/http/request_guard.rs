@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY,
@@ -28,8 +29,9 @@ use crate::token::ApiToken;
 const PAGE_CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-pub(super) async fn guard(State(shared): State<Arc<DaemonState>>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(State(shared): State<Arc<DaemonState>>, mut request: Request, next: Next) -> Response {
     shared.lifecycle.mark_active();
+    discard_public_body(&mut request);
     let checked = check_headers(request.headers()).and_then(|()| check_access(&shared.token, &request));
     let mut response = match checked {
         Ok(()) => next.run(request).await,
@@ -45,6 +47,14 @@ pub(super) async fn guard(State(shared): State<Arc<DaemonState>>, request: Reque
 
 /// Requests that every user may send: a health check reveals nothing.
 const PUBLIC_PATHS: &[&str] = &["/healthz"];
+
+/// Drops the body of a request that every user may send. Otherwise other users could take up the memory and the time for
+/// bodies.
+fn discard_public_body(request: &mut Request) {
+    if PUBLIC_PATHS.contains(&request.uri().path()) {
+        *request.body_mut() = Body::empty();
+    }
+}
 
 fn check_access(token: &ApiToken, request: &Request) -> Result<(), ApiError> {
     if PUBLIC_PATHS.contains(&request.uri().path()) {
