@@ -153,10 +153,10 @@ fn has_parent_segment(target: &str) -> bool {
     segments.any(|segment| segment.split(|byte| *byte == b';').next() == Some(b".."))
 }
 
-/// Whether a request carries the API token or the key of a run.
+/// Whether a request carries the API token or the key of a run that has not ended.
 fn has_credential(relay: &Relay, head: &RequestHead<'_, '_>, run: Option<&str>) -> bool {
     let run = run.or_else(|| head.header("x-belay-session"));
-    run.is_some_and(|run| relay.routes.is_run(run))
+    run.is_some_and(|run| relay.routes.is_active_run(run))
         || head.header("x-belay-token").is_some_and(|token| relay.local.accepts_token(token))
 }
 

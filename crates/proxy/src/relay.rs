@@ -148,6 +148,16 @@ impl Relay {
         self.routes.begin_run(run, upstreams)
     }
 
+    /// Ends a run: its key is no credential any more.
+    pub fn end_run(&self, run: &str) {
+        self.routes.end_run(run);
+    }
+
+    /// Whether this is the key of a run that has not ended.
+    pub fn is_active_run(&self, run: &str) -> bool {
+        self.routes.is_active_run(run)
+    }
+
     /// Binds a run to a session that was identified by other means than its requests.
     pub fn bind_run_session(&self, run: &str, session: &SessionKey) {
         self.routes.bind_run_session(run, session);

@@ -98,9 +98,14 @@ impl Routes {
         self.runs.session(run)
     }
 
-    /// Whether this is the key of a run.
-    pub(crate) fn is_run(&self, run: &str) -> bool {
-        self.runs.contains(run)
+    /// The key of this run is no credential any more.
+    pub(crate) fn end_run(&self, run: &str) {
+        self.runs.end(run);
+    }
+
+    /// Whether this is the key of a run that has not ended.
+    pub(crate) fn is_active_run(&self, run: &str) -> bool {
+        self.runs.is_active(run)
     }
 
     pub(crate) fn resolve<'t>(&self, head: &RequestHead<'t, '_>) -> Route<'t> {

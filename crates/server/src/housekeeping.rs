@@ -80,6 +80,9 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
                 shared.lifecycle.shutdown.set("idle");
                 return;
             }
+            if let Some(relay) = shared.runs.relay() {
+                shared.runs.store.end_exited(&relay);
+            }
             shared.decisions.committer.with_engine(belay_engine::Engine::recover);
             if plan.tick.is_some() {
                 ticks.round(shared);

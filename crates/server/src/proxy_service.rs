@@ -169,7 +169,7 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
     }
     if ask.ends {
         relay.flush_recorder(RUN_END_FLUSH_TIMEOUT);
-        shared.runs.store.set_address(&ask.run, None, None);
+        shared.runs.store.end(&relay, &ask.run);
     }
     Ok(RunResponse { url: shared.runs.listeners.url(), session: relay.run_session(&ask.run) })
 }

@@ -39,6 +39,12 @@ struct StoredRun {
     address: Option<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<SessionKey>,
+    /// The run is over, but its upstreams are still needed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    ended: bool,
+    /// Its agent was seen running. It is registered before it starts.
+    #[serde(skip)]
+    was_alive: bool,
 }
 
 impl StoredRun {
@@ -48,8 +54,12 @@ impl StoredRun {
 
     /// Its agent depends on the proxy and has not exited.
     fn needs_proxy(&self, paths: &Paths) -> bool {
+        self.address.is_some() && self.is_alive(paths)
+    }
+
+    fn is_alive(&self, paths: &Paths) -> bool {
         let id = self.run.rsplit_once(':').map_or(&*self.run, |(_, id)| id);
-        self.address.is_some() && run_dir::is_alive(paths, id)
+        run_dir::is_alive(paths, id)
     }
 }
 
@@ -66,15 +76,35 @@ impl RunStore {
         Self { paths: paths.clone(), runs: Mutex::new(runs) }
     }
 
-    /// Registers all stored runs with the relay.
+    /// Registers all stored runs with the relay. The key of a run whose agent has exited is no credential; a `belay run`
+    /// that is about to start its agent registers it again.
     pub(crate) fn restore_into(&self, relay: &Relay) {
-        for StoredRun { run, upstreams, session, .. } in lock(&self.runs).iter() {
+        for stored in lock(&self.runs).iter() {
+            let StoredRun { run, upstreams, session, ended, .. } = stored;
             if let Err(error) = begin(relay, run, upstreams) {
                 tracing::warn!(run, %error, "stored upstream of a run is invalid");
             }
             if let Some(session) = session {
                 relay.bind_run_session(run, session);
             }
+            if *ended || !stored.is_alive(&self.paths) {
+                relay.end_run(run);
+            }
+        }
+    }
+
+    /// Ends the runs whose agent has exited after their `belay run` was killed.
+    pub(crate) fn end_exited(&self, relay: &Relay) {
+        let mut exited = Vec::new();
+        for stored in lock(&self.runs).iter_mut().filter(|stored| !stored.ended) {
+            let is_alive = stored.is_alive(&self.paths);
+            if stored.was_alive && !is_alive {
+                exited.push(stored.run.clone());
+            }
+            stored.was_alive = is_alive;
+        }
+        for run in exited {
+            self.end(relay, &run);
         }
     }
 
@@ -96,11 +126,23 @@ impl RunStore {
         upstreams: &BTreeMap<String, String>,
     ) -> Result<(), UpstreamConfigError> {
         begin(relay, run, upstreams)?;
-        self.update(run, |stored| stored.upstreams.clone_from(upstreams));
+        self.update(run, |stored| {
+            stored.upstreams.clone_from(upstreams);
+            stored.ended = false;
+        });
         Ok(())
     }
 
-    /// Persists the address and the session of a run; `None` for the address when it ends.
+    /// Ends a run: its key is no credential any more.
+    pub(crate) fn end(&self, relay: &Relay, run: &str) {
+        relay.end_run(run);
+        self.update(run, |stored| {
+            stored.address = None;
+            stored.ended = true;
+        });
+    }
+
+    /// Persists the address and the session of a run.
     pub(crate) fn set_address(&self, run: &str, address: Option<SocketAddr>, session: Option<SessionKey>) {
         self.update(run, |stored| {
             stored.address = address;
@@ -138,4 +180,77 @@ fn begin(relay: &Relay, run: &str, upstreams: &BTreeMap<String, String>) -> Resu
     let config = |(name, url)| UpstreamConfig { plaintext: true, ..UpstreamConfig::new(name, url) };
     let upstreams: Vec<UpstreamConfig> = upstreams.iter().map(config).collect();
     relay.begin_run(run, &upstreams)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+
+    use belay_config::EnvSnapshot;
+    use belay_net::PeerUser;
+    use belay_proxy::{AllowAll, BoxFuture, Config, LocalService, PrefixedIo};
+    use rustix::fs::{FlockOperation, flock};
+
+    use super::*;
+
+    struct NoService;
+
+    impl LocalService for NoService {
+        fn serve(&self, _: PrefixedIo, _: PeerUser) -> BoxFuture<()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn relay() -> Relay {
+        Relay::new(&Config::default(), Arc::new(NoService), Arc::new(AllowAll)).expect("a relay")
+    }
+
+    const RUN: &str = "codex:0190aaaa";
+
+    /// A store with one registered run, and the lock of its agent.
+    fn store_with_run() -> (tempfile::TempDir, Paths, RunStore, Relay, File) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let paths = Paths::resolve(&EnvSnapshot::default(), Some(folder.path())).expect("paths");
+        paths.create().expect("the state directory");
+        std::fs::create_dir_all(paths.state().join("runs")).expect("a directory");
+        let lock = File::create(paths.state().join("runs/0190aaaa.lock")).expect("a lock");
+        let (store, relay) = (RunStore::load(&paths), relay());
+        let upstreams = BTreeMap::from([("openai".to_owned(), "https://models.example/v1".to_owned())]);
+        store.register(&relay, RUN, &upstreams).expect("a run");
+        store.set_address(RUN, Some(([127, 0, 0, 1], 8787).into()), None);
+        (folder, paths, store, relay, lock)
+    }
+
+    #[test]
+    fn the_key_of_a_run_is_valid_until_the_run_ends() {
+        let (_folder, paths, store, relay_before, lock) = store_with_run();
+        flock(&lock, FlockOperation::LockExclusive).expect("the agent starts");
+        store.end_exited(&relay_before);
+        assert!(relay_before.is_active_run(RUN));
+        let after_restart = relay();
+        RunStore::load(&paths).restore_into(&after_restart);
+        assert!(after_restart.is_active_run(RUN), "its agent runs");
+        store.end(&relay_before, RUN);
+        assert!(!relay_before.is_active_run(RUN));
+        let after_restart = relay();
+        RunStore::load(&paths).restore_into(&after_restart);
+        assert!(!after_restart.is_active_run(RUN), "the end is stored");
+    }
+
+    #[test]
+    fn a_run_ends_with_its_agent_if_belay_run_was_killed() {
+        let (_folder, paths, store, relay_before, lock) = store_with_run();
+        store.end_exited(&relay_before);
+        assert!(relay_before.is_active_run(RUN), "its agent has not started yet");
+        flock(&lock, FlockOperation::LockExclusive).expect("the agent starts");
+        store.end_exited(&relay_before);
+        assert!(relay_before.is_active_run(RUN));
+        flock(&lock, FlockOperation::Unlock).expect("the agent exits");
+        let after_restart = relay();
+        RunStore::load(&paths).restore_into(&after_restart);
+        assert!(!after_restart.is_active_run(RUN), "its agent has exited while no resident process ran");
+        store.end_exited(&relay_before);
+        assert!(!relay_before.is_active_run(RUN) && store.live_addresses().is_empty());
+    }
 }

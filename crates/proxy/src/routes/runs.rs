@@ -22,6 +22,9 @@ struct RunEntry {
     key: String,
     upstreams: Vec<Arc<Upstream>>,
     session: Option<SessionKey>,
+    /// Its key is no credential any more. Its upstreams still apply: a program that the agent left behind must not send
+    /// its API key to the default upstream instead.
+    ended: bool,
 }
 
 impl RunRegistry {
@@ -29,11 +32,20 @@ impl RunRegistry {
         let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
         runs.retain(|known| known.key != run);
         runs.truncate(MAX_RUNS - 1);
-        runs.push_front(RunEntry { key: run.to_owned(), upstreams, session: None });
+        runs.push_front(RunEntry { key: run.to_owned(), upstreams, session: None, ended: false });
     }
 
-    pub(crate) fn contains(&self, run: &str) -> bool {
-        self.runs.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known.key == run)
+    pub(crate) fn end(&self, run: &str) {
+        let mut runs = self.runs.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = runs.iter_mut().find(|known| known.key == run) {
+            known.ended = true;
+        }
+    }
+
+    /// Whether this is the key of a run that has not ended.
+    pub(crate) fn is_active(&self, run: &str) -> bool {
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        runs.iter().any(|known| known.key == run && !known.ended)
     }
 
     /// The upstream of this name that a run's user had chosen.

@@ -56,6 +56,10 @@ async fn another_user_needs_the_token_or_the_key_of_a_run() {
     ] {
         assert_eq!(outcome(&bench, path, header).await, expected, "{path} {header}");
     }
+    bench.relay.end_run("codex:0199-key");
+    assert_eq!(outcome(&bench, "/s/codex:0199-key/openai/v1/responses", "").await, "other_user", "the run is over");
+    bench.relay.begin_run("codex:0199-key", &[]).unwrap();
+    assert_eq!(outcome(&bench, "/s/codex:0199-key/openai/v1/responses", "").await, "relayed");
 }
 
 #[tokio::test]
@@ -64,6 +68,19 @@ async fn an_unknown_user_relays_with_a_key_of_its_own_only() {
     assert_eq!(outcome(&bench, "/anthropic/v1/messages", "").await, "relayed");
     assert_eq!(outcome(&bench, "/openai/v1/responses", "").await, "unknown_user");
     assert_eq!(outcome(&bench, "/openai/v1/responses", TOKEN).await, "relayed");
+}
+
+/// The events that a request with labels of its own leads to.
+async fn recorded(user: fn(&tokio::net::TcpStream) -> PeerUser) -> Vec<Event> {
+    let bench = bench_of(user).await;
+    let mut client = bench.client().await;
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"Hi"}],"metadata":{"branch":"b"}}"#;
+    let labels = "X-Loop-Session: s\r\nX-Loop-Workspace: /w\r\nX-Loop-Repo: /w\r\nX-Loop-Task: t\r\n";
+    client.send(post("/anthropic/v1/messages", body).replacen("\r\n", &format!("\r\n{labels}"), 1)).await;
+    let mut upstream = bench.accept().await;
+    upstream.read_to(body).await;
+    upstream.send(ok("{}")).await;
+    bench.judge.heard(|events| events.iter().any(|event| matches!(event.body, Body::ModelAsked(_)))).await
 }
 
 #[tokio::test]
@@ -127,19 +144,6 @@ async fn a_sender_without_a_user_needs_the_token_or_the_key_of_a_run() {
 #[tokio::test]
 async fn the_user_of_a_connection_is_determined_once_before_anything_is_read() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
-/// The events that a request with labels of its own leads to.
-async fn recorded(user: fn(&tokio::net::TcpStream) -> PeerUser) -> Vec<Event> {
-    let bench = bench_of(user).await;
-    let mut client = bench.client().await;
-    let body = r#"{"model":"m","messages":[{"role":"user","content":"Hi"}],"metadata":{"branch":"b"}}"#;
-    let labels = "X-Loop-Session: s\r\nX-Loop-Workspace: /w\r\nX-Loop-Repo: /w\r\nX-Loop-Task: t\r\n";
-    client.send(post("/anthropic/v1/messages", body).replacen("\r\n", &format!("\r\n{labels}"), 1)).await;
-    let mut upstream = bench.accept().await;
-    upstream.read_to(body).await;
-    upstream.send(ok("{}")).await;
-    bench.judge.heard(|events| events.iter().any(|event| matches!(event.body, Body::ModelAsked(_)))).await
-}
-
     let bench = bench_of(|io| {
         assert_eq!(io.try_read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
         ASKED.fetch_add(1, Ordering::Relaxed);
