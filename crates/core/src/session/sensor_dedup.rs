@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Session;
 use crate::digest::Digest;
-use crate::event::{Body, Event, Prompt, Source};
+use crate::event::{Author, Body, Event, Prompt, Source};
 use crate::time::Timestamp;
 
 /// Maximum number of prompts not yet seen by the proxy.
@@ -55,7 +55,10 @@ impl SensorDedup {
             }
             Source::Proxy => {
                 let at = self.pending_prompts.iter().position(|reported| *reported == digest);
-                at.map(|at| self.pending_prompts.remove(at)).is_some()
+                let is_reported = at.map(|at| self.pending_prompts.remove(at)).is_some();
+                // The hook reports a person's prompt before the agent sends it. A message that only the request contains
+                // was written by a program, or is an old one that has moved in the history.
+                is_reported || self.hooked && prompt.by == Author::Person
             }
             _ => false,
         }

@@ -1,7 +1,7 @@
 //! Hooks and proxy report the same work, for some agents without common ids: everything counts once.
 
 use belay_core::event::*;
-use belay_core::{Body, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
+use belay_core::{Body, CallStatus, Event, Excerpt, Rules, Session, SessionKey, Source, Timestamp};
 use serde_json::json;
 
 /// One conversation reported by several sensors.
@@ -24,7 +24,11 @@ impl Conversation {
     }
 
     fn prompt(&mut self, source: Source) {
-        self.apply(source, Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new("Fix it") }));
+        self.prompt_with(source, "Fix it");
+    }
+
+    fn prompt_with(&mut self, source: Source, text: &str) {
+        self.apply(source, Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new(text) }));
     }
 
     fn call(&mut self, source: Source, id: Option<&str>, command: &str) {
@@ -102,7 +106,39 @@ fn what_a_hook_has_missed_counts_from_the_wire() {
         conversation.result(Source::Proxy, Some(id));
     }
     conversation.prompt(Source::Proxy);
-    assert_eq!(conversation.counted(), (2, 2, 2, 0));
+    // A prompt is the exception: a program can send one in a person's name.
+    assert_eq!(conversation.counted(), (1, 2, 2, 0));
+}
+
+/// Whether the session is paused although a new prompt comes between each two of its failing calls.
+fn is_paused_despite_prompts(hooked: bool, prompts: Source) -> bool {
+    let mut conversation = Conversation::new();
+    let calls = if hooked { Source::Hook } else { Source::Proxy };
+    for round in 0..20 {
+        let id = format!("toolu_{round}");
+        conversation.asked();
+        conversation.call(calls, Some(&id), "npm test");
+        let failed = ToolReturned::new(Some(id), Some(CallStatus::Error), Some(1), "Error: Cannot find module 'x'");
+        conversation.apply(calls, Body::ToolReturned(failed));
+        conversation.prompt_with(prompts, &format!("Go on, {round}"));
+    }
+    conversation.session.state.is_paused()
+}
+
+#[test]
+fn a_prompt_that_no_hook_reported_discards_no_evidence() {
+    assert!(is_paused_despite_prompts(true, Source::Proxy), "any program can send a request with a new message");
+    assert!(!is_paused_despite_prompts(true, Source::Hook), "a person spoke");
+    assert!(!is_paused_despite_prompts(false, Source::Proxy), "without hooks, the request is the only report");
+}
+
+#[test]
+fn a_request_of_an_unknown_user_marks_its_session() {
+    let mut conversation = Conversation::new();
+    conversation.asked();
+    assert!(!conversation.session.has_unverified_events());
+    conversation.apply(Source::Proxy, Body::ModelAsked(ModelAsked { unverified: true, ..ModelAsked::default() }));
+    assert!(conversation.session.has_unverified_events());
 }
 
 #[test]
