@@ -13,9 +13,9 @@ use belay_core::key::validate_id;
 use belay_core::{Digest, SessionKey};
 use percent_encoding::percent_decode_str;
 use sha2::{Digest as _, Sha256};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::anonymous_sessions::{AnonymousSessions, Position};
+use super::anonymous_sessions::{AnonymousRequest, AnonymousSessions, Position};
 use super::json_scan::{self, JsonCursor};
 use super::wire::WireApi;
 use crate::upstream::key_in_query;
@@ -134,7 +134,7 @@ impl RequestSender {
         if self.identity.auxiliary {
             return None;
         }
-        let (beginning, is_start) = beginning(api, body)?;
+        let Conversation { beginning, is_start, messages } = Conversation::read(api, body)?;
         // The naming fields usually follow the messages, far into the body. Whether there are any is the same for every
         // request of a program, so it is cached.
         if index.names_session(beginning) != Some(false) {
@@ -153,7 +153,8 @@ impl RequestSender {
             true => Position::Start,
             false => Position::Later,
         };
-        Some(anonymous.resolve(self.client.agent(), digest, position, is_held))
+        let request = AnonymousRequest { start: digest, position, messages, at: belay_clock::now() };
+        Some(anonymous.resolve(self.client.agent(), &request, is_held))
     }
 }
 
@@ -179,39 +180,44 @@ impl PrefixIndex {
     }
 }
 
-/// Hash of a conversation up to and including its first message by a user, and whether the model has not responded
-/// yet.
-fn beginning(api: WireApi, body: &[u8]) -> Option<(u64, bool)> {
-    let mut scan = JsonCursor::new(body, 0);
-    if !scan.consume_byte(b'{') {
-        return None;
-    }
-    let mut hasher = Xxh3::new();
-    let is_by_user = |message: &[u8]| json_scan::field(message, "role").is_some_and(|role| role == b"\"user\"");
-    loop {
-        let name = scan.next_field()?;
-        if name != api.format().messages_field().as_bytes() {
+/// The conversation in a body.
+struct Conversation<'b> {
+    /// Hash of the messages up to and including the first one by a user.
+    beginning: u64,
+    /// The model has not responded yet.
+    is_start: bool,
+    /// The text of all messages.
+    messages: &'b [u8],
+}
+
+impl<'b> Conversation<'b> {
+    fn read(api: WireApi, body: &'b [u8]) -> Option<Self> {
+        let mut scan = JsonCursor::new(body, 0);
+        if !scan.consume_byte(b'{') {
+            return None;
+        }
+        while scan.next_field()? != api.format().messages_field().as_bytes() {
             scan.skip_value()?;
-            continue;
         }
         if !scan.consume_byte(b'[') {
-            hasher.update(&body[scan.skip_value()?]);
-            return Some((hasher.digest(), true));
+            let messages = &body[scan.skip_value()?];
+            return Some(Self { beginning: xxh3_64(messages), is_start: true, messages });
         }
+        let (mut hasher, mut has_user, mut is_start) = (Xxh3::new(), false, true);
+        let (begin, mut end) = (scan.at(), scan.at());
         while scan.next_element() {
-            let message = &body[scan.skip_value()?];
-            hasher.update(message);
-            if is_by_user(message) {
-                break;
+            let range = scan.skip_value()?;
+            let message = &body[range.clone()];
+            end = range.end;
+            if !has_user {
+                hasher.update(message);
+                has_user = json_scan::field(message, "role").is_some_and(|role| role == b"\"user\"");
+            } else if is_start {
+                let role = json_scan::field(message, "role");
+                is_start = matches!(role, Some(b"\"user\"" | b"\"system\"" | b"\"developer\""));
             }
         }
-        while scan.next_element() {
-            let role = json_scan::field(&body[scan.skip_value()?], "role");
-            if !matches!(role, Some(b"\"user\"" | b"\"system\"" | b"\"developer\"")) {
-                return Some((hasher.digest(), false));
-            }
-        }
-        return Some((hasher.digest(), true));
+        Some(Self { beginning: hasher.digest(), is_start, messages: &body[begin..end] })
     }
 }
 

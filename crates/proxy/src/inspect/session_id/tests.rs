@@ -175,5 +175,10 @@ fn a_fresh_run_with_the_same_prompt_is_another_session() {
     let first = session("");
     assert_eq!(session(r#",{"role":"assistant","content":"Done"}"#), first);
     assert_eq!(session(r#",{"role":"assistant","content":"Done"},{"role":"user","content":"More"}"#), first);
-    assert_ne!(session(""), first);
+    let second = session("");
+    assert_ne!(second, first);
+    // Both go on.
+    let more = r#",{"role":"assistant","content":"Done"},{"role":"user","content":"More"},{"role":"assistant"}"#;
+    assert_eq!(session(more), first);
+    assert_eq!(session(r#",{"role":"assistant","content":"Other"}"#), second);
 }
