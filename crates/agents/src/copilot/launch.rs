@@ -2,11 +2,12 @@
 //! proxy where the user brings a model of their own; GitHub's own go where they always go.
 
 use belay_core::SessionKey;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::ID;
-use super::hook::{EVENTS, claude_name};
-use crate::launch::{LaunchCommand, LaunchContext, Launcher, claude_hooks};
+use super::hook::EVENTS;
+use crate::launch::{LaunchCommand, LaunchContext, Launcher};
+use crate::spec::HookEvent;
 
 /// Builds the launch command.
 #[derive(Debug)]
@@ -24,11 +25,18 @@ impl Launcher for CopilotLauncher {
                 None => launch.note_bypass("Copilot uses GitHub's models"),
             }
         }
-        if let Some(command) = context.hook_command(ID) {
+        if context.belay.is_some() {
             let plugin = context.scratch.join("copilot-plugin");
             let manifest = json!({ "name": "belay-run", "version": "0.1.0", "description": "Belay, for this run" });
-            let events = EVENTS.iter().map(|event| (claude_name(event.name), event.timeout.as_secs()));
-            let hooks = json!({ "hooks": claude_hooks(events, &command) });
+            // Under Copilot's own names of events, tools have the names of its requests. Under Claude Code's names they are
+            // translated, so that hooks and proxy would count a call twice, and payloads about sub-agents and permissions
+            // do not name their event.
+            let hook = |event: &HookEvent| {
+                let command = context.hook_command(&format!("{ID} {}", event.name));
+                json!([{ "hooks": [{ "type": "command", "command": command, "timeout": event.timeout.as_secs() }] }])
+            };
+            let hooks: Map<_, _> = EVENTS.iter().map(|event| (event.name.to_owned(), hook(event))).collect();
+            let hooks = json!({ "hooks": hooks });
             launch.files.push((plugin.join(".claude-plugin/plugin.json"), manifest.to_string()));
             launch.files.push((plugin.join("hooks/hooks.json"), hooks.to_string()));
             launch.arg("--plugin-dir");

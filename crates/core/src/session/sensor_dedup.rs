@@ -89,6 +89,9 @@ impl Session {
     /// Whether another sensor has already reported this event.
     pub(super) fn is_already_reported(&mut self, event: &Event) -> bool {
         let from_proxy = event.source == Source::Proxy && self.sensor_dedup.hooked;
+        // Requests of a sub-agent may not name it, and then seem to be its parent's. Its hooks report its calls under its own
+        // id.
+        let may_be_of_sub_agent = self.counters.sub_agents > 0;
         match &event.body {
             Body::Prompt(prompt) => self.sensor_dedup.is_reported_prompt(event.source, prompt),
             Body::ModelAnswered(_) => self.sensor_dedup.is_reported_response(event.source, event.at),
@@ -96,8 +99,10 @@ impl Session {
                 self.sensor_dedup.is_reported_response(event.source, event.at)
             }
             Body::ModelAsked(_) => event.source == Source::Hook && self.sensor_dedup.proxied,
-            Body::ToolCalled(called) if from_proxy => self.window.take_unmatched(called),
-            Body::ToolReturned(returned) if from_proxy => self.window.take_unmatched_result(returned),
+            Body::ToolCalled(called) if from_proxy => self.window.take_unmatched(called) || may_be_of_sub_agent,
+            Body::ToolReturned(returned) if from_proxy => {
+                self.window.take_unmatched_result(returned) || may_be_of_sub_agent
+            }
             _ => false,
         }
     }

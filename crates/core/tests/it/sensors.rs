@@ -151,3 +151,27 @@ fn a_hook_ahead_of_the_proxy_counts_once() {
     conversation.answer(Source::Proxy);
     assert_eq!(conversation.counted().3, 2000);
 }
+
+/// Copilot CLI's requests do not name the sub-agent that sends them.
+#[test]
+fn calls_of_a_sub_agent_count_in_its_own_session_only() {
+    let mut conversation = Conversation::new();
+    conversation.prompt(Source::Hook);
+    conversation.asked();
+    conversation.prompt(Source::Proxy);
+    conversation.call(Source::Hook, None, "task");
+    let child = SubAgent { child: SessionKey::new("copilot", "child"), role: None };
+    conversation.apply(Source::Hook, Body::SubAgentStarted(child));
+    conversation.asked();
+    conversation.prompt_with(Source::Proxy, "Do it for me");
+    for id in ["call_1", "call_2"] {
+        conversation.asked();
+        conversation.call(Source::Proxy, Some(id), "echo from-the-child");
+        conversation.result(Source::Proxy, Some(id));
+    }
+    conversation.result(Source::Hook, None);
+    conversation.asked();
+    conversation.call(Source::Proxy, Some("call_0"), "task");
+    conversation.result(Source::Proxy, Some("call_0"));
+    assert_eq!(conversation.counted(), (1, 1, 1, 0));
+}
