@@ -185,10 +185,12 @@ fn shell_variables_of_printenv_stay() {
 
 #[test]
 fn environment_files_are_known_by_name() {
-    for text in ["cat .env", "/srv/app/.env.local", "Read prod.env", "source ./.envrc", "grep X .env*", "'.env'"] {
+    for text in ["cat .env", "/srv/app/.env.local", "Read prod.env", "source ./.envrc", "grep X .env*", "'.env'", "cat .env_old", "b/.env2"]
+    {
         assert!(names_env_file(text), "{text}");
     }
-    for text in ["cat .env.example", "process.env.PORT", "import.meta.env.X", "python -m .environment", ".env_old"] {
+    for text in ["cat .env.example", "process.env.PORT", "import.meta.env.X", "python -m .environment", "settings.env_file", ".env_sample"]
+    {
         assert!(!names_env_file(text), "{text}");
     }
 }
