@@ -53,6 +53,11 @@ impl Output {
         }
     }
 
+    /// Prints a message to stderr in any case: the user would miss what happened without it.
+    pub(crate) fn notice(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{}", printable(text));
+    }
+
     /// Prints a warning to stderr; the command continues.
     pub(crate) fn warn(&self, text: &str, hint: Option<&str>) {
         let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into())).bold();

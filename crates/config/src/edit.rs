@@ -9,8 +9,12 @@ use crate::diagnostic::Diagnostic;
 use crate::key::ConfigKey;
 use crate::layer::{Layer, Source};
 use crate::load::built_in_table;
+use crate::project::MAX_PROJECT_FILE_BYTES;
 use crate::validate;
-use belay_fs::FileMode;
+use belay_fs::{FileMode, Links};
+
+/// A larger configuration file of the user is refused.
+const MAX_USER_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// An edit in progress. [`Edit::save`] writes it.
 #[derive(Debug)]
@@ -48,7 +52,12 @@ impl EditError {
 impl Edit {
     /// Opens a file, which need not exist yet.
     pub fn open(path: &Path, source: Source) -> Result<Self, EditError> {
-        let text = match std::fs::read_to_string(path) {
+        let (links, max_bytes) = match source {
+            // A repository may have linked it to another file of the user.
+            Source::Project { .. } => (Links::Refuse, MAX_PROJECT_FILE_BYTES),
+            _ => (Links::Follow, MAX_USER_FILE_BYTES),
+        };
+        let text = match belay_fs::read_regular_text(path, links, max_bytes) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(source) => return Err(EditError::Read { path: path.to_path_buf(), source }),
@@ -112,8 +121,12 @@ impl Edit {
     }
 
     pub fn save(&self) -> Result<(), EditError> {
-        belay_fs::atomic_write(&self.path, self.text().as_bytes(), FileMode::Keep)
-            .map_err(|source| EditError::Write { path: self.path.clone(), source })
+        let text = self.text();
+        let written = match self.source {
+            Source::Project { .. } => belay_fs::replace_file(&self.path, text.as_bytes(), FileMode::Keep),
+            _ => belay_fs::atomic_write(&self.path, text.as_bytes(), FileMode::Keep),
+        };
+        written.map_err(|source| EditError::Write { path: self.path.clone(), source })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Finds and reads a project's `.belay.toml`. The file comes with a repository and is not trusted.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+
+use belay_fs::Links;
 
 use crate::diagnostic::Diagnostic;
 use crate::layer::Source;
@@ -9,7 +11,7 @@ use crate::paths::{Paths, user_id};
 
 pub const PROJECT_FILE: &str = ".belay.toml";
 
-const MAX_PROJECT_FILE_BYTES: u64 = 64 * 1024;
+pub(crate) const MAX_PROJECT_FILE_BYTES: u64 = 64 * 1024;
 
 /// A project file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,40 +43,27 @@ impl ProjectFile {
                 hint: Some(hint.to_owned()),
             })
         };
-        let found =
-            path.symlink_metadata().map_err(|e| refuse(format!("cannot be read: {e}"), "check its permissions"))?;
-        if !found.is_file() {
-            return Err(refuse("is not a regular file".to_owned(), "use a regular file; symlinks are not followed"));
-        }
-        if is_foreign(&found) {
+        let unreadable = |error: &std::io::Error| refuse(format!("cannot be read: {error}"), "check its permissions");
+        let file = belay_fs::open_regular(path, Links::Refuse).map_err(|error| match error.kind() {
+            ErrorKind::InvalidInput => {
+                refuse("is not a regular file".to_owned(), "use a regular file; symlinks are not followed")
+            }
+            _ => unreadable(&error),
+        })?;
+        if is_foreign(&file.metadata().map_err(|error| unreadable(&error))?) {
             return Err(refuse(
                 "belongs to another user".to_owned(),
                 "change its owner; only your own project files apply",
             ));
         }
         let mut bytes = Vec::new();
-        let opened = open(path).map_err(|e| refuse(format!("cannot be read: {e}"), "check its permissions"))?;
-        let read = opened.take(MAX_PROJECT_FILE_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|e| refuse(format!("cannot be read: {e}"), "check its permissions"))?;
+        file.take(MAX_PROJECT_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
         if bytes.len() as u64 > MAX_PROJECT_FILE_BYTES {
             return Err(refuse(format!("is larger than {} KiB", MAX_PROJECT_FILE_BYTES / 1024), "shorten it"));
         }
         let text = String::from_utf8(bytes).map_err(|_| refuse("is not UTF-8".to_owned(), "save it as UTF-8"))?;
         Ok(Self { path: path.to_path_buf(), text })
     }
-}
-
-/// The file may have been replaced since the check, so this never follows a symlink and never blocks on a pipe.
-#[cfg(unix)]
-fn open(path: &Path) -> std::io::Result<std::fs::File> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> std::io::Result<std::fs::File> {
-    std::fs::File::open(path)
 }
 
 #[cfg(unix)]

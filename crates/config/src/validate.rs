@@ -55,7 +55,8 @@ pub(crate) fn may_tighten_if_ignored(key: Option<&ConfigKey>) -> bool {
     let Some(key) = key else { return true };
     let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
     match parts.as_slice() {
-        // Without a budget or a custom pattern, Belay intervenes less.
+        // Without a limit or a custom pattern, Belay intervenes less. But limits that should ignore a model would count it.
+        ["detect", "budget", name, ..] => closest_match(name, &["unknown_model"]).is_some(),
         ["detect", "budget" | "custom", ..] => false,
         ["detect", ..] | [] => true,
         [section, ..] => {

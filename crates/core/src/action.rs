@@ -108,6 +108,9 @@ pub struct Action {
     /// Makes a commit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub commits: bool,
+    /// Names a file of environment variables, so its result may show one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub env_file: bool,
 }
 
 /// The two sides of an edit. An edit and its inverse have them swapped.

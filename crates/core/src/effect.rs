@@ -82,7 +82,7 @@ pub struct Spend {
     pub usage: Usage,
     /// Known cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// Upper bound of the cost of models without a price, in millionths of a US dollar.
+    /// Cost of models without a price, at an assumed price, in millionths of a US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     pub unpriced_micros: u64,
     /// Milliseconds of wall time.
@@ -94,7 +94,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Spend {
-    /// The most that this can have cost, in millionths of a US dollar.
+    /// What counts towards a budget: the known cost, and the assumed cost of what has no price.
     pub fn max_cost_micros(&self) -> u64 {
         self.cost_micros.saturating_add(self.unpriced_micros)
     }

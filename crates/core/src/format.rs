@@ -61,11 +61,11 @@ pub fn dollars_or_dash(micros: u64) -> String {
     if micros == 0 { "-".to_owned() } else { dollars(micros) }
 }
 
-/// "$1.20", "≤$3.40", or a dash: the known cost and the upper bound of what has no price.
+/// "$1.20", "~$3.40", or a dash: the known cost, and what has no price at the assumed one.
 pub fn cost(micros: u64, unpriced_micros: u64) -> String {
     match (unpriced_micros, micros.saturating_add(unpriced_micros)) {
         (0, known) => dollars_or_dash(known),
-        (_, bound) => format!("≤{}", dollars(bound.max(10_000))),
+        (_, assumed) => format!("~{}", dollars(assumed.max(10_000))),
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!([0, 9_000, 50_000].map(dollars_or_dash), ["-", "<$0.01", "$0.05"]);
         assert_eq!(
             [(0, 0), (0, 5), (0, 50_000), (20_000, 50_000)].map(|(known, bound)| cost(known, bound)),
-            ["-", "≤$0.01", "≤$0.05", "≤$0.07"]
+            ["-", "~$0.01", "~$0.05", "~$0.07"]
         );
     }
 

@@ -12,8 +12,8 @@ use crate::rules::usd_to_micros;
 /// The commented table.
 pub const DEFAULT_PRICES: &str = include_str!("prices.txt");
 
-/// [`ModelPrice::UPPER_BOUND`] in words.
-pub const UPPER_BOUND_PHRASE: &str = "$15 per million input tokens, $75 per million output tokens";
+/// What [`ModelPrice::assumed_for`] assumes of most models, in words.
+pub const ASSUMED_PRICE_PHRASE: &str = "$15 per million input tokens, $75 per million output tokens";
 
 /// One row of the user's own prices: models whose name matches `match`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,13 +102,28 @@ pub struct ModelPrice {
 }
 
 impl ModelPrice {
-    /// The upper bound for a model without a price: the list price of the most expensive model that a coding agent
-    /// has had as its default (Claude Opus 4).
-    pub const UPPER_BOUND: Self = Self {
-        rates: Rates { input: 15_000_000, output: 75_000_000, cache_read: 1_500_000, cache_write: 18_750_000 },
-        long_context: Vec::new(),
-        window: 0,
-    };
+    /// What a model without a price is assumed to cost: the list price of the most expensive model that a coding agent
+    /// has had as its default (Claude Opus 4). Only `pro` models cost more, so such a name costs at least as much as the
+    /// most expensive `pro` model of the same family. A new model may still cost more than any that is known.
+    pub fn assumed_for(model: Option<&str>) -> Self {
+        let rates = Rates { input: 15_000_000, output: 75_000_000, cache_read: 1_500_000, cache_write: 18_750_000 };
+        let name = model.map(canonical).unwrap_or_default();
+        let name = without_provider(&name);
+        let pro_rows =
+            BUILT_IN.rows.iter().filter(|(row, _)| is_pro(name) && is_pro(row) && family(row) == family(name));
+        let rates = pro_rows.filter_map(|(_, line)| Self::parse(line)).fold(rates, |most, row| most.max(row.rates));
+        Self { rates, long_context: Vec::new(), window: 0 }
+    }
+
+    /// The rates for fresh input and output, such as `$15 per million input tokens, $75 per million output tokens`.
+    pub fn phrase(&self) -> String {
+        let usd = |micros: u64| micros as f64 / 1e6;
+        format!(
+            "${} per million input tokens, ${} per million output tokens",
+            usd(self.rates.input),
+            usd(self.rates.output)
+        )
+    }
 
     /// The price of a model: own rows first, then the built-in table; `None` if it is unknown.
     ///
@@ -171,10 +186,31 @@ impl ModelPrice {
 }
 
 impl Rates {
+    /// The higher rate of each kind.
+    fn max(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+        }
+    }
+
     fn parse<'a>(fields: &mut impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut next = || fields.next()?.parse().ok().map(usd_to_micros);
         Some(Self { input: next()?, output: next()?, cache_read: next()?, cache_write: next()? })
     }
+}
+
+/// The first word of a model's name without its version: `gpt`, `o` for `o3`.
+fn family(name: &str) -> &str {
+    let first = name.split('-').next().unwrap_or(name);
+    first.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// Whether a name is that of a model that thinks longer at several times the price.
+fn is_pro(name: &str) -> bool {
+    name.split('-').any(|part| part == "pro")
 }
 
 /// Lower case, dots as dashes, without a path of providers.

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::dir::{not_regular, sys};
+
 /// What to do if the last component of a path is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
@@ -20,7 +22,15 @@ pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
 
 /// Reads a regular file of at most `max_bytes`. A larger one is an error ([`io::ErrorKind::FileTooLarge`]).
 pub fn read_regular(path: &Path, links: Links, max_bytes: u64) -> io::Result<Vec<u8>> {
-    let file = open_regular(path, links)?;
+    read_bounded(open_regular(path, links)?, path, max_bytes)
+}
+
+/// Like [`read_regular`], for UTF-8 text.
+pub fn read_regular_text(path: &Path, links: Links, max_bytes: u64) -> io::Result<String> {
+    text_of(read_regular(path, links, max_bytes)?, path)
+}
+
+pub(crate) fn read_bounded(file: File, path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let too_large = || {
         let message = format!("{} is larger than {max_bytes} bytes", path.display());
         io::Error::new(io::ErrorKind::FileTooLarge, message)
@@ -35,40 +45,17 @@ pub fn read_regular(path: &Path, links: Links, max_bytes: u64) -> io::Result<Vec
     if bytes.len() as u64 > max_bytes { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// Like [`read_regular`], for UTF-8 text.
-pub fn read_regular_text(path: &Path, links: Links, max_bytes: u64) -> io::Result<String> {
-    String::from_utf8(read_regular(path, links, max_bytes)?)
+pub(crate) fn text_of(bytes: Vec<u8>, path: &Path) -> io::Result<String> {
+    String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, format!("{} is not valid UTF-8", path.display())))
-}
-
-fn not_regular(path: &Path) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("{} is not a regular file", path.display()))
 }
 
 #[cfg(unix)]
 fn open(path: &Path, links: Links) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags};
-    // NONBLOCK: opening a FIFO would wait for its other end. NOCTTY: a terminal must not become ours.
-    let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    if links == Links::Refuse {
-        flags |= OFlags::NOFOLLOW;
-    }
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(file) => Ok(file.into()),
-        Err(rustix::io::Errno::LOOP) if links == Links::Refuse => {
-            let message = format!("{} is a symbolic link, which is not followed", path.display());
-            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
-        }
-        // A socket cannot be opened at all.
-        Err(rustix::io::Errno::NXIO) => Err(not_regular(path)),
-        Err(error) => Err(error.into()),
-    }
+    sys::open_at(rustix::fs::CWD, path, path, links)
 }
 
 #[cfg(not(unix))]
 fn open(path: &Path, links: Links) -> io::Result<File> {
-    if links == Links::Refuse && !path.symlink_metadata()?.is_file() {
-        return Err(not_regular(path));
-    }
-    File::open(path)
+    sys::open(path, links)
 }

@@ -106,3 +106,72 @@ fn a_replaced_file_keeps_its_permissions() {
     replace_file(&path, b"new", FileMode::Keep).unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
 }
+
+/// The content of a private file must not be readable by others while it is written.
+#[test]
+fn the_file_that_replaces_another_is_private_until_it_is_complete() {
+    let folder = folder();
+    let dir = Dir::open(folder.path()).unwrap();
+    let name = std::ffi::OsStr::new("file");
+    std::fs::write(folder.path().join(name), "old").unwrap();
+    for mode in [0o600, 0o644] {
+        std::fs::set_permissions(folder.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+        let replacement = write::Replacement::begin(&dir, name, FileMode::Keep).unwrap();
+        let temporary = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let temporary = temporary.into_iter().find(|path| path.file_name() != Some(name)).unwrap();
+        assert_eq!(temporary.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        replacement.finish(b"new").unwrap();
+        assert_eq!(folder.path().join(name).metadata().unwrap().permissions().mode() & 0o777, mode);
+    }
+}
+
+#[test]
+fn a_link_below_the_root_is_refused_and_one_above_is_followed() {
+    let folder = folder();
+    let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
+    std::fs::create_dir_all(root.join("a/b")).unwrap();
+    std::fs::create_dir_all(outside.join("b")).unwrap();
+    std::fs::write(root.join("a/b/file"), "inside").unwrap();
+    std::fs::write(outside.join("b/file"), "outside").unwrap();
+    symlink(&outside, root.join("linked")).unwrap();
+    symlink(&root, folder.path().join("alias")).unwrap();
+    for root in [&root, &folder.path().join("alias")] {
+        let dir = Dir::open_below(root, Path::new("a/./b")).unwrap();
+        assert_eq!(dir.read_regular("file", 10).unwrap(), b"inside");
+    }
+    for below in ["linked", "linked/b"] {
+        let error = Dir::open_below(&root, Path::new(below)).unwrap_err();
+        assert!(error.to_string().ends_with("linked is a symbolic link, which is not followed"), "{error}");
+    }
+    for below in ["..", "a/../../outside", "/"] {
+        let error = Dir::open_below(&root, Path::new(below)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{below}: {error}");
+    }
+}
+
+#[test]
+fn an_open_directory_stays_the_same_when_its_path_changes() {
+    let folder = folder();
+    let (real, moved) = (folder.path().join("real"), folder.path().join("moved"));
+    std::fs::create_dir(&real).unwrap();
+    let dir = Dir::open(&real).unwrap();
+    std::fs::rename(&real, &moved).unwrap();
+    std::fs::create_dir(folder.path().join("victim")).unwrap();
+    symlink(folder.path().join("victim"), &real).unwrap();
+    dir.replace_file("file".as_ref(), b"new", FileMode::Keep).unwrap();
+    assert_eq!(std::fs::read(moved.join("file")).unwrap(), b"new");
+    assert!(!folder.path().join("victim/file").exists());
+}
+
+#[test]
+fn a_name_cannot_leave_its_directory() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("inner")).unwrap();
+    std::fs::write(folder.path().join("secret"), "key").unwrap();
+    let dir = Dir::open(&folder.path().join("inner")).unwrap();
+    for name in ["../secret", "/etc/passwd", "a/b", "..", ".", ""] {
+        assert!(dir.read_regular(name, 10).is_err(), "{name}");
+        assert!(dir.replace_file(name.as_ref(), b"new", FileMode::Keep).is_err(), "{name}");
+    }
+    assert_eq!(std::fs::read(folder.path().join("secret")).unwrap(), b"key");
+}

@@ -1,9 +1,12 @@
 //! Replacing a file: a reader sees the old or the new content, never a mixture.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use crate::dir::{Dir, sys};
 
 /// Names tried for the temporary file.
 const MAX_ATTEMPTS: u32 = 16;
@@ -23,22 +26,8 @@ pub enum FileMode {
 /// Replaces `path` by a file with these bytes. A link, FIFO or device of that name is replaced, never followed or
 /// opened. The folder must exist.
 pub fn replace_file(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
-    let folder = parent(path);
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?;
-    let (temporary, mut file) = create_beside(folder, &name.to_string_lossy(), mode)?;
-    let written = file
-        .write_all(bytes)
-        .and_then(|()| keep_permissions(path, &file, mode))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        // The error of the write is the one to report.
-        let _ = std::fs::remove_file(&temporary);
-        return written;
-    }
-    // Not every file system can sync a folder; the rename is complete either way.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    Ok(())
+    Dir::open(parent(path))?.replace_file(name, bytes, mode)
 }
 
 /// Replaces a file of the user's own configuration. Follows links, so that a file kept elsewhere by link stays there,
@@ -66,36 +55,49 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn create_beside(folder: &Path, name: &str, mode: FileMode) -> io::Result<(PathBuf, File)> {
-    // A random suffix, so that a repository cannot occupy the names in advance.
-    let random = RandomState::new();
-    for attempt in 0..MAX_ATTEMPTS {
-        let temporary = folder.join(format!(".{name}.{:016x}", random.hash_one((std::process::id(), attempt))));
-        match create_new(&temporary, mode) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            created => return created.map(|file| (temporary, file)),
+/// A new file that is about to take the place of another.
+pub(crate) struct Replacement<'a> {
+    dir: &'a Dir,
+    name: &'a OsStr,
+    temporary: OsString,
+    file: File,
+    /// The permissions of the old file.
+    permissions: Option<sys::Permissions>,
+}
+
+impl<'a> Replacement<'a> {
+    pub(crate) fn begin(dir: &'a Dir, name: &'a OsStr, mode: FileMode) -> io::Result<Self> {
+        let permissions = dir.permissions_of(name).filter(|_| mode == FileMode::Keep);
+        // The old file may be closed to others, so the new one is until it has the same permissions.
+        let private = mode == FileMode::Private || permissions.is_some();
+        // A random suffix, so that a repository cannot occupy the names in advance.
+        let random = RandomState::new();
+        for attempt in 0..MAX_ATTEMPTS {
+            let mut temporary = OsString::from(".");
+            temporary.push(name);
+            temporary.push(format!(".{:016x}", random.hash_one((std::process::id(), attempt))));
+            match dir.create_new(&temporary, private) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => {
+                    return created.map(|file| Self { dir, name, temporary, file, permissions });
+                }
+            }
         }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "cannot create a temporary file: all names are taken"))
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "cannot create a temporary file: all names are taken"))
-}
 
-/// Creates a file that must not exist; a link of that name counts as existing.
-fn create_new(path: &Path, mode: FileMode) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if mode == FileMode::Private {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    #[cfg(not(unix))]
-    let _ = mode;
-    options.open(path)
-}
-
-fn keep_permissions(path: &Path, file: &File, mode: FileMode) -> io::Result<()> {
-    match path.symlink_metadata() {
-        Ok(before) if mode == FileMode::Keep && before.is_file() => file.set_permissions(before.permissions()),
-        _ => Ok(()),
+    pub(crate) fn finish(mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self
+            .file
+            .write_all(bytes)
+            .and_then(|()| self.permissions.take().map_or(Ok(()), |kept| sys::set_permissions(&self.file, kept)))
+            .and_then(|()| self.file.sync_all())
+            .and_then(|()| self.dir.rename(&self.temporary, self.name));
+        match written {
+            Ok(()) => self.dir.sync(),
+            // The error of the write is the one to report.
+            Err(_) => drop(self.dir.remove(&self.temporary)),
+        }
+        written
     }
 }

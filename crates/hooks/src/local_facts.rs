@@ -15,6 +15,7 @@ use belay_core::{SessionKey, Source};
 use belay_ipc::HookRequest;
 
 pub use project::project_root;
+pub(crate) use project::work_tree_root;
 
 /// State about files and session files between hook calls.
 #[derive(Debug)]

@@ -1,12 +1,18 @@
 //! The summary of a session at its end.
 
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use belay_core::SessionState;
 use belay_core::format::{cost, pluralize, tokens};
-use belay_fs::{FileMode, Links};
+use belay_fs::{Dir, FileMode};
 use belay_store::session::SessionRow;
 use serde_json::{Value, json};
+
+use crate::local_facts::work_tree_root;
 
 /// One sentence for the user; `None` for a session without calls.
 pub fn summary_sentence(row: &SessionRow) -> Option<String> {
@@ -40,7 +46,7 @@ struct SummaryNumbers {
     minutes: u64,
     tokens: u64,
     cost_micros: u64,
-    /// Upper bound of the cost of models without a price.
+    /// Cost of models without a price, at the assumed one.
     unpriced_micros: u64,
     nudges: u64,
     pauses: u64,
@@ -86,7 +92,7 @@ pub fn result_json(row: &SessionRow) -> Value {
         "minutes": figures.minutes,
         "tokens": figures.tokens,
         "cost_usd": figures.cost_micros as f64 / 1e6,
-        "unpriced_usd_at_most": figures.unpriced_micros as f64 / 1e6,
+        "unpriced_usd": figures.unpriced_micros as f64 / 1e6,
         "nudges": figures.nudges,
         "pauses": figures.pauses,
         "tokens_avoided": figures.avoided,
@@ -103,13 +109,18 @@ pub const MAX_RESULT_BYTES: u64 = 4 * 1024 * 1024;
 /// Statuses, most severe first.
 const STATUS_SEVERITY: &[&str] = &["killed", "paused", "interventions", "clean"];
 
-/// Writes a session's result to the file in `folder`, next to those of other sessions.
-pub fn write_result(folder: &Path, row: &SessionRow) -> std::io::Result<()> {
-    let path = folder.join(RESULT_FILE);
-    // Sessions may end at the same time. If the directory cannot be locked, the last one wins.
-    let lock = std::fs::File::open(folder);
-    let _held = lock.as_ref().is_ok_and(|folder| folder.lock().is_ok());
-    let known: Value = belay_fs::read_regular(&path, Links::Refuse, MAX_RESULT_BYTES)
+/// How often and how long a result waits for another session that ends at the same time.
+const LOCK_ATTEMPTS: u32 = 40;
+const LOCK_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Writes a session's result to the file in `cwd`, next to those of other sessions. A link between the root of the
+/// repository and the file is not followed.
+pub fn write_result(cwd: &Path, row: &SessionRow) -> io::Result<()> {
+    let root = work_tree_root(cwd);
+    let dir = Dir::open_below(root, cwd.strip_prefix(root).unwrap_or(Path::new("")))?;
+    let _lock = lock(&dir);
+    let known: Value = dir
+        .read_regular(RESULT_FILE, MAX_RESULT_BYTES)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();
@@ -119,7 +130,20 @@ pub fn write_result(folder: &Path, row: &SessionRow) -> std::io::Result<()> {
     sessions.push(new);
     let worst = STATUS_SEVERITY.iter().find(|status| sessions.iter().any(|session| session["status"] == **status));
     let all = json!({ "status": worst.unwrap_or(&"clean"), "sessions": sessions });
-    belay_fs::replace_file(&path, format!("{all:#}\n").as_bytes(), FileMode::Keep)
+    dir.replace_file(OsStr::new(RESULT_FILE), format!("{all:#}\n").as_bytes(), FileMode::Keep)
+}
+
+/// Locks the directory. Any process may hold that lock for as long as it likes; then the last result wins.
+fn lock(dir: &Dir) -> Option<File> {
+    let file = dir.open_self().ok()?;
+    for _ in 0..LOCK_ATTEMPTS {
+        match file.try_lock() {
+            Ok(()) => return Some(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_INTERVAL),
+            Err(TryLockError::Error(_)) => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub struct SessionView {
     pub usage: Usage,
     /// Known cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// Upper bound of the cost of models without a price, in millionths of a US dollar.
+    /// Cost of models without a price, at an assumed price, in millionths of a US dollar.
     #[serde(default)]
     pub unpriced_micros: u64,
     /// The most recent model without a price.
@@ -199,6 +199,9 @@ pub struct TotalsView {
     pub calls: u64,
     pub tokens: u64,
     pub cost_micros: u64,
+    /// Cost of models without a price, at an assumed price, in millionths of a US dollar.
+    #[serde(default)]
+    pub unpriced_micros: u64,
     pub open_incidents: u64,
     /// Messages that are not sent yet.
     pub outbox: u64,

@@ -164,7 +164,7 @@ impl BudgetCache {
         let output_price = || match model.and_then(|model| ModelPrice::for_model(model, &rules.prices)) {
             Some(price) => price.output_micros(),
             None if rules.budget.unknown_model == UnknownModel::Ignore => 0.0,
-            None => ModelPrice::UPPER_BOUND.output_micros(),
+            None => ModelPrice::assumed_for(model).output_micros(),
         };
         RemainingBudget {
             tokens: remaining.tokens,

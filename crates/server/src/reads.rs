@@ -129,6 +129,7 @@ impl StoreRead for TotalsRequest {
             calls: totals.calls,
             tokens: totals.tokens,
             cost_micros: totals.cost_micros,
+            unpriced_micros: totals.unpriced_micros,
             open_incidents: totals.open_incidents,
             outbox: totals.outbox,
             bytes: totals.bytes,

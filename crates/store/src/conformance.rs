@@ -53,7 +53,8 @@ macro_rules! conformance {
                 a_failure_is_retried_or_final, a_late_result_does_not_end_a_newer_claim,
                 a_clock_set_back_does_not_extend_a_delay, channels_without_configuration_are_skipped,
                 retention_removes_finished_messages;
-            retention: old_sessions_are_deleted, held_sessions_are_retained, the_oldest_are_deleted_above_the_size_limit,
+            retention: old_sessions_are_deleted, held_sessions_are_retained, the_largest_session_that_stays_is_known,
+                the_oldest_are_deleted_above_the_size_limit,
                 a_slice_is_bounded, a_slice_deletes_several_sessions, the_size_includes_pending_writes,
                 recent_sessions_are_retained;
             processes: concurrent_writers_lose_no_update, a_message_is_claimed_by_one_process,

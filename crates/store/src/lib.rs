@@ -41,8 +41,8 @@ pub use open::{Access, StoreUrl, StoreUrlError, open};
 pub use outbox::{AttemptResult, Delivery, DeliveryState, DueWork, Message, NewMessage};
 pub use retention::{Pruned, Retention};
 pub use rows::{
-    BrokenLog, EventQuery, EventRow, FindingRow, IncidentQuery, LogVerification, NewEvent, NoteRow, Order, Settings,
-    StoreTotals, Tombstone,
+    BrokenLog, EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NewEvent, NoteRow, Order,
+    Settings, StoreTotals, Tombstone,
 };
 pub use session::{
     Cursor, HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession,

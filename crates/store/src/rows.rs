@@ -120,12 +120,22 @@ pub struct StoreTotals {
     pub events: u64,
     pub calls: u64,
     pub tokens: u64,
+    /// Known cost in millionths of a US dollar.
     pub cost_micros: u64,
+    /// Cost of models without a price, at an assumed price.
+    pub unpriced_micros: u64,
     pub open_incidents: u64,
     /// Messages that are not yet delivered to every channel.
     pub outbox: u64,
     /// Bytes in use on disk.
     pub bytes: u64,
+}
+
+/// A session that retention does not delete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeptSession {
+    pub session: SessionKey,
+    pub events: u64,
 }
 
 /// The result of verifying the log.

@@ -30,7 +30,8 @@ use crate::error::Result;
 use crate::outbox::{Delivery, DeliveryState, DueWork, Message};
 use crate::retention::{Pruned, Retention};
 use crate::rows::{
-    EventQuery, EventRow, FindingRow, IncidentQuery, LogVerification, NoteRow, Settings, StoreTotals, Tombstone,
+    EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NoteRow, Settings, StoreTotals,
+    Tombstone,
 };
 use crate::session::{HeldSession, Page, SessionQuery, SessionRow, StoredSession};
 use crate::traits::{ChangeToken, Durability, Store, Transaction};
@@ -176,6 +177,10 @@ impl Store for SqliteStore {
 
     fn prune(&mut self, retention: &Retention, now: Timestamp) -> Result<Pruned> {
         prune::prune(self, retention, now)
+    }
+
+    fn largest_kept_session(&self) -> Result<Option<KeptSession>> {
+        self.map_error(prune::largest_kept(&self.conn))
     }
 
     fn checkpoint(&mut self) -> Result<bool> {

@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::outbox::{AttemptResult, Delivery, DeliveryState, DueWork, Message, NewMessage};
 use crate::retention::{Pruned, Retention};
 use crate::rows::{
-    EventQuery, EventRow, FindingRow, IncidentQuery, LogVerification, NewEvent, NoteRow, Settings, StoreTotals,
-    Tombstone,
+    EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NewEvent, NoteRow, Settings,
+    StoreTotals, Tombstone,
 };
 use crate::session::{
     HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, SessionUpdate, Snapshot, StoredSession,
@@ -78,6 +78,9 @@ pub trait Store: Send {
 
     /// Deletes one slice of what exceeds `retention`, for at most a few milliseconds.
     fn prune(&mut self, retention: &Retention, now: Timestamp) -> Result<Pruned>;
+    /// The session with the most events among those that [`Store::prune`] does not delete: held ones, ones with an open
+    /// incident, and the one with the newest event.
+    fn largest_kept_session(&self) -> Result<Option<KeptSession>>;
     /// Moves pending writes from the write-ahead log into the main file. Returns `false` if a reader or another process
     /// prevented it.
     fn checkpoint(&mut self) -> Result<bool>;

@@ -50,10 +50,35 @@ pub(crate) fn digest_of(text: &str) -> Digest {
     original_digest(text).unwrap_or_else(|| Digest::of(text))
 }
 
+/// The digest in the marker of a reduced string. Any file may contain such a line, so it counts only where [`condense`]
+/// would have put it: its head is twice as long as its tail, and both are shorter than the stated length.
 fn original_digest(text: &str) -> Option<Digest> {
-    let (_, rest) = text.split_once(MARKER)?;
-    let (_, digest) = rest.get(..64).unwrap_or(rest).split_once(" bytes, digest ")?;
-    Digest::parse(digest.get(..16)?)
+    text.match_indices(MARKER).find_map(|(at, _)| {
+        let head = text[..at].strip_suffix('\n')?;
+        let (length, rest) = text[at + MARKER.len()..].split_once(" bytes, digest ")?;
+        let (digest, tail) = rest.split_once("]\n")?;
+        let (length, digest) = (length.parse().ok()?, Digest::parse(digest)?);
+        [false, true].into_iter().any(|ascii| is_reduced(head, tail, length, ascii)).then_some(digest)
+    })
+}
+
+/// Whether a string of `length` bytes is reduced to this head and tail, if `ascii` says how JSON writes other characters.
+fn is_reduced(head: &str, tail: &str, length: usize, ascii: bool) -> bool {
+    // Neither is cut inside an escape sequence of up to 12 bytes.
+    const MAX_SHIFT: usize = 3 * 12;
+    let (head, tail) = (escaped_length(head, ascii), escaped_length(tail, ascii));
+    head >= MIN_STRING_BYTES / 2 && (2 * tail..=2 * tail + MAX_SHIFT).contains(&head) && length > head + tail
+}
+
+/// Length of a text in JSON.
+fn escaped_length(text: &str, ascii: bool) -> usize {
+    let length = |c: char| match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if c < ' ' => 6,
+        c if ascii && !c.is_ascii() => 6 * c.len_utf16(),
+        c => c.len_utf8(),
+    };
+    text.chars().map(length).sum()
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -161,7 +161,8 @@ fn write_page(path: &Path, page: &str) -> Result<(), CommandError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(fail)?;
     }
-    belay_fs::atomic_write(path, page.as_bytes(), belay_fs::FileMode::Keep).map_err(fail)
+    // The current directory may be a repository, and the name a link that it contains.
+    belay_fs::replace_file(path, page.as_bytes(), belay_fs::FileMode::Keep).map_err(fail)
 }
 
 /// Makes relative directories absolute; a bare name stays a project name.

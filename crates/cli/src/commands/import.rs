@@ -6,6 +6,7 @@ use belay_compat::import::MappedSetting;
 use belay_compat::loop_watchdog::import::ImportedSession;
 use belay_compat::{heartbeat, loop_watchdog};
 use belay_config::{ConfigKey, Edit, PROJECT_FILE, Source};
+use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
 use belay_ipc::{DecideRequest, SessionRequest};
 use clap::Subcommand;
@@ -84,14 +85,11 @@ fn take_over(
             written.push(user.display().to_string());
         }
     }
-    if !dry_run {
-        keep(context, sessions)?;
-    }
+    let known = if dry_run { Vec::new() } else { keep(context, sessions)? };
     if context.out.json {
         let sessions: Vec<String> = sessions.iter().map(|kept| kept.key.to_string()).collect();
-        context
-            .out
-            .json(&json!({ "imported": mapped, "sessions": sessions, "dry_run": dry_run, "written": written }))?;
+        context.out.json(&json!({ "imported": mapped, "sessions": sessions, "dry_run": dry_run, "written": written,
+                "already_imported": known.iter().map(ToString::to_string).collect::<Vec<_>>() }))?;
         return Ok(ExitStatus::Done);
     }
     for one in mapped {
@@ -108,7 +106,10 @@ fn take_over(
             OperatorDecision::Pause => "paused",
             _ => "archived",
         });
-        let line = format!("session {}: {} remarks, {word}", kept.key, kept.events.len() - 1);
+        let line = match known.contains(&&kept.key) {
+            true => format!("session {}: already imported; its state is unchanged", kept.key),
+            false => format!("session {}: {} remarks, {word}", kept.key, kept.events.len() - 1),
+        };
         context.out.line(crate::output::single_line(&line))?;
     }
     context.out.info(match written.is_empty() {
@@ -121,22 +122,25 @@ fn take_over(
     Ok(ExitStatus::Done)
 }
 
-/// Puts sessions into the store. Events and decisions that are there already change nothing.
-fn keep(context: &Context, sessions: &[ImportedSession]) -> Result<(), CommandError> {
-    let Some(_) = sessions.first() else { return Ok(()) };
+/// Puts sessions into the store. Returns those that were there already; their events are recorded once, and decisions
+/// about them change nothing.
+fn keep<'s>(context: &Context, sessions: &'s [ImportedSession]) -> Result<Vec<&'s SessionKey>, CommandError> {
+    let mut already_known = Vec::new();
+    let Some(_) = sessions.first() else { return Ok(already_known) };
     let mut backend = Backend::open(context)?;
     for kept in sessions {
         let events: Result<Vec<_>, _> = kept.events.iter().map(serde_json::value::to_raw_value).collect();
         let events = events.map_err(|error| CommandError::new("an event cannot be written").cause(error))?;
         let known = backend.read(&SessionRequest { session: kept.key.clone() })?.is_some();
         backend.observe(&events)?;
+        already_known.extend(known.then_some(&kept.key));
         // A second import does not take a person's newer decisions back.
         for (decision, note) in kept.decisions.iter().filter(|_| !known) {
             let (session, decision, note) = (kept.key.clone(), decision.clone(), note.clone());
             backend.decide(&DecideRequest::new(session, decision).note(note).by(Some("import".to_owned())))?;
         }
     }
-    Ok(())
+    Ok(already_known)
 }
 
 /// Whether there was anything to write.

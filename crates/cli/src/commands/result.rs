@@ -63,6 +63,10 @@ pub(super) fn of_run(context: &Context, session: Option<&SessionKey>, folder: &P
     let incident = row.details.incident.as_deref().and_then(|id| store.incident(id).ok()?);
     let reason = incident.map_or_else(String::new, |incident| format!(" {}", incident.sentence));
     let next = if state == "paused" { "belay resume" } else { "belay explain" };
-    context.out.info(format!("Belay {state} this session (`{next} {}`).{reason}", row.key));
+    let reason = format!("Belay {state} this session (`{next} {}`).{reason}", row.key);
+    match context.out.json {
+        true => drop(CommandError::new(reason).report(true)),
+        false => context.out.notice(&reason),
+    }
     ExitStatus::Held
 }

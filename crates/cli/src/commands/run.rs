@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use belay_agents::install::quote;
 use belay_config::Strictness;
 use belay_core::Rules;
-use belay_core::prices::{ModelPrice, UPPER_BOUND_PHRASE};
+use belay_core::prices::ModelPrice;
 use belay_core::rules::UnknownModel;
 use belay_drive::launch::{self, BelayEnv, LaunchError, LaunchPlan, LaunchPreview, LaunchRequest, Progress, Started};
 use clap::Args;
@@ -109,7 +109,9 @@ fn has_price(model: &str, rules: &Rules) -> bool {
 /// Warns that a budget in US dollars meets a model without a price.
 fn warn_of_unpriced_model(context: &Context, model: &str, rules: &Rules) {
     let effect = match rules.budget.unknown_model {
-        UnknownModel::Estimate => format!("the budget counts an upper bound: {UPPER_BOUND_PHRASE}"),
+        UnknownModel::Estimate => {
+            format!("the budget assumes {}", ModelPrice::assumed_for(Some(model)).phrase())
+        }
         UnknownModel::Refuse => "the session is paused before it uses the model".to_owned(),
         UnknownModel::Ignore => "the budget in US dollars does not limit it".to_owned(),
     };

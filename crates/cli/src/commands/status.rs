@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
             format::compact(totals.events),
             format::compact(totals.calls),
             format::compact(totals.tokens),
-            format::dollars_or_dash(totals.cost_micros)
+            format::cost(totals.cost_micros, totals.unpriced_micros)
         ))?;
         if totals.open_incidents > 0 {
             context.out.line(format!("incidents {} open; `belay incidents` lists them", totals.open_incidents))?;

@@ -137,3 +137,15 @@ fn an_unknown_price_is_not_zero() {
     let page = std::fs::read_to_string(world.path("page.html")).unwrap();
     assert!(page.contains(">unknown<") && !page.contains("$0"), "{page}");
 }
+
+#[test]
+fn the_page_replaces_a_link_of_the_repository() {
+    let world = World::new();
+    world.write(FILE, &stuck());
+    world.write("home/notes.txt", "mine");
+    std::os::unix::fs::symlink(world.path("home/notes.txt"), world.path("home/code/app/audit.html")).unwrap();
+    let said = world.run(&["audit", "--html", "audit.html"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(std::fs::read_to_string(world.path("home/notes.txt")).unwrap(), "mine");
+    assert!(std::fs::read_to_string(world.path("home/code/app/audit.html")).unwrap().starts_with("<!doctype html>"));
+}

@@ -49,6 +49,16 @@ fn a_run_that_was_held_ends_with_a_status_of_its_own() {
     assert_eq!(ends(&world, "0"), Some(4));
     assert_eq!(world.run(&["result"]).code, Some(4));
     assert_eq!(ends(&world, "7"), Some(4), "whatever the agent's own status is");
+    // Neither option hides why nothing was done.
+    for option in ["--quiet", "--json"] {
+        let world = World::new();
+        let said = world.run(&[option, "run", "--no-proxy", "--no-watch", "sh", "-c", &script, "-", "0"]);
+        assert_eq!(world.run(&["stop"]).code, Some(0));
+        assert_eq!(said.code, Some(4), "{option}");
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(last.contains("Belay paused this session (`belay resume sh:"), "{option}: {}", said.err);
+        assert_eq!(last.starts_with("{\"error\":"), option == "--json", "{last}");
+    }
 }
 
 /// No reply of a hook ends a turn in Codex's terminal UI: it would go on asking the model.

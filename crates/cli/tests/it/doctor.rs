@@ -32,6 +32,7 @@ fn a_store_of_more_than_twice_its_limit_is_reported() {
     world.write("home/.config/belay/config.toml", "[store]\nmax_bytes = \"1KiB\"\n");
     let said = world.run(&["doctor"]);
     assert!(said.out.contains("!!  store") && said.out.contains("store.max_bytes is 1 MiB"), "{said:?}");
+    assert!(said.out.contains("claude-code:abc has 1 event and is not deleted"), "{said:?}");
 }
 
 #[test]

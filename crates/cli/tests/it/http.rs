@@ -248,6 +248,21 @@ fn decisions_need_the_token() {
 }
 
 #[test]
+fn a_killed_session_is_not_resumed() {
+    let world = World::new();
+    let serve = Serve::start(&world);
+    world.run_with(&["events", "post"], &lines(&[call("e1", "abc", "ls")]));
+    assert_eq!(world.run(&["kill", "abc"]).code, Some(0));
+    let token = world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
+    let headers = format!("content-type: application/json\r\nauthorization: Bearer {token}\r\n");
+    let said = serve.http(&post("/api/v1/sessions/abc/decisions", &headers, r#"{"decision":"resume"}"#));
+    assert_eq!(status(&said), "422", "{said}");
+    let error = &body(&said)["error"];
+    assert_eq!(error["message"], "claude-code:abc is killed and cannot be resumed", "{said}");
+    assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"][0]["state"], "killed");
+}
+
+#[test]
 fn other_sites_and_other_names_are_kept_out() {
     let world = World::new();
     let serve = Serve::start(&world);

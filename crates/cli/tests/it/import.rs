@@ -57,6 +57,31 @@ fn loop_watchdogs_settings_and_sessions_come_along() {
     let state = |id: &str| world.run(&["show", id, "--json"]).json()["session"]["state"].as_str().unwrap().to_owned();
     assert_eq!((state("legacy:shop:me:main").as_str(), state("legacy:old/one").as_str()), ("paused", "killed"));
     world.run(&["resume", "legacy:shop:me:main"]);
-    assert_eq!(world.run(&["import", "loop-watchdog"]).code, Some(0));
+    let again = world.run(&["import", "loop-watchdog"]);
+    assert_eq!(again.code, Some(0));
+    assert!(again.out.contains("session legacy:shop:me:main: already imported"), "{again:?}");
     assert_eq!(state("legacy:shop:me:main"), "active", "a second import takes nothing back");
+}
+
+#[test]
+fn links_of_the_project_are_not_followed() {
+    let files = [
+        (".heartbeat.yml", "heartbeat"),
+        (".heartbeat/patterns", "heartbeat"),
+        (".heartbeat/patterns/x.json", "heartbeat"),
+        (".loop_watchdog", "loop-watchdog"),
+        (".loop_watchdog/state.json", "loop-watchdog"),
+    ];
+    for (link, tool) in files {
+        let world = World::new();
+        world.write("home/private/state.json", r#"{"version":1,"sessions":[{"session_id":"mine"}]}"#);
+        let target =
+            if link.ends_with(".yml") || link.ends_with(".json") { "home/private/state.json" } else { "home/private" };
+        let link = world.path("home/code/app").join(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(world.path(target), &link).unwrap();
+        let said = world.run(&["import", tool, "--dry-run"]);
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.err.contains("is a symbolic link, which is not followed"), "{}: {said:?}", link.display());
+    }
 }

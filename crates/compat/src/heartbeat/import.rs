@@ -8,7 +8,7 @@ use std::path::Path;
 
 use belay_config::EnvSnapshot;
 use belay_core::rules::CustomPattern;
-use belay_fs::Links;
+use belay_fs::Dir;
 
 use super::pattern::parse_pattern;
 use crate::import::{ImportError, MAX_IMPORT_BYTES, MappedSetting};
@@ -37,11 +37,10 @@ const PATTERN_FOLDER: &str = ".heartbeat/patterns";
 
 /// Reads all settings of a project and of the environment. The webhook of a project's file is mapped only with `webhook`.
 pub fn settings(folder: &Path, env: &EnvSnapshot, webhook: bool) -> Result<Vec<MappedSetting>, ImportError> {
-    let path = folder.join(CONFIG_FILE);
-    let text = match belay_fs::read_regular_text(&path, Links::Follow, MAX_IMPORT_BYTES) {
+    let text = match Dir::open(folder).and_then(|dir| dir.read_regular_text(CONFIG_FILE, MAX_IMPORT_BYTES)) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(ImportError::Read { path, source }),
+        Err(source) => return Err(ImportError::Read { path: folder.join(CONFIG_FILE), source }),
     };
     let mut found: Vec<(String, String, String)> = Vec::new();
     for (key, value) in text.lines().filter_map(parse_line) {
@@ -150,21 +149,28 @@ fn allow_list(from: &str, value: &str) -> Vec<MappedSetting> {
 
 /// Reads the pattern files. heartbeat itself never evaluates them.
 fn patterns(folder: &Path) -> Result<Vec<MappedSetting>, ImportError> {
-    let folder = folder.join(PATTERN_FOLDER);
-    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
-    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    files.retain(|path| path.extension().is_some_and(|ext| ext == "json"));
+    let dir = match Dir::open_below(folder, Path::new(PATTERN_FOLDER)) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(ImportError::Read { path: folder.join(PATTERN_FOLDER), source }),
+    };
+    let Ok(entries) = std::fs::read_dir(dir.path()) else { return Ok(Vec::new()) };
+    let mut files: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    files.retain(|name| name.ends_with(".json"));
     files.sort();
     let mut custom: Vec<CustomPattern> = Vec::new();
     let mut mapped = Vec::new();
     let mut names = Vec::new();
-    for path in files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = match belay_fs::read_regular_text(&path, Links::Follow, MAX_IMPORT_BYTES) {
+    for name in files {
+        let text = match dir.read_regular_text(&name, MAX_IMPORT_BYTES) {
             Ok(text) => text,
-            Err(source) => return Err(ImportError::Read { path, source }),
+            Err(source) => return Err(ImportError::Read { path: dir.path().join(name), source }),
         };
         match parse_pattern(&text) {
+            Ok(pattern) if custom.iter().any(|known| known.name == pattern.name) => {
+                let reason = format!("another file has a pattern of the same name: {}", pattern.name);
+                mapped.push(MappedSetting::skipped(format!("{PATTERN_FOLDER}/{name}"), reason));
+            }
             Ok(pattern) => {
                 names.push(name);
                 custom.push(pattern);

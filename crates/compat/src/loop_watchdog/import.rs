@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use belay_config::EnvSnapshot;
 use belay_core::event::{Note, OperatorDecision};
 use belay_core::{Body, Event, Excerpt, SessionKey, Source, Timestamp};
-use belay_fs::Links;
+use belay_fs::{Dir, Links};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,7 +18,8 @@ use crate::import::{ImportError, MAX_IMPORT_BYTES, MappedSetting};
 
 const ENV_PREFIX: &str = "LOOP_WATCHDOG_";
 /// The state file, relative to a project or to the user's home.
-const STATE_FILE: &str = ".loop_watchdog/state.json";
+const STATE_DIR: &str = ".loop_watchdog";
+const STATE_FILE: &str = "state.json";
 
 /// The variables that the import maps, or skips with a reason.
 const KNOWN_VARIABLES: &[&str] = &[
@@ -50,7 +51,7 @@ pub fn settings(folder: &Path, env: &EnvSnapshot) -> Vec<MappedSetting> {
             mapped.extend(map(env, name, value));
         }
     }
-    let dotenv = belay_fs::read_regular_text(&folder.join(".env"), Links::Follow, MAX_IMPORT_BYTES).unwrap_or_default();
+    let dotenv = Dir::open(folder).and_then(|dir| dir.read_regular_text(".env", MAX_IMPORT_BYTES)).unwrap_or_default();
     for line in dotenv.lines().map(str::trim).filter(|line| line.starts_with(ENV_PREFIX)) {
         let name = line.split('=').next().unwrap_or_default();
         mapped.push(skipped(
@@ -131,10 +132,21 @@ pub struct ImportedSession {
 /// Reads the sessions of the state file at its configured path, in the project, or in the user's home.
 pub fn sessions(folder: &Path, env: &EnvSnapshot, home: Option<&Path>) -> Result<Vec<ImportedSession>, ImportError> {
     let configured = env.text("LOOP_WATCHDOG_PERSISTENCE_PATH").map(PathBuf::from);
-    let mut paths =
-        configured.into_iter().chain([folder.join(STATE_FILE)]).chain(home.map(|home| home.join(STATE_FILE)));
-    let Some(path) = paths.find(|path| path.is_file()) else { return Ok(Vec::new()) };
-    let json = match belay_fs::read_regular(&path, Links::Follow, MAX_IMPORT_BYTES) {
+    let own = [configured, home.map(|home| home.join(STATE_DIR).join(STATE_FILE))];
+    let [configured, at_home] = own.map(|path| path.filter(|path| path.is_file()));
+    let in_project = folder.join(STATE_DIR).join(STATE_FILE);
+    let (path, read) = match (configured, in_project.symlink_metadata().is_ok(), at_home) {
+        (None, true, _) => {
+            let dir = Dir::open_below(folder, Path::new(STATE_DIR));
+            (in_project, dir.and_then(|dir| dir.read_regular(STATE_FILE, MAX_IMPORT_BYTES)))
+        }
+        (Some(own), ..) | (None, false, Some(own)) => {
+            let read = belay_fs::read_regular(&own, Links::Follow, MAX_IMPORT_BYTES);
+            (own, read)
+        }
+        (None, false, None) => return Ok(Vec::new()),
+    };
+    let json = match read {
         Ok(json) => json,
         Err(source) => return Err(ImportError::Read { path, source }),
     };

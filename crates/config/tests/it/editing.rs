@@ -90,3 +90,33 @@ fn a_linked_file_stays_where_it_is_with_its_mode() {
     assert_eq!(std::fs::read_to_string(&real).unwrap(), "[log]\nlevel = \"debug\"\n");
     assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_projects_link_or_pipe_is_neither_read_nor_written() {
+    use std::os::unix::fs::symlink;
+    let world = World::new();
+    let other = world.write("other.toml", "[log]\nlevel = \"info\"\n");
+    let folder = world.project();
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(belay_config::PROJECT_FILE);
+    let source = Source::Project { path: path.clone(), trusted: false };
+    let open = || Edit::open(&path, source.clone());
+
+    symlink(&other, &path).unwrap();
+    let error = open().unwrap_err();
+    assert!(error.to_string().ends_with("is a symbolic link, which is not followed"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    // Without a non-blocking open, this hangs.
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert!(open().unwrap_err().to_string().ends_with("is not a regular file"));
+    std::fs::remove_file(&path).unwrap();
+
+    // A link that appears while the edit is in progress is replaced.
+    let mut edit = open().unwrap();
+    edit.set(&ConfigKey::parse("detect.max_nudges").unwrap(), "1").unwrap();
+    symlink(&other, &path).unwrap();
+    edit.save().unwrap();
+    assert!(path.symlink_metadata().unwrap().is_file());
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "[log]\nlevel = \"info\"\n");
+}

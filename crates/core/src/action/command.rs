@@ -62,11 +62,11 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         look: facts
             .look
             .then(|| print.digest("look", &[&facts.shown, &workdir, facts.place.as_deref().unwrap_or_default()])),
-        hunk: None,
         check: facts.check,
         mutates: facts.mutates,
         poll: facts.poll,
         commits: facts.commits,
+        ..Action::default()
     };
     (action, script)
 }

@@ -91,12 +91,12 @@ impl From<ToolCalledWire> for ToolCalled {
         };
         match wire.action {
             // Already condensed: the input is an excerpt.
-            Some(action) => Self {
-                call: wire.call,
-                tool: Tool { kind: kind.unwrap_or_else(|| action::classify(&name, &wire.input)), name },
-                action,
-                input: Excerpt::new(wire.input.as_str().unwrap_or_default()),
-            },
+            Some(mut action) => {
+                let kind = kind.unwrap_or_else(|| action::classify(&name, &wire.input));
+                let input = wire.input.as_str().unwrap_or_default();
+                action.env_file |= shows_env_file(kind, input);
+                Self { call: wire.call, tool: Tool { kind, name }, action, input: Excerpt::new(input) }
+            }
             None => Self::new(wire.call, kind, &name, &wire.input),
         }
     }
@@ -106,11 +106,19 @@ impl ToolCalled {
     /// Condenses a complete input. `kind` is the agent's classification of its tool, if it has one.
     pub fn new(call: Option<String>, kind: Option<ToolKind>, name: &str, input: &Value) -> Self {
         let kind = kind.unwrap_or_else(|| action::classify(name, input));
-        let (action, salient) = Action::of(kind, name, input);
-        // The path stands in the first lines, whether the input is a path, a command, a patch or a whole file.
-        let is_env_file = salient.lines().take(MAX_PATH_LINES).any(names_env_file);
-        let input = if is_env_file { Excerpt::of_env_file(&salient) } else { Excerpt::new(&salient) };
+        let (mut action, salient) = Action::of(kind, name, input);
+        action.env_file = shows_env_file(kind, &salient);
+        let input = if action.env_file { Excerpt::of_env_file(&salient) } else { Excerpt::new(&salient) };
         Self { call, tool: Tool { kind, name: name.to_owned() }, action, input }
+    }
+}
+
+/// Whether a call with this input reads, prints or writes a file of environment variables.
+fn shows_env_file(kind: ToolKind, input: &str) -> bool {
+    match kind {
+        // The path stands in the first lines; a text that mentions `.env` further down is not such a file.
+        ToolKind::Edit | ToolKind::Write => input.lines().take(MAX_PATH_LINES).any(names_env_file),
+        _ => names_env_file(input),
     }
 }
 
@@ -176,7 +184,7 @@ impl ToolReturned {
     }
 }
 
-/// Lines at the start of an input that may hold the path.
+/// Lines at the start of an edit that may hold the path.
 const MAX_PATH_LINES: usize = 3;
 
 /// Excerpt size for reads, whose source still exists.

@@ -71,11 +71,25 @@ fn own_rows_come_first() {
 }
 
 #[test]
-fn the_upper_bound_is_the_stated_one() {
-    let bound = ModelPrice::UPPER_BOUND;
-    let dollars = |micros: u64| format!("${} per million", micros / 1_000_000);
-    assert!(UPPER_BOUND_PHRASE.contains(&format!("{} input", dollars(bound.rates.input))));
-    assert!(UPPER_BOUND_PHRASE.contains(&format!("{} output", dollars(bound.rates.output))));
+fn the_assumed_price_is_the_stated_one() {
+    assert_eq!(ModelPrice::assumed_for(None).phrase(), ASSUMED_PRICE_PHRASE);
+    assert_eq!(ModelPrice::assumed_for(Some("gpt-99-unheard-of")).phrase(), ASSUMED_PRICE_PHRASE);
+    // A cheap family does not get the price of an expensive one.
+    assert_eq!(ModelPrice::assumed_for(Some("google/gemini-9-pro")).phrase(), ASSUMED_PRICE_PHRASE);
+    let o1_pro = ModelPrice::for_model("o1-pro", &[]).unwrap();
+    assert_eq!(ModelPrice::assumed_for(Some("o9-pro-2030-01-01")).phrase(), o1_pro.phrase());
+}
+
+/// If a row were missing, a budget would still hold. Models with a window that no agent's prompt fits into do not count.
+#[test]
+fn no_known_model_costs_more_than_is_assumed_of_it() {
+    const MIN_WINDOW: u64 = 32_000;
+    for (name, line) in &Prices::built_in().rows {
+        let price = ModelPrice::parse(line).unwrap();
+        let assumed = ModelPrice::assumed_for(Some(name));
+        let covers = price.rates.input <= assumed.rates.input && price.rates.output <= assumed.rates.output;
+        assert!(covers || price.window < MIN_WINDOW, "{name}: {} > {}", price.phrase(), assumed.phrase());
+    }
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use super::LiteralHit;
 use super::secret_names::{self, Confidence};
 use super::secret_shapes::{is_name, value_end};
-use super::secret_values::{is_counter, is_path, is_placeholder, is_prose, looks_like_password, looks_random};
+use super::secret_values::{
+    is_code_reference, is_counter, is_path, is_placeholder, is_prose, looks_like_password, looks_random,
+};
 
 const MAX_NAME_BYTES: usize = 64;
 
@@ -92,10 +94,10 @@ impl Assignment<'_> {
     }
 
     fn accepts(&self, value: &str) -> bool {
-        if value.is_empty() || is_placeholder(value) {
+        let whole = self.variable || self.parameter || self.separator == Separator::Encoded;
+        if value.is_empty() || is_placeholder(value) || !whole && is_code_reference(value) {
             return false;
         }
-        let whole = self.variable || self.parameter || self.separator == Separator::Encoded;
         match self.confidence {
             Confidence::Strong => whole || looks_like_password(value),
             Confidence::Password => !is_path(value) && !is_counter(value) && (whole || looks_like_password(value)),

@@ -13,9 +13,7 @@ pub(super) fn curl_user(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
     if !place.line_before().iter().any(|piece| piece.contains("curl")) {
         return None;
     }
-    let bytes = text.as_bytes();
-    let from = end + usize::from(matches!(bytes.get(end), Some(b'"' | b'\'')));
-    let stop = value_end(bytes, from);
+    let (from, stop) = argument(text.as_bytes(), end);
     let colon = from + text[from..stop].find(':')? + 1;
     (colon < stop && !is_placeholder(&text[colon..stop])).then_some((colon, stop))
 }
@@ -23,6 +21,17 @@ pub(super) fn curl_user(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
 /// `mysql -pPASSWORD`; with a blank after `-p` the client asks for the password.
 pub(super) fn mysql_client(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
     option_value(place, " -p")
+}
+
+/// `sshpass -p PASSWORD`, with or without a blank.
+pub(super) fn sshpass(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
+    let &LiteralHit { text, end, .. } = place;
+    // `-P` is the prompt.
+    if !text[..end].ends_with('p') {
+        return None;
+    }
+    let (from, stop) = argument(text.as_bytes(), end + usize::from(text.as_bytes().get(end) == Some(&b' ')));
+    (from < stop && !is_placeholder(&text[from..stop])).then_some((from, stop))
 }
 
 /// `redis-cli -a PASSWORD`
@@ -44,13 +53,18 @@ fn option_value(place: &LiteralHit<'_>, option: &str) -> Option<(usize, usize)> 
     let ends_command = |b: &u8| matches!(b, b'\n' | b';' | b'|');
     let command = bytes[begin..].iter().take(MAX_COMMAND_BYTES).take_while(|b| !ends_command(b)).count();
     let at = begin + memchr::memmem::find(&bytes[begin..begin + command], option.as_bytes())? + option.len();
-    let (from, stop) = match bytes.get(at) {
+    let (from, stop) = argument(bytes, at);
+    (from < stop && !is_placeholder(&text[from..stop])).then_some((from, stop))
+}
+
+/// The argument of a command line at `at`, without its quotes.
+fn argument(bytes: &[u8], at: usize) -> (usize, usize) {
+    match bytes.get(at) {
         Some(quote @ (b'"' | b'\'')) => {
             (at + 1, at + 1 + bytes[at + 1..].iter().take_while(|b| *b != quote && **b != b'\n').count())
         }
         _ => (at, value_end(bytes, at)),
-    };
-    (from < stop && !is_placeholder(&text[from..stop])).then_some((from, stop))
+    }
 }
 
 /// `machine HOST login USER password PASSWORD`, on one line or several.

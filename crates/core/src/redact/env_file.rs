@@ -10,17 +10,24 @@ use super::{REDACTION_PREFIX, mark_end, redact_once};
 /// Kind of a value without a kind of its own.
 const KIND: &str = "env-value";
 
-/// Whether a command or path names an environment file: `.env`, `.env.local`, `prod.env`, `.envrc`. Templates hold no
-/// values, and `process.env` is code.
+/// Whether a command or path names an environment file: `.env`, `.env.local`, `.env_old`, `prod.env`, `.envrc`.
+/// Templates hold no values, and `process.env` is code.
 pub(crate) fn names_env_file(text: &str) -> bool {
     memchr::memmem::find_iter(text.as_bytes(), b".env").any(|at| {
         let stem = &text[..at];
         let rest = &text[at + ".env".len()..];
         let is_code = ["process", "meta", "Deno", "Bun"].iter().any(|object| stem.ends_with(object));
         let rest = rest.strip_prefix("rc").unwrap_or(rest);
-        let ends = rest.bytes().next().is_none_or(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'_' | b'(' | b'['));
-        let is_template =
-            [".example", ".sample", ".template", ".dist", ".schema"].iter().any(|end| rest.starts_with(end));
+        // `.env_old` and `.env2` are files, `settings.env_file` is a field.
+        let starts_name = !stem.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']'));
+        let ends = match rest.bytes().next() {
+            Some(b'_' | b'0'..=b'9') => starts_name,
+            Some(b) => !b.is_ascii_alphanumeric() && !matches!(b, b'(' | b'['),
+            None => true,
+        };
+        let is_template = rest.strip_prefix(['.', '_', '-']).is_some_and(|end| {
+            ["example", "sample", "template", "dist", "schema"].iter().any(|word| end.starts_with(word))
+        });
         ends && !is_code && !is_template
     })
 }

@@ -75,7 +75,8 @@ use SecretShape::{Closer, Token};
 pub(super) static RULES: &[SecretRule] = rules! {
     "anthropic-key" ["sk-ant-"], Token(Dashed, 20), concat!("key sk-", "ant-api03-AbCdEf0123456789_-AbCdEf0123456789") => "key [redacted:anthropic-key]";
     "openai-key" ["sk-"], Token(DashedRandom, 20), concat!("key=sk-", "AbCdEf0123456789AbCdEf0123456789") => "key=[redacted:openai-key]";
-    "openai-key" ["sk-proj-", "sk-svcacct-", "sk-admin-", "sess-"], Token(Dashed, 20), concat!("OPENAI sk-", "proj-AbCdEf0123456789AbCdEf") => "OPENAI [redacted:openai-key]";
+    "openai-key" ["sk-proj-", "sk-svcacct-", "sk-admin-"], Token(Dashed, 20), concat!("OPENAI sk-", "proj-AbCdEf0123456789AbCdEf") => "OPENAI [redacted:openai-key]";
+    "openai-key" ["sess-"], Token(Alnum, 40), concat!("se", "ss-AbCdEf0123456789AbCdEf0123456789AbCdEf01") => "[redacted:openai-key]";
     "openrouter-key" ["sk-or-"], Token(Dashed, 20), concat!("sk-", "or-v1-0123456789abcdef0123456789abcdef") => "[redacted:openrouter-key]";
     "google-key" ["AIza"], Token(Dashed, 35), concat!("AI", "zaSyA0123456789abcdefghijklmnopqrstuv") => "[redacted:google-key]";
     "google-oauth" ["ya29.", "GOCSPX-", "1//0"], Token(Dotted, 20), concat!("ya", "29.a0AfH6SMBx0123456789abcdef") => "[redacted:google-oauth]";
@@ -140,7 +141,7 @@ pub(super) static RULES: &[SecretRule] = rules! {
     "authorization" ["authorization"], Closer(secret_shapes::authorization), "Authorization: Basic dXNlcjpwYXNzd29yZA==" => "Authorization: Basic [redacted:authorization]";
     "cookie" ["cookie"], Closer(secret_shapes::cookie), "Set-Cookie: sid=abc123; Path=/" => "Set-Cookie: [redacted:cookie]";
     "password" ["-u ", "--user ", "--proxy-user "], Closer(command_lines::curl_user), "curl -u admin:hunter2 https://example.com" => "curl -u admin:[redacted:password] https://example.com";
-    "password" ["sshpass -p "], Closer(secret_shapes::after_literal), "sshpass -p hunter2 ssh host" => "sshpass -p [redacted:password] ssh host";
+    "password" ["sshpass -p"], Closer(command_lines::sshpass), "sshpass -p hunter2 ssh host" => "sshpass -p [redacted:password] ssh host";
     "password" ["mysql", "mariadb"], Closer(command_lines::mysql_client), "mysqldump -u root -phunter2 shop" => "mysqldump -u root -p[redacted:password] shop";
     "password" ["redis-cli "], Closer(command_lines::redis_cli), "redis-cli -h cache -a hunter2 ping" => "redis-cli -h cache -a [redacted:password] ping";
     "password" ["docker login "], Closer(command_lines::docker_login), "docker login -u me -p hunter2 registry" => "docker login -u me -p [redacted:password] registry";

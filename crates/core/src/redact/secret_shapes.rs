@@ -190,11 +190,12 @@ pub(super) fn userinfo(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
     let authority = url.iter().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(url.len());
     let at = match memchr::memrchr(b'@', &url[..authority]) {
         Some(at) => at,
-        // `host:80/path` has a port where a password would stand.
         None => {
+            let at = memchr::memrchr(b'@', url)?;
             let colon = memchr::memchr(b':', &url[..authority])?;
-            let is_port = url[colon + 1..authority].iter().all(u8::is_ascii_digit);
-            memchr::memrchr(b'@', url).filter(|_| !is_port && colon > 0)?
+            let (name, port) = (&url[..colon], &url[colon + 1..authority]);
+            let is_port = port.iter().all(u8::is_ascii_digit) && (url[..at].contains(&b'?') || is_host(place, name));
+            Some(at).filter(|_| !is_port)?
         }
     };
     let at = end + at;
@@ -205,6 +206,19 @@ pub(super) fn userinfo(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
         }
         None => looks_random(&text[end..at]).then_some((end, at)),
     }
+}
+
+/// Whether the name before the colon of an address is a host, so that a port follows: `http://localhost:80/@me`. In a
+/// scheme that mostly comes with a password, only a name that looks like a host is one.
+fn is_host(place: &LiteralHit<'_>, name: &[u8]) -> bool {
+    let &LiteralHit { text, start, floor, .. } = place;
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    let before = &text[floor..start];
+    let scheme = &before[before.trim_end_matches(is_scheme).len()..];
+    // `git+https`
+    let scheme = scheme.rsplit('+').next().unwrap_or(scheme);
+    let is_web = ["http", "https", "ws", "wss", "docker", "oci"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+    is_web || name.contains(&b'.') || name.contains(&b'[') || name.eq_ignore_ascii_case(b"localhost")
 }
 
 /// What follows `Bearer `, unless it is prose or a variable.

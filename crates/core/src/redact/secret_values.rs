@@ -116,17 +116,14 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         .any(is_word)
 }
 
-/// A variable, a template, a YAML tag or alias, a dereference, a list: `$NAME`, `${name}`, `%s`, `!Ref`, `*alias`,
-/// `[name]`. Generated passwords begin with the same characters, but hold digits or more punctuation.
+/// A variable, a template or a bracketed remark: `$NAME`, `${name}`, `%s`, `<name>`, `[hidden]`. Generated passwords
+/// begin with the same characters, but hold digits or more punctuation.
 fn is_reference(value: &str) -> bool {
     let Some(rest) = value.get(1..) else { return value.is_empty() };
-    let has_digit = rest.bytes().any(|b| b.is_ascii_digit());
     match value.as_bytes()[0] {
         b'<' | b'{' | b'&' | b'\\' => true,
-        b'$' => is_variable(rest, has_digit),
-        b'!' | b'*' => {
-            !has_digit && rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b':' | b'-'))
-        }
+        b'$' => is_variable(rest),
+        b'!' | b'*' => rest.is_empty(),
         b'%' => {
             let flags = rest.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             rest.len() <= 2
@@ -135,18 +132,34 @@ fn is_reference(value: &str) -> bool {
                 || flags.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.' | b'+' | b'#'))
                     && rest.len() - flags.len() == 1
         }
-        b'[' | b'(' => {
-            value.ends_with([']', ')']) || !has_digit && !rest.contains(['!', '@', '#', '^', '*', '+', '?', '$', '%'])
-        }
+        b'[' | b'(' => rest.is_empty() || value.ends_with([']', ')']),
         _ => false,
     }
 }
 
-/// What follows a `$`: a variable, an expansion or a positional parameter.
-fn is_variable(rest: &str, has_digit: bool) -> bool {
-    if rest.is_empty() || rest.starts_with(['{', '(', '@', '*', '#', '?', '$']) {
-        return true;
+/// A YAML tag or alias, a dereference, a list or a group: `!Ref`, `*alias`, `[name`. Only where code or YAML can stand:
+/// in quotes, after `NAME=` and on a command line these are passwords.
+pub(super) fn is_code_reference(value: &str) -> bool {
+    let Some(rest) = value.get(1..) else { return false };
+    if rest.bytes().any(|b| b.is_ascii_digit()) {
+        return false;
     }
+    match value.as_bytes()[0] {
+        b'!' | b'*' => rest.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b':' | b'-')),
+        b'[' | b'(' => !rest.contains(['!', '@', '#', '^', '*', '+', '?', '$', '%']),
+        _ => false,
+    }
+}
+
+/// What follows a `$`: a variable, an expansion or a parameter.
+fn is_variable(rest: &str) -> bool {
+    match rest.as_bytes() {
+        [] | [b'{' | b'(', ..] | [b'@' | b'*' | b'#' | b'?' | b'$'] => return true,
+        // A makefile writes `$$NAME` for the shell's `$NAME`.
+        [b'$', ..] => return is_variable(&rest[1..]),
+        _ => {}
+    }
+    let has_digit = rest.bytes().any(|b| b.is_ascii_digit());
     let name = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
     let (name, tail) = rest.split_at(name);
     if name.len() == 1 && has_digit {

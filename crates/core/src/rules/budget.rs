@@ -40,7 +40,8 @@ pub struct BudgetRules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownModel {
-    /// Its tokens count at an upper bound: $15 per million input tokens, $75 per million output tokens.
+    /// Its tokens count at an assumed price: $15 per million input tokens, $75 per million output tokens, more for a
+    /// `pro` model.
     #[default]
     Estimate,
     /// A session with a limit in US dollars is paused before it uses the model.

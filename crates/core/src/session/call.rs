@@ -93,7 +93,8 @@ impl Call {
             .with(CallFlags::POLL, action.poll || kind == ToolKind::Poll)
             .with(CallFlags::CHECK, action.check.is_some())
             .with(CallFlags::READ_ONLY, action.look.is_some() || matches!(kind, ToolKind::Read | ToolKind::Search))
-            .with(CallFlags::COMMITS, action.commits);
+            .with(CallFlags::COMMITS, action.commits)
+            .with(CallFlags::ENV_FILE, action.env_file);
         Self {
             ordinal,
             batch,

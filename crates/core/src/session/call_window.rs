@@ -9,7 +9,6 @@ use crate::detect::MESSAGE_PREFIX;
 use crate::digest::Digest;
 use crate::event::{ToolCalled, ToolReturned};
 use crate::outcome::CallStatus;
-use crate::redact::names_env_file;
 use crate::time::Timestamp;
 
 /// How many calls back detectors can see.
@@ -104,7 +103,7 @@ impl CallWindow {
     pub fn match_result(&mut self, returned: &ToolReturned) -> Option<usize> {
         let at = self.call_of(returned)?;
         let call = &mut self.calls[at];
-        call.result = Some(match names_env_file(&call.what) {
+        call.result = Some(match call.is(CallFlags::ENV_FILE) {
             true => CallResult::new(&returned.with_env_values_redacted()),
             false => CallResult::new(returned),
         });
@@ -113,7 +112,9 @@ impl CallWindow {
 
     /// Whether the call of this result reads or prints an environment file.
     pub(crate) fn shows_env_file(&self, returned: &ToolReturned) -> bool {
-        self.call_of(returned).is_some_and(|at| names_env_file(&self.calls[at].what))
+        // A second sensor may report the result of a call that already has one.
+        let by_id = returned.call.as_deref().and_then(|id| self.position(id));
+        by_id.or_else(|| self.call_of(returned)).is_some_and(|at| self.calls[at].is(CallFlags::ENV_FILE))
     }
 
     /// Index of the call that this result belongs to.

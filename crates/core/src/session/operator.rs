@@ -52,9 +52,9 @@ impl Session {
             OperatorDecision::Note => {}
         }
         if let Some(agent) = operator.caller.as_ref().and_then(|caller| caller.agent.as_ref()) {
-            let sentence = match operator.decision {
-                OperatorDecision::Note => operator.note.to_string(),
-                _ => format!("A decision came from an agent's process ({agent}), confirmed with --as-operator."),
+            let sentence = match decision_of_agent(&operator.decision) {
+                None => operator.note.to_string(),
+                Some(done) => format!("A process of an agent ({agent}) {done}."),
             };
             effects.push(Effect::NotifyOperator { pattern: "agent_decision".to_owned(), sentence });
         }
@@ -156,4 +156,20 @@ pub(super) fn incident_id(session: &Session, event: &Event, what: &str) -> Strin
     let key = session.key.to_string();
     let digest = Digest::of_parts([key.as_bytes(), event.identity_text().as_bytes(), what.as_bytes()]);
     format!("inc-{:010x}", digest.0 & 0xff_ffff_ffff)
+}
+
+/// What an agent's process did, for the alert; `None` for a note, which is its own text. The command line lets an agent
+/// hold its own session back; every other decision needs `--as-operator`.
+fn decision_of_agent(decision: &OperatorDecision) -> Option<&'static str> {
+    Some(match decision {
+        OperatorDecision::Pause => "paused this session",
+        OperatorDecision::Acknowledge => "acknowledged the incident of this session",
+        OperatorDecision::Archive => "archived this session",
+        OperatorDecision::Resume { .. } => "resumed this session, confirmed with --as-operator",
+        OperatorDecision::Kill => "killed this session, confirmed with --as-operator",
+        OperatorDecision::Reset => "discarded the evidence against this session, confirmed with --as-operator",
+        OperatorDecision::Budget { .. } => "changed the budget of this session, confirmed with --as-operator",
+        OperatorDecision::Allow { .. } => "allowed a finding of this session, confirmed with --as-operator",
+        OperatorDecision::Note => return None,
+    })
 }

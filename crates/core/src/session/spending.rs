@@ -5,7 +5,7 @@ use super::{Budget, Session};
 use crate::detect::Trigger;
 use crate::effect::{Effect, Spend};
 use crate::event::{Body, Event, ModelAnswered, ModelAsked, SharedSpend, Usage};
-use crate::prices::{ModelPrice, UPPER_BOUND_PHRASE};
+use crate::prices::ModelPrice;
 use crate::rules::{Rules, UnknownModel};
 
 /// What one event adds to the total of a session.
@@ -17,7 +17,7 @@ pub struct Charge<'a> {
     pub usage: Usage,
     /// Millionths of a US dollar; `None` if the price is unknown.
     pub cost_micros: Option<u64>,
-    /// Upper bound of an unknown cost in millionths of a US dollar; 0 if the rules ignore it.
+    /// An unknown cost at the assumed price, in millionths of a US dollar; 0 if the rules ignore it.
     pub unpriced_micros: u64,
 }
 
@@ -38,7 +38,7 @@ impl Session {
         let cost_micros = reported.or_else(|| Some(ModelPrice::for_model(model?, &rules.prices)?.cost_micros(&usage?)));
         let usage = usage.unwrap_or_default();
         let unpriced_micros = match (cost_micros, rules.budget.unknown_model) {
-            (None, UnknownModel::Estimate | UnknownModel::Refuse) => ModelPrice::UPPER_BOUND.cost_micros(&usage),
+            (None, UnknownModel::Estimate | UnknownModel::Refuse) => ModelPrice::assumed_for(model).cost_micros(&usage),
             _ => 0,
         };
         Some(Charge { model, usage, cost_micros, unpriced_micros })
@@ -87,8 +87,9 @@ impl Session {
         else {
             return;
         };
+        let assumed = ModelPrice::assumed_for(Some(model)).phrase();
         let sentence = format!(
-            "{model} has no price. Its tokens count at the upper bound towards the budget: {UPPER_BOUND_PHRASE}. \
+            "{model} has no price. Its tokens count towards the budget at an assumed price: {assumed}. \
              `detect.prices` sets its price."
         );
         self.meter.unpriced_warned = true;

@@ -130,7 +130,7 @@ fn what_a_person_allows_is_meant_just_as_exactly() {
     }
 }
 
-/// A response of 100,000 output tokens by a model without a price: $7.50 at the upper bound.
+/// A response of 100,000 output tokens by a model without a price: $7.50 at the assumed price.
 fn unpriced_answer() -> Body {
     Body::ModelAnswered(ModelAnswered {
         model: Some("gpt-99-unheard-of".into()),
@@ -145,14 +145,14 @@ fn with_unknown_model(unknown_model: UnknownModel) -> Spender {
 }
 
 #[test]
-fn a_model_without_a_price_counts_at_the_upper_bound() {
+fn a_model_without_a_price_counts_at_an_assumed_price() {
     let mut spender = with_unknown_model(UnknownModel::Estimate);
     assert_eq!(spender.apply(Source::Proxy, unpriced_answer()), [InterventionLevel::Pause]);
     let spent = spender.session.spent;
     assert_eq!((spent.cost_micros, spent.unpriced_micros), (0, 7_500_000));
     assert_eq!(spender.session.facts.unpriced_model.as_deref(), Some("gpt-99-unheard-of"));
     let sentence = &spender.session.incident.as_ref().unwrap().sentence;
-    assert!(sentence.contains("≤$7.50") && !sentence.contains("$0"), "{sentence}");
+    assert!(sentence.contains("~$7.50") && !sentence.contains("$0"), "{sentence}");
 }
 
 #[test]

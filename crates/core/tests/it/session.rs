@@ -326,3 +326,26 @@ fn a_session_stays_small_at_the_bound() {
         }
     }
 }
+
+#[test]
+fn an_alert_about_an_agents_decision_says_what_it_did() {
+    let rules = Rules::default();
+    let resume = OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+    for (decision, done) in [
+        (OperatorDecision::Pause, "A process of an agent (claude, pid 7) paused this session."),
+        (OperatorDecision::Archive, "A process of an agent (claude, pid 7) archived this session."),
+        (resume, "A process of an agent (claude, pid 7) resumed this session, confirmed with --as-operator."),
+        (OperatorDecision::Note, "the note itself"),
+    ] {
+        let mut session = Session::new(SessionKey::new("claude-code", "s"));
+        let caller = Caller { agent: Some("claude, pid 7".into()), processes: Excerpt::default() };
+        let operator = Operator { decision, note: "the note itself".into(), by: None, caller: Some(Box::new(caller)) };
+        let at = Timestamp::from_millis(1_000);
+        let event = Event::new("e".to_owned(), session.key.clone(), Source::Operator, at, Body::Operator(operator));
+        let alerts = session.apply(&event, &rules).into_iter().filter_map(|effect| match effect {
+            Effect::NotifyOperator { sentence, .. } => Some(sentence),
+            _ => None,
+        });
+        assert_eq!(alerts.collect::<Vec<_>>(), [done]);
+    }
+}

@@ -9,6 +9,7 @@ use belay_core::session::MAX_RECENT;
 use belay_core::{Body, Effect, SessionState, Timestamp, ToolKind, Verdict};
 use belay_engine::{Engine, EngineError, EngineOptions};
 use belay_store::{Access, EventQuery, IncidentQuery, SessionQuery, StoreError, StoreUrl};
+use serde_json::json;
 
 #[test]
 fn a_pause_by_one_engine_holds_in_another() {
@@ -213,6 +214,13 @@ fn a_secret_in_the_name_of_a_project_reaches_neither_alerts_nor_tombstones() {
     assert!(!format!("{messages:?}{row:?}").contains(&secret));
 }
 
+fn stored_events(dir: &TestDir) -> String {
+    let sqlite = dir.sqlite();
+    let mut rows = sqlite.prepare("SELECT json FROM events").unwrap();
+    let rows: Vec<String> = rows.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    rows.concat()
+}
+
 #[test]
 fn the_result_of_printing_an_environment_file_is_stored_without_values() {
     let dir = TestDir::new();
@@ -224,12 +232,33 @@ fn the_result_of_printing_an_environment_file_is_stored_without_values() {
     engine.observe(event("s", "e1", Body::ToolCalled(called))).unwrap();
     let returned = ToolReturned::new(Some("c1".into()), None, Some(0), output);
     engine.observe(event("s", "e2", Body::ToolReturned(returned))).unwrap();
-    let stored: Vec<String> = {
-        let sqlite = dir.sqlite();
-        let mut rows = sqlite.prepare("SELECT json FROM events").unwrap();
-        rows.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
-    };
-    let stored = stored.concat();
+    let stored = stored_events(&dir);
     assert!(stored.contains("name = [redacted:env-value]") && stored.contains("a line of words"), "{stored}");
     assert!(!stored.contains("corner-shop") && !stored.contains("vermilion"), "{stored}");
+}
+
+/// Longer than the text that a session retains of a call, and than the excerpt that the log retains.
+#[test]
+fn an_environment_file_is_recognised_anywhere_in_a_call() {
+    let dir = TestDir::new();
+    let mut engine = dir.engine();
+    let place = "cd /home/anna/projects/shop/backend && . .venv/bin/activate";
+    let script = "echo step\n".repeat(400);
+    let calls = [
+        (ToolKind::Shell, "Bash", json!({ "command": format!("{place} && cat .env") })),
+        (ToolKind::Shell, "Bash", json!({ "command": format!("{script}cat .env_old\n{script}") })),
+        (ToolKind::Read, "Read", json!({ "file_path": format!("/home/anna/{}/.env.production", "deep/".repeat(20)) })),
+    ];
+    for (n, (kind, tool, input)) in calls.into_iter().enumerate() {
+        let id = format!("c{n}");
+        let called = ToolCalled::new(Some(id.clone()), Some(kind), tool, &input);
+        engine.observe(event("s", &format!("e{n}"), Body::ToolCalled(called))).unwrap();
+        for (report, output) in ["db_password = letmein\n", "PIN=8421\n"].into_iter().enumerate() {
+            let returned = ToolReturned::new(Some(id.clone()), None, Some(0), output);
+            engine.observe(event("s", &format!("r{n}.{report}"), Body::ToolReturned(returned))).unwrap();
+        }
+    }
+    let stored = stored_events(&dir);
+    assert_eq!(stored.matches("db_password = [redacted:").count(), 3, "{stored}");
+    assert!(!stored.contains("letmein") && !stored.contains("8421"), "{stored}");
 }

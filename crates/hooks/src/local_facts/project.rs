@@ -50,6 +50,15 @@ fn git_folder(cwd: &Path) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
+/// The root of the repository that contains a directory, or the directory itself. A link to another repository is part
+/// of the repository that contains the link.
+pub(crate) fn work_tree_root(cwd: &Path) -> &Path {
+    let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    let own = cwd.ancestors().find(|folder| has_git(folder) && !folder.is_symlink());
+    own.or_else(|| cwd.ancestors().find(has_git)).unwrap_or(cwd)
+}
+
+/// A `gitdir:` may lead anywhere, as git allows: only a short regular file is read, and only the name of a branch used.
 fn branch(git: &Path) -> Option<String> {
     let head = small_text(&git.join("HEAD"))?;
     head.strip_prefix("ref: refs/heads/").map(|branch| branch.trim().to_owned())

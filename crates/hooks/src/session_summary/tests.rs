@@ -78,3 +78,33 @@ fn a_result_file_that_is_a_link_is_replaced_and_its_target_untouched() {
     assert_eq!(std::fs::read_to_string(&target).expect("readable"), "untouched");
     assert!(!missing.exists());
 }
+
+#[test]
+fn a_result_is_not_written_through_a_link_of_the_repository() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (project, other) = (folder.path().join("project"), folder.path().join("other"));
+    for repository in [&project, &other] {
+        std::fs::create_dir_all(repository.join(".git")).expect("a folder");
+    }
+    std::fs::create_dir(project.join("real")).expect("a folder");
+    std::os::unix::fs::symlink(&other, project.join("linked")).expect("a link");
+    write_result(&project.join("real"), &row("a")).expect("written");
+    let error = write_result(&project.join("linked"), &row("a")).expect_err("a link");
+    assert!(error.to_string().ends_with("is a symbolic link, which is not followed"), "{error}");
+    assert!(!other.join("belay-result.json").exists());
+    // The user's own link to a repository is not part of one.
+    let own = folder.path().join("own");
+    std::os::unix::fs::symlink(&project, &own).expect("a link");
+    write_result(&own, &row("a")).expect("written");
+    assert!(project.join("belay-result.json").exists());
+}
+
+/// With a blocking lock, this test hangs.
+#[test]
+fn a_lock_that_another_process_keeps_does_not_block() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = std::fs::File::open(folder.path()).expect("a folder");
+    kept.lock().expect("a lock");
+    write_result(folder.path(), &row("a")).expect("written");
+    assert!(folder.path().join("belay-result.json").exists());
+}

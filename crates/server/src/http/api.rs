@@ -9,9 +9,10 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
-use belay_ipc::DecideRequest;
 use belay_ipc::views::IncidentView;
+use belay_ipc::{DecideRequest, ErrorBody, ErrorCode};
 use belay_store::{Cursor, EventQuery, IncidentQuery, Order, SessionQuery, Store};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -216,6 +217,9 @@ pub(super) async fn decide(
         serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let (outcome, view) = blocking(&shared, move |shared| {
         let session = shared.readers.get()?.resolve(&id)?;
+        if matches!(request.decision, OperatorDecision::Resume { .. }) {
+            refuse_if_killed(&*shared.readers.get()?, &session)?;
+        }
         let ask = DecideRequest::new(session.clone(), request.decision).note(request.note).by(request.by);
         let outcome = intake::decide(&shared.decisions.committer, &ask)?;
         Ok((outcome, session_view(&*shared.readers.get()?, &session)?))
@@ -223,6 +227,16 @@ pub(super) async fn decide(
     .await?;
     Ok(Json(json!({ "committed": outcome.committed, "effects": outcome.decision.effects, "session": view }))
         .into_response())
+}
+
+/// Fails for a killed session: no decision brings it back.
+fn refuse_if_killed(store: &dyn Store, session: &SessionKey) -> Result<(), ApiError> {
+    let row = store.session(session)?;
+    if row.is_some_and(|row| row.state.effective().is_killed()) {
+        let message = format!("{session} is killed and cannot be resumed");
+        return Err(ErrorBody::new(ErrorCode::Refused, message).hint("start a new session of the agent").into());
+    }
+    Ok(())
 }
 
 #[derive(Debug, Default, Deserialize)]

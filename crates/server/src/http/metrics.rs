@@ -67,6 +67,9 @@ impl MetricsSnapshot {
         page.gauge("belay_stored_tokens", "Tokens used by the sessions in the store.", totals.tokens);
         let dollars = totals.cost_micros as f64 / 1e6;
         page.gauge("belay_stored_cost_dollars", "Known cost of the sessions in the store.", dollars);
+        let dollars = totals.unpriced_micros as f64 / 1e6;
+        let help = "Cost of models without a known price in the store, at an assumed price.";
+        page.gauge("belay_stored_unpriced_cost_dollars", help, dollars);
         page.gauge("belay_store_bytes", "Size of the store.", totals.bytes);
         page.gauge("belay_outbox_messages", "Alerts that are not yet delivered to every channel.", totals.outbox);
         page.gauge("belay_spooled_events", "Events in memory that are not yet stored.", self.spooled);
@@ -113,8 +116,11 @@ mod tests {
     #[test]
     fn every_metric_has_a_type_and_a_valid_value() {
         let sessions = [("active".to_owned(), 3), ("paused".to_owned(), 1)].into();
-        let totals = StoreTotals { sessions, cost_micros: 1_500_000, ..StoreTotals::default() };
+        let totals =
+            StoreTotals { sessions, cost_micros: 1_500_000, unpriced_micros: 250_000, ..StoreTotals::default() };
         let text = MetricsSnapshot { totals, healthy: true, ..MetricsSnapshot::default() }.text();
+        assert!(text.contains("\nbelay_stored_cost_dollars 1.5\n"), "{text}");
+        assert!(text.contains("\nbelay_stored_unpriced_cost_dollars 0.25\n"), "{text}");
         let kinds: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.rsplit_once(' ').expect("a name and a value");

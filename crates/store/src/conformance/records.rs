@@ -184,6 +184,8 @@ pub fn totals_add_up(fixture: &impl Fixture) {
         spent.counters.calls = 3;
         spent.spent.usage.input = 1000;
         spent.spent.cost_micros = 5;
+        spent.spent.unpriced_micros = 1 << 40;
+        spent.clock.since.unpriced_micros = 9;
         transaction.save(a, &change(1, 2, &SessionState::Active, &spent)).unwrap();
         transaction.put_incident(a, &incident("i1", "a", 10)).unwrap();
         let message =
@@ -193,8 +195,10 @@ pub fn totals_add_up(fixture: &impl Fixture) {
     let totals = store.totals(None).unwrap();
     assert_eq!(totals.sessions.into_iter().collect::<Vec<_>>(), [("active".to_owned(), 1), ("paused".to_owned(), 1)]);
     assert_eq!((totals.events, totals.calls, totals.tokens, totals.cost_micros), (3, 3, 1000, 5));
+    assert_eq!(totals.unpriced_micros, 1 << 40);
     assert_eq!((totals.open_incidents, totals.outbox), (1, 1));
     assert!(totals.bytes > 0);
     assert_eq!(store.totals(Some(at(15))).unwrap().sessions.len(), 1);
-    assert_eq!(store.totals(Some(at(99))).unwrap().events, 0);
+    let none = store.totals(Some(at(99))).unwrap();
+    assert_eq!((none.events, none.unpriced_micros), (0, 0));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use belay_core::{Incident, InterventionLevel, SessionState};
 
 use super::{Fixture, append, at, change, details, key, paused, seed, write};
-use crate::{EventQuery, Pruned, Retention, SessionQuery, Store};
+use crate::{EventQuery, KeptSession, Pruned, Retention, SessionQuery, Store};
 
 const DAY: i64 = 86_400_000;
 
@@ -73,6 +73,18 @@ pub fn held_sessions_are_retained(fixture: &impl Fixture) {
     let small = Retention { max_bytes: 1, ..age(90) };
     assert_eq!(prune_all(&mut *store, &small, 100 * DAY).sessions, 0);
     assert_eq!(remaining(&*store), ["new", "wanted", "hidden", "killed", "paused"]);
+}
+
+pub fn the_largest_session_that_stays_is_known(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    assert_eq!(store.largest_kept_session().unwrap(), None);
+    seed(&mut *store, &key("paused"), &paused(), DAY);
+    seed_long(&mut *store, "idle", DAY, 9);
+    seed_long(&mut *store, "newest", DAY, 3);
+    let kept = store.largest_kept_session().unwrap();
+    assert_eq!(kept, Some(KeptSession { session: key("newest"), events: 3 }));
+    seed(&mut *store, &key("later"), &SessionState::Active, DAY);
+    assert_eq!(store.largest_kept_session().unwrap().unwrap().events, 1);
 }
 
 /// Creates a session with `events` large events.

@@ -3,9 +3,11 @@
 use belay_core::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use super::sessions::key;
 use super::{SqliteStore, records};
 use crate::error::Result;
 use crate::retention::{Pruned, Retention};
+use crate::rows::KeptSession;
 
 /// Events deleted in one transaction, which takes a few milliseconds.
 const MAX_DELETED_EVENTS: u64 = 500;
@@ -120,14 +122,23 @@ fn candidate(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqli
     // A log that a reader keeps from being truncated must not cost more than half of the history.
     let too_big = used.saturating_add(wal.min(retention.max_bytes / 2)) > retention.max_bytes;
     let before = if too_big { i64::MAX } else { (now - retention.max_age).millis() };
-    conn.prepare_cached(
-        "SELECT id FROM sessions s WHERE last_at < ?1 AND held = 0
-             AND NOT EXISTS (SELECT 1 FROM incidents i WHERE i.session = s.id AND i.closed_at IS NULL)
-             -- Keep the newest event, so that event ids are never reused.
-             AND id <> coalesce((SELECT session FROM events ORDER BY id DESC LIMIT 1), 0)
-         ORDER BY last_at, id LIMIT 1",
-    )?
+    conn.prepare_cached(&format!(
+        "SELECT id FROM sessions s WHERE last_at < ?1 AND NOT ({KEPT}) ORDER BY last_at, id LIMIT 1"
+    ))?
     .query_row([before], |row| row.get(0))
+    .optional()
+}
+
+/// The sessions `s` that are never deleted. The newest event stays, so that event ids are never reused.
+const KEPT: &str = "s.held <> 0
+    OR EXISTS (SELECT 1 FROM incidents i WHERE i.session = s.id AND i.closed_at IS NULL)
+    OR s.id = coalesce((SELECT session FROM events ORDER BY id DESC LIMIT 1), 0)";
+
+pub(super) fn largest_kept(conn: &Connection) -> rusqlite::Result<Option<KeptSession>> {
+    conn.prepare_cached(&format!(
+        "SELECT agent, native_id, version FROM sessions s WHERE {KEPT} ORDER BY version DESC LIMIT 1"
+    ))?
+    .query_row([], |row| Ok(KeptSession { session: key(row, 0)?, events: row.get(2)? }))
     .optional()
 }
 

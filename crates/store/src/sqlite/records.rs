@@ -122,11 +122,22 @@ pub(super) fn totals(conn: &Connection, since: Option<Timestamp>) -> rusqlite::R
         totals.tokens = totals.tokens.saturating_add(sum_of_halves(row, 5)?);
         totals.cost_micros = totals.cost_micros.saturating_add(sum_of_halves(row, 7)?);
     }
+    totals.unpriced_micros = unpriced_micros(conn, since)?;
     let count = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get::<_, u64>(0));
     totals.open_incidents = count("SELECT count(*) FROM incidents WHERE closed_at IS NULL")?;
     totals.outbox = outbox::pending(conn)?;
     totals.bytes = used_bytes(conn)?.saturating_add(wal_bytes(conn));
     Ok(totals)
+}
+
+/// Few sessions have such a cost, so it has no column of its own.
+fn unpriced_micros(conn: &Connection, since: Option<Timestamp>) -> rusqlite::Result<u64> {
+    conn.prepare_cached(
+        "SELECT coalesce(sum(micros >> 32), 0), coalesce(sum(micros & 0xffffffff), 0)
+         FROM (SELECT json_extract(details_json, '$.spent.unpriced_micros') AS micros FROM sessions
+               WHERE last_at >= ?1 AND instr(details_json, '\"unpriced_micros\":') AND json_valid(details_json))",
+    )?
+    .query_row([since.map_or(i64::MIN, Timestamp::millis)], |row| sum_of_halves(row, 0))
 }
 
 /// The sum of a column from the sums of its upper and lower 32 bits.

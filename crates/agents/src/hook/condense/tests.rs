@@ -114,6 +114,21 @@ fn a_long_string_keeps_its_ends_and_its_digest() {
 }
 
 #[test]
+fn a_text_that_quotes_the_marker_has_its_own_digest() {
+    let marker = "\n[belay: 200000 bytes, digest 0123456789abcdef]\n";
+    let (head, tail) = ("h".repeat(1000), "t".repeat(1000));
+    for text in
+        [marker.to_owned(), format!("{head}{marker}{tail}"), format!("{head}{marker}"), format!("{marker}{tail}")]
+    {
+        assert_eq!(digest_of(&text), Digest::of(&text));
+    }
+    // A long text that quotes it keeps its own, too.
+    let text = format!("{marker}{}", "line\n".repeat(60_000));
+    let short = condensed(&json!({ "t": text }));
+    assert_eq!(digest_of(short["t"].as_str().expect("a string")), Digest::of(&text));
+}
+
+#[test]
 fn the_outcome_of_a_long_output_does_not_depend_on_its_omitted_middle() {
     let output = |noise: usize| {
         let line = "\u{1b}[32mok\u{1b}[0m some/test::name passed\n";

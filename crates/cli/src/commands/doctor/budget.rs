@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use belay_core::prices::{ModelPrice, UPPER_BOUND_PHRASE};
+use belay_core::prices::{ASSUMED_PRICE_PHRASE, ModelPrice};
 use belay_core::rules::UnknownModel;
 use belay_core::session::Budget;
 use belay_store::{Access, SessionQuery, Store};
@@ -26,7 +26,9 @@ pub(super) fn unpriced_models(context: &Context) -> Vec<CheckResult> {
         return Vec::new();
     }
     let effect = match rules.budget.unknown_model {
-        UnknownModel::Estimate => format!("budgets in US dollars count an upper bound: {UPPER_BOUND_PHRASE}"),
+        UnknownModel::Estimate => {
+            format!("budgets in US dollars assume a price: {ASSUMED_PRICE_PHRASE}, and more for a `pro` model")
+        }
         UnknownModel::Refuse => "sessions with a budget in US dollars are paused before they use it".to_owned(),
         UnknownModel::Ignore => "budgets in US dollars do not limit it".to_owned(),
     };

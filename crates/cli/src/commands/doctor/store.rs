@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use belay_config::{Loader, Strictness};
 use belay_core::format;
-use belay_store::Access;
+use belay_store::{Access, Store};
 
 use super::CheckResult;
 use crate::context::Context;
@@ -33,7 +33,7 @@ pub(super) fn store(context: &Context) -> Vec<CheckResult> {
         Err(error) => rows.push(CheckResult::failed(CHECK, error.to_string()).fix(error.hint())),
     }
     rows.extend(check_mode(&path));
-    rows.extend(check_size(context));
+    rows.extend(check_size(context, &*store));
     if rows.is_empty() {
         rows.push(match store.totals(None) {
             Ok(totals) => {
@@ -82,7 +82,7 @@ pub(super) fn log(context: &Context, full: bool) -> Option<CheckResult> {
 }
 
 /// Retention works in the resident process only, and only as fast as writers leave it time.
-fn check_size(context: &Context) -> Option<CheckResult> {
+fn check_size(context: &Context, store: &dyn Store) -> Option<CheckResult> {
     let loaded = Loader::new(&context.paths, &context.env).strictness(Strictness::Lenient).load().ok()?;
     let max = loaded.config.store.max_bytes.get()?;
     let database = context.database();
@@ -90,11 +90,24 @@ fn check_size(context: &Context) -> Option<CheckResult> {
     wal.push("-wal");
     let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let bytes = size(&database) + size(wal.as_ref());
-    (bytes > max.saturating_mul(2)).then(|| {
-        let (mib, max) = (bytes.div_ceil(1 << 20), max.div_ceil(1 << 20));
-        let finding = format!("{} takes {mib} MiB; store.max_bytes is {max} MiB", database.display());
-        CheckResult::warning("store", finding).fix("run `belay serve` for a while: it deletes the oldest sessions")
-    })
+    if bytes <= max.saturating_mul(2) {
+        return None;
+    }
+    let (mib, max) = (bytes.div_ceil(1 << 20), max.div_ceil(1 << 20));
+    let mut finding = format!("{} takes {mib} MiB; store.max_bytes is {max} MiB", database.display());
+    let mut fix = "run `belay serve` for a while: it deletes the oldest sessions".to_owned();
+    // One endless session may hold the space.
+    let kept = store.largest_kept_session().ok().flatten();
+    let events = store.totals(None).map_or(0, |totals| totals.events);
+    if let Some(kept) = kept.filter(|kept| kept.events.saturating_mul(2) > events) {
+        let events = format::pluralize(kept.events, "event");
+        finding.push_str(&format!("; {} has {events} and is not deleted", kept.session));
+        fix =
+            "a session is not deleted while it is the newest, is held or has an open incident: start a new session of \
+               the agent, and resume or acknowledge this one"
+                .to_owned();
+    }
+    Some(CheckResult::warning("store", finding).fix(fix))
 }
 
 fn check_mode(path: &std::path::Path) -> Option<CheckResult> {

@@ -1,6 +1,7 @@
 //! One line per kind of secret, and one per text that only looks like one. All values are made up; tokens are
 //! assembled from pieces so that secret scanners do not flag this file.
 
+use crate::redact::secret_rules::RULES;
 use crate::redact::{names_env_file, redact, redact_env_values};
 
 /// Kind, text, and the part that must not survive.
@@ -18,6 +19,15 @@ const SECRETS: &[(&str, &str, &str)] = &[
     ("bracket, closed later", "DB_PASSWORD=[Q2w]E4r!x", "E4r!x"),
     ("parenthesis", "DB_PASSWORD=(Q2w!E4r", "Q2w"),
     ("parenthesis, quoted", "password = '(Q2w)E4r'", "E4r"),
+    ("exclamation mark and letters", "DB_PASSWORD=!letmein", "letmein"),
+    ("asterisk and letters", "DB_PASSWORD=*letmein", "letmein"),
+    ("bracket and letters", "DB_PASSWORD=[letmein", "letmein"),
+    ("parenthesis and letters", "DB_PASSWORD=(letmein", "letmein"),
+    ("two dollars", "DB_PASSWORD=$$w0rd9", "w0rd9"),
+    ("dollar and hash", "DB_PASSWORD=$#w0rd", "w0rd"),
+    ("exclamation mark, in JSON", "{\"password\": \"!letmein\"}", "letmein"),
+    ("bracket, quoted", "password: '[letmein'", "letmein"),
+    ("exclamation mark, form field", "user=a&password=!letmein", "letmein"),
     ("escaped quote", "\"password\": \"Q2\\\"wE4r9\"", "wE4r9"),
     // Short names.
     ("PASS", "PASS=hunter", "hunter"),
@@ -32,7 +42,15 @@ const SECRETS: &[(&str, &str, &str)] = &[
     ("slash in a password", "postgres://app:pa/ss@db.example.com/main", "pa/ss"),
     ("question mark in a password", "postgres://app:pa?ss@db.example.com/main", "pa?ss"),
     ("hash in a password", "redis://u:pa#ss@cache:6379", "pa#ss"),
+    ("slash in a password without a user", "redis://:pa/ss@host", "pa/ss"),
+    ("slash after digits", "postgres://u:12/ss@h", "12/ss"),
+    ("exclamation mark in an address", "postgres://u:!letmein@h/d", "letmein"),
     // Commands and files.
+    ("sshpass -p, quoted", "sshpass -p 'hunter2' ssh host", "hunter2"),
+    ("sshpass -p, with blanks", "sshpass -p \"hunter two\" ssh host", "two"),
+    ("sshpass -p, attached", "sshpass -phunter2 ssh host", "hunter2"),
+    ("curl -u, with blanks", "curl -u 'me:hunter two' https://x.test", "two"),
+    ("mysql -p, exclamation mark", "mysql -p!letmein shop", "letmein"),
     ("mysql -p", "mysql -h db -uroot -phunter2 shop", "hunter2"),
     ("mysql -p, quoted", "mysqldump -p'hunter two' shop", "two"),
     ("mariadb -p", "mariadb -pletmein", "letmein"),
@@ -86,6 +104,7 @@ const SECRETS: &[(&str, &str, &str)] = &[
     ("joined strings", concat!("t = \"gh", "p_A1b2C3d4E5f6\" +\n    \"G7h8I9j0K1l2M3n4O5p6Q7r8\""), "G7h8"),
     ("continued line", concat!("sk-", "ant-api03-A1b2C3d4\\\nE5f6G7h8I9j0K1l2M3n4O5p6\n"), "E5f6"),
     ("wrapped JWT", concat!("ey", "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx\nMjM0NTY3ODkwIn0.A1b2C3d4E5f6\n"), "A1b2"),
+    ("OpenAI session", concat!("se", "ss-A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0"), "A1b2"),
     ("OpenAI", concat!("sk-", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4"), "A1b2"),
 ];
 
@@ -121,6 +140,21 @@ fn what_only_looks_like_a_secret_survives() {
         "DB_PASSWORD=$DB_PASSWORD",
         "DB_PASSWORD=${DB_PASSWORD:-x1}",
         "PASSWORD=$(cat /run/secrets/db_1)",
+        "DB_PASSWORD=$$DB_PASSWORD",
+        "DB_PASSWORD=$$(cat /run/secrets/db_1)",
+        "DB_PASSWORD=$?",
+        "DB_PASSWORD=*****",
+        "DB_PASSWORD=[hidden]",
+        "PASSWORDS=(",
+        "sshpass -p \"$PASSWORD\" ssh -p 22 host",
+        "sshpass -e ssh -p 2222 host",
+        "sshpass -P assphrase ssh host",
+        "sess-0199b3c1-7c2e-7d30-9f5a-0c6e1d2f3a4b",
+        "sess-A1b2C3d4E5f6G7h8I9j0",
+        "postgres://db.example.com:5432/main@replica",
+        "postgres://localhost:5432/main?email=a@b",
+        "jdbc:mysql://db:3306/shop?email=a@b",
+        "http://web:8080/users/@me",
         "password: $1",
         "password: !Ref DatabasePassword",
         "password: !vault |",
@@ -185,10 +219,41 @@ fn shell_variables_of_printenv_stay() {
 
 #[test]
 fn environment_files_are_known_by_name() {
-    for text in ["cat .env", "/srv/app/.env.local", "Read prod.env", "source ./.envrc", "grep X .env*", "'.env'"] {
+    for text in [
+        "cat .env",
+        "/srv/app/.env.local",
+        "Read prod.env",
+        "source ./.envrc",
+        "grep X .env*",
+        "'.env'",
+        "cat .env_old",
+        "b/.env2",
+    ] {
         assert!(names_env_file(text), "{text}");
     }
-    for text in ["cat .env.example", "process.env.PORT", "import.meta.env.X", "python -m .environment", ".env_old"] {
+    for text in [
+        "cat .env.example",
+        "process.env.PORT",
+        "import.meta.env.X",
+        "python -m .environment",
+        "settings.env_file",
+        ".env_sample",
+    ] {
         assert!(!names_env_file(text), "{text}");
     }
+}
+
+/// `SECURITY.md` states how many providers are known.
+#[test]
+fn the_stated_number_of_providers_is_true() {
+    const OTHERS: &[&str] =
+        &["webhook", "jwt", "private-key", "password", "bearer-token", "authorization", "cookie", "secret", "token"];
+    let provider = |kind: &'static str| kind.rsplit_once('-').map_or(kind, |(provider, _)| provider);
+    let mut providers: Vec<&str> =
+        RULES.iter().filter(|rule| !OTHERS.contains(&rule.kind)).map(|rule| provider(rule.kind)).collect();
+    providers.sort_unstable();
+    providers.dedup();
+    let stated = format!("the keys and tokens of {} providers", providers.len());
+    let security = include_str!("../../../../../SECURITY.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(security.contains(&stated), "{stated}: {providers:?}");
 }

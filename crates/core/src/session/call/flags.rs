@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Bit set of boolean facts about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct CallFlags(u16);
+pub struct CallFlags(u32);
 
 impl CallFlags {
     /// Changes files or other persistent state.
@@ -44,6 +44,9 @@ impl CallFlags {
     pub const SEEN_BY_PROXY: Self = Self(1 << 14);
     /// The result was seen in a request.
     pub const RESULT_SEEN_BY_PROXY: Self = Self(1 << 15);
+
+    /// Reads or prints a file of environment variables, or may do so.
+    pub const ENV_FILE: Self = Self(1 << 16);
 
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
