@@ -31,6 +31,7 @@
 //! | [`mod@format`] | numbers, money and durations as text |
 //! | [`redact`] | redaction of secrets |
 //! | [`simhash`] | similarity of texts |
+//! | [`status`] | what a session is doing, with the reason |
 
 pub mod action;
 pub mod detect;
@@ -51,6 +52,7 @@ pub mod repetition;
 pub mod rules;
 pub mod session;
 pub mod simhash;
+pub mod status;
 pub mod time;
 
 pub use action::{Action, Tool, ToolKind};

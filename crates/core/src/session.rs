@@ -47,6 +47,7 @@ use crate::event::{SharedSpend, Usage};
 use crate::key::SessionKey;
 use crate::policy::FindingTracker;
 use crate::rules::UnknownModel;
+use crate::status::PhaseRecord;
 use crate::time::Timestamp;
 
 /// Maximum size of a serialised session.
@@ -81,6 +82,9 @@ pub struct Session {
     pub incident: Option<Incident>,
     /// The declared wait, if any.
     pub waiting: Option<DeclaredWait>,
+    /// What the agent does or waits for, by the last event that tells.
+    #[serde(default)]
+    pub phase: PhaseRecord,
     /// Identities of recent events.
     identities: RecentIdentities,
     /// Recent verdicts, so that a repeated question gets the same verdict.
@@ -231,6 +235,7 @@ impl Session {
             budget: Budget::default(),
             incident: None,
             waiting: None,
+            phase: PhaseRecord::default(),
             identities: RecentIdentities::default(),
             verdicts: Vec::new(),
             plans: Vec::new(),

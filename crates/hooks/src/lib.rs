@@ -37,9 +37,11 @@ pub mod hook_log;
 pub mod install;
 pub mod local_facts;
 pub mod process;
+mod process_state;
 pub mod process_tree;
 pub mod session_summary;
 mod tombstones;
 
 pub use handler::{HookState, handle_hook};
 pub use process::config_problem_log;
+pub use process_state::process_state;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use belay_core::effect::{Finding, Intervention, InterventionLevel, Spend};
 use belay_core::event::{OperatorDecision, Usage};
 use belay_core::session::{Budget, DeclaredWait};
+use belay_core::status::Status;
 use belay_core::{Incident, SessionKey, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub struct SessionView {
     pub parent: Option<String>,
     /// active, paused, killed, ended or archived.
     pub state: String,
+    /// What the session is doing.
+    pub status: Status,
     /// The hold on the session, if it is paused or killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<HoldView>,

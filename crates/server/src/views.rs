@@ -1,7 +1,8 @@
 //! Converts stored sessions and events to the views of `--json`, the HTTP API and the socket.
 
 use belay_core::session::ResumeCondition;
-use belay_core::{SessionKey, SessionState};
+use belay_core::status::{self, Observation, Status, StatusInput};
+use belay_core::{SessionKey, SessionState, Timestamp};
 use belay_ipc::views::{CostView, HoldView, SessionView, SinceProgressView};
 use belay_store::{EventRow, Result, SessionRow, Store};
 use serde::Serialize;
@@ -35,7 +36,8 @@ fn held(state: &SessionState) -> Option<HoldView> {
 pub fn session_views(store: &dyn Store, rows: Vec<SessionRow>) -> Result<Vec<SessionView>> {
     let keys: Vec<SessionKey> = rows.iter().map(|row| row.key.clone()).collect();
     let short = store.short_names(&keys, MIN_SHORT_ID_CHARS)?;
-    Ok(rows.into_iter().zip(short).map(|(row, short)| view_of(row, short)).collect())
+    let now = belay_clock::now();
+    Ok(rows.into_iter().zip(short).map(|(row, short)| view_of(row, short, now)).collect())
 }
 
 pub fn session_view(store: &dyn Store, key: &SessionKey) -> Result<Option<SessionView>> {
@@ -43,7 +45,22 @@ pub fn session_view(store: &dyn Store, key: &SessionKey) -> Result<Option<Sessio
     Ok(session_views(store, vec![row])?.pop())
 }
 
-fn view_of(row: SessionRow, short: String) -> SessionView {
+fn status_of(row: &SessionRow, now: Timestamp) -> Status {
+    let details = &row.details;
+    let input = StatusInput {
+        state: &row.state,
+        incident: details.incident_sentence.as_deref(),
+        phase: &details.phase,
+        waiting: details.waiting.as_ref(),
+        last_at: details.facts.last_at,
+        ended_at: details.facts.ended_at,
+    };
+    let process = belay_hooks::process_state(details.facts.pid, details.facts.last_at);
+    status::derive(&input, &Observation { now, process, seen_at: None })
+}
+
+fn view_of(row: SessionRow, short: String, now: Timestamp) -> SessionView {
+    let status = status_of(&row, now);
     let SessionRow { key, parent, state, descendants, details, .. } = row;
     let (facts, counters) = (details.facts, details.counters);
     SessionView {
@@ -53,6 +70,7 @@ fn view_of(row: SessionRow, short: String) -> SessionView {
         id: key.id.to_string(),
         parent: parent.map(|parent| parent.to_string()),
         state: state.as_str().to_owned(),
+        status,
         held: held(&state),
         project: facts.project,
         cwd: facts.cwd,

@@ -2,6 +2,7 @@
 
 use belay_core::effect::Spend;
 use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
+use belay_core::status::PhaseRecord;
 use belay_core::{Digest, Session, SessionKey, SessionState, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +44,13 @@ pub struct SessionDetails {
     /// Id of the open incident, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
+    /// The sentence of that incident.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incident_sentence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<DeclaredWait>,
+    /// What the agent does or waits for.
+    pub phase: PhaseRecord,
 }
 
 impl SessionDetails {
@@ -56,7 +62,9 @@ impl SessionDetails {
             clock: session.clock,
             budget: session.budget,
             incident: session.incident.as_ref().map(|incident| incident.id.clone()),
+            incident_sentence: session.incident.as_ref().map(|incident| incident.sentence.clone()),
             waiting: session.waiting.clone(),
+            phase: session.phase.clone(),
         }
     }
 }

@@ -55,6 +55,7 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     claude_name: |name| name,
     permission_asks_person: true,
     kind_of: |name, input| if name == "Bash" { Some(ToolKind::Shell) } else { kind_of(name, input) },
+    plan_tool: "",
     call_id: &["tool_use_id"],
     // A sub-agent is a separate thread with its own id.
     sub_agent: |_, thread| SessionKey::new(ID, thread),

@@ -99,7 +99,7 @@ impl HookProtocol for GeminiHooks {
             }
             "Notification" if payload.text(&["notification_type"]) == Some("ToolPermission") => {
                 let what = Excerpt::with_limit(payload.text(&["message"]).unwrap_or("a tool"), 256);
-                builder.push(Body::PermissionAsked(PermissionRequested { call: None, what }));
+                builder.push(Body::PermissionAsked(PermissionRequested { call: None, what, ..Default::default() }));
             }
             _ => {}
         }

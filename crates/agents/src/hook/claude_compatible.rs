@@ -3,8 +3,8 @@
 mod response;
 
 use belay_core::event::{
-    Author, Body, Compacted, ModelFailed, PermissionRequested, Prompt, SessionEnded, SessionStarted, StartKind,
-    SubAgent, TurnEnded,
+    Author, Body, Compacted, ModelFailed, PermissionRequested, PermissionSubject, Prompt, SessionEnded, SessionStarted,
+    StartKind, SubAgent, TurnEnded,
 };
 use belay_core::{CallStatus, Excerpt, SessionKey, ToolKind};
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub(crate) struct ClaudeCompatible {
     pub(crate) permission_asks_person: bool,
     /// Classifies a tool by name and input.
     pub(crate) kind_of: fn(&str, &Value) -> Option<ToolKind>,
+    /// The tool that asks for the approval of a plan.
+    pub(crate) plan_tool: &'static str,
     /// Fields with the id of a call, in order of preference.
     pub(crate) call_id: &'static [&'static str],
     /// The key of a sub-agent, from session id and agent id.
@@ -70,6 +72,7 @@ impl HookProtocol for ClaudeCompatible {
                 payload.id(&["parent_agent_id", "parentAgentId"]).map(|parent| SessionKey::new(self.agent, parent));
             builder.for_sub_agent(parent.unwrap_or(own), |file| (self.sub_agent_file)(file, agent));
         }
+        let notification = payload.text(&["notification_type", "notificationType"]);
         match event {
             "SessionStart" => builder.push(Body::SessionStarted(SessionStarted {
                 how: start_kind(payload.text(&["source"])),
@@ -103,12 +106,21 @@ impl HookProtocol for ClaudeCompatible {
             "PermissionRequest" if self.permission_asks_person => {
                 let (name, input) = (tool_name(&payload)?, payload.input(INPUT_FIELDS));
                 let what = Excerpt::with_limit(&format!("{name}: {}", text_of(&input)), 256);
-                builder
-                    .push(Body::PermissionAsked(PermissionRequested { call: call_id(&payload, self.call_id), what }));
+                let subject = match (self.kind_of)(name, &input) {
+                    _ if name == self.plan_tool => PermissionSubject::Plan,
+                    Some(ToolKind::Ask) => PermissionSubject::Question,
+                    _ => PermissionSubject::Tool,
+                };
+                let call = call_id(&payload, self.call_id);
+                builder.push(Body::PermissionAsked(PermissionRequested { call, what, subject }));
             }
-            "Notification" if self.is_unreported_question(payload.text(&["notification_type", "notificationType"])) => {
+            "Notification" if self.is_unreported_question(notification) => {
                 let what = Excerpt::with_limit(payload.text(&["message"]).unwrap_or("a question"), 256);
-                builder.push(Body::PermissionAsked(PermissionRequested { call: None, what }));
+                let subject = match notification {
+                    Some("elicitation_dialog") => PermissionSubject::Question,
+                    _ => PermissionSubject::Tool,
+                };
+                builder.push(Body::PermissionAsked(PermissionRequested { call: None, what, subject }));
             }
             "ErrorOccurred" => {
                 let message = Excerpt::new(&text_of(payload.get("error")));

@@ -70,7 +70,8 @@ impl HookProtocol for OpencodeHooks {
             "message.updated" => builder.push(Body::ModelAnswered(answered(info)?)),
             "permission.asked" => {
                 let what = Excerpt::with_limit(&text_of(payload.get("permission")), 256);
-                builder.push(Body::PermissionAsked(PermissionRequested { call: call_id(&payload, &["callID"]), what }));
+                let call = call_id(&payload, &["callID"]);
+                builder.push(Body::PermissionAsked(PermissionRequested { call, what, ..Default::default() }));
             }
             "chat.message" => {
                 let text = Excerpt::new(&text_of(payload.get("parts")));

@@ -2,6 +2,8 @@
 
 use belay_clock::now;
 use belay_core::format;
+use belay_core::status::StatusValue;
+use belay_ipc::views::SessionView;
 use belay_ipc::{SessionsRequest, SessionsResponse};
 use clap::Args;
 use serde_json::json;
@@ -79,12 +81,13 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
         return Ok(ExitStatus::Done);
     }
     let now = now();
-    let mut table = Table::new(&["session", "state", "last", "calls", "tokens", "cost", "project", "model"])
+    let mut table = Table::new(&["session", "status", "last", "calls", "tokens", "cost", "project", "model"])
         .right_align(&[3, 4, 5]);
     for session in sessions {
+        let status = status_word(&session);
         table.row(vec![
             session.short,
-            session.state,
+            status,
             relative_past(session.last_at, now),
             format::compact(session.calls),
             of_budget(
@@ -107,6 +110,14 @@ pub(crate) fn run(context: &Context, args: &SessionsArgs) -> CommandResult {
         context.out.info(format!("Showing the newest {}; use --limit to see more.", args.limit));
     }
     Ok(ExitStatus::Done)
+}
+
+/// The status; for a held or archived session, its state.
+fn status_word(session: &SessionView) -> String {
+    match (session.state.as_str(), session.status.value) {
+        ("archived", _) | (_, StatusValue::Held) => session.state.clone(),
+        _ => session.status.label().to_owned(),
+    }
 }
 
 /// The amount spent, with the budget if there is one.

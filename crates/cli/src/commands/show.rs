@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> CommandResult {
 }
 
 fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("session", view.session.clone()), ("state", state(view, now))];
+    let mut facts = vec![("session", view.session.clone()), ("status", status(view, now)), ("state", state(view, now))];
     let optional = [
         ("parent", &view.parent),
         ("project", &view.project),
@@ -115,6 +115,12 @@ fn facts(view: &SessionView, now: Timestamp) -> Vec<(&'static str, String)> {
         facts.push(("waiting", format!("for {} since {}", wait.what, relative_past(wait.since, now))));
     }
     facts
+}
+
+fn status(view: &SessionView, now: Timestamp) -> String {
+    let status = &view.status;
+    let until = status.until.map_or_else(String::new, |until| format!(" until {}", local_time(until)));
+    format!("{}{until}, since {}: {}", status.label(), relative_past(status.since, now), status.why)
 }
 
 fn state(view: &SessionView, now: Timestamp) -> String {

@@ -127,9 +127,9 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     2 accepted.
 
     $ belay sessions
-    SESSION  STATE  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
-    claude-code:abcxyz  active  [ago]  1  0  -  user/project  -
-    claude-code:abcdef  active  [ago]  1  0  -  user/project  -
+    SESSION  STATUS  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
+    claude-code:abcxyz  working  [ago]  1  0  -  user/project  -
+    claude-code:abcdef  working  [ago]  1  0  -  user/project  -
 
     $ belay pause abc
     -- stderr
@@ -200,6 +200,7 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
 
     $ belay show abcd
     session  claude-code:abcdef123456
+    status  held, since [ago]: A person killed this session: enough.
     state  killed since [ago]; permanently
     folder  /home/user/project
     started  [time] ([ago])
@@ -222,13 +223,13 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     claude-code:abcdef is archived; `belay sessions --all` lists it.
 
     $ belay sessions
-    SESSION  STATE  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
-    claude-code:abcxyz  active  [ago]  1  0  -  user/project  -
+    SESSION  STATUS  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
+    claude-code:abcxyz  working  [ago]  1  0  -  user/project  -
 
     $ belay sessions --all --agent claude
-    SESSION  STATE  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
+    SESSION  STATUS  LAST  CALLS  TOKENS  COST  PROJECT  MODEL
     claude-code:abcdef  archived  [ago]  4  0  -  user/project  -
-    claude-code:abcxyz  active  [ago]  1  0  -  user/project  -
+    claude-code:abcxyz  working  [ago]  1  0  -  user/project  -
 
     $ belay sessions --state paused
     -- stderr
@@ -241,9 +242,10 @@ fn the_story_is_the_same_with_and_without_a_resident_process() {
     [time]  claude-code:abcdef  #15  operator  archive
 
     $ belay explain abcd
-    -- stderr
-    Error: session claude-code:abcdef123456 has no findings
-    -- exit 1
+    claude-code:abcdef is held: A person killed this session: enough.
+
+    since  [time]
+    evidence  hold, by decision
     "#);
 }
 

@@ -131,6 +131,30 @@ pub struct PermissionRequested {
     /// The request, redacted.
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub what: Excerpt,
+    /// What the person is asked for.
+    #[serde(skip_serializing_if = "PermissionSubject::is_tool")]
+    pub subject: PermissionSubject,
+}
+
+/// What an agent asks a person for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionSubject {
+    /// To run a tool.
+    #[default]
+    Tool,
+    /// To answer a question.
+    Question,
+    /// To approve a plan.
+    Plan,
+    /// To answer a dialog of the agent itself: login, trust, update.
+    Dialog,
+}
+
+impl PermissionSubject {
+    fn is_tool(&self) -> bool {
+        *self == Self::Tool
+    }
 }
 
 /// The agent compacted the conversation.

@@ -82,7 +82,7 @@ fn redact_body(body: &mut Body) {
             names([model]);
         }
         Body::ModelAnswered(answer) => redact_answer(answer),
-        Body::PermissionAsked(PermissionRequested { call, what: _ }) => ids([call]),
+        Body::PermissionAsked(PermissionRequested { call, what: _, subject: _ }) => ids([call]),
         Body::SubAgentStarted(SubAgent { child, role }) | Body::SubAgentEnded(SubAgent { child, role }) => {
             redact_key(child);
             names([role]);

@@ -34,6 +34,7 @@ impl Session {
             self.update_activity(event);
             self.count(event, rules);
             self.dispatch(event, rules, &mut effects);
+            self.update_phase(event, rules);
         }
         if self.state != before {
             effects.push(Effect::StateChanged { from: before, to: self.state.clone() });

@@ -8,6 +8,7 @@ use crate::effect::Effect;
 use crate::event::{Body, Event};
 use crate::rules::{PatternRule, Rules};
 use crate::session::call::CallFlags;
+use crate::status::PhaseContext;
 use crate::time::Timestamp;
 
 /// A tool counts as hung after this multiple of its typical duration.
@@ -40,6 +41,17 @@ impl Session {
             _ => None,
         };
         self.activity.on_activity(event.at);
+    }
+
+    /// Follows what the agent does, after the event has changed the calls.
+    pub(super) fn update_phase(&mut self, event: &Event, rules: &Rules) {
+        let stall = &rules.patterns.stall;
+        let context = PhaseContext {
+            running: self.window.running().map(|call| &*call.what),
+            running_sub_agents: self.activity.running_sub_agents,
+            stall_minutes: stall.minutes.filter(|_| stall.enabled),
+        };
+        self.phase.observe(event, context);
     }
 
     /// Checks the timeouts.

@@ -86,9 +86,11 @@ fn render(sessions: &[SessionView], totals: &StoreTotals, health: &HealthView, c
     for session in sessions {
         let _ = writeln!(
             body,
-            "<tr class={state}><td title=\"{full}\"><code>{short}</code><td><span class=state>{state}</span><td>{project}<td>{model}\
+            "<tr class={state}><td title=\"{full}\"><code>{short}</code><td title=\"{why}\"><span class=state>{label}</span><td>{project}<td>{model}\
              <td class=n>{calls}<td class=n>{tokens}<td class=n><time datetime=\"{at}\">{ago}</time>",
             state = session.state,
+            why = escape(&session.status.why),
+            label = session.status.label(),
             full = escape(&session.session),
             short = escape(&session.short),
             project = escape(session.project.as_deref().or(session.cwd.as_deref()).unwrap_or("")),

@@ -1,9 +1,10 @@
 //! Session rows and their queries.
 
-use belay_core::SessionState;
 use belay_core::effect::Spend;
 use belay_core::event::Usage;
 use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
+use belay_core::status::{Phase, PhaseRecord};
+use belay_core::{SessionState, Source};
 
 use super::{Fixture, at, change, details, key, paused, seed, write};
 use crate::session::{SessionDetails, SessionUpdate};
@@ -56,7 +57,15 @@ pub fn rows_round_trip(fixture: &impl Fixture) {
         clock: ProgressClock { at: at(3), since: Spend { calls: 1, millis: 2, ..Spend::default() } },
         budget: Budget { tokens: Some(5), cost_micros: None },
         incident: Some("inc-1".to_owned()),
+        incident_sentence: Some("The same call 6 times.".to_owned()),
         waiting: Some(DeclaredWait { since: at(9), until: None, what: "a person".to_owned() }),
+        phase: PhaseRecord {
+            phase: Phase::Limited { until: Some(at(30)), what: "5 hours".to_owned() },
+            since: at(8),
+            source: Source::Proxy,
+            event: "limit_hit".to_owned(),
+            stall_minutes: Some(10),
+        },
     };
     write(&mut *store, |transaction| {
         let head = transaction.create(&key("a"), at(20)).unwrap();

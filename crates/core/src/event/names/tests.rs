@@ -58,7 +58,7 @@ fn samples() -> Vec<Value> {
         json!({"kind": "turn_ended", "text": "t", "said": said, "failed": false}),
         json!({"kind": "waiting", "until": time, "what": "w"}),
         json!({"kind": "wait_ended", "met": true}),
-        json!({"kind": "permission_asked", "call": "c", "what": "w"}),
+        json!({"kind": "permission_asked", "call": "c", "what": "w", "subject": "plan"}),
         json!({"kind": "compacted", "automatic": true, "before": 1}),
         json!({"kind": "sub_agent_started", "child": key("k"), "role": "r"}),
         json!({"kind": "sub_agent_ended", "child": key("k"), "role": "r"}),

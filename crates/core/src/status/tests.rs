@@ -1,0 +1,207 @@
+use super::*;
+use crate::event::{
+    Author, Body, Event, ModelAnswered, ModelAsked, ModelFailed, PermissionRequested, PermissionSubject, Prompt,
+    SessionEnded, SessionStarted, TurnEnded, UsageLimitHit,
+};
+use crate::excerpt::Excerpt;
+use crate::key::SessionKey;
+use crate::rules::Rules;
+use crate::session::Session;
+
+const START: i64 = 1_700_000_000_000;
+
+/// A session that is fed events at given seconds.
+struct Scene {
+    session: Session,
+    rules: Rules,
+    events: u32,
+    at: i64,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            session: Session::new(SessionKey::new("claude-code", "s")),
+            rules: Rules::default(),
+            events: 0,
+            at: START,
+        }
+    }
+
+    fn then(mut self, body: Body) -> Self {
+        self.events += 1;
+        self.at += 1_000;
+        let id = format!("e{}", self.events);
+        let event = Event::new(id, self.session.key.clone(), Source::Hook, Timestamp::from_millis(self.at), body);
+        self.session.apply(&event, &self.rules);
+        self
+    }
+
+    fn json(self, body: serde_json::Value) -> Self {
+        let body = serde_json::from_value(body).expect("an event");
+        self.then(body)
+    }
+
+    fn after(&self, seconds: i64, process: ProcessState) -> Status {
+        self.seen(seconds, process, None)
+    }
+
+    fn seen(&self, seconds: i64, process: ProcessState, seen_at: Option<i64>) -> Status {
+        let session = &self.session;
+        let input = StatusInput {
+            state: &session.state,
+            incident: session.incident.as_ref().map(|incident| incident.sentence.as_str()),
+            phase: &session.phase,
+            waiting: session.waiting.as_ref(),
+            last_at: session.facts.last_at,
+            ended_at: session.facts.ended_at,
+        };
+        let now = Timestamp::from_millis(self.at + seconds * 1_000);
+        let seen_at = seen_at.map(|seconds| Timestamp::from_millis(self.at + seconds * 1_000));
+        derive(&input, &Observation { now, process, seen_at })
+    }
+}
+
+fn prompt() -> Body {
+    Body::Prompt(Prompt { by: Author::Person, text: Excerpt::new("Fix it") })
+}
+
+fn bash(call: &str) -> serde_json::Value {
+    serde_json::json!({"kind": "tool_called", "call": call, "tool": {"kind": "shell", "name": "Bash"},
+        "input": {"command": "cargo test"}})
+}
+
+fn turn_ended(text: &str) -> Body {
+    Body::TurnEnded(TurnEnded { text: Excerpt::new(text), ..TurnEnded::default() })
+}
+
+fn permission(subject: PermissionSubject) -> Body {
+    let what = Excerpt::new("Bash: rm -rf build");
+    Body::PermissionAsked(PermissionRequested { call: None, what, subject })
+}
+
+fn value(scene: &Scene) -> (StatusValue, Option<WaitingFor>) {
+    let status = scene.after(1, ProcessState::Unknown);
+    (status.value, status.waiting_for)
+}
+
+#[test]
+fn a_turn_from_start_to_end() {
+    let started = Scene::new().then(Body::SessionStarted(SessionStarted::default()));
+    assert_eq!(value(&started).0, StatusValue::Idle);
+    let prompted = started.then(prompt());
+    assert_eq!(value(&prompted).0, StatusValue::Working);
+    let running = prompted.json(bash("1"));
+    let status = running.after(1, ProcessState::Unknown);
+    assert_eq!((status.value, status.why.as_str()), (StatusValue::Working, "Runs: cargo test"));
+    let ended = running.then(turn_ended("Fixed the parser.\n\nAll tests pass."));
+    let status = ended.after(1, ProcessState::Unknown);
+    assert_eq!((status.value, status.why.as_str()), (StatusValue::Finished, "Fixed the parser."));
+    assert_eq!(status.evidence, "turn_ended");
+    assert_eq!(ended.seen(60, ProcessState::Alive, Some(30)).value, StatusValue::Idle);
+    assert_eq!(ended.seen(60, ProcessState::Alive, Some(-30)).value, StatusValue::Finished, "seen before it finished");
+}
+
+#[test]
+fn a_question_in_prose_waits_for_a_person() {
+    let asked = Scene::new().then(prompt()).then(turn_ended("Two ways are possible.\n\nWhich one do you prefer?"));
+    assert_eq!(value(&asked), (StatusValue::Waiting, Some(WaitingFor::Question)));
+    assert_eq!(asked.after(1, ProcessState::Alive).why, "\u{201c}Which one do you prefer?\u{201d}");
+}
+
+#[test]
+fn open_prompts_wait_for_what_they_ask() {
+    for (subject, waiting_for) in [
+        (PermissionSubject::Tool, WaitingFor::Permission),
+        (PermissionSubject::Question, WaitingFor::Question),
+        (PermissionSubject::Plan, WaitingFor::PlanApproval),
+        (PermissionSubject::Dialog, WaitingFor::Dialog),
+    ] {
+        let asked = Scene::new().then(prompt()).json(bash("1")).then(permission(subject));
+        assert_eq!(value(&asked), (StatusValue::Waiting, Some(waiting_for)));
+        // However long it takes: an open prompt is neither work nor silence.
+        assert_eq!(asked.after(36_000, ProcessState::Alive).value, StatusValue::Waiting);
+        // Answered elsewhere: the next event ends the wait.
+        let returned = serde_json::json!({"kind": "tool_returned", "call": "1", "status": "ok", "output": "done"});
+        assert_eq!(value(&asked.json(returned)).0, StatusValue::Working);
+    }
+}
+
+#[test]
+fn silence_without_evidence_is_unknown_and_never_working() {
+    let asked = Scene::new().then(prompt()).then(Body::ModelAsked(ModelAsked::default()));
+    assert_eq!(asked.after(60, ProcessState::Unknown).value, StatusValue::Working);
+    assert_eq!(asked.after(600, ProcessState::Unknown).value, StatusValue::Unknown);
+    assert_eq!(asked.after(60, ProcessState::Alive).value, StatusValue::Working);
+    let stalled = asked.after(3_600, ProcessState::Alive);
+    assert_eq!((stalled.value, stalled.evidence.as_str()), (StatusValue::Stalled, "silence"));
+    assert_eq!(asked.after(1, ProcessState::Gone).value, StatusValue::Failed);
+}
+
+#[test]
+fn a_long_tool_is_work_while_the_process_lives() {
+    let running = Scene::new().then(prompt()).json(bash("1"));
+    assert_eq!(running.after(600, ProcessState::Unknown).value, StatusValue::Working);
+    assert_eq!(running.after(7_200, ProcessState::Unknown).value, StatusValue::Unknown);
+    assert_eq!(running.after(7_200, ProcessState::Alive).value, StatusValue::Working);
+    let killed = running.after(1, ProcessState::Gone);
+    assert_eq!((killed.value, killed.source), (StatusValue::Failed, StatusSource::Process));
+}
+
+#[test]
+fn a_running_sub_agent_is_work() {
+    let child = serde_json::json!({"kind": "sub_agent_started", "child": {"agent": "claude-code", "id": "child"}});
+    let parent = Scene::new().then(prompt()).json(child);
+    let status = parent.after(60, ProcessState::Alive);
+    assert_eq!((status.value, status.why.as_str()), (StatusValue::Working, "Waits for 1 sub-agent."));
+}
+
+#[test]
+fn limits_failures_and_ends() {
+    let until = Timestamp::from_millis(START + 3_600_000);
+    let hit = UsageLimitHit { what: Excerpt::new("5 hours"), resets_at: Some(until) };
+    let limited = Scene::new().then(prompt()).then(Body::LimitHit(hit)).then(turn_ended(""));
+    let status = limited.after(1, ProcessState::Alive);
+    assert_eq!((status.value, status.until), (StatusValue::Limited, Some(until)));
+    assert_eq!(limited.after(7_200, ProcessState::Alive).value, StatusValue::Idle, "after the reset");
+
+    let overloaded = ModelFailed { status: Some(529), ..ModelFailed::default() };
+    let retrying = Scene::new().then(prompt()).then(Body::ModelFailed(overloaded));
+    assert_eq!(value(&retrying).0, StatusValue::Working, "the agent retries");
+    let failed = retrying.then(Body::TurnEnded(TurnEnded { failed: true, ..TurnEnded::default() }));
+    assert_eq!(value(&failed).0, StatusValue::Failed);
+
+    let over = Scene::new().then(prompt()).then(turn_ended("Done.")).then(Body::SessionEnded(SessionEnded::default()));
+    assert_eq!(value(&over).0, StatusValue::Ended);
+    let closed = Scene::new().then(prompt()).then(turn_ended("Done."));
+    assert_eq!(closed.after(1, ProcessState::Gone).value, StatusValue::Ended);
+}
+
+#[test]
+fn a_hold_outranks_everything() {
+    let decision = serde_json::json!({"kind": "operator", "decision": "pause", "note": ""});
+    let paused = Scene::new().then(prompt()).json(bash("1")).json(decision);
+    let status = paused.after(1, ProcessState::Gone);
+    assert_eq!((status.value, status.evidence.as_str()), (StatusValue::Held, "hold"));
+    assert!(status.needs_person());
+}
+
+#[test]
+fn a_declared_wait_ends_by_itself() {
+    let until = Timestamp::from_millis(START + 600_000);
+    let wait = serde_json::json!({"kind": "waiting", "until": until, "what": "the build"});
+    let waiting = Scene::new().then(prompt()).json(wait);
+    let status = waiting.after(1, ProcessState::Alive);
+    assert_eq!((status.waiting_for, status.until), (Some(WaitingFor::Declared), Some(until)));
+    assert!(!status.needs_person());
+    assert_ne!(waiting.after(3_600, ProcessState::Alive).waiting_for, Some(WaitingFor::Declared));
+}
+
+#[test]
+fn auxiliary_requests_change_nothing() {
+    let done = Scene::new().then(prompt()).then(turn_ended("Done."));
+    let title = ModelAsked { auxiliary: true, ..ModelAsked::default() };
+    let answer = ModelAnswered { auxiliary: true, tool_calls: Some(0), ..ModelAnswered::default() };
+    let after = done.then(Body::ModelAsked(title)).then(Body::ModelAnswered(answer));
+    assert_eq!(value(&after).0, StatusValue::Finished);
+}
