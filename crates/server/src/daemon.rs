@@ -19,6 +19,7 @@ use crate::http;
 use crate::instance_lock::{InstanceInfo, InstanceLock, LockOutcome, runtime_dir_lock};
 use crate::ipc_server::{BoundSocket, WorkerPool};
 use crate::listeners::Listeners;
+use crate::live::LiveHub;
 use crate::proxy_service::EngineSupervisor;
 use crate::read_pool::ReadPool;
 use crate::request_memory::{self, LargeRequests};
@@ -113,6 +114,7 @@ impl Daemon {
             loop_watchdog_without_token: config.compat.loop_watchdog_without_token,
             hook_state: belay_hooks::HookState::default(),
             large_requests: LargeRequests::default(),
+            live: LiveHub::default(),
             config: ConfigSource { paths: paths.clone(), env: env.clone() },
         });
         shared.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);

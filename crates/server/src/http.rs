@@ -6,6 +6,7 @@ mod api;
 mod compat_backend;
 mod error;
 mod index_page;
+mod live;
 mod metrics;
 mod request_body;
 mod request_guard;
@@ -52,6 +53,7 @@ fn router(shared: Arc<DaemonState>) -> Router {
         .route("/api/v1/sessions/{id}/events", get(api::events_of))
         .route("/api/v1/sessions/{id}/decisions", post(api::decide))
         .route("/api/v1/events", get(api::events).post(api::post_events))
+        .route("/api/v1/live", get(live::live))
         .route("/api/v1/incidents", get(api::incidents))
         .route("/api/v1/incidents/{id}", get(api::incident))
         .merge(belay_compat::loop_watchdog::routes())

@@ -31,6 +31,7 @@ mod intake;
 mod ipc_connection;
 pub mod ipc_server;
 mod listeners;
+mod live;
 pub mod log_file;
 mod ops;
 mod pending_run_budgets;

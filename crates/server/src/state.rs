@@ -17,6 +17,7 @@ use crate::budget_cache::BudgetCache;
 use crate::group_commit::GroupCommitter;
 use crate::hold_index::{HoldIndex, HoldWatcher};
 use crate::listeners::Listeners;
+use crate::live::LiveHub;
 use crate::pending_run_budgets::PendingRunBudgets;
 use crate::read_pool::ReadPool;
 use crate::request_memory::LargeRequests;
@@ -37,6 +38,7 @@ pub(crate) struct DaemonState {
     pub(crate) hook_state: belay_hooks::HookState,
     pub(crate) large_requests: LargeRequests,
     pub(crate) config: ConfigSource,
+    pub(crate) live: LiveHub,
 }
 
 /// The engine, with in-memory indexes for callers that cannot wait for it.

@@ -19,6 +19,7 @@ mod import;
 mod init;
 mod injection;
 mod invalid_config;
+mod live;
 mod misc;
 mod news;
 mod operator;

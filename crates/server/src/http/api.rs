@@ -58,9 +58,9 @@ pub(super) struct SessionsQuery {
 /// Maximum number of rows in a response.
 const MAX_ROWS: usize = 1000;
 
-type ApiQuery<T> = Result<Query<T>, QueryRejection>;
+pub(super) type ApiQuery<T> = Result<Query<T>, QueryRejection>;
 
-fn parse_query<T>(query: ApiQuery<T>) -> Result<T, ApiError> {
+pub(super) fn parse_query<T>(query: ApiQuery<T>) -> Result<T, ApiError> {
     query.map(|Query(params)| params).map_err(|error| ApiError::bad_request(error.body_text()))
 }
 
