@@ -104,7 +104,9 @@ impl FindingTracker {
         let Some(history) = self.find(name, claim) else {
             return Some(if self.is_covered(claim) { InterventionLevel::Notice } else { level });
         };
-        if history.level >= InterventionLevel::Pause || level == InterventionLevel::Notice || claim.count <= history.count
+        if history.level >= InterventionLevel::Pause
+            || level == InterventionLevel::Notice
+            || claim.count <= history.count
         {
             return None;
         }
