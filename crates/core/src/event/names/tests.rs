@@ -101,7 +101,7 @@ fn is_closed(kind: &Value, leaf: &str) -> bool {
     match leaf {
         "/by" => kind == "prompt",
         "/kind" | "/source" | "/at" | "/how" | "/status" | "/check" | "/change" | "/phase" | "/decision"
-        | "/channel" | "/until" | "/retry_at" | "/resets_at" | "/action/check" | "/tool/kind" => true,
+        | "/channel" | "/subject" | "/until" | "/retry_at" | "/resets_at" | "/action/check" | "/tool/kind" => true,
         _ => false,
     }
 }
