@@ -61,7 +61,8 @@ impl Alert {
         let payload = OutboxPayload::deserialize(&message.payload)?;
         let (kind, pattern, sentence, incident) = match payload.effect {
             Effect::IncidentOpened(incident) => {
-                let kind = if incident.level == InterventionLevel::Kill { AlertKind::Killed } else { AlertKind::Paused };
+                let kind =
+                    if incident.level == InterventionLevel::Kill { AlertKind::Killed } else { AlertKind::Paused };
                 let pattern = incident.finding.as_ref().map(|finding| finding.pattern.clone());
                 (kind, pattern, incident.sentence, Some(incident.id))
             }

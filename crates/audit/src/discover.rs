@@ -10,7 +10,7 @@ use belay_agents::{AGENTS, AgentSpec, TranscriptFormat, UserDirs};
 use belay_fs::Links;
 
 /// Bytes read from each file to detect its format and the files it copies.
-const HEAD_BYTES: usize = 96 * 1024;
+use belay_agents::transcript::HEAD_BYTES;
 
 /// File name extensions of session files.
 const EXTENSIONS: &[&str] = &["jsonl", "json", "db", "md"];
@@ -148,12 +148,11 @@ impl Search {
         self.head.reserve(HEAD_BYTES);
         Read::by_ref(&mut file).take(HEAD_BYTES as u64).read_to_end(&mut self.head)?;
         let head = &self.head;
-        let short = &head[..head.len().min(belay_agents::transcript::HEAD_BYTES)];
         let mut formats: Box<dyn Iterator<Item = &'static dyn TranscriptFormat>> = match agent {
             Some(agent) => Box::new(agent.transcript_formats().iter().copied()),
             None => Box::new(belay_agents::transcript::all_formats()),
         };
-        let Some(format) = formats.find(|format| format.recognises(path, short)) else { return Ok(false) };
+        let Some(format) = formats.find(|format| format.recognises(path, head)) else { return Ok(false) };
         let wanted = self.only.agent.is_none_or(|id| id == format.agent())
             && self.only.format.is_none_or(|name| name == format.agent());
         if wanted && self.seen.insert(fs::canonicalize(path)?) {

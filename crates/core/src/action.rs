@@ -108,6 +108,15 @@ pub struct Action {
     /// Makes a commit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub commits: bool,
+    /// A command that writes one known file, its `target`: a redirection, a here-document, `sed -i`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub writes_file: bool,
+    /// A question that a non-zero exit answers: `grep`, `diff`, `test`, `ls`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub probe: bool,
+    /// Does nothing by design: `:`, `true`, a read of `/dev/null`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_op: bool,
 }
 
 /// The two sides of an edit. An edit and its inverse have them swapped.

@@ -71,7 +71,10 @@ impl RepetitionRules {
     pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
         let longest = period::MAX_PERIOD_WORDS;
         if self.bytes == 0 {
-            return Err(("bytes", "must be at least 1; `[patterns.degenerate_output] enabled = false` turns it off".to_owned()));
+            return Err((
+                "bytes",
+                "must be at least 1; `[patterns.degenerate_output] enabled = false` turns it off".to_owned(),
+            ));
         }
         if self.rounds < 2 {
             return Err(("rounds", "must be at least 2: what is said once is no repetition".to_owned()));

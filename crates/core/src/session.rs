@@ -15,6 +15,7 @@ mod external_facts;
 mod file_history;
 mod identities;
 mod operator;
+mod prompt_phrases;
 mod request_history;
 mod seen_set;
 mod sensor_dedup;
@@ -54,7 +55,7 @@ pub const MAX_SESSION_BYTES: usize = 64 * 1024;
 
 /// Version of the serialised form. A snapshot of another version is ignored and the session is rebuilt from
 /// its log.
-pub const SESSION_FORMAT: u16 = 3;
+pub const SESSION_FORMAT: u16 = 4;
 
 /// One agent conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

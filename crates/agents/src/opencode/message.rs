@@ -61,6 +61,7 @@ impl From<Tokens> for Usage {
             output: tokens.output.0.saturating_add(tokens.reasoning.0),
             cache_read: cache.read.0,
             cache_write: cache.write.0,
+            ..Self::default()
         }
     }
 }

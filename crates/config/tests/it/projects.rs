@@ -72,7 +72,10 @@ fn each_key_has_its_own_way_of_being_tighter() {
     assert_eq!(rules.patterns.cycle.window, 50);
     assert_eq!(rules.patterns.revisiting.pause_at, Some(20), "any number is sooner than never");
     let ignored: Vec<String> = loaded.notes.iter().filter_map(|note| Some(note.key.as_ref()?.to_string())).collect();
-    assert_eq!(ignored, ["detect.ladder.nudge_at", "detect.patterns.cycle.pause_at", "detect.patterns.idle_turns.enabled"]);
+    assert_eq!(
+        ignored,
+        ["detect.ladder.nudge_at", "detect.patterns.cycle.pause_at", "detect.patterns.idle_turns.enabled"]
+    );
 }
 
 #[test]

@@ -186,7 +186,9 @@ fn every_tightenable_key_resists_each_hostile_value() {
 #[test]
 fn amounts_of_money_are_refused_in_every_layer() {
     for amount in ["-1.0", "-inf", "inf", "nan", "1e-10", "9e-7", "-1e-10", "1e10"] {
-        for key in ["budget.session_usd", "budget.day_usd", "budget.usd_per_minute", "patterns.spend_without_progress.usd"] {
+        for key in
+            ["budget.session_usd", "budget.day_usd", "budget.usd_per_minute", "patterns.spend_without_progress.usd"]
+        {
             let world = World::new();
             let flag = [("--set", &*format!("detect.{key}"), amount)];
             let error = world.load_as(Strictness::Lenient, &flag).unwrap_err().to_string();

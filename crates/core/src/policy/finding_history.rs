@@ -55,8 +55,8 @@ pub struct PendingNudge {
 pub(super) struct LadderLimits {
     /// Number of nudges before a pause.
     pub max_nudges: u32,
-    /// Whether it may pause at all.
-    pub may_pause: bool,
+    /// Whether ignored nudges lead to a pause, for patterns without a count of their own for it.
+    pub escalates: bool,
     /// A nudge waits for a request: until it is delivered, no other one follows.
     pub delivered_by_request: bool,
 }
@@ -104,7 +104,9 @@ impl FindingTracker {
         let Some(history) = self.find(name, claim) else {
             return Some(if self.is_covered(claim) { InterventionLevel::Notice } else { level });
         };
-        if history.level >= InterventionLevel::Pause || level == InterventionLevel::Notice || claim.count <= history.count
+        if history.level >= InterventionLevel::Pause
+            || level == InterventionLevel::Notice
+            || claim.count <= history.count
         {
             return None;
         }
@@ -114,8 +116,9 @@ impl FindingTracker {
         let is_pending = || self.pending.iter().any(|nudge| nudge.finding == history.id);
         match level {
             InterventionLevel::Nudge if limits.delivered_by_request && is_pending() => None,
+            // A pause needs more evidence than the nudges that were ignored.
             InterventionLevel::Nudge if history.nudges >= limits.max_nudges => {
-                limits.may_pause.then_some(InterventionLevel::Pause)
+                limits.escalates.then_some(InterventionLevel::Pause)
             }
             other => Some(other),
         }

@@ -73,7 +73,9 @@ fn the_ladder_gives_weaker_evidence_more_time() {
     use crate::detect::Strength::{Strong, VeryWeak, Weak};
     let levels = |strength| (1..=12).map(|count| Rules::default().ladder.level(count, strength)).collect::<Vec<_>>();
     let steps = |ones: &[(usize, crate::InterventionLevel)]| {
-        (1..=12).map(|count| ones.iter().rev().find(|(at, _)| count >= *at).map(|(_, level)| *level)).collect::<Vec<_>>()
+        (1..=12)
+            .map(|count| ones.iter().rev().find(|(at, _)| count >= *at).map(|(_, level)| *level))
+            .collect::<Vec<_>>()
     };
     assert_eq!(levels(Strong), steps(&[(2, Notice), (3, Nudge), (6, Pause)]));
     assert_eq!(levels(Weak), steps(&[(2, Notice), (4, Nudge), (7, Pause)]));

@@ -23,9 +23,14 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let call = repeats.latest;
     let strength = match repeats.strength() {
         Strength::Strong if repeats.recent_new_commands > 0 => Strength::Weak,
-        Strength::Strong if call.failed() && repeats.new_reads <= 4 => Strength::Strong,
-        Strength::Strong if repeats.recent_new_reads == 0 && repeats.new_reads <= 2 => Strength::Strong,
-        Strength::Strong if call.failed() || repeats.new_reads <= 2 => Strength::Weak,
+        // A look that still shows the same is normal now and then, unless all others since repeated, too.
+        Strength::Strong if !call.failed() && repeats.recent_new_calls == 0 && repeats.new_reads <= 2 => {
+            Strength::Strong
+        }
+        Strength::Strong if !call.failed() && repeats.recent_new_reads == 0 && repeats.new_reads <= 2 => Strength::Weak,
+        Strength::Strong if !call.failed() => Strength::VeryWeak,
+        Strength::Strong if repeats.new_reads <= 4 => Strength::Strong,
+        Strength::Strong => Strength::Weak,
         // Re-reading while learning something new is normal work.
         _ => Strength::VeryWeak,
     };

@@ -47,7 +47,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
 }
 
 fn changes(call: &Call) -> bool {
-    call.edits() && call.succeeded()
+    call.changes_file() && call.succeeded()
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Bit set of boolean facts about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct CallFlags(u16);
+pub struct CallFlags(u32);
 
 impl CallFlags {
     /// Changes files or other persistent state.
@@ -44,6 +44,16 @@ impl CallFlags {
     pub const SEEN_BY_PROXY: Self = Self(1 << 14);
     /// The result was seen in a request.
     pub const RESULT_SEEN_BY_PROXY: Self = Self(1 << 15);
+
+    // Facts about the action, in addition to those above.
+    /// Builds or installs something that later calls may show.
+    pub const BUILDS: Self = Self(1 << 16);
+    /// A command that writes one known file: a redirection, a here-document, `sed -i`.
+    pub const WRITES_FILE: Self = Self(1 << 17);
+    /// Asks a question that a non-zero exit answers: `grep`, `diff`, `test`, `ls`.
+    pub const PROBE: Self = Self(1 << 18);
+    /// Does nothing by design: `:`, `true`, a read of `/dev/null`.
+    pub const NO_OP: Self = Self(1 << 19);
 
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
