@@ -306,6 +306,12 @@ impl Session {
         sentence.strip_prefix(PAUSED).map_or(sentence, |note| note.trim_start_matches([':', '.', ' ']))
     }
 
+    /// The latest call that repeated what a nudge or a pause was about. A call in between that looks like progress does
+    /// not end the loop if the repetition continues after it.
+    pub fn last_repetition(&self) -> Option<u64> {
+        self.findings.last_repetition()
+    }
+
     /// Total tokens so far.
     pub fn tokens(&self) -> u64 {
         Usage::total(&self.spent.usage)

@@ -21,6 +21,8 @@ pub(crate) struct Repeats<'a> {
     pub recent_new_commands: u32,
     /// Calls since the previous occurrence that were not repeats themselves.
     pub recent_new_calls: u32,
+    /// Passed checks since the previous occurrence.
+    pub recent_checks: u32,
 }
 
 impl<'a> Repeats<'a> {
@@ -44,37 +46,43 @@ impl<'a> Repeats<'a> {
             new_reads: 0,
             recent_new_commands: 0,
             recent_new_calls: 0,
+            recent_checks: 0,
         };
         let mut gap = Gap::default();
-        // The batch of the occurrence after the current gap: its other calls are part of the same round.
+        // The batch of the occurrence after the current gap.
         let mut batch = call.batch;
         for other in context.earlier_with_allowed(CALL_WINDOW) {
+            // What is allowed is no evidence, but the calls around it are not consecutive.
             if other.is(CallFlags::ALLOWED) {
-                // What is allowed is no evidence, but the calls around it are not consecutive.
-                gap.add(other, None);
+                gap.0.push(other);
             } else if other.has_same_action(call) {
                 if !other.has_same_result(latest) {
                     break;
                 }
-                gap.drop_batch(other.batch);
                 if found.counter.count == 1 {
-                    found.recent_new_reads = gap.new_reads;
-                    found.recent_new_commands = gap.new_commands;
-                    found.recent_new_calls = gap.new_calls;
+                    found.recent_new_reads = gap.since(other.batch, is_new_read);
+                    found.recent_new_commands = gap.since(other.batch, is_new_command);
+                    found.recent_new_calls = gap.since(other.batch, is_new);
+                    found.recent_checks = gap.since(other.batch, |call| call.is(CallFlags::PASSED));
                 }
                 found.counter.add(other);
+                found.between += gap.others(batch, other.batch);
+                found.new_reads += gap.since(other.batch, is_new_read);
+                gap.0.clear();
                 batch = other.batch;
-                let closed = std::mem::take(&mut gap);
-                found.between += closed.others;
-                found.new_reads += closed.new_reads;
             } else if other.is(CallFlags::NEW_CHANGE) || latest.succeeded() && other.may_affect_others() {
                 // A look may show something else after this; a failure may go away.
                 break;
             } else {
-                gap.add(other, Some(batch));
+                gap.0.push(other);
             }
         }
         (found.counter.count > 1).then_some(found)
+    }
+
+    /// Whether nothing but the repeats happened.
+    pub(super) fn is_consecutive(&self) -> bool {
+        self.between == 0 && self.new_reads == 0
     }
 
     /// How conclusive the repeats are, judging by the call alone.
@@ -83,7 +91,7 @@ impl<'a> Repeats<'a> {
         if call.failed() {
             return Strength::Strong;
         }
-        let consecutive = self.between == 0;
+        let consecutive = self.is_consecutive();
         match call.kind {
             // The same change twice in a row did not have the intended effect.
             _ if call.is(CallFlags::MUTATES) && consecutive => Strength::Strong,
@@ -100,36 +108,34 @@ impl<'a> Repeats<'a> {
     }
 }
 
-/// The calls between two occurrences.
+/// The calls between two occurrences, newest first.
 #[derive(Debug, Default)]
-struct Gap {
-    others: u32,
-    new_reads: u32,
-    new_commands: u32,
-    new_calls: u32,
-    /// Batches of the calls that repeat, newest first. They may turn out to belong to the occurrence before.
-    repeating: Vec<u32>,
+struct Gap<'a>(Vec<&'a Call>);
+
+impl<'a> Gap<'a> {
+    /// Number of calls in between. A set of parallel calls that repeats as a set is one round, so the calls made
+    /// together with one of the two occurrences are not in between.
+    fn others(&self, newer: u32, older: u32) -> u32 {
+        count(self.0.iter().filter(|call| call.batch != newer && call.batch != older))
+    }
+
+    /// Number of calls of this kind since the older occurrence, without those made together with it.
+    fn since(&self, older: u32, is_kind: impl Fn(&Call) -> bool) -> u32 {
+        count(self.0.iter().filter(|call| call.batch != older && is_kind(call)))
+    }
 }
 
-impl Gap {
-    fn add(&mut self, other: &Call, round: Option<u32>) {
-        let is_new = other.is(CallFlags::NEW_ACTION_OUTCOME);
-        self.new_reads += u32::from(other.is(CallFlags::FIRST_READ) || other.is(CallFlags::PASSED) && is_new);
-        self.new_commands += u32::from(is_new_command(other));
-        self.new_calls += u32::from(is_new || other.is(CallFlags::ALLOWED));
-        match round {
-            // A set of parallel calls that repeats as a set is one round.
-            Some(batch) if batch == other.batch && !is_new => {}
-            Some(_) if !is_new => self.repeating.push(other.batch),
-            _ => self.others += 1,
-        }
-    }
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
+}
 
-    /// The gap ends at an occurrence of this batch.
-    fn drop_batch(&mut self, batch: u32) {
-        self.others +=
-            u32::try_from(self.repeating.iter().filter(|other| **other != batch).count()).unwrap_or(u32::MAX);
-    }
+fn is_new(call: &Call) -> bool {
+    call.is(CallFlags::NEW_ACTION_OUTCOME) || call.is(CallFlags::ALLOWED)
+}
+
+/// A first read, or the first time that a check passed.
+fn is_new_read(call: &Call) -> bool {
+    call.is(CallFlags::FIRST_READ) || call.is(CallFlags::PASSED) && call.is(CallFlags::NEW_ACTION_OUTCOME)
 }
 
 /// A successful new command that does more than read.

@@ -148,6 +148,12 @@ impl FindingTracker {
         }
     }
 
+    /// The latest call at which a finding that led to a nudge or a pause was still seen.
+    pub(crate) fn last_repetition(&self) -> Option<u64> {
+        let intervened = |history: &&FindingHistory| history.level >= InterventionLevel::Nudge;
+        self.histories.iter().filter(intervened).map(|history| history.last_call).max()
+    }
+
     /// The key of a claim's history, if it has one.
     pub(super) fn key(&self, name: &str, claim: &Claim) -> Option<ShortDigest> {
         self.find(name, claim).map(|history| history.key)

@@ -233,6 +233,11 @@ impl Call {
         self.edits() || self.is(CallFlags::WRITES_FILE)
     }
 
+    /// A command that changes more than one known file, such as `git checkout`: it may have taken earlier edits away.
+    pub fn may_restore_files(&self) -> bool {
+        self.succeeded() && self.is(CallFlags::MUTATES) && !self.changes_file()
+    }
+
     /// Succeeded for the first time in this way and may affect what later calls show: a change, a build, or something
     /// whose effects are unknown. Reads and checks do not.
     pub fn may_affect_others(&self) -> bool {

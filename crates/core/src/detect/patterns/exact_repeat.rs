@@ -25,7 +25,7 @@ fn same_answer(context: &CallContext<'_>) -> Option<Claim> {
     let repeats = context.repeats()?;
     let call = repeats.latest;
     let claim = || repeats.counter.claim(repeats.strength(), NudgeTarget::Key(call.key), call.key, call.outcome());
-    (repeats.between == 0).then(claim)
+    repeats.is_consecutive().then(claim)
 }
 
 /// The same call failing for the same cause, though the message varies.

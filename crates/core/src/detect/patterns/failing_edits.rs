@@ -21,8 +21,6 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 /// Edits this similar to each other are the same attempt.
 const SAME_ATTEMPT_SIMILARITY: f32 = 0.9;
-/// Edits this similar to each other are about the same text.
-const SAME_TEXT_SIMILARITY: f32 = 0.7;
 /// So many failures in a row are a finding of their own, whatever came before.
 const MIN_CONSECUTIVE: u32 = 3;
 
@@ -34,16 +32,15 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut counter = BatchCounter::new(call);
     // Reading the file between two attempts adds information.
     let (mut new_reads, mut pending_reads) = (0, 0);
-    let (mut accepted, mut same_attempt) = (false, true);
+    let (mut accepted, mut accepted_between, mut same_attempt) = (false, false, true);
     for other in context.earlier(rule.window) {
-        let similarity = simhash::similarity(other.sketch, call.sketch);
-        // One file may be spelled in several ways; then the text and the message are the same.
+        // The path of a file may be written in several ways, its name is not.
         let same_file = other.target.is_compatible_with(call.target)
-            || other.has_same_result(call) && similarity >= SAME_TEXT_SIMILARITY;
+            || other.shape.equals_if_known(call.shape) && other.has_same_result(call);
         if !other.edits() || !same_file {
             pending_reads += u32::from(other.is(CallFlags::FIRST_READ));
         } else if !fails(other) {
-            if other.is(CallFlags::NEW_CHANGE) && counter.count >= MIN_CONSECUTIVE {
+            if other.is(CallFlags::NEW_CHANGE) && !accepted && counter.count >= MIN_CONSECUTIVE {
                 break;
             }
             // An accepted edit shows that edits work, so only the very same failure counts before it.
@@ -51,10 +48,11 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         } else if other.fails_same_way(call) || !accepted && other.family().equals_if_known(call.family()) {
             counter.add(other);
             new_reads += std::mem::take(&mut pending_reads);
-            same_attempt &= similarity >= SAME_ATTEMPT_SIMILARITY;
+            accepted_between |= accepted;
+            same_attempt &= simhash::similarity(other.sketch, call.sketch) >= SAME_ATTEMPT_SIMILARITY;
         }
     }
-    let strength = match (accepted && counter.count >= MIN_CONSECUTIVE, same_attempt && new_reads == 0) {
+    let strength = match (accepted_between, same_attempt && new_reads == 0) {
         (true, _) => Strength::VeryWeak,
         (false, true) => Strength::Strong,
         // Other text after another look is another approach, until it fails once more.

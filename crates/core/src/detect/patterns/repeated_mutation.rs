@@ -26,7 +26,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     for other in context.earlier(rule.window) {
         if other.succeeded() && other.has_same_action(call) {
             counter.add(other);
-        } else if other.changes_file() && other.is(CallFlags::NEW_CHANGE) {
+        } else if other.changes_file() && other.is(CallFlags::NEW_CHANGE) || other.may_restore_files() {
             break;
         }
     }

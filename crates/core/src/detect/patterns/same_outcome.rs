@@ -41,7 +41,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             counter.add(other);
         } else if other.is(CallFlags::NEW_CHANGE) {
             // The change did not help, which weakens a failure and makes another look worthwhile.
-            if !failed {
+            if !failed || call.edits() {
                 break;
             }
             changed = true;
