@@ -55,7 +55,14 @@ pub struct Discovery {
     pub sources: Vec<SessionFile>,
     /// Named paths that contain no session, with the reason.
     pub problems: Vec<DiscoveryError>,
+    /// Files in named directories that look like sessions but were not recognised: the first few.
+    pub left_out: Vec<PathBuf>,
+    /// Number of such files.
+    pub left_out_count: u64,
 }
+
+/// Maximum number of left out files that are named.
+const MAX_LEFT_OUT: usize = 5;
 
 /// Why a named path contains no session.
 #[derive(Debug, thiserror::Error)]
@@ -120,8 +127,15 @@ impl Search {
         let Ok(kind) = fs::metadata(path) else { return };
         if kind.is_file() {
             let fits = path.extension().is_some_and(|ext| EXTENSIONS.iter().any(|ending| ext == *ending));
-            if fits {
-                let _ = self.file(path, agent);
+            // In a directory that a person named, a session may have any name; what it is follows from its content.
+            if fits || agent.is_none() {
+                let found = self.file(path, agent);
+                if agent.is_none() && path.extension().is_some_and(|ext| ext == "jsonl") && !matches!(found, Ok(true)) {
+                    self.found.left_out_count += 1;
+                    if self.found.left_out.len() < MAX_LEFT_OUT {
+                        self.found.left_out.push(path.to_owned());
+                    }
+                }
             }
             return;
         }

@@ -111,6 +111,9 @@ pub struct Action {
     /// A command that writes one known file, its `target`: a redirection, a here-document, `sed -i`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub writes_file: bool,
+    /// May take earlier edits away: `git checkout`, `git stash`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
     /// A question that a non-zero exit answers: `grep`, `diff`, `test`, `ls`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub probe: bool,

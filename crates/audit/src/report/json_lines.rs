@@ -265,11 +265,7 @@ pub fn lines(report: &SessionReport, names: LabelStyle, variants: &[RuleSet]) ->
             notices: judged.noticed,
             nudged_at_call: judged.loops.iter().find_map(|one| one.nudge).map(|step| step.call),
             paused_at_call: judged.loops.iter().find_map(|one| one.pause).map(|step| step.call),
-            saved: SavedLine {
-                after_nudge,
-                after_pause,
-                confidence: judged.loops.iter().map(Loop::confidence).min(),
-            },
+            saved: SavedLine { after_nudge, after_pause, confidence: judged.loops.iter().map(Loop::confidence).min() },
         })));
     }
     lines

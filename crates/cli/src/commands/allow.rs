@@ -60,7 +60,9 @@ pub(crate) fn run(context: &Context, args: &AllowArgs) -> CommandResult {
             .out
             .line(format!("{} no longer counts in {}: {}", finding.pattern, request.session, finding.sentence))?;
         if let Some(path) = written {
-            context.out.line(format!("Later sessions of the project: added to `{PAIRS_KEY}` in {}.", path.display()))?;
+            context
+                .out
+                .line(format!("Later sessions of the project: added to `{PAIRS_KEY}` in {}.", path.display()))?;
         }
     }
     Ok(ExitStatus::Done)

@@ -20,7 +20,9 @@ pub(crate) fn run(context: &Context, args: &PricesArgs) -> CommandResult {
     let own = context.config(belay_config::Strictness::Lenient, &[])?.config.detect.prices;
     let models: Vec<String> = match &args.model {
         Some(model) => vec![model.clone()],
-        None => own.iter().map(|row| row.matches.clone()).chain(Prices::built_in().models().map(str::to_owned)).collect(),
+        None => {
+            own.iter().map(|row| row.matches.clone()).chain(Prices::built_in().models().map(str::to_owned)).collect()
+        }
     };
     let as_of = Prices::built_in().as_of;
     let headings = ["model", "from", "input", "output", "cache read", "cache write", "1h write", "source"];

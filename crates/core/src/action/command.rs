@@ -68,6 +68,7 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         poll: facts.poll,
         commits: facts.commits,
         writes_file: facts.writes_file && facts.target.is_some(),
+        restores: facts.restores,
         probe: facts.probe,
         no_op: facts.no_op,
     };
@@ -137,6 +138,7 @@ struct CommandFacts {
     commits: bool,
     /// Writes its target, and does nothing else that lasts.
     writes_file: bool,
+    restores: bool,
     probe: bool,
     no_op: bool,
     check: Option<CheckKind>,
@@ -165,6 +167,7 @@ impl CommandFacts {
                 matches!(does, Some(ProgramEffect::Change | ProgramEffect::Commit)) || redirects_to_file(&ran, command);
             facts.commits |= does == Some(ProgramEffect::Commit);
             facts.no_op &= ran.is_no_op(command);
+            facts.restores |= programs::restores_files(ran.program, sub);
             only_environment &= ran.sets_environment();
             // The last command decides the exit code.
             facts.probe = ran.is_probe(sub);

@@ -178,6 +178,26 @@ const CHANGING_VERBS: &str = "activate add apply approve archive assign attach c
     save schedule seed send set setup spawn start stop submit switch sync tag trigger unassign unblock uninstall \
     unlink unlock unset up update upgrade upload write";
 
+/// Whether a command may take earlier edits away.
+pub(super) fn restores_files(program: &str, subcommand: Option<&str>) -> bool {
+    matches!(program, "git" | "jj" | "hg" | "svn")
+        && matches!(
+            subcommand,
+            Some(
+                "checkout"
+                    | "stash"
+                    | "restore"
+                    | "reset"
+                    | "revert"
+                    | "switch"
+                    | "clean"
+                    | "rebase"
+                    | "merge"
+                    | "pull"
+            )
+        )
+}
+
 /// Programs whose non-zero exit is an answer: nothing found, files differ, not there.
 pub(super) fn is_probe(program: &str, subcommand: Option<&str>) -> bool {
     match program {

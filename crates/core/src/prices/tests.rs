@@ -81,7 +81,8 @@ fn the_upper_bound_is_the_stated_one() {
 #[test]
 fn no_sum_overflows() {
     let price = ModelPrice::for_model("o1", &[]).unwrap();
-    let most = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX, ..Usage::default() };
+    let most =
+        Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX, ..Usage::default() };
     assert_eq!(price.cost_micros(&most), u64::MAX);
 }
 

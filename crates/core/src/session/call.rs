@@ -101,7 +101,8 @@ impl Call {
             .with(CallFlags::BUILDS, action.check == Some(CheckKind::Build))
             .with(CallFlags::WRITES_FILE, action.writes_file)
             .with(CallFlags::PROBE, action.probe)
-            .with(CallFlags::NO_OP, action.no_op);
+            .with(CallFlags::NO_OP, action.no_op)
+            .with(CallFlags::RESTORES, action.restores);
         Self {
             ordinal,
             batch,
@@ -233,9 +234,9 @@ impl Call {
         self.edits() || self.is(CallFlags::WRITES_FILE)
     }
 
-    /// A command that changes more than one known file, such as `git checkout`: it may have taken earlier edits away.
+    /// A command such as `git checkout` that may have taken earlier edits away.
     pub fn may_restore_files(&self) -> bool {
-        self.succeeded() && self.is(CallFlags::MUTATES) && !self.changes_file()
+        self.succeeded() && self.is(CallFlags::RESTORES)
     }
 
     /// Succeeded for the first time in this way and may affect what later calls show: a change, a build, or something
@@ -246,7 +247,7 @@ impl Call {
         self.succeeded()
             && !reads
             && !checks
-            && (self.is(CallFlags::NEW_ACTION_OUTCOME) || self.is(CallFlags::NEW_CHANGE))
+            && (self.is(CallFlags::NEW_ACTION_OUTCOME) || self.is(CallFlags::NEW_CHANGE) || self.may_restore_files())
             && !matches!(self.kind, ToolKind::Plan | ToolKind::Ask | ToolKind::Finish)
     }
 

@@ -26,6 +26,12 @@ impl Session {
         if std::mem::take(&mut self.wait_just_ended) {
             call.flags.set(CallFlags::POLL, true);
         }
+        // Without an id, the result is matched by the fingerprint of the whole input.
+        if let Some(key) =
+            rules.identity.iter().find_map(|identity| identity.key(called)).filter(|_| called.call.is_some())
+        {
+            call.key = key;
+        }
         for (at, custom) in rules.matches().iter().enumerate() {
             call.custom |= u32::from(custom.matches_call(called)) << at;
         }

@@ -226,7 +226,8 @@ impl Writer {
             }),
             ["file", path, "=", ..] => {
                 let content = line.split_once("= ").map_or("", |(_, content)| content);
-                let (before, content) = content.split_once(" => ").map_or((None, content), |(old, new)| (Some(old), new));
+                let (before, content) =
+                    content.split_once(" => ").map_or((None, content), |(old, new)| (Some(old), new));
                 let call = self.last_call.clone();
                 Body::FileChanged(FileChanged {
                     path: path.to_owned(),

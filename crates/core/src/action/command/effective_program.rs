@@ -284,6 +284,7 @@ fn looks_like_path(word: &str) -> bool {
     if word.starts_with('-')
         || word.contains([' ', '\n', '*', '|', '(', '$', '{', '<', '>', ','])
         || word.contains("://")
+        || word.starts_with("localhost")
     {
         return false;
     }

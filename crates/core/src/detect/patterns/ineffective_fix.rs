@@ -29,6 +29,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut counter = BatchCounter::new(call);
     // An unchanged result alone proves nothing; there must have been changes in between.
     let (mut changes, mut changed) = (0, false);
+    let (mut elsewhere, mut edited_itself) = (call.target.is_some(), false);
     for other in context.earlier(rule.window) {
         if other.has_same_action(call) {
             if !unchanged(other, call) {
@@ -36,12 +37,15 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             }
             counter.add(other);
             changes += u32::from(std::mem::take(&mut changed));
+            elsewhere &= !std::mem::take(&mut edited_itself);
         } else {
             changed |= other.is(CallFlags::NEW_CHANGE);
+            edited_itself |= other.is(CallFlags::NEW_CHANGE) && other.target.equals_if_known(call.target);
         }
     }
-    // An unchanged success is how most checks look, so there must have been a change before each of them.
-    let enough_changes = if call.failed() { changes > 0 } else { changes + 1 >= counter.count };
+    // An unchanged success is how most programs look. It says something if the program is a script that shows the
+    // problem: it stays as it is, and before each run something else is changed.
+    let enough_changes = if call.failed() { changes > 0 } else { elsewhere && changes + 1 >= counter.count };
     if counter.count < 2 || !enough_changes {
         return None;
     }

@@ -17,10 +17,11 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let repeats = context.repeats()?;
-    if repeats.is_consecutive() {
+    let call = repeats.latest;
+    // Taking edits away again is a part of trying them one by one.
+    if repeats.is_consecutive() || call.may_restore_files() {
         return None;
     }
-    let call = repeats.latest;
     let idle_round = repeats.recent_new_calls + repeats.recent_checks == 0;
     let strength = match repeats.strength() {
         Strength::Strong if repeats.recent_new_commands > 0 => Strength::Weak,

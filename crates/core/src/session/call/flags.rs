@@ -54,6 +54,8 @@ impl CallFlags {
     pub const PROBE: Self = Self(1 << 18);
     /// Does nothing by design: `:`, `true`, a read of `/dev/null`.
     pub const NO_OP: Self = Self(1 << 19);
+    /// May take earlier edits away: `git checkout`, `git stash`.
+    pub const RESTORES: Self = Self(1 << 20);
 
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
