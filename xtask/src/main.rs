@@ -30,6 +30,8 @@ Usage: cargo xtask <command> [options]
   fuzz [TARGET...]     fuzz every parser  [--seconds N, default 180]
   soak [NAME...]       run the long proofs: kill repeat fuzz (default: all)
   score PATH           replay labelled sessions and print precision, recall and delay
+                       --sensitivity PATH: every threshold one step looser and stricter, per source
+                       --histories PATH: healthy sessions that would be interrupted, with the sentences
   prices DATE FILE...  update the price table; see docs/dev/prices.md
   bench [NAME...]      print tables of speed and memory; see bench/README.md
 ";

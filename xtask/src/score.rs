@@ -1,15 +1,30 @@
-//! `cargo xtask score PATH`: the quality of the detectors on labelled sessions.
+//! `cargo xtask score`: the quality of the detectors on labelled sessions.
 //!
-//! PATH is a folder with `*-labels.tsv`, `*-sessions.tar.gz` (or an unpacked folder of sessions) and
-//! `score.py`. `belay audit` replays the sessions; the scorer compares the alarms with the labels.
+//! ```text
+//! score PATH                precision, recall, delay and savings
+//! score --sensitivity PATH  the same with every threshold one step looser and stricter, per source
+//! score --histories PATH    which healthy sessions of real histories would have been interrupted, with the sentences
+//! ```
+//!
+//! PATH is a folder with `X-labels.tsv`, `X-sessions.tar.gz` and `score.py`; for histories, `X-histories-labels.tsv` and
+//! `X-histories.tar.xz`. `belay audit` replays the sessions, with the built-in rules unless a variant is measured.
+
+mod alarms;
+mod corpus;
+mod histories;
+mod measure;
+mod sensitivity;
+mod thresholds;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::shell;
+use corpus::Corpus;
 
-const USAGE: &str = "usage: cargo xtask score PATH, a folder with *-labels.tsv, *-sessions.tar.gz and score.py";
+const USAGE: &str = "usage: cargo xtask score [--sensitivity | --histories] PATH, a folder with X-labels.tsv, \
+                     X-sessions.tar.gz and score.py (for histories: X-histories-labels.tsv, X-histories.tar.xz)";
 
 /// Rows of the table: the scorer's key and our title.
 const ROWS: &[(&str, &str)] = &[
@@ -26,19 +41,23 @@ const ROWS: &[(&str, &str)] = &[
 ];
 
 pub(crate) fn run(args: &[String]) -> Result<bool, String> {
-    let [corpus] = args else { return Err(USAGE.to_owned()) };
-    let corpus = Path::new(corpus);
-    let labels = find(corpus, "-labels.tsv")?;
-    let scorer = corpus.join("score.py");
-    if !scorer.is_file() {
-        return Err(format!("{} has no score.py; {USAGE}", corpus.display()));
+    match args {
+        [flag, path] if flag == "--sensitivity" => sensitivity::run(Path::new(path)),
+        [flag, path] if flag == "--histories" => histories::run(Path::new(path)),
+        [path] if !path.starts_with('-') => total(Path::new(path)),
+        _ => Err(USAGE.to_owned()),
     }
-    let work = shell::root().join("target").join("score");
-    let sessions = unpack(corpus, &work)?;
-    let alarms = work.join("alarms.jsonl");
-    replay(&sessions, &alarms)?;
+}
+
+fn total(path: &Path) -> Result<bool, String> {
+    let scorer = path.join("score.py");
+    if !scorer.is_file() {
+        return Err(format!("{} has no score.py; {USAGE}", path.display()));
+    }
+    let corpus = Corpus::open(path, "-sessions.tar.gz", "-labels.tsv")?;
+    let alarms = Replay::new(&corpus.work)?.run(&corpus.sessions, "alarms", "")?;
     let scored = Command::new("python3")
-        .args([&scorer, &labels, &sessions, &alarms])
+        .args([&scorer, &corpus.labels, &corpus.sessions, &alarms])
         .stderr(Stdio::inherit())
         .output()
         .map_err(|e| format!("cannot start python3: {e}"))?;
@@ -46,34 +65,37 @@ pub(crate) fn run(args: &[String]) -> Result<bool, String> {
     Ok(scored.status.success())
 }
 
-/// The file of a folder with this ending.
-fn find(folder: &Path, ending: &str) -> Result<PathBuf, String> {
-    let entries = fs::read_dir(folder).map_err(|e| format!("cannot read {}: {e}", folder.display()))?;
-    let mut matching =
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(ending));
-    matching.next().ok_or_else(|| format!("{} has no *{ending}; {USAGE}", folder.display()))
+/// Runs `belay audit` with variants of the rules.
+struct Replay {
+    belay: PathBuf,
+    work: PathBuf,
 }
 
-/// The folder with the session files, unpacked below `work`.
-fn unpack(corpus: &Path, work: &Path) -> Result<PathBuf, String> {
-    let archive = find(corpus, "-sessions.tar.gz")?;
-    let name = archive.file_name().unwrap_or_default().to_string_lossy().replace("-sessions.tar.gz", "");
-    let sessions = work.join(&name);
-    if !sessions.is_dir() {
-        fs::create_dir_all(work).map_err(|e| format!("cannot create {}: {e}", work.display()))?;
-        let ok = shell::run(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(work))?;
-        if !ok || !sessions.is_dir() {
-            return Err(format!("cannot unpack {} into a folder {name}/", archive.display()));
+impl Replay {
+    fn new(work: &Path) -> Result<Self, String> {
+        if !shell::run(&mut shell::cargo(&["build", "--release", "--quiet", "-p", "belayer"]))? {
+            return Err("cannot build belay".to_owned());
         }
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);
+        Ok(Self { belay: target.join("release").join("belay"), work: work.to_owned() })
     }
-    Ok(sessions)
-}
 
-fn replay(sessions: &Path, alarms: &Path) -> Result<(), String> {
-    let out = File::create(alarms).map_err(|e| format!("cannot write {}: {e}", alarms.display()))?;
-    let mut command = shell::cargo(&["run", "--quiet", "-p", "belayer", "--", "audit", "--json"]);
-    let ok = shell::run(command.arg(sessions).stdout(out))?;
-    if ok { Ok(()) } else { Err("cannot replay the sessions".to_owned()) }
+    /// The alarms in these sessions under the built-in rules with `config` on top.
+    fn run(&self, sessions: &Path, name: &str, config: &str) -> Result<PathBuf, String> {
+        let rules = self.work.join(format!("{name}.toml"));
+        let alarms = self.work.join(format!("{name}.jsonl"));
+        let cannot_write = |path: &Path, e: std::io::Error| format!("cannot write {}: {e}", path.display());
+        fs::write(&rules, config).map_err(|e| cannot_write(&rules, e))?;
+        let out = File::create(&alarms).map_err(|e| cannot_write(&alarms, e))?;
+        let status = Command::new(&self.belay)
+            .args(["audit", "--json", "--config"])
+            .arg(&rules)
+            .arg(sessions)
+            .stdout(out)
+            .status()
+            .map_err(|e| format!("cannot start {}: {e}", self.belay.display()))?;
+        if status.success() { Ok(alarms) } else { Err(format!("cannot replay the sessions with {}", rules.display())) }
+    }
 }
 
 /// The scorer prints group by group, one `key: value` per line; the table has one column per group.

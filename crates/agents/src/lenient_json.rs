@@ -199,7 +199,7 @@ pub(crate) fn is_valid_json(line: &str) -> bool {
 /// Usage from token counts whose input includes the cached tokens.
 pub(crate) fn usage_with_cached_input(input: u64, output: u64, cache_read: u64, cache_write: u64) -> Usage {
     let input = input.saturating_sub(cache_read).saturating_sub(cache_write);
-    Usage { input, output, cache_read, cache_write }
+    Usage { input, output, cache_read, cache_write, ..Usage::default() }
 }
 
 /// The text of a content field: a string, content items, or an object with either in `content`.

@@ -196,8 +196,8 @@ impl ReadError {
     }
 }
 
-/// Number of bytes that [`detect_format`] reads.
-pub const HEAD_BYTES: usize = 16 * 1024;
+/// Number of bytes from which a format is recognised. A first prompt may be longer than a few kilobytes.
+pub const HEAD_BYTES: usize = 96 * 1024;
 
 /// The format of a file, from its path and content; `None` if it is unknown.
 pub fn detect_format(path: &Path) -> Result<Option<&'static dyn TranscriptFormat>, ReadError> {

@@ -10,7 +10,7 @@ use belay_agents::{AGENTS, AgentSpec, TranscriptFormat, UserDirs};
 use belay_fs::Links;
 
 /// Bytes read from each file to detect its format and the files it copies.
-const HEAD_BYTES: usize = 96 * 1024;
+use belay_agents::transcript::HEAD_BYTES;
 
 /// File name extensions of session files.
 const EXTENSIONS: &[&str] = &["jsonl", "json", "db", "md"];
@@ -55,7 +55,14 @@ pub struct Discovery {
     pub sources: Vec<SessionFile>,
     /// Named paths that contain no session, with the reason.
     pub problems: Vec<DiscoveryError>,
+    /// Files in named directories that look like sessions but were not recognised: the first few.
+    pub left_out: Vec<PathBuf>,
+    /// Number of such files.
+    pub left_out_count: u64,
 }
+
+/// Maximum number of left out files that are named.
+const MAX_LEFT_OUT: usize = 5;
 
 /// Why a named path contains no session.
 #[derive(Debug, thiserror::Error)]
@@ -120,8 +127,15 @@ impl Search {
         let Ok(kind) = fs::metadata(path) else { return };
         if kind.is_file() {
             let fits = path.extension().is_some_and(|ext| EXTENSIONS.iter().any(|ending| ext == *ending));
-            if fits {
-                let _ = self.file(path, agent);
+            // In a directory that a person named, a session may have any name; what it is follows from its content.
+            if fits || agent.is_none() {
+                let found = self.file(path, agent);
+                if agent.is_none() && path.extension().is_some_and(|ext| ext == "jsonl") && !matches!(found, Ok(true)) {
+                    self.found.left_out_count += 1;
+                    if self.found.left_out.len() < MAX_LEFT_OUT {
+                        self.found.left_out.push(path.to_owned());
+                    }
+                }
             }
             return;
         }
@@ -148,12 +162,11 @@ impl Search {
         self.head.reserve(HEAD_BYTES);
         Read::by_ref(&mut file).take(HEAD_BYTES as u64).read_to_end(&mut self.head)?;
         let head = &self.head;
-        let short = &head[..head.len().min(belay_agents::transcript::HEAD_BYTES)];
         let mut formats: Box<dyn Iterator<Item = &'static dyn TranscriptFormat>> = match agent {
             Some(agent) => Box::new(agent.transcript_formats().iter().copied()),
             None => Box::new(belay_agents::transcript::all_formats()),
         };
-        let Some(format) = formats.find(|format| format.recognises(path, short)) else { return Ok(false) };
+        let Some(format) = formats.find(|format| format.recognises(path, head)) else { return Ok(false) };
         let wanted = self.only.agent.is_none_or(|id| id == format.agent())
             && self.only.format.is_none_or(|name| name == format.agent());
         if wanted && self.seen.insert(fs::canonicalize(path)?) {

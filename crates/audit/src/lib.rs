@@ -9,8 +9,9 @@
 //! caller and into [`Totals`] in an order that does not depend on the threads. Memory use is therefore independent of
 //! file sizes and of the number of sessions.
 //!
-//! A *loop* lasts from the first call of a finding's evidence until the session makes progress, a person takes a turn, or
-//! the session ends. *Saved* is the cost of a loop after the step that would have stopped it.
+//! A *loop* lasts from the first call of a finding's evidence until the session makes progress and the repetition is not
+//! seen again, a person takes a turn, or the session ends. *Saved* is the cost of a loop after the step that would have
+//! stopped it; its confidence follows from how often the repetition continued after that step.
 //!
 //! # Map
 //!
@@ -35,7 +36,7 @@ pub mod totals;
 
 pub use collector::{Collector, Report};
 pub use discover::{Discovery, SearchScope, SessionFile, find};
-pub use loop_tracker::{InterventionTime, Loop, PlannedIntervention};
+pub use loop_tracker::{Confidence, InterventionTime, Loop, PlannedIntervention};
 pub use run::{Progress, RuleSet, SessionFilter, run};
 pub use session_report::{ModelSpend, SessionReport, VariantResult};
 pub use totals::Totals;

@@ -2,6 +2,8 @@
 
 use belay_core::effect::Spend;
 use belay_core::{Finding, Intervention, InterventionLevel, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A step that the policy would have taken.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,8 @@ pub struct Loop {
     pub from_call: u64,
     /// Last call before the session made progress.
     pub to_call: u64,
+    /// How many calls after the first step repeated what it was about.
+    pub repeated_after: u64,
     /// First nudge.
     pub nudge: Option<InterventionTime>,
     /// First pause.
@@ -57,6 +61,8 @@ pub(crate) struct LoopTracker {
     pub(crate) loops: Vec<Loop>,
     open: bool,
     clock: Option<SpendPosition>,
+    /// The latest call that repeated what the loop is about.
+    repeated: u64,
 }
 
 impl LoopTracker {
@@ -72,6 +78,7 @@ impl LoopTracker {
                 sentence: finding.sentence.clone(),
                 from_call: finding.from_call,
                 to_call: finding.call,
+                repeated_after: 0,
                 nudge: None,
                 pause: None,
                 after_nudge: Spend::default(),
@@ -81,6 +88,7 @@ impl LoopTracker {
         }
         self.open = true;
         self.clock = None;
+        self.repeated = self.repeated.max(finding.call);
         let Some(current) = self.loops.last_mut() else { return };
         current.from_call = current.from_call.min(finding.from_call);
         current.to_call = current.to_call.max(finding.call);
@@ -97,8 +105,18 @@ impl LoopTracker {
         }
     }
 
-    /// After every event: `newest` is the latest call.
-    pub(crate) fn after(&mut self, newest: u64, clock: SpendPosition, spent: &Spend) {
+    /// After every event: `newest` is the latest call, `repetition` the latest that repeated what a step was about.
+    pub(crate) fn after(&mut self, newest: u64, clock: SpendPosition, repetition: Option<u64>, spent: &Spend) {
+        let repeated = repetition.filter(|call| *call > self.repeated);
+        if let (Some(call), Some(last)) = (repeated, self.loops.last_mut()) {
+            self.repeated = call;
+            last.repeated_after += 1;
+            // What looked like progress was not: the loop goes on.
+            if !self.open && call > last.to_call {
+                self.open = true;
+                self.clock = None;
+            }
+        }
         if !self.open {
             return;
         }
@@ -115,6 +133,39 @@ impl LoopTracker {
         }
         if let Some(step) = current.pause {
             current.after_pause = spent.saturating_sub(&step.spent);
+        }
+    }
+}
+
+impl Loop {
+    /// How sure it is that the agent would not have stopped by itself.
+    pub fn confidence(&self) -> Confidence {
+        match self.repeated_after {
+            0 => Confidence::Low,
+            1 | 2 => Confidence::Medium,
+            _ => Confidence::High,
+        }
+    }
+}
+
+/// How sure a saving is: by how often the repetition continued after the step that would have stopped it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// It was not seen again: the agent may have noticed by itself.
+    Low,
+    /// Once or twice more.
+    Medium,
+    /// Three times or more.
+    High,
+}
+
+impl Confidence {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
         }
     }
 }

@@ -230,7 +230,8 @@ impl ReplayedSession {
             }
             let session = &mind.session;
             let clock = SpendPosition { at: session.clock.at, calls: session.clock.since.calls };
-            mind.tracker.after(session.counters.calls.saturating_sub(1), clock, &session.spent);
+            let newest = session.counters.calls.saturating_sub(1);
+            mind.tracker.after(newest, clock, session.last_repetition(), &session.spent);
         }
     }
 

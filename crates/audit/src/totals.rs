@@ -89,6 +89,8 @@ pub struct InterventionCounts {
     pub after_nudge: Spend,
     /// Cost of loops after the first pause.
     pub after_pause: Spend,
+    /// Number of loops of low, medium and high confidence.
+    pub by_confidence: [u64; 3],
 }
 
 /// Totals of one row.
@@ -158,6 +160,9 @@ impl Totals {
         self.steps.nudged += u64::from(judged.loops.iter().any(|one| one.nudge.is_some()));
         self.steps.paused += u64::from(judged.loops.iter().any(|one| one.pause.is_some()));
         self.steps.notices += judged.noticed;
+        for one in &judged.loops {
+            self.steps.by_confidence[one.confidence() as usize] += 1;
+        }
         self.steps.after_nudge.add(&after_nudge);
         self.steps.after_pause.add(&after_pause);
         let group = GroupTotals {

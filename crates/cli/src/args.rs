@@ -36,7 +36,7 @@ pub(crate) struct Global {
 /// Commands by purpose, in the order of `--help`.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Supervise agents", &["run", "init", "uninit", "serve", "stop", "status", "demo"]),
-    ("Inspect", &["sessions", "show", "incidents", "explain", "events", "tombstones", "audit"]),
+    ("Inspect", &["sessions", "show", "incidents", "explain", "events", "tombstones", "audit", "prices"]),
     ("Decide", &["pause", "resume", "ack", "allow", "kill", "reset", "archive", "budget"]),
     ("Configure", &["config", "trust", "notify", "doctor", "import"]),
     ("Scripts and agents", &["wait", "result", "statusline", "schema", "completions", "man", "help"]),
@@ -154,12 +154,15 @@ pub(crate) enum Command {
     /// Explain an intervention, with the calls it is based on.
     #[command(after_help = "Examples:\n  belay explain claude:0190")]
     Explain(explain::ExplainArgs),
-    /// Mark a finding as acceptable; it no longer counts in that session.
+    /// Mark a finding as acceptable; it no longer counts in that session and project.
     #[command(after_help = "Examples:\n  belay allow claude:0190")]
     Allow(allow::AllowArgs),
     /// Replay your past sessions: what they cost, and where they looped.
     #[command(after_help = "Examples:\n  belay audit\n  belay audit --since 30d --html report.html")]
     Audit(audit::AuditArgs),
+    /// Show what models cost, and since when.
+    #[command(after_help = "Examples:\n  belay prices\n  belay prices claude-sonnet-4-5")]
+    Prices(prices::PricesArgs),
     /// Show and change the configuration.
     #[command(subcommand)]
     #[command(

@@ -15,6 +15,7 @@ pub(crate) mod import;
 pub(crate) mod incidents;
 pub(crate) mod init;
 pub(crate) mod notify;
+pub(crate) mod prices;
 pub(crate) mod result;
 pub(crate) mod run;
 pub(crate) mod schema;
@@ -66,6 +67,7 @@ pub(crate) fn run(cli: Cli) -> CommandResult {
         Command::Incidents(args) => incidents::run(&context, &args),
         Command::Explain(args) => explain::run(&context, &args),
         Command::Allow(args) => allow::run(&context, &args),
+        Command::Prices(args) => prices::run(&context, &args),
         Command::Audit(args) => audit::run(&context, &args),
         Command::Config(command) => config::run(&context, &command),
         Command::Trust(args) => trust::run(&context, &args),

@@ -80,8 +80,13 @@ impl Layer {
 }
 
 /// Lists that are combined across layers.
-const APPENDING_KEYS: &[&[&str]] =
-    &[&["detect", "allow", "actions"], &["detect", "allow", "pairs"], &["detect", "custom"], &["detect", "prices"]];
+const APPENDING_KEYS: &[&[&str]] = &[
+    &["detect", "allow", "actions"],
+    &["detect", "allow", "pairs"],
+    &["detect", "custom"],
+    &["detect", "identity"],
+    &["detect", "prices"],
+];
 
 /// Whether the values of all layers are combined for this key.
 pub(crate) fn is_appending(key: &ConfigKey) -> bool {

@@ -111,6 +111,18 @@ pub struct Action {
     /// Names a file of environment variables, so its result may show one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub env_file: bool,
+    /// A command that writes one known file, its `target`: a redirection, a here-document, `sed -i`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub writes_file: bool,
+    /// May take earlier edits away: `git checkout`, `git stash`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
+    /// A question that a non-zero exit answers: `grep`, `diff`, `test`, `ls`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub probe: bool,
+    /// Does nothing by design: `:`, `true`, a read of `/dev/null`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_op: bool,
 }
 
 /// The two sides of an edit. An edit and its inverse have them swapped.

@@ -8,6 +8,7 @@
 
 mod check_reports;
 mod error_family;
+mod error_line;
 mod known_causes;
 mod normalise;
 mod phrase_groups;
@@ -76,6 +77,9 @@ pub struct Outcome {
     /// line does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Digest>,
+    /// The line that the error names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// What tests, compilers and linters reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<CheckReport>,
@@ -153,6 +157,7 @@ impl Outcome {
             exit_code,
             failed: failed && !running,
             failure,
+            line: family.as_ref().and_then(|family| family.line),
             family: family.as_ref().map(|family| Digest::of(&family.cause)),
             family_name: family.map(|family| family.cause).unwrap_or_default(),
             checks: checks.map(|report| report.checks),

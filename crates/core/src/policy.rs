@@ -75,7 +75,7 @@ impl Session {
             }
             let Some(level) = ladder.level(claim.count, claim.strength) else { continue };
             continuing.extend(self.findings().key(pattern.name, &claim));
-            if let Some(level) = self.due(pattern.name, &claim, level, ladder.pause_at != 0, &context, rules) {
+            if let Some(level) = self.due(pattern.name, &claim, level, false, &context, rules) {
                 consider(DueStep { level, claim, by: PatternRef::Pattern(pattern) });
             }
         }
@@ -104,7 +104,7 @@ impl Session {
         name: &str,
         claim: &Claim,
         level: InterventionLevel,
-        may_pause: bool,
+        escalates: bool,
         context: &CallContext<'_>,
         rules: &Rules,
     ) -> Option<InterventionLevel> {
@@ -115,7 +115,7 @@ impl Session {
         let focus = context.call().filter(|_| !claim.calls.is_empty()).map(|call| (call.key, call.outcome()));
         let limits = LadderLimits {
             max_nudges: rules.max_nudges,
-            may_pause,
+            escalates,
             delivered_by_request: self.is_nudged_by_requests(),
         };
         self.findings().next_step(limits, name, claim, level, focus)

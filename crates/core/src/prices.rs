@@ -75,6 +75,11 @@ impl Prices {
         &BUILT_IN
     }
 
+    /// The names of all models, in order.
+    pub fn models(&self) -> impl Iterator<Item = &'static str> {
+        self.rows.iter().map(|(name, _)| *name)
+    }
+
     /// The row with exactly this name.
     fn row(&self, name: &str) -> Option<ModelPrice> {
         let at = self.rows.binary_search_by_key(&name, |(name, _)| name).ok()?;
@@ -89,6 +94,15 @@ struct Rates {
     output: u64,
     cache_read: u64,
     cache_write: u64,
+}
+
+impl Rates {
+    /// Tokens kept for an hour cost twice the input where writes for minutes cost 1.25 times the input (Anthropic's
+    /// scheme); other providers have one price for writes.
+    fn cache_write_1h(&self) -> u64 {
+        let surcharged = u128::from(self.cache_write) * 4 == u128::from(self.input) * 5;
+        if surcharged { self.input.saturating_mul(2) } else { self.cache_write }
+    }
 }
 
 /// What one model costs.
@@ -165,6 +179,17 @@ impl ModelPrice {
         Some(Self { rates, long_context, window })
     }
 
+    /// The rates in US dollars per million tokens: input, output, cache read, cache write, cache write for an hour; each
+    /// with the number of input tokens from which it applies, in ascending order.
+    pub fn rates(&self) -> Vec<(u64, [f64; 5])> {
+        let dollars = |rates: &Rates| {
+            [rates.input, rates.output, rates.cache_read, rates.cache_write, rates.cache_write_1h()]
+                .map(|micros| micros as f64 / 1e6)
+        };
+        let long = self.long_context.iter().map(|(threshold, rates)| (*threshold, dollars(rates)));
+        std::iter::once((0, dollars(&self.rates))).chain(long).collect()
+    }
+
     /// What a token of output costs, in millionths of a US dollar.
     pub fn output_micros(&self) -> f64 {
         self.rates.output as f64 / 1e6
@@ -180,7 +205,8 @@ impl ModelPrice {
         let sum = part(usage.input, rates.input)
             + part(usage.output, rates.output)
             + part(usage.cache_read, rates.cache_read)
-            + part(usage.cache_write, rates.cache_write);
+            + part(usage.cache_write.saturating_sub(usage.cache_write_1h), rates.cache_write)
+            + part(usage.cache_write_1h.min(usage.cache_write), rates.cache_write_1h());
         u64::try_from(sum / 1_000_000).unwrap_or(u64::MAX)
     }
 }

@@ -3,6 +3,7 @@
 mod allow;
 mod budget;
 mod custom;
+mod identity;
 mod ladder;
 mod patterns;
 mod tightness;
@@ -11,6 +12,7 @@ pub use allow::AllowList;
 pub use budget::{BudgetRules, UnknownModel, usd_to_micros};
 pub(crate) use custom::{CompiledPattern, EvaluateAt};
 pub use custom::{CustomPattern, GroupBy};
+pub use identity::ToolIdentity;
 pub use ladder::Ladder;
 pub use patterns::{PatternRule, Patterns, Severity};
 
@@ -39,6 +41,9 @@ pub struct Rules {
     pub tombstone_days: u32,
     /// User-defined patterns.
     pub custom: Vec<CustomPattern>,
+    /// Inputs that identify the calls of a tool.
+    #[serde(default)]
+    pub identity: Vec<ToolIdentity>,
     /// Model prices; they override the built-in table.
     pub prices: Vec<PriceRow>,
     /// Default ladder of all patterns.
@@ -95,6 +100,7 @@ impl Rules {
             rule.check(name)?;
         }
         self.allow.check()?;
+        self.identity.iter().try_for_each(ToolIdentity::check)?;
         self.budget.check()?;
         for (at, row) in self.prices.iter().enumerate() {
             for (name, usd) in row.amounts() {

@@ -15,6 +15,7 @@ mod external_facts;
 mod file_history;
 mod identities;
 mod operator;
+mod prompt_phrases;
 mod request_history;
 mod seen_set;
 mod sensor_dedup;
@@ -55,7 +56,7 @@ pub const MAX_SESSION_BYTES: usize = 64 * 1024;
 
 /// Version of the serialised form. A snapshot of another version is ignored and the session is rebuilt from
 /// its log.
-pub const SESSION_FORMAT: u16 = 3;
+pub const SESSION_FORMAT: u16 = 4;
 
 /// One agent conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -308,6 +309,12 @@ impl Session {
     fn incident_reason(&self) -> &str {
         let sentence = self.incident.as_ref().map_or("", |incident| incident.sentence.as_str());
         sentence.strip_prefix(PAUSED).map_or(sentence, |note| note.trim_start_matches([':', '.', ' ']))
+    }
+
+    /// The latest call that repeated what a nudge or a pause was about. A call in between that looks like progress does
+    /// not end the loop if the repetition continues after it.
+    pub fn last_repetition(&self) -> Option<u64> {
+        self.findings.last_repetition()
     }
 
     /// Total tokens so far.

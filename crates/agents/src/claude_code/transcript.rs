@@ -41,12 +41,15 @@ impl TranscriptFormat for ClaudeCodeFormat {
     }
 
     fn recognises(&self, path: &Path, head: &[u8]) -> bool {
-        if path.extension().is_none_or(|ext| ext != "jsonl") {
+        if path.extension().is_some_and(|ext| ext == "db") {
             return false;
         }
         // The first lines may have any type, but their ids identify Claude Code.
-        let lines = head.split(|byte| *byte == b'\n').take(16);
-        lines.filter_map(|line| serde_json::from_slice::<LineSignature<'_>>(line).ok()).any(|line| line.is_ours())
+        let mut lines = head.split(|byte| *byte == b'\n').take(16);
+        lines.any(|line| match serde_json::from_slice::<LineSignature<'_>>(line) {
+            Ok(signature) => signature.is_ours(),
+            Err(_) => starts_like_ours(line),
+        })
     }
 
     fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {
@@ -90,6 +93,15 @@ impl LineSignature<'_> {
             _ => false,
         }
     }
+}
+
+/// Whether a line that is longer than the head, such as a long first prompt, starts with the fields of Claude Code.
+fn starts_like_ours(line: &[u8]) -> bool {
+    let start = &line[..line.len().min(1024)];
+    let has = |text: &str| memchr::memmem::find(start, text.as_bytes()).is_some();
+    start.starts_with(b"{")
+        && has("\"sessionId\":\"")
+        && (has("\"isSidechain\":") || has("\"type\":\"queue-operation\""))
 }
 
 /// Maximum number of tracked sub-agents.
@@ -331,7 +343,11 @@ impl LineParser for ClaudeCodeParser {
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let result = match tool_details::splice_out(line, &mut buffer) {
-            Some((head, rest)) => self.record(head, Details::Unread(rest), builder),
+            // A nested field of the same name cuts the line in the middle.
+            Some((head, rest)) => match self.record(head, Details::Unread(rest), builder) {
+                Err(LineError::Malformed) => self.record(line, Details::None, builder),
+                result => result,
+            },
             None => self.record(line, Details::None, builder),
         };
         buffer.shrink_to(SPLICE_BUFFER_BYTES);

@@ -33,6 +33,7 @@ const FAILURE_TEXTS: &[&str] = &[
     "error: ",
     "exec_command failed",
     "execution error",
+    "failed in sandbox",
     "failed to ",
     "tool call error",
     "unknown process id",
@@ -67,7 +68,15 @@ pub(super) fn unwrap(text: Cow<'_, str>) -> UnwrappedOutput<'_> {
 
 /// Parses the lines before `Output:`. Returns the offset of the body.
 fn headers(text: &str) -> Option<(UnwrappedOutput<'static>, usize)> {
-    const HEADER_LINES: &[&str] = &["Chunk ID: ", "Wall time: ", "Exit code: ", "Process "];
+    const HEADER_LINES: &[&str] = &[
+        "Chunk ID: ",
+        "Wall time: ",
+        "Exit code: ",
+        "Process ",
+        "Script completed\n",
+        "Script failed\n",
+        "Script running ",
+    ];
     if !HEADER_LINES.iter().any(|first| text.starts_with(first)) {
         return None;
     }
@@ -82,9 +91,11 @@ fn headers(text: &str) -> Option<(UnwrappedOutput<'static>, usize)> {
         }
         if let Some(code) = line.strip_prefix("Exit code: ").or(line.strip_prefix("Process exited with code ")) {
             output.exit_code = code.trim().parse().ok();
-        } else if line.starts_with("Process running with session ID") {
+        } else if line.starts_with("Process running with session ID") || line.starts_with("Script running") {
             output.status = Some(CallStatus::Running);
-        } else if let Some(wall) = line.strip_prefix("Wall time: ") {
+        } else if line == "Script failed" {
+            output.status = Some(CallStatus::Error);
+        } else if let Some(wall) = line.strip_prefix("Wall time: ").or(line.strip_prefix("Wall time ")) {
             let seconds = wall.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
             output.duration_ms = seconds.filter(|seconds| *seconds >= 0.0).map(|seconds| (seconds * 1e3) as u64);
         }
@@ -161,6 +172,14 @@ mod tests {
             (running.status, running.exit_code, &*running.text),
             (Some(CallStatus::Running), None, "building\n")
         );
+    }
+
+    #[test]
+    fn the_header_of_a_script_is_no_part_of_its_output() {
+        let text = "Script completed\nWall time 5.0 seconds\nOutput:\n\n---> f3b4\n";
+        assert_eq!((&*unwrapped(text).text, unwrapped(text).duration_ms), ("\n---> f3b4\n", Some(5_000)));
+        let running = unwrapped("Script running with cell ID 4\nWall time 10.1 seconds\nOutput:\n");
+        assert_eq!(running.status, Some(CallStatus::Running));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use belay_core::ToolKind;
 use serde_json::{Map, Value};
 
+use super::exec_script;
 use crate::tool_table::ToolTable;
 
 /// The built-in tools.
@@ -42,8 +43,15 @@ pub fn kind_of(name: &str, input: &Value) -> Option<ToolKind> {
     TABLE.kind_of(name, input)
 }
 
-/// `write_stdin` types into a running command, or polls it when it types nothing. A shell command may be a patch.
+/// `write_stdin` types into a running command, or polls it when it types nothing. A shell command may be a patch. A
+/// script of the `exec` tool is what it calls.
 fn kind_by_input(name: &str, input: &Value) -> Option<ToolKind> {
+    if name == "exec"
+        && let Some(script) = input.as_str()
+        && let Some((inner, input)) = exec_script::inner_call(script)
+    {
+        return kind_of(inner, &input);
+    }
     if name == "write_stdin" {
         let typed = input.get("chars").and_then(Value::as_str).unwrap_or_default();
         return Some(if typed.is_empty() { ToolKind::Poll } else { ToolKind::Shell });
@@ -64,6 +72,15 @@ pub(super) fn input(arguments: &str) -> Value {
         map.insert("command".to_owned(), Value::String(script));
     }
     Value::Object(map)
+}
+
+/// The input of a call: for a script of the `exec` tool, that of the call inside it.
+pub(super) fn effective_input(name: &str, input: Value) -> Value {
+    let inner = match &input {
+        Value::String(script) if name == "exec" => exec_script::inner_call(script).map(|(_, input)| input),
+        _ => None,
+    };
+    inner.unwrap_or(input)
 }
 
 /// What a shell was told to run.

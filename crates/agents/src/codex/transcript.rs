@@ -37,14 +37,14 @@ impl TranscriptFormat for CodexFormat {
     }
 
     fn recognises(&self, path: &Path, head: &[u8]) -> bool {
-        if path.extension().is_none_or(|ext| ext != "jsonl") {
-            return false;
-        }
         let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("rollout-"));
         // The first line can be longer than the head: it carries the instructions.
         let first = first_line(&head[..head.len().min(256)]);
         let envelope = first.contains("\"payload\"") && first.contains("\"session_meta\"");
-        envelope || named && first.trim_start().starts_with('{')
+        // Until September 2025, the header had no envelope.
+        let bare =
+            first.starts_with("{\"id\":\"") && first.contains("\"timestamp\":") && first.contains("\"instructions\":");
+        envelope || bare || named && first.trim_start().starts_with('{')
     }
 
     fn line_parser(&self, path: &Path) -> Option<Box<dyn LineParser + Send>> {

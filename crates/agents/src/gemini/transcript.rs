@@ -52,7 +52,10 @@ impl TranscriptFormat for GeminiDocumentFormat {
     fn recognises(&self, path: &Path, head: &[u8]) -> bool {
         let head = &head[..head.len().min(1024)];
         let has = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
-        path.extension().is_some_and(|ext| ext == "json") && has("\"sessionId\"") && has("\"projectHash\"")
+        path.extension().is_none_or(|ext| ext != "jsonl")
+            && head.trim_ascii_start().starts_with(b"{")
+            && has("\"sessionId\"")
+            && has("\"projectHash\"")
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {

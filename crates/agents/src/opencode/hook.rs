@@ -137,6 +137,7 @@ fn answered(info: &Value) -> Option<ModelAnswered> {
             output: count("/output").saturating_add(count("/reasoning")),
             cache_read: count("/cache/read"),
             cache_write: count("/cache/write"),
+            ..Usage::default()
         }),
         stop: info.get("finish").and_then(Value::as_str).and_then(bounded_name),
         ..ModelAnswered::default()

@@ -61,6 +61,7 @@ impl From<Tokens> for Usage {
             output: tokens.output.0.saturating_add(tokens.reasoning.0),
             cache_read: cache.read.0,
             cache_write: cache.write.0,
+            ..Self::default()
         }
     }
 }
@@ -80,6 +81,7 @@ pub(super) struct Part<'a> {
     text: LenientString<'a>,
     synthetic: LenientBool,
     tool: LenientString<'a>,
+    id: LenientString<'a>,
     #[serde(rename = "callID")]
     call: LenientString<'a>,
     state: LenientOption<State>,
@@ -140,7 +142,10 @@ impl<'a> MessageBuilder<'a> {
 
     fn tool(&mut self, part: Part<'_>) {
         let state = part.state.0.unwrap_or_default();
-        let id = part.call.owned();
+        // Exports may redact call ids, so that all of them are equal; the ids of parts stay.
+        let is_unique =
+            |id: &String| !id.contains("redact") && self.calls.iter().all(|call| call.call.as_ref() != Some(id));
+        let id = part.call.owned().filter(is_unique).or_else(|| part.id.owned());
         self.calls.push(ToolCalled::new(id.clone(), kind_of(&part.tool), &part.tool, &state.input));
         if !matches!(&*state.status, "completed" | "error") {
             return;

@@ -43,10 +43,10 @@ impl TranscriptFormat for OpencodeExportFormat {
         ID
     }
 
-    fn recognises(&self, path: &Path, head: &[u8]) -> bool {
+    fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
         let head = &head[..head.len().min(1024)];
         let has = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
-        path.extension().is_some_and(|ext| ext == "json") && has("\"info\"") && has("\"ses_")
+        head.trim_ascii_start().starts_with(b"{") && has("\"info\"") && has("\"ses_")
     }
 
     fn read(&self, path: &Path, sink: &mut dyn Sink) -> Result<ReadStats, ReadError> {

@@ -13,9 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{ID, kind_of};
 use crate::lenient_json::{LenientBool, LenientOption, LenientString, LenientTime, LenientU64, text_of};
-use crate::transcript::{
-    LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, file_stem, first_line, parse,
-};
+use crate::transcript::{LineError, LineParser, TranscriptEventBuilder, TranscriptFormat, file_stem, parse};
 
 /// The transcript format.
 #[derive(Debug)]
@@ -27,9 +25,11 @@ impl TranscriptFormat for PiFormat {
     }
 
     fn recognises(&self, _path: &Path, head: &[u8]) -> bool {
-        serde_json::from_str::<Line<'_>>(&first_line(head)).is_ok_and(|line| {
-            &*line.kind == "session" && line.id.non_empty().is_some() && line.cwd.non_empty().is_some()
-        })
+        // Newer versions write a title before the header.
+        let lines = head.split(|byte| *byte == b'\n').take(2);
+        lines
+            .filter_map(|line| serde_json::from_slice::<Line<'_>>(line).ok())
+            .any(|line| &*line.kind == "session" && line.id.non_empty().is_some() && line.cwd.non_empty().is_some())
     }
 
     fn session(&self, path: &Path) -> SessionKey {
@@ -156,6 +156,7 @@ fn answer(message: &Message<'_>, content: &str, builder: &mut TranscriptEventBui
                 output: tokens.output.0,
                 cache_read: tokens.cache_read.0,
                 cache_write: tokens.cache_write.0,
+                ..Usage::default()
             }),
             stop: message.stop_reason.owned(),
             cost_micros: cost.map(|dollars| (dollars * 1e6).round() as u64),

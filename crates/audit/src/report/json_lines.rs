@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::labels::LabelStyle;
-use crate::loop_tracker::PlannedIntervention;
+use crate::loop_tracker::{Confidence, Loop, PlannedIntervention};
 use crate::run::RuleSet;
 use crate::session_report::SessionReport;
 use crate::totals::Totals;
@@ -134,6 +134,9 @@ pub struct SavedLine {
     pub after_nudge: Spend,
     /// After the first pause: saved in any case, because a pause holds the agent.
     pub after_pause: Spend,
+    /// How sure the savings are: the lowest confidence of the loops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
 }
 
 /// The totals.
@@ -262,7 +265,7 @@ pub fn lines(report: &SessionReport, names: LabelStyle, variants: &[RuleSet]) ->
             notices: judged.noticed,
             nudged_at_call: judged.loops.iter().find_map(|one| one.nudge).map(|step| step.call),
             paused_at_call: judged.loops.iter().find_map(|one| one.pause).map(|step| step.call),
-            saved: SavedLine { after_nudge, after_pause },
+            saved: SavedLine { after_nudge, after_pause, confidence: judged.loops.iter().map(Loop::confidence).min() },
         })));
     }
     lines
@@ -285,7 +288,11 @@ pub fn total(totals: &Totals, variants: &[RuleSet], at: usize) -> Line {
         nudged_sessions: totals.steps.nudged,
         paused_sessions: totals.steps.paused,
         notices: totals.steps.notices,
-        saved: SavedLine { after_nudge: totals.steps.after_nudge, after_pause: totals.steps.after_pause },
+        saved: SavedLine {
+            after_nudge: totals.steps.after_nudge,
+            after_pause: totals.steps.after_pause,
+            confidence: None,
+        },
         patterns: totals.patterns.clone(),
         files: totals.files,
         bytes: totals.tally.bytes,

@@ -132,13 +132,21 @@ fn loops(out: &mut String, totals: &Totals) {
     let _ =
         writeln!(out, "  saved        {} after the first nudge, if the agent follows it", spent(&steps.after_nudge));
     let _ = writeln!(out, "               {} after the first pause, guaranteed", spent(&steps.after_pause));
+    let _ = writeln!(
+        out,
+        "  confidence   high for {}, medium for {}, low for {}",
+        pluralize(steps.by_confidence[2], "loop"),
+        steps.by_confidence[1],
+        steps.by_confidence[0]
+    );
     let mut patterns: Vec<(&String, &u64)> = totals.patterns.iter().collect();
     patterns.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     let patterns: Vec<String> = patterns.iter().map(|(name, number)| format!("{name} {number}")).collect();
     let _ = writeln!(out, "  patterns     {}", patterns.join(", "));
     out.push_str(
         "\n\"Saved\" is what was spent in a loop after the step that would have stopped it, until the session\n\
-         moved again: a sign of progress, a person's turn, or its end.\n",
+         moved again for good: progress after which the repetition was not seen, a person's turn, or its end.\n\
+         Confidence is high if the repetition continued three times or more after that step, low if it did not.\n",
     );
 }
 

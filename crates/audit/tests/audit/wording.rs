@@ -26,7 +26,13 @@ fn undated(text: &str) -> String {
 const BEGIN: i64 = 1_772_352_000_000; // 2026-03-01T08:00:00Z
 
 fn usage(scale: u64) -> Usage {
-    Usage { input: 100 * scale, output: 2_000 * scale, cache_read: 500_000 * scale, cache_write: 10_000 * scale }
+    Usage {
+        input: 100 * scale,
+        output: 2_000 * scale,
+        cache_read: 500_000 * scale,
+        cache_write: 10_000 * scale,
+        ..Usage::default()
+    }
 }
 
 fn spent(calls: u64, scale: u64) -> Spend {

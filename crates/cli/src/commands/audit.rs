@@ -118,6 +118,17 @@ fn discover(context: &Context, args: &AuditArgs, since: Option<Timestamp>) -> Re
     for problem in &found.problems {
         context.out.warn(&problem.to_string(), None);
     }
+    if found.left_out_count > 0 {
+        let names: Vec<String> = found.left_out.iter().map(|path| path.display().to_string()).collect();
+        let more = found.left_out_count - found.left_out.len() as u64;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let text = format!(
+            "{} files were left out, their format is unknown: {}{more}",
+            found.left_out_count,
+            names.join(", ")
+        );
+        context.out.warn(&text, None);
+    }
     if found.sources.is_empty() && !args.paths.is_empty() {
         return Err(CommandError::new("no session files in the given paths").hint(
             "Belay reads the session files of Claude Code, Codex, Gemini CLI, Copilot CLI, opencode, Qwen Code, pi and \

@@ -66,6 +66,10 @@ pub(super) fn of(name: &str, input: &ToolInput<'_>) -> (Action, String) {
         mutates: facts.mutates,
         poll: facts.poll,
         commits: facts.commits,
+        writes_file: facts.writes_file && facts.target.is_some(),
+        restores: facts.restores,
+        probe: facts.probe,
+        no_op: facts.no_op,
         ..Action::default()
     };
     (action, script)
@@ -132,6 +136,11 @@ struct CommandFacts {
     mutates: bool,
     poll: bool,
     commits: bool,
+    /// Writes its target, and does nothing else that lasts.
+    writes_file: bool,
+    restores: bool,
+    probe: bool,
+    no_op: bool,
     check: Option<CheckKind>,
 }
 
@@ -147,7 +156,9 @@ impl CommandFacts {
             facts.canonical = script.trim().to_owned();
         }
         let mut only_looks = !commands.is_empty();
+        let mut only_environment = !commands.is_empty();
         let mut first = true;
+        facts.no_op = !commands.is_empty();
         for command in &commands {
             let Some(ran) = EffectiveProgram::resolve(command) else { continue };
             let sub = ran.subcommand();
@@ -155,6 +166,11 @@ impl CommandFacts {
             facts.mutates |=
                 matches!(does, Some(ProgramEffect::Change | ProgramEffect::Commit)) || redirects_to_file(&ran, command);
             facts.commits |= does == Some(ProgramEffect::Commit);
+            facts.no_op &= ran.is_no_op(command);
+            facts.restores |= programs::restores_files(ran.program, sub);
+            only_environment &= ran.sets_environment();
+            // The last command decides the exit code.
+            facts.probe = ran.is_probe(sub);
             only_looks &= does == Some(ProgramEffect::Look) || matches!(ran.program, "tail" | "cat");
             let check = match does {
                 Some(ProgramEffect::Test) => Some(CheckKind::Test),
@@ -176,6 +192,10 @@ impl CommandFacts {
             if facts.program.is_empty() && !scene {
                 facts.program = ran.name(sub);
                 facts.target = ran.target(command);
+                facts.writes_file = ran.edits_in_place() || ran.writes_own_text(command);
+            } else if !facts.writes_file && ran.writes_own_text(command) {
+                facts.target = ran.target(command);
+                facts.writes_file = true;
             }
             first &= scene;
         }
@@ -183,7 +203,8 @@ impl CommandFacts {
         let loops = commands.iter().any(|c| matches!(c.words.first().map(String::as_str), Some("while" | "until")));
         facts.poll |= loops && commands.iter().any(|c| c.words.iter().any(|word| word == "sleep"));
         facts.poll &= !facts.mutates;
-        facts.look = only_looks && !facts.mutates;
+        facts.look = only_looks && !only_environment && !facts.mutates;
+        facts.probe &= only_looks && !facts.mutates;
         if facts.program.is_empty() {
             facts.program = commands.first().and_then(|c| c.words.first()).cloned().unwrap_or_default();
         }

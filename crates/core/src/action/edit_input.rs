@@ -36,8 +36,9 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         }
         None => sketch_of(&whole),
     };
-    // The path identifies the file; the simhash covers the removed and inserted text.
-    let shape = if path.is_empty() { print.digest("shape", &[name]) } else { print.digest("shape", &[&path]) };
+    // The name of the file, because its path may be written in several ways.
+    let file_name = paths.first().and_then(|path| path.rsplit('/').next()).unwrap_or(name);
+    let shape = print.digest("shape", &[file_name]);
     let action = Action {
         key: print.digest("key", &[&path, &whole]),
         shape,

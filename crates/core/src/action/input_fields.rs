@@ -31,6 +31,7 @@ pub(super) fn of(kind: ToolKind, name: &str, input: &ToolInput<'_>) -> (Action, 
         sketch: sketch_of(&words),
         target: path.as_ref().map(Digest::of),
         look: looks.then_some(key),
+        no_op: kind == ToolKind::Read && path.as_deref().is_none_or(|path| path == "/dev/null") && words.len() <= 2,
         poll: kind == ToolKind::Poll || kind == ToolKind::Read && path.as_deref().is_some_and(appends_output),
         ..Action::default()
     };

@@ -30,6 +30,11 @@ pub(super) fn program_effect(program: &str, subcommand: Option<&str>) -> Option<
     by_subcommand.or_else(|| table.programs.get(program)).copied()
 }
 
+/// Whether the effects of this program are known, by itself or by its subcommands.
+pub(super) fn is_listed(program: &str) -> bool {
+    TABLE.programs.contains_key(program) || TABLE.with_subcommands.contains(program) || INTERPRETERS.contains(&program)
+}
+
 /// Programs with subcommands.
 pub(super) fn has_subcommands(program: &str) -> bool {
     TABLE.with_subcommands.contains(program)
@@ -157,6 +162,84 @@ const PROGRAMS: &[(ProgramEffect, &str)] = &[
       detekt checkstyle swiftlint actionlint tflint sqlfluff xmllint jsonlint standard ty pyflakes vulture \
       codespell"),
 ];
+
+/// Whether `program verb` or `program noun verb` of an unlisted program changes something: `bd close`, `jira issue move`.
+pub(super) fn has_changing_verb<'a>(args: impl Iterator<Item = &'a str>) -> bool {
+    let mut words = args.filter(|arg| !arg.starts_with('-')).take(2);
+    words.any(|word| CHANGING_VERBS.split_ascii_whitespace().any(|verb| verb == word))
+}
+
+/// Verbs by which programs name an effect that lasts.
+const CHANGING_VERBS: &str = "activate add apply approve archive assign attach cancel checkin checkout claim clean clone close \
+    comment commit complete configure convert copy create cut deactivate delete deploy detach develop disable done down \
+    drop edit enable fix flush format generate import init insert install invite kill label launch link load \
+    lock login logout mark merge migrate move mv new patch post promote provision prune publish pull purge push put \
+    rebase register reject release reload remove rename reopen reset resolve restart restore resume revoke rm rollback \
+    save schedule seed send set setup spawn start stop submit switch sync tag trigger unassign unblock uninstall \
+    unlink unlock unset up update upgrade upload write";
+
+/// Whether a command may take earlier edits away.
+pub(super) fn restores_files(program: &str, subcommand: Option<&str>) -> bool {
+    matches!(program, "git" | "jj" | "hg" | "svn")
+        && matches!(
+            subcommand,
+            Some(
+                "checkout"
+                    | "stash"
+                    | "restore"
+                    | "reset"
+                    | "revert"
+                    | "switch"
+                    | "clean"
+                    | "rebase"
+                    | "merge"
+                    | "pull"
+            )
+        )
+}
+
+/// Programs whose non-zero exit is an answer: nothing found, files differ, not there.
+pub(super) fn is_probe(program: &str, subcommand: Option<&str>) -> bool {
+    match program {
+        "git" => matches!(
+            subcommand,
+            Some("grep" | "diff" | "ls-files" | "rev-parse" | "show-ref" | "merge-base" | "diff-tree" | "config")
+        ),
+        _ => matches!(
+            program,
+            "grep"
+                | "egrep"
+                | "fgrep"
+                | "rg"
+                | "ag"
+                | "ack"
+                | "zgrep"
+                | "diff"
+                | "cmp"
+                | "comm"
+                | "test"
+                | "["
+                | "[["
+                | "ls"
+                | "ll"
+                | "dir"
+                | "find"
+                | "fd"
+                | "which"
+                | "type"
+                | "whereis"
+                | "stat"
+                | "file"
+                | "pgrep"
+                | "select-string"
+                | "get-childitem"
+                | "locate"
+                | "dig"
+                | "host"
+                | "nslookup"
+        ),
+    }
+}
 
 /// Whether a running program writes this file continuously, so that reading it again is polling.
 pub(super) fn appends_output(path: &str) -> bool {

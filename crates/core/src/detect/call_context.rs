@@ -38,6 +38,11 @@ impl<'a> CallContext<'a> {
 
     /// Earlier calls that count as evidence, newest first, at most `reach` back. Neutral calls are skipped.
     pub fn earlier(&self, reach: usize) -> impl Iterator<Item = &'a Call> + use<'a> {
+        self.earlier_with_allowed(reach).filter(|call| !call.is_neutral())
+    }
+
+    /// Like [`Self::earlier`], with allowed calls. They are no evidence, but they separate what is around them.
+    pub(crate) fn earlier_with_allowed(&self, reach: usize) -> impl Iterator<Item = &'a Call> + use<'a> {
         let window = self.session.window();
         let since = window.since();
         let calls = window.calls();
@@ -46,7 +51,14 @@ impl<'a> CallContext<'a> {
             .range(focus.saturating_sub(reach)..focus)
             .rev()
             .take_while(move |call| call.ordinal >= since)
-            .filter(|call| !call.is_neutral())
+            .filter(|call| call.is(CallFlags::ALLOWED) || !call.is_neutral())
+    }
+
+    /// Whether this call can be evidence of a loop here: while a person has asked the agent to watch something, looking
+    /// again is the task.
+    pub(crate) fn is_loop_candidate(&self, call: &Call) -> bool {
+        is_loop_candidate(call)
+            && !(self.session.dialogue().watching && call.succeeded() && !call.is(CallFlags::MUTATES))
     }
 }
 

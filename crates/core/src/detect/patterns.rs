@@ -15,6 +15,7 @@ mod ineffective_fix;
 mod interleaved_repeat;
 mod monologue;
 mod near_repeat;
+mod no_op_calls;
 mod oscillation;
 mod outage;
 mod outage_repeat;
@@ -92,6 +93,7 @@ pub static PATTERNS: &[&Pattern] = &[
     &revisiting::PATTERN,
     &read_only_revisiting::PATTERN,
     &polling::PATTERN,
+    &no_op_calls::PATTERN,
     &completion_claims::PATTERN,
     &degenerate_output::PATTERN,
     &monologue::PATTERN,

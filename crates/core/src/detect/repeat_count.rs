@@ -1,6 +1,6 @@
 //! Counts occurrences of one call, for `exact_repeat` and `interleaved_repeat`.
 
-use super::call_context::{BatchCounter, is_loop_candidate};
+use super::call_context::BatchCounter;
 use super::{CallContext, Strength};
 use crate::action::ToolKind;
 use crate::session::{CALL_WINDOW, Call, CallFlags};
@@ -11,27 +11,31 @@ pub(crate) struct Repeats<'a> {
     /// The newest occurrence with a result.
     pub latest: &'a Call,
     pub counter: BatchCounter,
-    /// Number of other calls in between.
+    /// Number of other calls in between. Calls made in parallel with each occurrence are not in between.
     pub between: u32,
-    /// First reads and passed checks since the previous occurrence.
+    /// First reads and first passed checks since the previous occurrence.
     pub recent_new_reads: u32,
-    /// First reads and passed checks since the first occurrence.
+    /// First reads and first passed checks since the first occurrence.
     pub new_reads: u32,
     /// Commands with unknown effects since the previous occurrence; they may have changed something.
     pub recent_new_commands: u32,
+    /// Calls since the previous occurrence that were not repeats themselves.
+    pub recent_new_calls: u32,
+    /// Passed checks since the previous occurrence.
+    pub recent_checks: u32,
 }
 
 impl<'a> Repeats<'a> {
     pub(super) fn of(context: &CallContext<'a>) -> Option<Self> {
         let call = context.call()?;
-        if !is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) {
+        if !context.is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) {
             return None;
         }
         // Without a result yet, assume the previous one.
         let no_result = context.pending && call.result.is_none();
         let latest =
             if no_result { context.earlier(CALL_WINDOW).find(|other| other.has_same_action(call))? } else { call };
-        if no_result && (latest.result.is_none() || !is_loop_candidate(latest)) {
+        if no_result && (latest.result.is_none() || !context.is_loop_candidate(latest)) {
             return None;
         }
         let mut found = Self {
@@ -41,29 +45,44 @@ impl<'a> Repeats<'a> {
             recent_new_reads: 0,
             new_reads: 0,
             recent_new_commands: 0,
+            recent_new_calls: 0,
+            recent_checks: 0,
         };
-        let (mut others, mut new_reads, mut new_commands) = (0, 0, 0);
-        for other in context.earlier(CALL_WINDOW) {
-            if other.has_same_action(call) {
+        let mut gap = Gap::default();
+        // The batch of the occurrence after the current gap.
+        let mut batch = call.batch;
+        for other in context.earlier_with_allowed(CALL_WINDOW) {
+            // What is allowed is no evidence, but the calls around it are not consecutive.
+            if other.is(CallFlags::ALLOWED) {
+                gap.0.push(other);
+            } else if other.has_same_action(call) {
                 if !other.has_same_result(latest) {
                     break;
                 }
                 if found.counter.count == 1 {
-                    found.recent_new_reads = new_reads;
-                    found.recent_new_commands = new_commands;
+                    found.recent_new_reads = gap.since(other.batch, is_new_read);
+                    found.recent_new_commands = gap.since(other.batch, is_new_command);
+                    found.recent_new_calls = gap.since(other.batch, is_new);
+                    found.recent_checks = gap.since(other.batch, |call| call.is(CallFlags::PASSED));
                 }
                 found.counter.add(other);
-                found.between += std::mem::take(&mut others);
-                found.new_reads += std::mem::take(&mut new_reads);
-            } else if other.is(CallFlags::NEW_CHANGE) {
+                found.between += gap.others(batch, other.batch);
+                found.new_reads += gap.since(other.batch, is_new_read);
+                gap.0.clear();
+                batch = other.batch;
+            } else if other.is(CallFlags::NEW_CHANGE) || latest.succeeded() && other.may_affect_others() {
+                // A look may show something else after this; a failure may go away.
                 break;
             } else {
-                others += 1;
-                new_reads += u32::from(other.is(CallFlags::FIRST_READ) || other.is(CallFlags::PASSED));
-                new_commands += u32::from(is_new_command(other));
+                gap.0.push(other);
             }
         }
         (found.counter.count > 1).then_some(found)
+    }
+
+    /// Whether nothing but the repeats happened.
+    pub(super) fn is_consecutive(&self) -> bool {
+        self.between == 0 && self.new_reads == 0
     }
 
     /// How conclusive the repeats are, judging by the call alone.
@@ -72,7 +91,7 @@ impl<'a> Repeats<'a> {
         if call.failed() {
             return Strength::Strong;
         }
-        let consecutive = self.between == 0;
+        let consecutive = self.is_consecutive();
         match call.kind {
             // The same change twice in a row did not have the intended effect.
             _ if call.is(CallFlags::MUTATES) && consecutive => Strength::Strong,
@@ -87,6 +106,36 @@ impl<'a> Repeats<'a> {
             _ => Strength::Weak,
         }
     }
+}
+
+/// The calls between two occurrences, newest first.
+#[derive(Debug, Default)]
+struct Gap<'a>(Vec<&'a Call>);
+
+impl<'a> Gap<'a> {
+    /// Number of calls in between. A set of parallel calls that repeats as a set is one round, so the calls made
+    /// together with one of the two occurrences are not in between.
+    fn others(&self, newer: u32, older: u32) -> u32 {
+        count(self.0.iter().filter(|call| call.batch != newer && call.batch != older))
+    }
+
+    /// Number of calls of this kind since the older occurrence, without those made together with it.
+    fn since(&self, older: u32, is_kind: impl Fn(&Call) -> bool) -> u32 {
+        count(self.0.iter().filter(|call| call.batch != older && is_kind(call)))
+    }
+}
+
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
+}
+
+fn is_new(call: &Call) -> bool {
+    call.is(CallFlags::NEW_ACTION_OUTCOME) || call.is(CallFlags::ALLOWED)
+}
+
+/// A first read, or the first time that a check passed.
+fn is_new_read(call: &Call) -> bool {
+    call.is(CallFlags::FIRST_READ) || call.is(CallFlags::PASSED) && call.is(CallFlags::NEW_ACTION_OUTCOME)
 }
 
 /// A successful new command that does more than read.

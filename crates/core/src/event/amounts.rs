@@ -14,8 +14,8 @@ fn bound(amounts: &mut [&mut u64]) {
 }
 
 fn bound_usage(usage: &mut Usage) {
-    let Usage { input, output, cache_read, cache_write } = usage;
-    bound(&mut [input, output, cache_read, cache_write]);
+    let Usage { input, output, cache_read, cache_write, cache_write_1h } = usage;
+    bound(&mut [input, output, cache_read, cache_write, cache_write_1h]);
 }
 
 fn bound_optional(amount: &mut Option<u64>) {

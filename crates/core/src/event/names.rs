@@ -119,6 +119,7 @@ fn redact_result(returned: &mut ToolReturned) {
         family: _,
         family_name,
         failure: _,
+        line: _,
         checks: _,
         refused: _,
         running: _,

@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use super::error_line::error_line;
 use super::known_causes;
 use crate::digest::Digest;
 use crate::literal_set::LiteralSet;
@@ -18,6 +19,8 @@ pub(super) struct ErrorFamily {
     pub cause: String,
     /// Digest of the message with numbers, without positions.
     pub message: Digest,
+    /// The line it names.
+    pub line: Option<u32>,
 }
 
 /// Maximum length of a cause.
@@ -33,7 +36,7 @@ pub(super) fn parse(text: &str, lines: &[usize], at_start: bool) -> Option<Error
         // Tools have their own error sentences.
         _ => {
             let said = super::status_phrases::first_lines(text);
-            return known_causes::known_cause(said).map(|cause| family(cause.to_owned(), said));
+            return known_causes::known_cause(said).map(|cause| family(cause.to_owned(), said, text));
         }
     };
     // A known cause may follow a long quotation.
@@ -41,11 +44,11 @@ pub(super) fn parse(text: &str, lines: &[usize], at_start: bool) -> Option<Error
     let known =
         known_causes::known_cause(message).or_else(|| known_causes::known_cause(&super::head_and_tail(around, 4096)));
     let cause = known.map_or_else(|| generalize(&redact(message)), str::to_owned);
-    (!cause.is_empty()).then(|| family(cause, message))
+    (!cause.is_empty()).then(|| family(cause, message, text))
 }
 
-fn family(cause: String, message: &str) -> ErrorFamily {
-    ErrorFamily { cause, message: Digest::of(strip_positions(message)) }
+fn family(cause: String, message: &str, text: &str) -> ErrorFamily {
+    ErrorFamily { cause, message: Digest::of(strip_positions(message)), line: error_line(text, message) }
 }
 
 /// The first line of a tool's failure message.

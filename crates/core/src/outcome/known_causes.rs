@@ -93,17 +93,6 @@ const CAUSES: &[(&str, &[&str])] = &[
             "unknown function",
         ],
     ),
-    (
-        "a required parameter is missing",
-        &[
-            "is required for command",
-            "missing required",
-            "required parameter",
-            "is a required property",
-            "parameter is required",
-            "required argument",
-        ],
-    ),
     ("permission denied", &["permission denied", "eacces", "operation not permitted", "eperm", "access is denied"]),
     ("no space left", &["no space left on device", "enospc", "disk quota exceeded"]),
     ("out of memory", &["out of memory", "cannot allocate memory", "memoryerror", "oomkilled", "oom-kill"]),

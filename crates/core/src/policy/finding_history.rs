@@ -55,8 +55,8 @@ pub struct PendingNudge {
 pub(super) struct LadderLimits {
     /// Number of nudges before a pause.
     pub max_nudges: u32,
-    /// Whether it may pause at all.
-    pub may_pause: bool,
+    /// Whether ignored nudges lead to a pause, for patterns without a count of their own for it.
+    pub escalates: bool,
     /// A nudge waits for a request: until it is delivered, no other one follows.
     pub delivered_by_request: bool,
 }
@@ -116,8 +116,9 @@ impl FindingTracker {
         let is_pending = || self.pending.iter().any(|nudge| nudge.finding == history.id);
         match level {
             InterventionLevel::Nudge if limits.delivered_by_request && is_pending() => None,
+            // A pause needs more evidence than the nudges that were ignored.
             InterventionLevel::Nudge if history.nudges >= limits.max_nudges => {
-                limits.may_pause.then_some(InterventionLevel::Pause)
+                limits.escalates.then_some(InterventionLevel::Pause)
             }
             other => Some(other),
         }
@@ -145,6 +146,12 @@ impl FindingTracker {
         for history in self.histories.iter_mut().filter(|history| continuing.contains(&history.key)) {
             history.last_call = history.last_call.max(call);
         }
+    }
+
+    /// The latest call at which a finding that led to a nudge or a pause was still seen.
+    pub(crate) fn last_repetition(&self) -> Option<u64> {
+        let intervened = |history: &&FindingHistory| history.level >= InterventionLevel::Nudge;
+        self.histories.iter().filter(intervened).map(|history| history.last_call).max()
     }
 
     /// The key of a claim's history, if it has one.

@@ -43,7 +43,7 @@ fn a_model_never_gets_the_price_of_a_shorter_name() {
 #[test]
 fn cost_adds_up_by_kind_of_token() {
     let sonnet = ModelPrice::for_model("claude-sonnet-4-0", &[]).unwrap();
-    let usage = Usage { input: 1_000, output: 2_000, cache_read: 100_000, cache_write: 10_000 };
+    let usage = Usage { input: 1_000, output: 2_000, cache_read: 100_000, cache_write: 10_000, ..Usage::default() };
     // 0.003 + 0.03 + 0.03 + 0.0375 dollars
     assert_eq!(sonnet.cost_micros(&usage), 100_500);
 }
@@ -95,6 +95,23 @@ fn no_known_model_costs_more_than_is_assumed_of_it() {
 #[test]
 fn no_sum_overflows() {
     let price = ModelPrice::for_model("o1", &[]).unwrap();
-    let most = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX };
+    let most =
+        Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, cache_write: u64::MAX, ..Usage::default() };
     assert_eq!(price.cost_micros(&most), u64::MAX);
+}
+
+#[test]
+fn a_cache_write_for_an_hour_costs_twice_the_input() {
+    let price = ModelPrice::for_model("claude-sonnet-4-5", &[]).expect("it has a price");
+    let usage = |kept| Usage { cache_write: 1_000_000, cache_write_1h: kept, ..Usage::default() };
+    assert_eq!(price.cost_micros(&usage(0)), 3_750_000);
+    assert_eq!(price.cost_micros(&usage(1_000_000)), 6_000_000);
+    assert_eq!(price.cost_micros(&usage(400_000)), 4_650_000);
+}
+
+#[test]
+fn a_provider_without_a_surcharge_has_one_price_for_writes() {
+    let price = ModelPrice::for_model("gpt-5", &[]).expect("it has a price");
+    let usage = |kept| Usage { cache_write: 1_000, cache_write_1h: kept, ..Usage::default() };
+    assert_eq!(price.cost_micros(&usage(0)), price.cost_micros(&usage(1_000)));
 }

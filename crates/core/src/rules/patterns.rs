@@ -134,6 +134,8 @@ patterns! {
     permission_wall,
     /// Completion claims that are not accepted.
     completion_claims,
+    /// Calls that do nothing by design.
+    no_op_calls,
     /// Turns without a tool call.
     idle_turns,
     /// Turns that repeat nearly the same text.

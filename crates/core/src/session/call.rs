@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, ToolKind};
 use crate::digest::Digest;
-use crate::event::{ToolCalled, ToolReturned};
+use crate::event::{CheckKind, ToolCalled, ToolReturned};
 use crate::outcome::{CallStatus, without_wrapper};
 use crate::simhash;
 use crate::time::Timestamp;
@@ -71,6 +71,10 @@ pub struct CallResult {
     pub failure: ShortDigest,
     /// Simhash of the normalised text.
     pub sketch: Digest,
+    /// Line that the failure names; 0 if none.
+    pub line: u32,
+    /// Length of the output in bytes.
+    pub len: u32,
     /// Short redacted text of the output.
     pub summary: Box<str>,
 }
@@ -94,7 +98,12 @@ impl Call {
             .with(CallFlags::CHECK, action.check.is_some())
             .with(CallFlags::READ_ONLY, action.look.is_some() || matches!(kind, ToolKind::Read | ToolKind::Search))
             .with(CallFlags::COMMITS, action.commits)
-            .with(CallFlags::ENV_FILE, action.env_file);
+            .with(CallFlags::ENV_FILE, action.env_file)
+            .with(CallFlags::BUILDS, action.check == Some(CheckKind::Build))
+            .with(CallFlags::WRITES_FILE, action.writes_file)
+            .with(CallFlags::PROBE, action.probe)
+            .with(CallFlags::NO_OP, action.no_op)
+            .with(CallFlags::RESTORES, action.restores);
         Self {
             ordinal,
             batch,
@@ -172,6 +181,7 @@ impl Call {
         let (Some(mine), Some(theirs)) = (&self.result, &other.result) else { return false };
         self.failed()
             && other.failed()
+            && !mine.moved_on_from(theirs)
             && (mine.failure.equals_if_known(theirs.failure)
                 || mine.digest == theirs.digest
                 || mine.sketch != Digest(0) && simhash::similarity(mine.sketch, theirs.sketch) >= MESSAGE_SIMILARITY)
@@ -220,13 +230,53 @@ impl Call {
         matches!(self.kind, ToolKind::Edit | ToolKind::Write)
     }
 
+    /// Changes a file, through an editing tool or by a command.
+    pub fn changes_file(&self) -> bool {
+        self.edits() || self.is(CallFlags::WRITES_FILE)
+    }
+
+    /// A command such as `git checkout` that may have taken earlier edits away.
+    pub fn may_restore_files(&self) -> bool {
+        self.succeeded() && self.is(CallFlags::RESTORES)
+    }
+
+    /// Succeeded for the first time in this way and may affect what later calls show: a change, a build, or something
+    /// whose effects are unknown. Reads and checks do not.
+    pub fn may_affect_others(&self) -> bool {
+        let reads = self.is(CallFlags::READ_ONLY) || self.is(CallFlags::POLL) || self.is(CallFlags::NO_OP);
+        let checks = self.is(CallFlags::CHECK) && !self.is(CallFlags::BUILDS);
+        self.succeeded()
+            && !reads
+            && !checks
+            && (self.is(CallFlags::NEW_ACTION_OUTCOME) || self.is(CallFlags::NEW_CHANGE) || self.may_restore_files())
+            && !matches!(self.kind, ToolKind::Plan | ToolKind::Ask | ToolKind::Finish)
+    }
+
     /// Not evidence: accepted plans and questions to a person, and calls that are allowed.
     pub fn is_neutral(&self) -> bool {
         matches!(self.kind, ToolKind::Plan | ToolKind::Ask) && !self.failed() || self.is(CallFlags::ALLOWED)
     }
 }
 
+/// An error that is reported this many lines away is another one, even if its message is the same. Smaller moves
+/// happen when lines above it are edited.
+const MIN_MOVED_LINES: u32 = 15;
+
+/// Two outputs are clearly different if one is longer than the other by this factor.
+const MAX_LENGTH_RATIO: u32 = 2;
+
 impl CallResult {
+    /// Whether both failures name a line, and the lines are far apart: the first was dealt with.
+    pub fn moved_on_from(&self, other: &Self) -> bool {
+        self.line != 0 && other.line != 0 && self.line.abs_diff(other.line) >= MIN_MOVED_LINES
+    }
+
+    /// Whether the lengths show that the outputs are not the same.
+    pub fn has_comparable_length(&self, other: &Self) -> bool {
+        let (short, long) = (self.len.min(other.len), self.len.max(other.len));
+        long < 200 || long <= short.saturating_mul(MAX_LENGTH_RATIO)
+    }
+
     /// A result with nothing but a status.
     pub(crate) fn status_only(status: CallStatus) -> Self {
         Self {
@@ -236,6 +286,8 @@ impl CallResult {
             failing: ShortDigest::NONE,
             failure: ShortDigest::NONE,
             sketch: Digest(0),
+            line: 0,
+            len: 0,
             summary: Box::default(),
         }
     }
@@ -256,6 +308,8 @@ impl CallResult {
             failing: failing.map(|checks| checks.failing).into(),
             failure: outcome.failure.into(),
             sketch: outcome.sketch,
+            line: outcome.line.unwrap_or(0),
+            len: outcome.len,
             summary: shorten(&without_wrapper(returned.output.as_str())),
         }
     }

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::prompt_phrases;
 use crate::action::ToolKind;
 use crate::digest::Digest;
 use crate::event::{Author, ModelAnswered, Prompt, TextFingerprint};
 
 /// Repeated prompts of at least this length come from a harness: people repeat "c", but not a paragraph.
-const MIN_AUTOMATED_PROMPT_BYTES: usize = 160;
-const MAX_PROMPTS: usize = 8;
+const MIN_AUTOMATED_PROMPT_BYTES: usize = 100;
 const MAX_RESPONSES: usize = 12;
 /// Shorter responses ("Done.", "Continuing.") carry too little text to compare.
 const MIN_COMPARED_BYTES: u32 = 24;
@@ -29,7 +29,8 @@ pub(super) enum PromptOrigin {
 /// Recent prompts and responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dialogue {
-    prompts: Vec<Digest>,
+    /// The latest prompt.
+    last_prompt: Digest,
     /// Responses since the last tool call or prompt by a person, newest last.
     responses: Vec<TextFingerprint>,
     /// Number of responses without a tool call since then.
@@ -40,6 +41,12 @@ pub struct Dialogue {
     rejected_claims: Vec<u64>,
     /// The latest claim, until it is accepted or rejected.
     open_claim: Option<u64>,
+    /// The last prompt by a person asks to watch something or to wait for it.
+    #[serde(default)]
+    pub watching: bool,
+    /// Number of prompts by a person.
+    #[serde(default)]
+    pub person_prompts: u64,
 }
 
 impl Dialogue {
@@ -47,11 +54,10 @@ impl Dialogue {
     pub(super) fn on_prompt(&mut self, prompt: &Prompt) -> PromptOrigin {
         let text = prompt.text.as_str().trim();
         let digest = Digest::of(text);
-        let repeated = self.prompts.contains(&digest);
-        if !repeated {
-            push(&mut self.prompts, digest, MAX_PROMPTS);
-        }
+        // A harness sends its text again at once; a person may repeat a request after others.
+        let repeated = std::mem::replace(&mut self.last_prompt, digest) == digest;
         let origin = match prompt.by {
+            Author::Person | Author::Agent if prompt_phrases::is_continuation(text) => PromptOrigin::Harness,
             Author::Person | Author::Agent if !(repeated && text.len() >= MIN_AUTOMATED_PROMPT_BYTES) => {
                 PromptOrigin::Person
             }
@@ -59,7 +65,11 @@ impl Dialogue {
             _ => PromptOrigin::Harness,
         };
         match origin {
-            PromptOrigin::Person => self.clear(),
+            PromptOrigin::Person => {
+                self.clear();
+                self.watching = prompt_phrases::asks_to_watch(text);
+                self.person_prompts += 1;
+            }
             PromptOrigin::Notification => {
                 self.responses.clear();
                 self.idle_responses = 0;
@@ -73,7 +83,12 @@ impl Dialogue {
 
     /// Discards everything but the prompts.
     pub(super) fn clear(&mut self) {
-        *self = Self { prompts: std::mem::take(&mut self.prompts), ..Self::default() };
+        *self = Self {
+            last_prompt: self.last_prompt,
+            watching: self.watching,
+            person_prompts: self.person_prompts,
+            ..Self::default()
+        };
     }
 
     pub(super) fn on_response(&mut self, answer: &ModelAnswered) {

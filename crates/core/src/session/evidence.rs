@@ -26,6 +26,12 @@ impl Session {
         if std::mem::take(&mut self.wait_just_ended) {
             call.flags.set(CallFlags::POLL, true);
         }
+        // Without an id, the result is matched by the fingerprint of the whole input.
+        if let Some(key) =
+            rules.identity.iter().find_map(|identity| identity.key(called)).filter(|_| called.call.is_some())
+        {
+            call.key = key;
+        }
         for (at, custom) in rules.matches().iter().enumerate() {
             call.custom |= u32::from(custom.matches_call(called)) << at;
         }
@@ -103,6 +109,13 @@ impl Session {
     fn interpret_result(&mut self, at: usize, returned: &ToolReturned, rules: &Rules) -> bool {
         let outcome: &Outcome = &returned.outcome;
         let Some(call) = self.window.get_mut(at) else { return false };
+        // A probe that exits non-zero has answered: nothing found, files differ, not there.
+        if call.is(CallFlags::PROBE)
+            && returned.exit_code.or(outcome.exit_code).is_some_and(|code| code == 1 || code == 2)
+            && let Some(result) = call.result.as_mut().filter(|result| result.status == CallStatus::Error)
+        {
+            result.status = CallStatus::Ok;
+        }
         let failed = call.failed();
         let status = call.status().unwrap_or_default();
         let clean = outcome.checks.as_ref().map_or(outcome.family.is_none(), |checks| checks.failed == 0);
@@ -143,14 +156,16 @@ impl Session {
         let allowed = flags.intersects(CallFlags::ALLOWED) || self.is_allowed(key, outcome, rules);
         flags.set(CallFlags::ALLOWED, allowed);
         let mut is_new = |role: u64, a: u64, b: u64| self.seen.insert(seen_key(role, a, b));
-        // After a compaction the agent has to read files again. What it tried and what failed still counts.
-        let compaction = if ok && call.is(CallFlags::READ_ONLY) { self.counters.compactions << 8 } else { 0 };
+        // After a compaction the agent has to read files again, and a new request by a person may be about what was
+        // read for the last one. What it tried and what failed still counts.
+        let reads_anew = self.counters.compactions + self.dialogue.person_prompts;
+        let compaction = if ok && call.is(CallFlags::READ_ONLY) { reads_anew << 8 } else { 0 };
         flags.set(CallFlags::NEW_ACTION_OUTCOME, is_new(1 + compaction, key.0, outcome.0));
         flags.set(CallFlags::NEW_CHANGE, changes && is_new(2, key.0, 0));
         flags.set(CallFlags::FIRST_READ, is_new(3 + compaction, 0, outcome.0) && ok && !empty && !changes);
         let new_error = family.is_some() && is_new(4, u64::from(family.bits()), 0);
         let new_failures = failing.is_some() && is_new(5, key.0, u64::from(failing.bits()));
-        let edits = call.edits();
+        let changes_file = call.changes_file();
         let progressed = [CallFlags::NEW_CHANGE, CallFlags::FIRST_READ, CallFlags::PASSED]
             .into_iter()
             .any(|new| flags.intersects(new));
@@ -160,7 +175,7 @@ impl Session {
         }
         if flags.intersects(CallFlags::NEW_CHANGE) {
             self.findings.on_change();
-            if edits {
+            if changes_file {
                 self.dialogue.on_change();
             }
         }

@@ -27,7 +27,7 @@ impl Session {
         let ordinal = call.and_then(|at| self.window.get(at)).map_or(latest, |call| call.ordinal);
         let target = call.and_then(|at| self.window.get(at)).map_or(ShortDigest::from(path), |call| call.target);
         if let Some(before) = change.before {
-            self.file_history.record(target, ShortDigest::from(before), ordinal);
+            self.file_history.record_before(target, ShortDigest::from(before), ordinal);
         }
         let known = change.after.is_some();
         let new = known

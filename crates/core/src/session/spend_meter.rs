@@ -48,7 +48,7 @@ impl SpendMeter {
         if self.miles.len() == MAX_CALL_MARKS {
             self.miles.pop_front();
         }
-        let Usage { input, output, cache_read, cache_write } = spent.usage;
+        let Usage { input, output, cache_read, cache_write, cache_write_1h: _ } = spent.usage;
         self.miles.push_back((call, [input, output, cache_read, cache_write], spent.cost_micros));
     }
 
@@ -59,7 +59,7 @@ impl SpendMeter {
             return (spent.usage, spent.cost_micros);
         };
         (
-            spent.usage.saturating_sub(&Usage { input, output, cache_read, cache_write }),
+            spent.usage.saturating_sub(&Usage { input, output, cache_read, cache_write, ..Usage::default() }),
             spent.cost_micros.saturating_sub(cost),
         )
     }

@@ -87,8 +87,12 @@ fn requests_carry_every_nudge_that_counts() {
         watched.delivered(&verdict);
     }
     assert_eq!(watched.session.counters.nudges, 2);
+    // A pause needs more evidence than the nudges.
     watched.call(4);
     watched.result(4);
+    assert_eq!(watched.ask(), Verdict::Go);
+    watched.call(5);
+    watched.result(5);
     assert!(matches!(watched.ask(), Verdict::Hold { .. }));
 }
 

@@ -19,7 +19,7 @@
 //! | `exit N`, `refused`, `running`, `hangs` | how it ended; `hangs`: it was not answered |
 //! | `together` ... `end` | calls made side by side |
 //! | `repeat N` ... `end` | again and again; `{n}` is the number of the round, from 1 |
-//! | `file PATH = CONTENT` | a file's content after the call before |
+//! | `file PATH = CONTENT`, `file PATH = OLD => CONTENT` | a file's content after the call before, and what the call found |
 //! | `check COMMAND passed`, `check COMMAND failed NAME ...` | a reporter's word on tests |
 //! | `asks: TEXT` | a model request whose news is TEXT, seen by a proxy |
 //! | `fails STATUS` | a model call that failed |
@@ -226,11 +226,13 @@ impl Writer {
             }),
             ["file", path, "=", ..] => {
                 let content = line.split_once("= ").map_or("", |(_, content)| content);
+                let (before, content) =
+                    content.split_once(" => ").map_or((None, content), |(old, new)| (Some(old), new));
                 let call = self.last_call.clone();
                 Body::FileChanged(FileChanged {
                     path: path.to_owned(),
                     change: ChangeKind::Modified,
-                    before: None,
+                    before: before.map(Digest::of),
                     after: Some(Digest::of(content)),
                     added: None,
                     removed: None,

@@ -91,7 +91,13 @@ fn to_events(inputs: &[Input]) -> Vec<Event> {
             Input::Prompt { by, text } => Body::Prompt(Prompt { by: *by, text: Excerpt::new(texts[*text]) }),
             Input::Said { text, tokens, degenerate } => Body::ModelAnswered(ModelAnswered {
                 text: Excerpt::new(texts[*text]),
-                usage: Some(Usage { input: *tokens, output: *tokens, cache_read: 100 * tokens, cache_write: 0 }),
+                usage: Some(Usage {
+                    input: *tokens,
+                    output: *tokens,
+                    cache_read: 100 * tokens,
+                    cache_write: 0,
+                    ..Usage::default()
+                }),
                 model: Some("claude-sonnet-4-5".into()),
                 degenerate: *degenerate,
                 ..ModelAnswered::default()
@@ -236,6 +242,8 @@ proptest! {
                     }
                 }
             }
+            // Notices depend on which of several equal findings was first.
+            patterns.retain(|(_, level)| *level >= belay_core::InterventionLevel::Nudge);
             patterns.sort();
             patterns.dedup();
             patterns
@@ -280,6 +288,7 @@ fn a_session_stays_small_at_the_bound() {
             output: u64::MAX / 8_000,
             cache_read: u64::MAX / 8_000,
             cache_write: u64::MAX / 8_000,
+            ..Usage::default()
         };
         for event in [
             event("c", Body::ToolCalled(ToolCalled::new(Some(id.clone()), None, name, &input))),

@@ -171,7 +171,7 @@ fn a_hostile_number_does_not_stop_the_accounting_of_a_project() {
     engine.observe(started("s", "start", "/p")).unwrap();
     let huge = i64::MAX.unsigned_abs();
     for id in ["h1", "h2", "h3"] {
-        let usage = Usage { input: huge, output: huge, cache_read: huge, cache_write: huge };
+        let usage = Usage { input: huge, output: huge, cache_read: huge, cache_write: huge, ..Usage::default() };
         let answer = ModelAnswered {
             response: Some(id.to_owned()),
             usage: Some(usage),

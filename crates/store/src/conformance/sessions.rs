@@ -49,7 +49,7 @@ pub fn rows_round_trip(fixture: &impl Fixture) {
         },
         spent: Spend {
             calls: 2,
-            usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 },
+            usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, ..Usage::default() },
             cost_micros: u64::MAX,
             unpriced_micros: 6,
             millis: 9,

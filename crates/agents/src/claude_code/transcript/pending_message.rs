@@ -44,7 +44,21 @@ pub(super) struct PendingMessage {
     calls: Vec<(Timestamp, ToolCalled)>,
     corrections: u32,
     open_calls: VecDeque<Call>,
+    /// Messages that another one interrupted. Their later lines complete them.
+    interrupted: VecDeque<InterruptedMessage>,
 }
+
+/// An emitted message of which more lines may follow.
+#[derive(Debug)]
+struct InterruptedMessage {
+    id: String,
+    position: RecordPosition,
+    answer: ModelAnswered,
+    corrections: u32,
+}
+
+/// Maximum number of interrupted messages. Parallel sub-agents in one file interleave a few.
+const MAX_INTERRUPTED: usize = 8;
 
 impl PendingMessage {
     /// Adds one line of a message.
@@ -53,8 +67,7 @@ impl PendingMessage {
         let id = message.id.non_empty().unwrap_or(&record.uuid);
         if id != self.id || self.position.is_none() {
             self.complete(CompletionReason::GoesOn, builder);
-            let open_calls = std::mem::take(&mut self.open_calls);
-            *self = Self { id: id.to_owned(), position: Some(builder.position()), open_calls, ..Self::default() };
+            self.switch_to(id, builder);
         }
         if let Some(usage) = message.usage {
             self.update_usage(usage.into(), builder);
@@ -81,6 +94,29 @@ impl PendingMessage {
         if self.flushed {
             self.push_calls(builder);
         }
+    }
+
+    /// Continues an interrupted message, or starts a new one.
+    fn switch_to(&mut self, id: &str, builder: &TranscriptEventBuilder<'_>) {
+        let open_calls = std::mem::take(&mut self.open_calls);
+        let mut interrupted = std::mem::take(&mut self.interrupted);
+        if let Some(position) = self.position.take() {
+            if interrupted.len() == MAX_INTERRUPTED {
+                interrupted.pop_front();
+            }
+            let (id, corrections) = (std::mem::take(&mut self.id), self.corrections);
+            let answer = ModelAnswered { text: Excerpt::default(), ..std::mem::take(&mut self.answer) };
+            interrupted.push_back(InterruptedMessage { id, position, answer, corrections });
+        }
+        let known = interrupted.iter().position(|message| message.id == id).and_then(|at| interrupted.remove(at));
+        *self = match known {
+            Some(InterruptedMessage { id, position, answer, corrections }) => {
+                Self { id, position: Some(position), flushed: true, answer, corrections, ..Self::default() }
+            }
+            None => Self { id: id.to_owned(), position: Some(builder.position()), ..Self::default() },
+        };
+        self.open_calls = open_calls;
+        self.interrupted = interrupted;
     }
 
     fn push_text(&mut self, text: &str) {
@@ -112,12 +148,7 @@ impl PendingMessage {
             builder.push(Body::ModelAnswered(ModelAnswered {
                 response: Some(format!("{}+{}", self.id, self.corrections)),
                 model: self.answer.model.clone(),
-                usage: Some(Usage {
-                    input: usage.input.saturating_sub(known.input),
-                    output: usage.output.saturating_sub(known.output),
-                    cache_read: usage.cache_read.saturating_sub(known.cache_read),
-                    cache_write: usage.cache_write.saturating_sub(known.cache_write),
-                }),
+                usage: Some(usage.saturating_sub(&known)),
                 auxiliary: true,
                 ..ModelAnswered::default()
             }));

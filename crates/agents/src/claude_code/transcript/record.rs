@@ -8,7 +8,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::lenient_json::{LenientBool, LenientString, LenientTime, LenientU64, impl_lenient};
+use crate::lenient_json::{LenientBool, LenientOption, LenientString, LenientTime, LenientU64, impl_lenient};
 
 /// One line.
 #[derive(Default, Deserialize)]
@@ -78,6 +78,14 @@ pub(super) struct Usage {
     pub(super) output_tokens: LenientU64,
     pub(super) cache_read_input_tokens: LenientU64,
     pub(super) cache_creation_input_tokens: LenientU64,
+    pub(super) cache_creation: LenientOption<CacheCreation>,
+}
+
+/// How long the written tokens are kept.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CacheCreation {
+    ephemeral_1h_input_tokens: LenientU64,
 }
 
 impl From<Usage> for belay_core::event::Usage {
@@ -87,6 +95,7 @@ impl From<Usage> for belay_core::event::Usage {
             output: usage.output_tokens.0,
             cache_read: usage.cache_read_input_tokens.0,
             cache_write: usage.cache_creation_input_tokens.0,
+            cache_write_1h: usage.cache_creation.0.map_or(0, |kept| kept.ephemeral_1h_input_tokens.0),
         }
     }
 }

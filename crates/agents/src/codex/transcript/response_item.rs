@@ -63,7 +63,8 @@ impl CodexParser {
 
     fn call(&mut self, id: Option<String>, name: &str, input: Value, builder: &mut TranscriptEventBuilder<'_>) {
         self.start_response(builder);
-        let call = ToolCalled::new(id.clone(), tools::kind_of(name, &input), name, &input);
+        let kind = tools::kind_of(name, &input);
+        let call = ToolCalled::new(id.clone(), kind, name, &tools::effective_input(name, input));
         if name == "spawn_agent" {
             push_bounded(&mut self.spawning, id.unwrap_or_default());
         }

@@ -133,6 +133,54 @@ impl<'a> EffectiveProgram<'a> {
         programs::program_effect(self.program, sub)
             .or_else(|| sub.and_then(by_script_name))
             .or_else(|| by_script_name(self.program))
+            .or_else(|| {
+                let changes = programs::has_changing_verb(self.args.iter().map(String::as_str));
+                (changes && !programs::is_listed(self.program)).then_some(ProgramEffect::Change)
+            })
+    }
+
+    /// Whether a non-zero exit is an answer of this program.
+    pub(super) fn is_probe(&self, sub: Option<&str>) -> bool {
+        programs::is_probe(self.program, sub) || self.program == "command" && self.args.iter().any(|arg| arg == "-v")
+    }
+
+    /// Whether it does nothing by design.
+    pub(super) fn is_no_op(&self, command: &SimpleCommand) -> bool {
+        let prints_nothing = || self.args.iter().all(|arg| arg.is_empty() || arg == "-n");
+        command.redirects.is_empty()
+            && match self.program {
+                ":" | "true" => true,
+                "echo" | "printf" => prints_nothing(),
+                "sleep" => self.args.iter().all(|arg| arg.trim_matches(['0', '.', 's']).is_empty()),
+                "cat" | "head" | "tail" => !self.args.is_empty() && self.args.iter().all(|arg| arg == "/dev/null"),
+                _ => false,
+            }
+    }
+
+    /// Whether it only sets up the shell for what follows: later commands may show something else.
+    pub(super) fn sets_environment(&self) -> bool {
+        matches!(
+            self.program,
+            "export" | "source" | "." | "unset" | "cd" | "pushd" | "popd" | "alias" | "ulimit" | "umask"
+        )
+    }
+
+    /// Whether it writes text of the command line to a file, as an editor would. Saving another program's output is not
+    /// an edit.
+    pub(super) fn writes_own_text(&self, command: &SimpleCommand) -> bool {
+        let own_text = match self.program {
+            "cat" | "tee" => !command.documents.is_empty(),
+            "echo" | "printf" => true,
+            _ => false,
+        };
+        own_text && redirects_to_file(self, command)
+    }
+
+    /// Whether it edits the files that it names in place.
+    pub(super) fn edits_in_place(&self) -> bool {
+        let letters = |arg: &String| arg.starts_with("-i") || arg == "--in-place" || arg == "-pi" || arg == "-ni";
+        matches!(self.program, "sed" | "perl" | "ed" | "ex" | "tee" | "sd")
+            && (matches!(self.program, "ed" | "ex" | "tee" | "sd") || self.args.iter().any(letters))
     }
 
     /// Effect of an interpreter: inline code, standard input, or a file.
@@ -236,6 +284,7 @@ fn looks_like_path(word: &str) -> bool {
     if word.starts_with('-')
         || word.contains([' ', '\n', '*', '|', '(', '$', '{', '<', '>', ','])
         || word.contains("://")
+        || word.starts_with("localhost")
     {
         return false;
     }

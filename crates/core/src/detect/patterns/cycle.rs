@@ -23,7 +23,7 @@ const MAX_PERIOD: usize = 8;
 
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
-    if !is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) {
+    if !context.is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) {
         return None;
     }
     // A period must be a distance at which this step occurred before.

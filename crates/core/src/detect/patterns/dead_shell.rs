@@ -8,6 +8,7 @@ use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
+use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "dead_shell",
@@ -25,14 +26,29 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         return None;
     }
     let mut counter = BatchCounter::new(call);
+    // Long commands time out for their own reasons; a shell in which a plain look times out is dead.
+    let mut looked = call.is(CallFlags::READ_ONLY);
     for other in context.earlier(rule.window).filter(|other| other.kind == ToolKind::Shell) {
         if other.status() != Some(CallStatus::TimedOut) {
+            // A restart says nothing about the commands that follow it.
+            if restarts(other) {
+                continue;
+            }
             break;
         }
+        looked |= other.is(CallFlags::READ_ONLY);
         counter.add(other);
     }
-    (counter.count > 1).then(|| {
-        counter.claim(Strength::Strong, NudgeTarget::Tool(call.tool), Digest::of("shell"), Digest::of("timed out"))
+    let strength = if looked { Strength::Strong } else { Strength::Weak };
+    (counter.count > 1)
+        .then(|| counter.claim(strength, NudgeTarget::Tool(call.tool), Digest::of("shell"), Digest::of("timed out")))
+}
+
+/// A call that only restarts the shell tool.
+fn restarts(call: &Call) -> bool {
+    call.result.as_ref().is_some_and(|result| {
+        let text = result.summary.to_ascii_lowercase();
+        text.contains("restarted") || text.contains("new shell") || text.contains("session has been reset")
     })
 }
 

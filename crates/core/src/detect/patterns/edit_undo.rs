@@ -18,19 +18,18 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let contents = context.session.file_history();
-    let (calls, states) = contents.reverts_since(context.session.window().since());
-    let first = *calls.first()?;
+    let reverts = contents.reverts_since(context.session.window().since());
+    let first = *reverts.calls.first()?;
     let file = contents.last_changed();
     Some(Claim {
-        // The first occurrence of the content counts, too.
-        count: u32::try_from(calls.len()).unwrap_or(u32::MAX).saturating_add(1),
+        count: u32::try_from(reverts.calls.len()).unwrap_or(u32::MAX),
         denied: 0,
         // One content may be a base for experiments; two alternate.
-        strength: if states > 1 { Strength::Strong } else { Strength::VeryWeak },
+        strength: if reverts.returned > 1 { Strength::Strong } else { Strength::VeryWeak },
         action: Digest::of(file.bits().to_le_bytes()),
         outcome: Digest::of("content came back"),
         first,
-        calls,
+        calls: reverts.calls,
         nudge_target: NudgeTarget::Target(file),
     })
 }

@@ -7,7 +7,7 @@ use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
 use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
-use crate::session::CallFlags;
+use crate::session::{Call, CallFlags};
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "error_cascade",
@@ -26,13 +26,14 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         || call.status() == Some(CallStatus::Refused)
         || !is_loop_candidate(call)
         || call.is(CallFlags::NO_OUTPUT)
+        || reports_news(call)
     {
         return None;
     }
     let mut counter = BatchCounter::new(call);
     let (mut same_failure, mut same_shape, mut families) = (1, 1, vec![call.family()]);
     for other in context.earlier(rule.window) {
-        if !other.failed() {
+        if !other.failed() || reports_news(other) {
             break;
         }
         if other.is(CallFlags::OUTAGE) || other.status() == Some(CallStatus::Refused) {
@@ -52,6 +53,11 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
         _ => Strength::VeryWeak,
     };
     (counter.count > 1).then(|| counter.claim(strength, NudgeTarget::Any, Digest::of("errors"), call.family_digest()))
+}
+
+/// A check that exits non-zero with findings it did not have before has done its work.
+fn reports_news(call: &Call) -> bool {
+    call.is(CallFlags::CHECK) && call.is(CallFlags::NEW_ACTION_OUTCOME)
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

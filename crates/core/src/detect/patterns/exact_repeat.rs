@@ -1,7 +1,7 @@
 //! The same call with the same result, repeatedly and with nothing in between.
 
 use super::{Pattern, Trigger};
-use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::call_context::BatchCounter;
 use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::rules::PatternRule;
@@ -25,14 +25,14 @@ fn same_answer(context: &CallContext<'_>) -> Option<Claim> {
     let repeats = context.repeats()?;
     let call = repeats.latest;
     let claim = || repeats.counter.claim(repeats.strength(), NudgeTarget::Key(call.key), call.key, call.outcome());
-    (repeats.between == 0).then(claim)
+    repeats.is_consecutive().then(claim)
 }
 
 /// The same call failing for the same cause, though the message varies.
 fn same_cause(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     let last = if context.pending { context.earlier(rule.window).next()? } else { call };
-    if !is_loop_candidate(last) || last.is(CallFlags::NO_OUTPUT) || !last.has_same_action(call) {
+    if !context.is_loop_candidate(last) || last.is(CallFlags::NO_OUTPUT) || !last.has_same_action(call) {
         return None;
     }
     let mut counter = BatchCounter::new(call);

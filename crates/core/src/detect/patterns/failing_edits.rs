@@ -7,6 +7,7 @@ use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::outcome::CallStatus;
 use crate::rules::PatternRule;
 use crate::session::{Call, CallFlags};
+use crate::simhash;
 
 pub(super) static PATTERN: Pattern = Pattern {
     name: "failing_edits",
@@ -18,6 +19,11 @@ pub(super) static PATTERN: Pattern = Pattern {
     describe,
 };
 
+/// Edits this similar to each other are the same attempt.
+const SAME_ATTEMPT_SIMILARITY: f32 = 0.9;
+/// So many failures in a row are a finding of their own, whatever came before.
+const MIN_CONSECUTIVE: u32 = 3;
+
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     if !fails(call) || !is_loop_candidate(call) {
@@ -26,21 +32,32 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let mut counter = BatchCounter::new(call);
     // Reading the file between two attempts adds information.
     let (mut new_reads, mut pending_reads) = (0, 0);
+    let (mut accepted, mut accepted_between, mut same_attempt) = (false, false, true);
     for other in context.earlier(rule.window) {
-        if !other.edits() || !other.target.is_compatible_with(call.target) {
+        // The path of a file may be written in several ways, its name is not.
+        let same_file = other.target.is_compatible_with(call.target)
+            || other.shape.equals_if_known(call.shape) && other.has_same_result(call);
+        if !other.edits() || !same_file {
             pending_reads += u32::from(other.is(CallFlags::FIRST_READ));
-            continue;
-        }
-        if fails(other) {
-            if other.family() == call.family() {
-                counter.add(other);
-                new_reads += std::mem::take(&mut pending_reads);
+        } else if !fails(other) {
+            if other.is(CallFlags::NEW_CHANGE) && !accepted && counter.count >= MIN_CONSECUTIVE {
+                break;
             }
-        } else if other.is(CallFlags::NEW_CHANGE) {
-            break;
+            // An accepted edit shows that edits work, so only the very same failure counts before it.
+            accepted |= other.is(CallFlags::NEW_CHANGE);
+        } else if other.fails_same_way(call) || !accepted && other.family().equals_if_known(call.family()) {
+            counter.add(other);
+            new_reads += std::mem::take(&mut pending_reads);
+            accepted_between |= accepted;
+            same_attempt &= simhash::similarity(other.sketch, call.sketch) >= SAME_ATTEMPT_SIMILARITY;
         }
     }
-    let strength = if new_reads == 0 { Strength::Strong } else { Strength::Weak };
+    let strength = match (accepted_between, same_attempt && new_reads == 0) {
+        (true, _) => Strength::VeryWeak,
+        (false, true) => Strength::Strong,
+        // Other text after another look is another approach, until it fails once more.
+        (false, false) => Strength::Weak,
+    };
     let nudge_target =
         if call.target.is_some() { NudgeTarget::Target(call.target) } else { NudgeTarget::Tool(call.tool) };
     let action = call.target_digest();
@@ -54,7 +71,7 @@ fn fails(call: &Call) -> bool {
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
     let what = describe_call(context);
     Wording {
-        sentence: format!("Edits of the same file failed {} for the same reason: {what}", count_phrase(claim.ran())),
+        sentence: format!("Edits failed {} for the same reason; last: {what}", count_phrase(claim.ran())),
         unchanged: describe_outcome(context),
         progress: "an edit that is accepted, or one that fails for another reason",
         tips: &[

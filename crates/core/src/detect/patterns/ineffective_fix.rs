@@ -21,13 +21,15 @@ pub(super) static PATTERN: Pattern = Pattern {
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     let is_command = call.kind == ToolKind::Shell || call.is(CallFlags::CHECK);
-    let inconclusive = call.is(CallFlags::READ_ONLY) || call.is(CallFlags::NO_OUTPUT) || call.is(CallFlags::PASSED);
+    let passed = call.is(CallFlags::PASSED) && says_success(call);
+    let inconclusive = call.is(CallFlags::READ_ONLY) || call.is(CallFlags::NO_OUTPUT) || passed;
     if !is_command || !is_loop_candidate(call) || inconclusive {
         return None;
     }
     let mut counter = BatchCounter::new(call);
     // An unchanged result alone proves nothing; there must have been changes in between.
     let (mut changes, mut changed) = (0, false);
+    let (mut elsewhere, mut edited_itself) = (call.target.is_some(), false);
     for other in context.earlier(rule.window) {
         if other.has_same_action(call) {
             if !unchanged(other, call) {
@@ -35,22 +37,43 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
             }
             counter.add(other);
             changes += u32::from(std::mem::take(&mut changed));
+            elsewhere &= !std::mem::take(&mut edited_itself);
         } else {
             changed |= other.is(CallFlags::NEW_CHANGE);
+            edited_itself |= other.is(CallFlags::NEW_CHANGE) && other.target.equals_if_known(call.target);
         }
     }
-    if counter.count < 2 || changes == 0 {
+    // An unchanged success is how most programs look. It says something if the program is a script that shows the
+    // problem: it stays as it is, and before each run something else is changed.
+    let enough_changes = if call.failed() { changes > 0 } else { elsewhere && changes + 1 >= counter.count };
+    if counter.count < 2 || !enough_changes {
         return None;
     }
     let strength = if call.failed() { Strength::Weak } else { Strength::VeryWeak };
     Some(counter.claim(strength, NudgeTarget::Key(call.key), call.key, call.outcome()))
 }
 
+/// Whether a check that exited with 0 says that all is well. A script that only prints values leaves it to the reader.
+fn says_success(call: &Call) -> bool {
+    const SUCCESS_WORDS: &[&str] = &[
+        "pass", "ok", "success", "0 err", "no err", "0 issue", "no issue", "valid", "done", "complete", "finish",
+        "\u{2713}",
+    ];
+    let summary = call.result.as_ref().map(|result| result.summary.to_lowercase()).unwrap_or_default();
+    SUCCESS_WORDS.iter().any(|word| summary.contains(word)) || summary.is_empty()
+}
+
 /// Equal failure messages regardless of positions; without any, equal output.
 fn unchanged(a: &Call, b: &Call) -> bool {
     let (Some(mine), Some(theirs)) = (&a.result, &b.result) else { return false };
-    mine.status == theirs.status
-        && (mine.digest == theirs.digest || a.failed() && mine.failure.equals_if_known(theirs.failure))
+    let same_failure = || {
+        a.failed()
+            && mine.failure.equals_if_known(theirs.failure)
+            && mine.failing == theirs.failing
+            && !mine.moved_on_from(theirs)
+            && mine.has_comparable_length(theirs)
+    };
+    mine.status == theirs.status && (mine.digest == theirs.digest || same_failure())
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

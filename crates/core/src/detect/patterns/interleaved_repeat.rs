@@ -17,15 +17,20 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
     let repeats = context.repeats()?;
-    if repeats.between == 0 {
+    let call = repeats.latest;
+    // Taking edits away again is a part of trying them one by one.
+    if repeats.is_consecutive() || call.may_restore_files() {
         return None;
     }
-    let call = repeats.latest;
+    let idle_round = repeats.recent_new_calls + repeats.recent_checks == 0;
     let strength = match repeats.strength() {
         Strength::Strong if repeats.recent_new_commands > 0 => Strength::Weak,
         Strength::Strong if call.failed() && repeats.new_reads <= 4 => Strength::Strong,
-        Strength::Strong if repeats.recent_new_reads == 0 && repeats.new_reads <= 2 => Strength::Strong,
-        Strength::Strong if call.failed() || repeats.new_reads <= 2 => Strength::Weak,
+        Strength::Strong if call.failed() => Strength::Weak,
+        // A look that still shows the same is normal now and then, unless all others since repeated, too. Checks are
+        // repeated in rounds for certainty.
+        Strength::Strong if idle_round && repeats.new_reads <= 2 => Strength::Strong,
+        Strength::Strong if repeats.recent_new_reads == 0 && repeats.new_reads <= 2 => Strength::Weak,
         // Re-reading while learning something new is normal work.
         _ => Strength::VeryWeak,
     };

@@ -1,7 +1,7 @@
 //! Calls that differ only in numbers and indentation, with the same result.
 
 use super::{Pattern, Trigger};
-use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::call_context::BatchCounter;
 use crate::detect::wording::{count_phrase, describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::rules::PatternRule;
@@ -22,7 +22,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     // Failing edits have their own pattern, and an accepted change is progress, however similar the next one
     // is.
     let accepted = call.succeeded() && (call.is(CallFlags::MUTATES) || call.is(CallFlags::PASSED));
-    if !is_loop_candidate(call) || !call.skeleton.is_some() || call.is_terse() || accepted || call.edits() {
+    if !context.is_loop_candidate(call) || !call.skeleton.is_some() || call.is_terse() || accepted || call.edits() {
         return None;
     }
     let mut counter = BatchCounter::new(call);

@@ -23,8 +23,11 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     if !changes(call) || !call.target.is_some() || call.is_neutral() {
         return None;
     }
-    let edits: Vec<&Call> =
-        context.earlier(rule.window).filter(|other| changes(other) && other.target == call.target).collect();
+    let edits: Vec<&Call> = context
+        .earlier(rule.window)
+        .take_while(|other| !other.may_restore_files())
+        .filter(|other| changes(other) && other.target == call.target)
+        .collect();
     // Breaking and restoring something once is how tests are verified; doing so again is not.
     let repeats_earlier = |at: usize, edit: &Call| edits[at..].iter().any(|before| edit.has_same_action(before));
     if !repeats_earlier(0, call) {
@@ -47,7 +50,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
 }
 
 fn changes(call: &Call) -> bool {
-    call.edits() && call.succeeded()
+    call.changes_file() && call.succeeded()
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {

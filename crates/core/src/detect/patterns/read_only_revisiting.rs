@@ -1,7 +1,7 @@
 //! The agent keeps reading; little of it is new, and nothing is changed.
 
 use super::{Pattern, Trigger};
-use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::call_context::BatchCounter;
 use crate::detect::wording::{count_phrase, describe_call};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::digest::Digest;
@@ -22,7 +22,7 @@ fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
     if !call.is(CallFlags::READ_ONLY)
         || call.is(CallFlags::FIRST_READ)
-        || !is_loop_candidate(call)
+        || !context.is_loop_candidate(call)
         || call.result.is_none()
     {
         return None;

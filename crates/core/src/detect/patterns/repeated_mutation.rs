@@ -19,14 +19,14 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
-    if !call.edits() || !call.succeeded() || call.is_neutral() {
+    if !call.changes_file() || !call.succeeded() || call.is_neutral() {
         return None;
     }
     let mut counter = BatchCounter::new(call);
     for other in context.earlier(rule.window) {
         if other.succeeded() && other.has_same_action(call) {
             counter.add(other);
-        } else if other.edits() && other.is(CallFlags::NEW_CHANGE) {
+        } else if other.changes_file() && other.is(CallFlags::NEW_CHANGE) || other.may_restore_files() {
             break;
         }
     }

@@ -19,7 +19,7 @@ pub(super) static PATTERN: Pattern = Pattern {
 
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
-    if !is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) || call.is(CallFlags::PASSED) {
+    if !context.is_loop_candidate(call) || call.is(CallFlags::NEW_ACTION_OUTCOME) || call.is(CallFlags::PASSED) {
         return None;
     }
     let mut counter = BatchCounter::new(call);

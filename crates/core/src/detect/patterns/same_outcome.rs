@@ -1,7 +1,7 @@
-//! One tool with varied input always fails the same way.
+//! One tool with varied input always has the same result: a failure, or the same long text.
 
 use super::{Pattern, Trigger};
-use crate::detect::call_context::{BatchCounter, is_loop_candidate};
+use crate::detect::call_context::BatchCounter;
 use crate::detect::wording::{describe_call, describe_outcome};
 use crate::detect::{CallContext, Claim, NudgeTarget, Strength, Wording};
 use crate::outcome::CallStatus;
@@ -18,34 +18,46 @@ pub(super) static PATTERN: Pattern = Pattern {
     describe,
 };
 
+/// A text of this length that stays the same for other input says more than "ok".
+const MIN_LONG_BYTES: u32 = 100;
+
 fn detect(context: &CallContext<'_>, rule: &PatternRule) -> Option<Claim> {
     let call = context.call()?;
-    if call.status() != Some(CallStatus::Error)
-        || !is_loop_candidate(call)
-        || call.is(CallFlags::NO_OUTPUT)
-        || call.is(CallFlags::READ_ONLY)
-    {
+    let result = call.result.as_ref()?;
+    let failed = result.status == CallStatus::Error && !call.is(CallFlags::READ_ONLY);
+    // An accepted change is confirmed in the same words each time.
+    let confirms = call.is(CallFlags::MUTATES) || call.is(CallFlags::CHECK);
+    let long = result.status == CallStatus::Ok && result.len >= MIN_LONG_BYTES && !confirms;
+    if !(failed || long) || !context.is_loop_candidate(call) || call.is(CallFlags::NO_OUTPUT) {
         return None;
     }
     let mut counter = BatchCounter::new(call);
-    let mut varied = false;
+    let (mut inputs, mut changed) = (vec![call.key], false);
     for other in context.earlier(rule.window) {
         if other.tool == call.tool && other.has_same_result(call) {
-            varied |= other.key != call.key;
+            if !inputs.contains(&other.key) {
+                inputs.push(other.key);
+            }
             counter.add(other);
         } else if other.is(CallFlags::NEW_CHANGE) {
-            break;
+            // The change did not help, which weakens a failure and makes another look worthwhile.
+            if !failed || call.edits() {
+                break;
+            }
+            changed = true;
         }
     }
+    // The same input is a plain repeat, which has its own patterns.
+    let varied = if failed { inputs.len() > 1 } else { inputs.len() * 2 > counter.count as usize };
+    let strength = if changed || !failed { Strength::VeryWeak } else { Strength::Weak };
     let action = call.tool_digest();
-    (counter.count > 1 && varied)
-        .then(|| counter.claim(Strength::Weak, NudgeTarget::Tool(call.tool), action, call.outcome()))
+    (counter.count > 1 && varied).then(|| counter.claim(strength, NudgeTarget::Tool(call.tool), action, call.outcome()))
 }
 
 fn describe(context: &CallContext<'_>, claim: &Claim) -> Wording {
     let what = describe_call(context);
     Wording {
-        sentence: format!("{} different attempts ended in the same failure; last: {what}", claim.ran()),
+        sentence: format!("{} different attempts had exactly the same result; last: {what}", claim.ran()),
         unchanged: describe_outcome(context),
         progress: "a different result",
         tips: &[

@@ -46,7 +46,18 @@ impl CallFlags {
     pub const RESULT_SEEN_BY_PROXY: Self = Self(1 << 15);
 
     /// Reads or prints a file of environment variables, or may do so.
-    pub const ENV_FILE: Self = Self(1 << 16);
+    pub const ENV_FILE: Self = Self(1 << 21);
+    // Facts about the action, in addition to those above.
+    /// Builds or installs something that later calls may show.
+    pub const BUILDS: Self = Self(1 << 16);
+    /// A command that writes one known file: a redirection, a here-document, `sed -i`.
+    pub const WRITES_FILE: Self = Self(1 << 17);
+    /// Asks a question that a non-zero exit answers: `grep`, `diff`, `test`, `ls`.
+    pub const PROBE: Self = Self(1 << 18);
+    /// Does nothing by design: `:`, `true`, a read of `/dev/null`.
+    pub const NO_OP: Self = Self(1 << 19);
+    /// May take earlier edits away: `git checkout`, `git stash`.
+    pub const RESTORES: Self = Self(1 << 20);
 
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0

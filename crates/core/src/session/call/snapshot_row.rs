@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::outcome::CallStatus;
 use crate::time::Timestamp;
 
-type AnswerRow = (CallStatus, Digest, [ShortDigest; 3], Digest, Box<str>);
+type AnswerRow = (CallStatus, Digest, [ShortDigest; 3], Digest, [u32; 2], Box<str>);
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct CallRow(
@@ -26,7 +26,8 @@ impl From<Call> for CallRow {
             [call.place, call.shape, call.skeleton, call.target, call.before, call.after],
             (call.sketch, call.flags, call.custom, call.at.millis()),
             (call.id, call.id_digest, call.what),
-            call.result.map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, a.summary)),
+            call.result
+                .map(|a| (a.status, a.digest, [a.family, a.failing, a.failure], a.sketch, [a.line, a.len], a.summary)),
         )
     }
 }
@@ -40,14 +41,8 @@ impl From<CallRow> for Call {
             (id, id_digest, what),
             result,
         ) = row;
-        let result = result.map(|(status, digest, [family, failing, failure], sketch, summary)| CallResult {
-            status,
-            digest,
-            family,
-            failing,
-            failure,
-            sketch,
-            summary,
+        let result = result.map(|(status, digest, [family, failing, failure], sketch, [line, len], summary)| {
+            CallResult { status, digest, family, failing, failure, sketch, line, len, summary }
         });
         let at = Timestamp::from_millis(at);
         Self {

@@ -12,7 +12,7 @@ fn estimated(mut answered: ResponseSummary, question: PromptTokens) -> Option<Us
 }
 
 fn usage(input: u64, cache_read: u64, output: u64) -> Usage {
-    Usage { input, output, cache_read, cache_write: 0 }
+    Usage { input, output, cache_read, cache_write: 0, ..Usage::default() }
 }
 
 const QUESTION: PromptTokens = PromptTokens { tokens: 1000, before: None };

@@ -91,7 +91,7 @@ fn read_usage(usage: &[u8], summary: &mut ResponseSummary) {
     let cache_read = pick(details, ["cached_tokens"]).map_or(0, |[cached]| parse_u64(cached).unwrap_or(0));
     let (input, output) = (parse_u64(input).unwrap_or(0), parse_u64(output).unwrap_or(0));
     let input = input.saturating_sub(cache_read);
-    summary.usage = Some(Usage { input, output, cache_read, cache_write: 0 });
+    summary.usage = Some(Usage { input, output, cache_read, cache_write: 0, ..Usage::default() });
     // OpenRouter reports the cost in dollars.
     let cost = str::from_utf8(cost).ok().and_then(|cost| cost.parse::<f64>().ok());
     summary.cost_micros = cost.filter(|cost| (0.0..1e9).contains(cost)).map(|cost| (cost * 1e6).round() as u64);

@@ -165,7 +165,7 @@ fn read_response(body: &[u8], summary: &mut ResponseSummary) {
             input: tokens.prompt_token_count.saturating_sub(cache_read),
             output: tokens.candidates_token_count + tokens.thoughts_token_count,
             cache_read,
-            cache_write: 0,
+            ..Usage::default()
         });
     }
     for candidate in response.candidates {

@@ -272,7 +272,7 @@ fn read_response(raw: Option<&RawValue>, summary: &mut ResponseSummary, with_out
             input: tokens.input_tokens.saturating_sub(cache_read),
             output: tokens.output_tokens,
             cache_read,
-            cache_write: 0,
+            ..Usage::default()
         });
     }
     let finished = response.status.filter(|status| status != "in_progress" && status != "queued");

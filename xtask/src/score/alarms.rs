@@ -1,0 +1,87 @@
+//! Reads what `belay audit --json` prints, without a JSON library: one object per line, written by us.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use super::corpus::file_name;
+
+/// One nudge or pause.
+#[derive(Clone, Debug)]
+pub(super) struct Alarm {
+    pub call: u64,
+    pub pattern: String,
+    pub pauses: bool,
+    pub sentence: String,
+}
+
+/// The alarms by file, and the files that were read.
+#[derive(Debug, Default)]
+pub(super) struct Alarms {
+    pub by_file: BTreeMap<String, Vec<Alarm>>,
+    pub read: BTreeSet<String>,
+}
+
+impl Alarms {
+    pub(super) fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let mut alarms = Self::default();
+        for line in text.lines() {
+            let Some(file) = field(line, "file").map(|file| file_name(Path::new(&file))) else { continue };
+            match field(line, "type").as_deref() {
+                Some("session") => {
+                    alarms.read.insert(file);
+                }
+                Some("alarm") => alarms.by_file.entry(file).or_default().push(Alarm {
+                    call: number(line, "call").unwrap_or(0),
+                    pattern: field(line, "pattern").unwrap_or_default(),
+                    pauses: field(line, "action").as_deref() == Some("pause"),
+                    sentence: field(line, "sentence").unwrap_or_default(),
+                }),
+                _ => {}
+            }
+        }
+        Ok(alarms)
+    }
+}
+
+/// The value of a text field. Keys are written before any text that could contain them.
+fn field(line: &str, name: &str) -> Option<String> {
+    let rest = after_key(line, name)?.strip_prefix('"')?;
+    let mut value = String::new();
+    let mut chars = rest.chars();
+    loop {
+        match chars.next()? {
+            '"' => return Some(value),
+            '\\' => match chars.next()? {
+                'n' | 't' | 'r' => value.push(' '),
+                other => value.push(other),
+            },
+            c => value.push(c),
+        }
+    }
+}
+
+fn number(line: &str, name: &str) -> Option<u64> {
+    let rest = after_key(line, name)?;
+    rest[..rest.find(|c: char| !c.is_ascii_digit())?].parse().ok()
+}
+
+fn after_key<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let key = format!("\"{name}\":");
+    Some(&line[line.find(&key)? + key.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_in_any_order_of_types() {
+        let line = r#"{"type":"alarm","session":"a.jsonl","file":"/x/a.jsonl","call":12,"pattern":"cycle","action":"pause","sentence":"It said \"no\".\nAgain."}"#;
+        assert_eq!(field(line, "file").as_deref(), Some("/x/a.jsonl"));
+        assert_eq!(number(line, "call"), Some(12));
+        assert_eq!(field(line, "sentence").as_deref(), Some("It said \"no\". Again."));
+        assert_eq!(field(line, "absent"), None);
+    }
+}
