@@ -50,7 +50,7 @@ fn segment(first: u64, calls: u64, stuck: bool) -> Vec<Event> {
         let mut push = |id: String, body| events.push(Event::new(id, key.clone(), Source::Transcript, at, body));
         push(format!("c{n}"), Body::ToolCalled(ToolCalled::new(Some(id.clone()), None, name, &input)));
         push(format!("r{n}"), Body::ToolReturned(ToolReturned::new(Some(id), status, None, &output)));
-        let usage = Usage { input: 12, output: 300, cache_read: 90_000, cache_write: 800 };
+        let usage = Usage { input: 12, output: 300, cache_read: 90_000, cache_write: 800, ..Usage::default() };
         let answer = ModelAnswered {
             response: Some(format!("msg_{n}")),
             model: Some("claude-sonnet-4-5".to_owned()),

@@ -92,6 +92,7 @@ fn stuck(pause: bool) -> VariantResult {
             sentence: finding.sentence.clone(),
             from_call: 10,
             to_call: 31,
+            repeated_after: 3,
             nudge: Some(step(12)),
             pause: pause.then(|| step(15)),
             after_nudge: spent(19, 1),
