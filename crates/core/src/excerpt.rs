@@ -85,10 +85,22 @@ fn rooms(limit: usize) -> (usize, usize) {
 /// The beginning of one text and the end of another.
 fn join(head: &str, tail: &str, limit: usize) -> String {
     match rooms(limit) {
-        (room, 0) => floor(head, room).to_owned(),
+        (room, 0) => before_cut(head, room).to_owned(),
         (head_room, tail_room) => {
-            format!("{}{ELISION_MARK}{}", floor(head, head_room), ceil(tail, tail.len().saturating_sub(tail_room)))
+            format!("{}{ELISION_MARK}{}", before_cut(head, head_room), ceil(tail, tail.len().saturating_sub(tail_room)))
         }
+    }
+}
+
+/// What every mark of redacted text starts with.
+const REDACTION_MARK: &str = "[redacted:";
+
+/// The first `room` bytes, without half of a redaction mark: that would look like a secret itself.
+fn before_cut(text: &str, room: usize) -> &str {
+    let head = floor(text, room);
+    match head.rfind('[') {
+        Some(mark) if text[mark..].starts_with(REDACTION_MARK) && !head[mark..].contains(']') => &head[..mark],
+        _ => head,
     }
 }
 

@@ -54,6 +54,15 @@ fn reading_redacts_too() {
     assert_eq!(excerpt.as_str(), "key [redacted:github-token]");
 }
 
+#[test]
+fn a_cut_leaves_no_half_of_a_redaction_mark() {
+    let text = format!("password=hunter2hunter2 {}", "x".repeat(100));
+    for limit in 16..60 {
+        let excerpt = Excerpt::with_limit(&text, limit);
+        assert_eq!(Excerpt::new(excerpt.as_str()), excerpt, "{limit}");
+    }
+}
+
 proptest! {
     #[test]
     fn excerpts_are_bounded_and_round_trip(text in "(\\PC{0,40}|\n|password=[a-z0-9]{1,12} |é){0,200}", limit in 16..EXCERPT_BYTES) {
