@@ -22,6 +22,7 @@
 //! | [`replay`] | applies events to sessions and steps to loops |
 //! | [`totals`] | totals over sessions, the most expensive loops |
 //! | [`report`] | text, HTML and JSON lines |
+//! | `tune` | settings that a history suggests |
 
 mod collector;
 pub mod discover;
@@ -33,6 +34,7 @@ pub mod report;
 pub mod run;
 pub mod session_report;
 pub mod totals;
+mod tune;
 
 pub use collector::{Collector, Report};
 pub use discover::{Discovery, SearchScope, SessionFile, find};
@@ -40,3 +42,4 @@ pub use loop_tracker::{Confidence, InterventionTime, Loop, PlannedIntervention};
 pub use run::{Progress, RuleSet, SessionFilter, run};
 pub use session_report::{ModelSpend, SessionReport, VariantResult};
 pub use totals::Totals;
+pub use tune::Tuning;

@@ -189,6 +189,13 @@ struct ReplayedSession {
     keep_notices: bool,
 }
 
+/// The same rules without their effects.
+fn dry_run(rules: &Rules) -> Arc<Rules> {
+    let mut rules = rules.clone();
+    rules.dry_run = true;
+    Arc::new(rules)
+}
+
 /// The session's state under one set of rules.
 struct VariantRun {
     session: Session,
@@ -202,7 +209,8 @@ impl ReplayedSession {
         let folder = event.cwd.as_deref().map(Path::new);
         let mind = |variant: &RuleSet| VariantRun {
             session: Session::new(event.session.clone()),
-            rules: (variant.rules)(folder),
+            // Nothing intervenes in the past. Otherwise the refusals after a pause would look like Belay's own.
+            rules: dry_run(&(variant.rules)(folder)),
             tracker: LoopTracker::default(),
             judged: VariantResult::default(),
         };

@@ -100,8 +100,7 @@ fn starts_like_ours(line: &[u8]) -> bool {
     let start = &line[..line.len().min(1024)];
     let has = |text: &str| memchr::memmem::find(start, text.as_bytes()).is_some();
     start.starts_with(b"{")
-        && has("\"sessionId\":\"")
-        && (has("\"isSidechain\":") || has("\"type\":\"queue-operation\""))
+        && (has("\"isSidechain\":") || has("\"sessionId\":\"") && has("\"type\":\"queue-operation\""))
 }
 
 /// Maximum number of tracked sub-agents.

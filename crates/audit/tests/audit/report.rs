@@ -186,3 +186,52 @@ fn prices_of_the_rules_win_over_the_built_in_ones() {
     assert_eq!(usage(&usual), usage(&dear));
     assert!(cost(&dear) > 10 * cost(&usual), "{} and {}", cost(&dear), cost(&usual));
 }
+
+#[test]
+fn a_look_in_the_middle_does_not_end_the_loop() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut denied = History::new(4, "shop");
+    denied.prompt("Write it down");
+    for number in 0..30 {
+        let input = serde_json::json!({"file_path": format!("/etc/a{number}"), "content": format!("text {number}")});
+        denied.call("Write", &input, "Exit code 1\nPermission to use Write has been denied.");
+        if number == 12 {
+            denied.bash("ls /etc", "hosts\npasswd");
+        }
+    }
+    denied.write(folder.path());
+    let audited = audit(&[folder.path()]);
+    let session = audited.of("session")[0];
+    assert_eq!(session["loops"], 1);
+    assert!(session["saved"]["after_nudge"]["calls"].as_u64() >= Some(26), "{session}");
+    assert_eq!(session["saved"]["confidence"], "high");
+}
+
+#[test]
+fn usage_of_an_interrupted_message_counts_once_at_its_final_value() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut history = History::new(5, "shop");
+    history.prompt("Go");
+    let line = |message: &str, uuid: u32, output: u64| {
+        serde_json::json!({
+            "type": "assistant", "isSidechain": false, "sessionId": "00000005-0000-4000-8000-000000000000",
+            "uuid": format!("u{uuid}"), "timestamp": "2026-03-01T09:00:00.000Z",
+            "message": {"id": message, "role": "assistant", "model": "claude-opus-4-5-20251101",
+                "content": [{"type": "text", "text": "so"}], "usage": {"input_tokens": 1, "output_tokens": output}},
+        })
+        .to_string()
+    };
+    history.raw(&line("a", 1, 5)).raw(&line("b", 2, 7)).raw(&line("a", 3, 900)).raw(&line("b", 4, 70));
+    history.write(folder.path());
+    let session = audit(&[folder.path()]);
+    assert_eq!(session.of("session")[0]["usage"]["output"], 970);
+}
+
+#[test]
+fn a_long_first_prompt_does_not_hide_the_session() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut history = History::new(6, "shop");
+    history.prompt(&"a long description of the task ".repeat(8_000)).works(3);
+    history.write(folder.path());
+    assert_eq!(audit(&[folder.path()]).of("session")[0]["calls"], 3);
+}

@@ -10,7 +10,8 @@ use belay_agents::UserDirs;
 use belay_audit::discover::SearchFilter;
 use belay_audit::replay::ReplayOptions;
 use belay_audit::report::LabelStyle;
-use belay_audit::{Collector, Discovery, Progress, RuleSet, SearchScope, SessionFilter, find};
+use belay_audit::run::AuditItem;
+use belay_audit::{Collector, Discovery, Progress, RuleSet, SearchScope, SessionFilter, Tuning, find};
 use belay_config::{EnvSnapshot, Loader, RulesByFolder};
 use belay_core::{Rules, Timestamp};
 use clap::Args;
@@ -45,6 +46,9 @@ pub(crate) struct AuditArgs {
     /// Compare the results of two rule files; `default` names the built-in rules.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Vec<PathBuf>,
+    /// Propose settings from this history: which alarms were not needed, and what ignoring them would lose.
+    #[arg(long, conflicts_with_all = ["compare", "html"])]
+    tune: bool,
     /// Also write the report as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -68,7 +72,8 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
     let filter = SessionFilter { since, project: args.project.as_deref().map(folder) };
     let names = if args.paths.is_empty() { LabelStyle::Ids } else { LabelStyle::Files };
     let out = context.out.json.then(|| BufWriter::new(io::stdout()));
-    let mut collector = Collector::new(&variants, filter, names, out);
+    let mut tuning = Tuning::default();
+    let mut collector = Collector::new(&variants, filter.clone(), names, out);
     let progress = Progress::default();
     let bytes = found.sources.iter().map(|source| source.bytes).sum();
     let show = !context.out.json && !context.global.quiet;
@@ -77,11 +82,20 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> CommandResult {
         bytes,
         || (progress.bytes(), format!("{} sessions", progress.sessions())),
         || {
-            belay_audit::run(found.sources, &settings, args.jobs, &progress, |session| collector.add(session));
+            belay_audit::run(found.sources, &settings, args.jobs, &progress, |item| {
+                if let AuditItem::Session(report) = &item
+                    && filter.includes(report)
+                {
+                    tuning.add(report);
+                }
+                collector.add(item);
+            });
         },
     );
     let report = collector.finish()?;
-    if !context.out.json {
+    if args.tune && !context.out.json {
+        context.out.line(tuning.text().trim_end())?;
+    } else if !context.out.json {
         context.out.line(report.text(&zone).trim_end())?;
     }
     if let Some(path) = &args.html {
