@@ -134,7 +134,7 @@ fn an_invalid_value_that_may_restrict_interventions_means_to_record_only() {
         ("[serv]\nlisten = 1\n", false),
         ("[detect.budget]\nsession_usd = -1\n", false),
         ("[detect.budget]\nsesion_usd = 1\n", false),
-        ("[detect.budget]\nunknown_model = \"ignroe\"\n", true),
+        ("[detect.budget]\nunknown_model = \"ignorant\"\n", true),
         ("[detect.budget]\nunkown_model = \"ignore\"\n", true),
         ("[[detect.custom]]\nname = \"x\"\n", false),
         ("[detect\n", true),
