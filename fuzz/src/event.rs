@@ -1,4 +1,4 @@
-//! Events as Belay reads them, as Loop Watchdog clients post them, and as tool calls become them.
+//! Parsing of events, of Loop Watchdog's events, and of tool inputs and outputs.
 
 use belay_compat::loop_watchdog::event::PostedEvent;
 use belay_core::event::{ToolCalled, ToolReturned};

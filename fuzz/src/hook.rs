@@ -6,8 +6,8 @@ use belay_core::{Timestamp, Verdict};
 
 use crate::event::to_bounded_json;
 
-/// Any bytes as a hook payload of any agent: every event is bounded, and "go on" is an empty answer. The first byte
-/// picks the agent; the event's name follows, up to a line break.
+/// Any bytes as a hook payload of any agent: every event is bounded, and the `Go` verdict yields an empty response. The
+/// first byte picks the agent; the event's name follows, up to a line break.
 pub(crate) fn hook(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let (event, payload) = match rest.iter().position(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! Text on its way into an event.
+//! Normalisation and redaction of text.
 
 use belay_core::outcome;
 
@@ -7,7 +7,7 @@ pub(crate) fn normalise(data: &[u8]) {
     let text = valid_prefix(data);
     let once = outcome::normalise(text);
     assert_eq!(outcome::normalise(&once), once);
-    // Control characters erase text on a terminal, and agents' own remarks are in angle brackets.
+    // Control characters erase text on a terminal, and notes of agents are in angle brackets.
     let plain = !text.chars().any(|c| c == '<' || (c.is_control() && c != '\n'));
     if plain && text.chars().any(|c| c.is_alphabetic() && !c.is_ascii()) {
         assert!(!once.trim().is_empty(), "letters of other scripts are letters");

@@ -1,7 +1,7 @@
 //! Installs the agent CLIs of the `agents` suite at the versions of `crates/agent-tests/agents.txt`.
 //!
-//! Each version gets its own folder in the cache, so that a new pin never disturbs an old one. A marker, written last,
-//! shows that a folder is complete.
+//! Each version has its own directory in the cache, so that a new pin does not affect an old one. A marker, written
+//! last, shows that a folder is complete.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::shell;
 /// The tests read the same list.
 const PINS: &str = include_str!("../../crates/agent-tests/agents.txt");
 
-/// An attempt that takes longer hangs: npm does under some versions of node.
+/// Timeout of an attempt: npm hangs under some versions of node.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ fn install(pin: &PinnedAgent, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Into a virtual environment: its dependencies must not meet those of other programs.
+/// Into a virtual environment, to isolate its dependencies.
 fn install_from_pypi(package: &str, version: &str, folder: &Path) -> Result<(), String> {
     let mut venv = Command::new("python3");
     venv.args(["-m", "venv", "--clear", "venv"]).current_dir(folder);
@@ -98,7 +98,7 @@ fn install_from_pypi(package: &str, version: &str, folder: &Path) -> Result<(), 
 }
 
 fn install_from_npm(pin: &PinnedAgent, folder: &Path) -> Result<(), String> {
-    // A package of its own: otherwise npm installs into a project of a parent folder.
+    // A separate package: otherwise npm installs into a project of a parent directory.
     let manifest = fs::write(folder.join("package.json"), "{\"private\": true}\n");
     manifest.map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut npm = Command::new("npm");

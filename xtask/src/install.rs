@@ -1,6 +1,7 @@
-//! Installing what the tests need. A missing tool skips its step; with `CI=true` a skip fails the run.
+//! Installs the dependencies of the tests. A missing tool skips its step; with `CI=true` a skip fails the run.
 //!
-//! Tools go into the cache folder of the tests, one folder per version, so that a new pin never disturbs an old one.
+//! Tools are in the cache directory of the tests, one directory per version, so that a new pin does not affect an old
+//! one.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use crate::shell;
 
-/// Attempts per install: package registries fail now and then.
+/// Attempts per installation: package registries fail occasionally.
 pub(crate) const MAX_ATTEMPTS: u32 = 3;
 
 /// Building a tool takes about two minutes on two idle cores.

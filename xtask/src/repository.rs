@@ -1,4 +1,4 @@
-//! The files of the repository, and the rules that hold for all of them.
+//! The files of the repository, and rules for all of them.
 
 #[cfg(test)]
 mod dependencies;

@@ -1,4 +1,4 @@
-//! Running other programs, always by argv.
+//! Runs other programs, always by argv.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) fn run(command: &mut Command) -> Result<bool, String> {
     command.status().map(|status| status.success()).map_err(|error| cannot_start(command, &error))
 }
 
-/// Runs a command in the background of others: its output goes to a log file, and it is killed after `timeout`.
+/// Runs a command in the background: its output goes to a log file, and it is killed after `timeout`.
 pub(crate) fn run_logged(command: &mut Command, log: &Path, timeout: Duration) -> Result<(), String> {
     announce(command);
     let cannot_log = |error| format!("cannot write {}: {error}", log.display());

@@ -1,8 +1,8 @@
-//! `cargo xtask soak`: proofs that take too long for `cargo xtask test`. They run before a release.
+//! `cargo xtask soak`: tests that take too long for `cargo xtask test`. They run before a release.
 
 use crate::{fuzz, nextest, shell};
 
-/// A long proof.
+/// A long-running test.
 struct Soak {
     name: &'static str,
     description: &'static str,

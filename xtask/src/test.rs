@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::nextest::{Report, TestRun};
 use crate::{agents, fuzz, install, nextest, repository, shell};
 
-/// Tests that are named at the end of a run.
+/// Number of slowest tests listed at the end of a run.
 const SLOWEST: usize = 10;
 
 /// The result of a suite.

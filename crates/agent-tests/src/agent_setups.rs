@@ -1,4 +1,4 @@
-//! What is particular to each CLI, as data: its configuration, environment, arguments and where its transcripts are.
+//! Describes each CLI as data: configuration, environment, arguments and the location of its transcripts.
 //!
 //! Texts may hold `{url}` (base URL of the model, without a path), `{prompt}`, `{session}`, `{home}` and `{work}`.
 //! Configuration files never hold the URL: they are written once per home and stay as Belay's installer finds them.
@@ -36,7 +36,7 @@ pub struct AgentSetup {
 /// Where a CLI keeps its transcripts.
 #[derive(Clone, Copy, Debug)]
 pub enum Transcripts {
-    /// All files with an ending below a folder of the home.
+    /// All files with an extension below a directory of the home.
     Files { below: &'static str, ending: &'static str },
     /// opencode's SQLite database.
     Opencode { database: &'static str },
@@ -228,7 +228,7 @@ pub static COPILOT: AgentSetup = AgentSetup {
     resume: &["-p", "{prompt}", "--resume={session}", "--allow-all", "--output-format", "json"],
     session_key: "sessionId",
     transcripts: Transcripts::Files { below: ".copilot/session-state", ending: "events.jsonl" },
-    // It writes blocks of some kilobytes, the last one at its exit.
+    // It writes in blocks of several kilobytes, the last one at exit.
     writes_at_once: false,
     tells_refused_prompts: true,
     unpacks_into: Some(".cache/copilot"),

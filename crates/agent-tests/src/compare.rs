@@ -1,8 +1,8 @@
-//! Are two runs the same? And did a message reach the model?
+//! Compares two runs, and checks whether a message reached the model.
 //!
-//! A run is described by its requests and transcripts. What differs between any two runs of the same agent is replaced by a
-//! mark or dropped: ids, times, the paths of the bench, the port of the model, and the agents' records of hooks.
-//! Everything else must be equal.
+//! A run is described by its requests and transcripts. Everything that differs between any two runs of the same agent
+//! is replaced by a placeholder or dropped: ids, times, the paths of the test environment, the port of the model, and
+//! the agents' records of hooks. Everything else must be equal.
 
 mod normalize;
 #[cfg(test)]
@@ -92,7 +92,7 @@ fn excerpt(value: &Value) -> String {
     }
 }
 
-/// Whether the conversation in this request contains the text. White space counts as one blank, because agents wrap text.
+/// Whether the conversation in this request contains the text. Whitespace is collapsed, because agents wrap text.
 pub fn contains(request: &Recorded, text: &str) -> bool {
     value_contains(&request.json(), &one_blank(text))
 }

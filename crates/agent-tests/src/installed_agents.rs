@@ -33,7 +33,8 @@ impl Agent {
         match Self::find(setup) {
             Ok(agent) => Some(agent),
             Err(why) => {
-                // Not `println!`: the test harness captures that. A line of its own: other output may precede it.
+                // Not `println!`, which the test harness captures. On a separate line, because other output may precede
+                // it.
                 let _ = write!(io::stdout(), "\nskipped: {}: {why}\n", setup.name);
                 None
             }
@@ -86,7 +87,7 @@ impl Agent {
     }
 }
 
-/// The `belay` under test: `$BELAY_BIN`, else the one built beside the running test.
+/// The `belay` under test: `$BELAY_BIN`, else the one built next to the running test.
 pub fn belay_program() -> io::Result<PathBuf> {
     if let Some(program) = std::env::var_os("BELAY_BIN") {
         return Ok(program.into());
@@ -101,7 +102,7 @@ pub fn belay_program() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, problem))
 }
 
-/// The system's own folders and the one with `node`, which several CLIs are started by.
+/// The system's directories and the one with `node`, which runs several CLIs.
 pub(crate) fn search_path() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let node = std::env::split_paths(&path).find(|folder| folder.join("node").is_file());

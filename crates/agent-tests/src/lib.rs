@@ -1,8 +1,8 @@
 //! Runs the real agent CLIs against the scripted model.
 //!
-//! Belay's promises are about programs of others, so they are tested with those programs: the pinned releases of
-//! `agents.txt`, installed by `cargo xtask test agents` into a cache folder, each run headless with an empty
-//! environment, a home of its own, a dummy key and a model on loopback.
+//! Belay makes promises about third-party programs, so it is tested with them: the pinned releases of `agents.txt`,
+//! installed by `cargo xtask test agents` into a cache folder, each run headless with an empty environment, its own
+//! home, a dummy key and a model on loopback.
 //!
 //! A test reads like this:
 //!

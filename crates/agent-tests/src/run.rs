@@ -70,7 +70,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Starts the CLI by another program, which gets these arguments, then the CLI and the CLI's own arguments.
+    /// Starts the CLI through another program, which gets these arguments, then the CLI and its arguments.
     pub fn via_proxy(mut self, program: impl Into<PathBuf>, args: &[&str]) -> Self {
         self.through = Some((program.into(), args.iter().map(|arg| (*arg).to_owned()).collect()));
         self
@@ -250,7 +250,7 @@ fn find_key(value: &Value, key: &str) -> Option<String> {
 #[derive(Debug)]
 struct Group(u32);
 
-/// Starts the command in a group of its own and a thread that waits for it.
+/// Starts the command in its own process group, and a thread that waits for it.
 fn spawn(mut command: Command) -> io::Result<(Group, Receiver<io::Result<ExitStatus>>)> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

@@ -1,4 +1,4 @@
-//! Scripts that several suites play.
+//! Scripts shared by several suites.
 
 use std::io;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub fn run_parallel(
     Ok([left?, right?])
 }
 
-/// Makes a test of each scenario for every agent: `codex::<scenario>`, `gemini::<scenario>`, and so on. A scenario is a
+/// Generates one test per scenario and agent: `codex::<scenario>`, `gemini::<scenario>`, and so on. A scenario is a
 /// function of a sibling module and takes the agent's setup.
 #[macro_export]
 macro_rules! for_each_agent {

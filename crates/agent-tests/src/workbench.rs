@@ -1,4 +1,4 @@
-//! A home and a project of their own for each test.
+//! A separate home and project for each test.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,7 @@ impl Workbench {
         Ok(bench)
     }
 
-    /// Starts over in the same folder: compared runs must not differ in paths.
+    /// Starts over in the same directory: compared runs must not differ in paths.
     pub fn reset(&self) -> io::Result<()> {
         fs::remove_dir_all(self.home())?;
         fs::remove_dir_all(self.work())?;
@@ -70,8 +70,7 @@ impl Workbench {
         write_file(&self.work().join(file), content)
     }
 
-    /// A command in the project that sees nothing of the machine but this home and the programs of the system, and
-    /// reaches nothing but loopback.
+    /// A command in the project that sees only this home and the programs of the system, and can reach only loopback.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.current_dir(self.work()).stdin(Stdio::null());

@@ -16,7 +16,7 @@ use belay_core::SessionKey;
 /// Canonical agent id.
 pub const ID: &str = "claude-code";
 
-/// The session of a sub-agent, as hooks (`session_id`, `agent_id`) and transcripts alike name it.
+/// The session of a sub-agent; hooks (`session_id`, `agent_id`) and transcripts use the same name.
 pub fn sub_agent_key(session: &str, agent: &str) -> SessionKey {
     SessionKey::new(ID, format!("{session}/{agent}"))
 }

@@ -1,4 +1,4 @@
-//! Copilot CLI: `events.jsonl` in one folder per session under `~/.copilot/session-state`.
+//! Copilot CLI: `events.jsonl` in one directory per session under `~/.copilot/session-state`.
 
 pub(crate) mod hook;
 pub(crate) mod install;
@@ -17,7 +17,7 @@ pub use tools::kind_of;
 /// Canonical agent id.
 pub const ID: &str = "copilot";
 
-/// Where its sessions are.
+/// The directory of its sessions.
 pub(crate) fn sessions(dirs: &UserDirs) -> PathBuf {
     let root = dirs.var("COPILOT_HOME").map_or_else(|| dirs.home.join(".copilot"), PathBuf::from);
     root.join("session-state")

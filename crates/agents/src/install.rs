@@ -35,7 +35,7 @@ pub struct InstallContext<'a> {
     pub scope: Scope,
     /// The project's folder.
     pub project: &'a Path,
-    /// The `belay` program: a path for a user, the bare name for a project others share.
+    /// The `belay` program: a path in user settings, the bare name in project settings.
     pub belay: &'a str,
     /// Reads a file; `None` if it does not exist.
     pub read: &'a dyn Fn(&Path) -> io::Result<Option<String>>,

@@ -30,7 +30,7 @@ pub struct LaunchContext<'a> {
     pub agent: &'a str,
     /// Id of this run, a UUID.
     pub run: &'a str,
-    /// The program that hooks call; `None` if this run has no hooks of its own.
+    /// The program that hooks call; `None` if this run installs no hooks.
     pub belay: Option<&'a Path>,
     /// The user's home and environment.
     pub user: &'a UserDirs,
@@ -38,7 +38,7 @@ pub struct LaunchContext<'a> {
     pub args: &'a [OsString],
     /// The working directory of the agent.
     pub folder: &'a Path,
-    /// A folder for this run, readable only by the user.
+    /// A directory for this run, readable only by the user.
     pub scratch: &'a Path,
 }
 
@@ -144,7 +144,7 @@ impl LaunchContext<'_> {
         Some(new_id.to_owned())
     }
 
-    /// The work tree that holds the agent's folder, or the folder itself.
+    /// The work tree of the agent's directory, or the directory itself.
     pub(crate) fn project(&self) -> &Path {
         self.folder.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(self.folder)
     }
@@ -181,8 +181,8 @@ impl LaunchCommand {
         }
     }
 
-    /// Sets all variables by which programs find one API. If the user has set some of them, only these are set: a program
-    /// that prefers another one must not find it.
+    /// Sets all base-URL variables of one API. If the user has set some of them, only these are set: a program that
+    /// prefers another one must not find it.
     fn set_base_urls(&mut self, context: &LaunchContext<'_>, variables: &[&str], upstream: &str, below: &str) {
         let is_set = |variable: &&&str| context.env_var(variable).is_some();
         let own: Vec<&&str> = variables.iter().filter(is_set).collect();
@@ -236,7 +236,8 @@ pub(crate) struct SystemSettings {
     pub(crate) file: &'static str,
 }
 
-/// Hooks in Claude's shape, from names and timeouts: `{"PreToolUse": [{"hooks": [{"type": "command", ...}]}], ...}`.
+/// Hooks in Claude Code's format, from names and timeouts:
+/// `{"PreToolUse": [{"hooks": [{"type": "command", ...}]}], ...}`.
 pub(crate) fn claude_hooks(events: impl Iterator<Item = (&'static str, u64)>, command: &str) -> Value {
     let hook = |timeout: u64| json!([{ "hooks": [{ "type": "command", "command": command, "timeout": timeout }] }]);
     Value::Object(events.map(|(event, timeout)| (event.to_owned(), hook(timeout))).collect())
@@ -250,7 +251,7 @@ pub(crate) fn read_json(file: &Path) -> Option<Value> {
     JsoncDocument::new(&belay_fs::read_regular_text(file, Links::Follow, MAX_SETTINGS_BYTES).ok()?).ok()?.get(&[])
 }
 
-/// Adds hooks in Claude's shape to existing settings.
+/// Adds hooks in Claude Code's format to existing settings.
 pub(crate) fn add_hooks(settings: &mut Value, hooks: &Value) {
     for (event, added) in hooks.as_object().into_iter().flatten() {
         match (settings["hooks"][event].as_array_mut(), added.as_array()) {

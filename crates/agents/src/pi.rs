@@ -14,7 +14,7 @@ use crate::tool_table::ToolTable;
 /// Canonical agent id.
 pub const ID: &str = "pi";
 
-/// What pi's own tools do.
+/// pi's built-in tools.
 const TOOLS: ToolTable = ToolTable::new(&[
     ("bash", ToolKind::Shell),
     ("edit", ToolKind::Edit),

@@ -84,7 +84,7 @@ pub fn recognise(head: &dyn RequestHead) -> (&'static dyn WireClient, RequestIde
     known.unwrap_or_else(|| (&UnknownClient, RequestIdentity::default()))
 }
 
-/// The client of an agent, by id or alias; [`UnknownClient`] if it has none of its own.
+/// The client of an agent, by id or alias; [`UnknownClient`] if it has none.
 pub fn client(agent: &str) -> &'static dyn WireClient {
     crate::registry::find(agent).and_then(|agent| agent.wire).unwrap_or(&UnknownClient)
 }

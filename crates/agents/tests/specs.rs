@@ -1,4 +1,4 @@
-//! Completeness of the agents' specs: what one agent has, every agent has, or its spec says why not.
+//! Completeness of the specs: every agent has every part, or a reason why not.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

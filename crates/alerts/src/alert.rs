@@ -35,7 +35,7 @@ pub enum AlertKind {
     /// An agent got a nudge.
     #[serde(rename = "session.nudged")]
     Nudged,
-    /// Only a person can fix it: a stall, a hung tool, an unanswered prompt.
+    /// A person must act: a stall, a hung tool, an unanswered prompt.
     #[serde(rename = "session.needs_attention")]
     NeedsAttention,
     /// An incident was acknowledged or closed.

@@ -37,7 +37,7 @@ pub(crate) fn transact<T>(
     Ok(done)
 }
 
-/// Delivers what is due longest; `false` if nothing is due.
+/// Delivers the oldest due delivery; `false` if none is due.
 pub(crate) fn deliver_next(channel: &dyn Channel, outbox: &dyn Outbox) -> Result<bool> {
     let now = outbox.now();
     let claimed = transact(outbox, |transaction| transaction.claim_delivery(channel.name(), now, CLAIM_LEASE))?;

@@ -1,4 +1,4 @@
-//! What a channel has to provide.
+//! The `Channel` trait.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether to deliver this alert now. If not, it is skipped for good.
+    /// Whether to deliver this alert now. If not, it is skipped permanently.
     fn accepts(&self, _alert: &Alert, _now: Timestamp) -> bool {
         true
     }

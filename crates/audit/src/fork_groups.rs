@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::discover::SessionFile;
 
-/// Groups of sources that share marks, oldest first. The groups are sorted by their first path.
+/// Groups of sources that share ids, oldest first. The groups are sorted by their first path.
 pub fn group_forks(sources: Vec<SessionFile>) -> Vec<Vec<SessionFile>> {
     let mut union = UnionFind::new(sources.len());
     let mut first: HashMap<u64, usize> = HashMap::new();

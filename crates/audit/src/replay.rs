@@ -65,7 +65,7 @@ pub fn replay(
         files.push(FileReport { path: source.path.clone(), result, is_copy });
     }
     let mut sessions = replay.done;
-    // A session that consists of copied records only has nothing of its own.
+    // A session that consists only of copied records does not count.
     sessions.retain(|report| report.counters.calls + report.counters.answers + report.counters.human_turns > 0);
     sessions.sort_by(|a, b| (a.started_at, &a.key).cmp(&(b.started_at, &b.key)));
     name_by_file(&mut sessions);
@@ -103,7 +103,7 @@ struct Replay<'a> {
     told: Option<HashSet<u64>>,
     /// Identities in this file.
     new: Vec<u64>,
-    /// How many facts of this file an earlier one has.
+    /// Number of facts of this file that an earlier file contains.
     skipped: u64,
     file: PathBuf,
 }

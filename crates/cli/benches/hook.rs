@@ -1,10 +1,9 @@
-//! What does a hook cost the agent? The real binary, started the way an agent starts it, side by
-//! side with the cheapest process there is. Prints a table.
+//! Measures the cost of a hook: the real binary, started as an agent starts it, compared with the cheapest process.
+//! Prints a table.
 //!
 //!     cargo bench -p belayer --bench hook [-- RUNS]
 //!
-//! All candidates take turns within one run, so that whatever else the machine does hits all of them;
-//! ratios within one run are what counts.
+//! All candidates alternate within one run, so that other load affects all of them; compare ratios within one run.
 
 #![expect(
     clippy::print_stdout,
@@ -116,7 +115,7 @@ impl Bench {
 
     fn in_turn(&self, runs: usize) -> [Vec<f64>; 4] {
         let mut times: [Vec<f64>; 4] = Default::default();
-        // The first few pay for what is read from disk for the first time.
+        // The first runs warm the disk cache.
         for number in 0..runs + 20 {
             let (pre, post) = (self.payload("PreToolUse", number), self.payload("PostToolUse", number));
             let commands = [shell(), self.hook("served", &pre), self.hook("served", &post), self.hook("alone", &pre)];

@@ -61,7 +61,7 @@ impl From<ExitStatus> for ExitCode {
 /// Kills this process with a signal: a shell that runs Belay in a loop leaves the loop only if Ctrl-C killed its child.
 /// Returns if that is impossible, as for the first process of a container.
 fn raise_fatally(signal: i32) {
-    // The program has already dumped its core if core dumps are enabled; ours is of no use.
+    // The program has already dumped its core if core dumps are enabled; a second dump is useless.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let no_core = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };

@@ -1,4 +1,4 @@
-//! What the imports share.
+//! Types shared by the imports.
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@
 //!
 //! [`Loader`] merges five layers of TOML. Later layers override earlier ones:
 //!
-//! 1. the built-in document (`default.toml` beside this file, and core's `rules.toml` under `detect`)
+//! 1. the built-in document (`default.toml` next to this file, and core's `rules.toml` under `detect`)
 //! 2. the user's file
 //! 3. the project's `.belay.toml`, searched from the working directory upwards
 //! 4. `BELAY_*` environment variables ([`env::VARIABLES`])

@@ -36,7 +36,7 @@ impl Digest {
 
     /// The 16 hex digits.
     fn hex(self) -> [u8; 16] {
-        // Eight at once: each gets a byte of its own, and those above nine become letters.
+        // Eight digits at once, one per byte; those above nine become letters.
         let eight = |half: u32| {
             let wide = u64::from(half);
             let wide = (wide | wide << 16) & 0x0000_ffff_0000_ffff;

@@ -29,8 +29,8 @@ impl Excerpt {
         if text.len() <= limit {
             return Self(shorten(redact(text), limit));
         }
-        // What is cut off need not be searched for secrets, but for a little beyond the cuts: a secret
-        // and the name before it are seen whole when the lines are. A private key has many lines.
+        // Omitted text is not searched for secrets, except for a margin around the cuts: a secret and the name before
+        // it are complete if their lines are. A private key has many lines.
         let (head, tail) = rooms(limit);
         let (head, tail) = (line_end(text, head), line_start(text, text.len().saturating_sub(tail)));
         if tail <= head || has_private_key(text) {
@@ -77,7 +77,7 @@ fn rooms(limit: usize) -> (usize, usize) {
     let head = limit * 2 / 3;
     match (limit - head).checked_sub(ELISION_MARK.len()) {
         Some(tail) => (head, tail),
-        // No room for both.
+        // Too small for both.
         None => (limit, 0),
     }
 }

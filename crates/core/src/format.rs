@@ -19,7 +19,7 @@ pub fn grouped(number: u64) -> String {
 pub fn compact(number: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G")];
     let rounded = |unit: u64| number.saturating_add(unit / 2) / unit;
-    // What rounds to 1000 of a unit is 1 of the next.
+    // A value that rounds to 1000 becomes 1 of the next unit.
     let unit = UNITS.iter().take_while(|(unit, _)| rounded(unit / 1_000) >= 1_000).last();
     match unit {
         None => number.to_string(),

@@ -57,13 +57,13 @@ impl LiteralSet {
     }
 
     fn new(texts: impl IntoIterator<Item = &'static str>, any_case: bool) -> Self {
-        // Bucket 0 stays empty: it is what the table holds where nothing begins.
+        // Bucket 0 stays empty and marks a prefix without literals.
         let mut set = Self { table: Box::new([0; TABLE_SIZE]), buckets: vec![Vec::new()], any_case };
         for (number, text) in texts.into_iter().enumerate() {
             let &[a, b, c, ..] = text.as_bytes() else { continue };
             let at = slot(fold(a) | fold(b) << 8 | fold(c) << 16);
             if set.table[at] == 0 {
-                // Beyond 255 beginnings the last bucket is shared.
+                // Beyond 255 prefixes the last bucket is shared.
                 if let Ok(fresh) = u8::try_from(set.buckets.len()) {
                     set.buckets.push(Vec::new());
                     set.table[at] = fresh;

@@ -1,4 +1,4 @@
-//! What models cost, and how much they take in. The table is `prices.txt` beside this file.
+//! Model prices and context windows. The table is `prices.txt` next to this file.
 
 use std::sync::LazyLock;
 
@@ -197,7 +197,7 @@ impl ModelPrice {
 
     /// What one request with this usage costs, in millionths of a US dollar.
     pub fn cost_micros(&self, usage: &Usage) -> u64 {
-        // More than the window is the sum of several requests, which says nothing about the length of each.
+        // Usage beyond the window is a sum over several requests, whose individual lengths are unknown.
         let context = Some(usage.context()).filter(|context| *context <= self.window).unwrap_or(0);
         let long = self.long_context.iter().rev().find(|(threshold, _)| context > *threshold);
         let rates = long.map_or(&self.rates, |(_, rates)| rates);

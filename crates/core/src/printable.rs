@@ -1,4 +1,4 @@
-//! Makes text from outside safe to print: it cannot control a terminal, reorder what is shown or hide in it.
+//! Makes external text safe to print: it cannot control a terminal, reorder text or contain invisible characters.
 
 use std::borrow::Cow;
 use std::fmt::Write;

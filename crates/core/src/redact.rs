@@ -7,7 +7,7 @@
 //! In a text whose lines are mostly environment variables, every value is redacted.
 //!
 //! A secret becomes `[redacted:kind]`. Redaction is idempotent. In doubt, a literal value is redacted if its
-//! *name* says that it is secret; hashes, ids and ordinary code stay.
+//! *name* indicates a secret; hashes, ids and ordinary code stay.
 
 mod assignments;
 mod command_lines;

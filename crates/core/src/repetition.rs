@@ -1,20 +1,20 @@
-//! Degenerate output: a model that says the same over and over, found while it streams.
+//! Detects degenerate output while it streams: text that repeats itself.
 //!
 //! # Theory of operation
 //!
 //! The stream is read once, character by character, into words (`tokenizer`). Three things are watched,
 //! each in constant memory and constant time per character:
 //!
-//! * **rounds** (`period`): the words repeat with some period, from one word to a paragraph of
+//! * **periods** (`period`): the words repeat with some period, from one word to a paragraph of
 //!   about 1,500 bytes. An index of recent word sequences proposes periods, comparing each word with
-//!   the one a period ago confirms or drops them. Numbers may count up from round to round.
-//! * **circles** (`recurrence`): there is no strict period, but hardly a sequence of words is new any more.
-//! * **nothing**: thousands of characters without a single word.
+//!   the one a period ago confirms or drops them. Numbers may count up from period to period.
+//! * **recurrence** (`recurrence`): there is no strict period, but almost no sequence of words is new.
+//! * **wordless output**: thousands of characters without a word.
 //!
-//! Tables, lists, code, data and separators repeat by nature. Where the text is structured (`text_layout`)
-//! more is needed to call it degenerate, and only exact rounds count.
+//! Tables, lists, code, data and separators repeat by nature. Where the text is structured (`text_layout`) the
+//! thresholds are higher, and only exact periods count.
 //!
-//! The result does not depend on how the stream is cut into chunks.
+//! The result does not depend on how the stream is split into chunks.
 
 mod period;
 mod recurrence;

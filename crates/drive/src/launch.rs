@@ -81,7 +81,7 @@ pub struct Finished {
     pub folder: PathBuf,
 }
 
-/// Receives what happens during a run.
+/// Receives the progress of a run.
 pub trait Progress: Sync {
     fn started(&self, started: &Started<'_>);
     /// The resident process is gone and cannot be restarted for now. The run continues without supervision.

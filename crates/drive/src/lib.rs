@@ -6,9 +6,9 @@
 //! through this crate, and detectors, budgets and pauses apply inside the run as they do outside. A pause is a waiting
 //! state of the driver, never an error.
 //!
-//! Deciding is pure, performing is an edge. A driver is a function `decide(state, now, evidence) -> actions`; this
-//! crate carries the actions out. Each action is journalled before and after, so that a crash resumes after the last
-//! finished step and nothing runs twice.
+//! Decisions are pure; side effects are at the edge. A driver is a function `decide(state, now, evidence) -> actions`;
+//! this crate carries the actions out. Each action is journalled before and after, so that a crash resumes after the
+//! last finished step and nothing runs twice.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -20,7 +20,7 @@
 //! | `workspace` | planned: a worktree or the directory itself, with set-up commands; removed only after its work landed |
 //! | `tmux` | planned: agents in panes |
 //!
-//! The crate prints nothing. Callers receive what happens through [`launch::Progress`].
+//! The crate prints nothing. Callers receive progress through [`launch::Progress`].
 
 // Runs need Unix sockets, signals and process groups.
 #![cfg(unix)]

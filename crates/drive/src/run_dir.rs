@@ -1,4 +1,4 @@
-//! The directory of a run, and a lock that tells whether the run is alive.
+//! The directory of a run, and a lock that shows whether the run is alive.
 //!
 //! The agent inherits the lock, so it is held until the agent and everything it started have exited, even if
 //! `belay run` was killed before. A directory whose lock is free is left over and removed.
@@ -14,7 +14,7 @@ use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 const LOCK_EXTENSION: &str = "lock";
 
-/// Shell scripts use small descriptors as they like and would close an inherited one.
+/// Shell scripts use small descriptors and would close an inherited one.
 const MIN_INHERITED_FD: i32 = 200;
 
 /// The directory of a run. Removed when dropped.

@@ -32,7 +32,7 @@ pub fn open_with_fallback(paths: &Paths, env: &EnvSnapshot, flags: Flags, on_dia
     Engine::open(Box::new(opener), options(paths, env, flags, on_diagnostic))
 }
 
-/// Like [`open_with_fallback`], for a process that exits within milliseconds. What it decides without the store is not
+/// Like [`open_with_fallback`], for a process that exits within milliseconds. Its decisions without the store are not
 /// recorded; a stored pause or kill applies nevertheless. See [`Engine::health`].
 pub fn open_for_hook(paths: &Paths, env: &EnvSnapshot, on_diagnostic: DiagnosticSink) -> Engine {
     let store = StoreUrl::local(paths.database());

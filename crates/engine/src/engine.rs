@@ -168,7 +168,7 @@ impl Engine {
         }
         match self.store.as_deref().map(|store| store.session(session)) {
             Some(Ok(row)) => Ok(row.is_some()),
-            // The store cannot tell; trust the operator.
+            // The store cannot be read; trust the operator.
             None | Some(Err(_)) if self.memory.is_some() => Ok(true),
             None => Ok(false),
             Some(Err(error)) => Err(error.into()),

@@ -1,5 +1,5 @@
-//! The file of held sessions beside the store. It is read only where the store cannot be: on a damaged file, or one that
-//! a newer Belay has written. A person's pause or kill then still applies.
+//! The file of held sessions next to the store. It is read only if the store cannot be read: if the file is damaged or
+//! was written by a newer Belay. A person's pause or kill then still applies.
 
 use std::io;
 use std::path::PathBuf;

@@ -26,7 +26,7 @@
 //! | `transaction`, `persist_effects`, `ancestors`, `shared_budgets` | one transaction |
 //! | `restore` | restores a session from snapshot and tail |
 //! | `recovery`, `memory_fallback` | retries, and decisions without a store |
-//! | `held_file` | the held sessions, in a file beside the store |
+//! | `held_file` | the held sessions, in a file next to the store |
 //! | `tombstone` | notes to a project's next session |
 //! | `retention` | pruning |
 //! | `cache` | cached sessions |

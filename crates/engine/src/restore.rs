@@ -41,7 +41,7 @@ pub(crate) fn restore(key: &SessionKey, head: SessionHead, source: &mut impl Res
     }
     let head = stored.head;
     if session.state != head.state && !is_same_hold(&session.state, &head.state) {
-        // Other rules or another version decided differently at the time. That decision stands.
+        // Other rules or another version decided differently at the time. That decision remains in force.
         session.incident = match incident_of(&head.state) {
             Some(id) => source.incident(id)?,
             None => None,

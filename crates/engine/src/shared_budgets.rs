@@ -85,8 +85,8 @@ impl BatchContext<'_> {
     }
 }
 
-/// A fault in one row of the accounts: it is logged, and the event that spent is recorded all the same. Faults of the
-/// whole store, and conflicts, fail the batch.
+/// Logs a fault in one row of the ledger; the event is recorded nevertheless. Faults of the whole store, and conflicts,
+/// fail the batch.
 pub(crate) fn tolerate_fault<T: Default>(booked: Result<T>, session: &SessionKey, metrics: &mut Metrics) -> Result<T> {
     match booked {
         Err(error @ (StoreError::Malformed { .. } | StoreError::Database(_))) => {

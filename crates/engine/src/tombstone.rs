@@ -6,8 +6,9 @@ use belay_core::session::KILLED;
 use belay_core::{Finding, Incident, InterventionLevel, Rules, Session};
 use belay_store::Tombstone;
 
-/// The tombstone of a session that a detector stopped or that was killed for a stated reason. A manual pause leaves none,
-/// and neither does a finding that may rest on events of an unverified sender: the next agent would read text of its choice.
+/// The tombstone of a session that a detector stopped or that was killed for a stated reason. A manual pause leaves
+/// none, and neither does a finding that may be based on events of an unverified sender, which could inject text into
+/// the next session.
 pub(crate) fn from_incident(session: &Session, incident: &Incident, rules: &Rules) -> Option<Tombstone> {
     let lifetime = Duration::from_secs(u64::from(rules.tombstone_days) * 86_400);
     if lifetime.is_zero() {
@@ -16,7 +17,7 @@ pub(crate) fn from_incident(session: &Session, incident: &Incident, rules: &Rule
     let (pattern, message) = match &incident.finding {
         Some(_) if session.has_unverified_events() => return None,
         Some(finding) => (finding.pattern.clone(), describe(finding)),
-        // Without a reason, a kill teaches the next session nothing.
+        // A kill without a reason has no information for the next session.
         None if incident.level == InterventionLevel::Kill => {
             let reason = incident.sentence.strip_prefix(KILLED)?.strip_prefix(": ")?;
             ("killed".to_owned(), format!("{KILLED}: {reason}"))

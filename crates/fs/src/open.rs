@@ -13,10 +13,10 @@ pub enum Links {
     Refuse,
 }
 
-/// Opens a regular file for reading. Anything else is an error: a FIFO, a socket, a device, a folder.
+/// Opens a regular file for reading. Anything else is an error: a FIFO, a socket, a device, a directory.
 pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
     let file = open(path, links)?;
-    // Checked on the open file: the name may lead to another file by now.
+    // Checked on the open file: the path may refer to another file by now.
     if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular(path)) }
 }
 

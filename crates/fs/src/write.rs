@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use crate::dir::{Dir, sys};
 
-/// Names tried for the temporary file.
+/// Number of names tried for the temporary file.
 const MAX_ATTEMPTS: u32 = 16;
 
-/// Links followed at most, as the system itself would.
+/// Maximum number of links followed, as in the kernel.
 const MAX_LINKS: u32 = 40;
 
 /// The permissions of a written file.
@@ -24,14 +24,14 @@ pub enum FileMode {
 }
 
 /// Replaces `path` by a file with these bytes. A link, FIFO or device of that name is replaced, never followed or
-/// opened. The folder must exist.
+/// opened. The directory must exist.
 pub fn replace_file(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?;
     Dir::open(parent(path))?.replace_file(name, bytes, mode)
 }
 
-/// Replaces a file of the user's own configuration. Follows links, so that a file kept elsewhere by link stays there,
-/// and creates missing folders.
+/// Replaces a file of the user's own configuration. Follows links, so that a linked file stays where it is, and creates
+/// missing directories.
 pub fn atomic_write(path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     let target = resolve_link(path);
     std::fs::create_dir_all(parent(&target))?;

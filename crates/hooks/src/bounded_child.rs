@@ -19,7 +19,7 @@ pub fn wait_timeout(child: &mut Child, patience: Duration) -> io::Result<Option<
             Ok(Some(status)) => return Ok(Some(status)),
             Ok(None) if !left.is_zero() => std::thread::sleep(pause.min(left)),
             late => {
-                // It may end by itself at this very moment, and where it leads no group there is none.
+                // It may exit by itself at this moment, or may not lead a process group.
                 let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
                 let _ = child.kill();
                 let _ = child.wait();
@@ -51,7 +51,7 @@ mod tests {
         shell.args(["-c", "tail -f /dev/null & echo $!; wait"]).process_group(0).stdout(Stdio::piped());
         let mut child = shell.spawn().expect("a process");
         assert_eq!(wait_timeout(&mut child, Duration::from_millis(20)).expect("an answer"), None);
-        // The pipe ends when nobody holds it any more.
+        // The pipe closes when no process holds it.
         let mut said = String::new();
         child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("its end");
         assert!(child.try_wait().expect("an answer").is_some(), "{said}");

@@ -1,4 +1,4 @@
-//! Starting the resident process: once, however many hooks find it absent, and detached from them.
+//! Starts the resident process once, regardless of how many hooks find it missing, and detached from them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -11,11 +11,11 @@ use std::time::Duration;
 use belay_config::{DurationSetting, EnvSnapshot, Paths};
 use rustix::fs::{FlockOperation, flock};
 
-/// A start is not tried again for this long: the one before may still be on its way.
+/// Minimum time between two starts: the previous one may still be in progress.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What the resident process gets of the agent's environment. An agent hands its hooks everything it
-/// has, keys included; a process that stays must not hold them.
+/// The variables that the resident process inherits. An agent passes its complete environment to its hooks, including
+/// keys; a long-lived process must not hold them.
 const FORWARDED_ENV_VARS: &[&str] = &[
     "HOME",
     "USER",
@@ -42,8 +42,8 @@ const FORWARDED_ENV_VARS: &[&str] = &[
     "no_proxy",
 ];
 
-/// Starts the resident process, unless somebody has just done so. Does not wait for it. It leaves
-/// after being `idle` for so long.
+/// Starts the resident process unless another hook just did. Does not wait for it. It exits after being idle for
+/// `idle`.
 pub fn start(
     paths: &Paths,
     env: &EnvSnapshot,
@@ -55,7 +55,7 @@ pub fn start(
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || started_lately(&lock)? {
         return Ok(false);
     }
-    // Writing moves the time of the file; those who come after us see it.
+    // Writing updates the modification time, which later hooks check.
     lock.set_len(0)?;
     (&lock).write_all(b"a hook started the resident process\n")?;
     let mut command = Command::new(belay);
@@ -65,7 +65,7 @@ pub fn start(
             command.env(name, value);
         }
     }
-    // It works in another folder, where a relative one would be elsewhere.
+    // Its working directory differs, so a relative path would be wrong.
     if home.is_some() || env.get("BELAY_HOME").is_some() {
         command.arg("--home").arg(paths.state());
     }
@@ -80,9 +80,9 @@ pub fn start(
     spawned.map(|_| true).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", belay.display())))
 }
 
-/// The resident process has left in order: whoever needs one may start one at once.
+/// The resident process exited normally: the next hook may start one at once.
 pub fn clear_start_marker(paths: &Paths) {
-    // If this fails, the next start waits a little.
+    // If this fails, the next start is delayed.
     let _ = open_lock(paths).and_then(|lock| lock.set_len(0));
 }
 
@@ -125,15 +125,15 @@ fn open(path: &Path) -> io::Result<File> {
     opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
-/// A file of this moment with nothing in it was just made by `open`: it says nothing about a start.
+/// A new empty file was just created by `open` and does not indicate a start.
 fn started_lately(lock: &File) -> io::Result<bool> {
     let found = lock.metadata()?;
     let fresh = found.modified()?.elapsed().is_ok_and(|age| age < RETRY_INTERVAL);
     Ok(fresh && found.len() > 0)
 }
 
-/// An agent may have left pipes open to us; whoever waits for their end must not wait for a process
-/// that stays.
+/// The agent may have leaked pipes to the hook. A reader that waits for end of file must not wait for a process that
+/// keeps running.
 fn close_on_exec() {
     let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     let Ok(entries) = std::fs::read_dir(folder) else { return };

@@ -94,18 +94,18 @@ fn rule(
     observed: Option<&[EventOutcome]>,
     at: Timestamp,
 ) -> HookOutcome {
-    // What is over was answered before, if it was asked about at all.
+    // Finished calls were answered before they ran, if at all.
     let over = parsed.point == HookPoint::AfterBatch;
-    // These hooks may report nothing themselves, and other events have no verdict about them.
+    // These hooks may report no events, and the verdicts of other events do not apply to them.
     let silent = matches!(parsed.point, HookPoint::Permission | HookPoint::BeforeModel);
     let observed = observed.unwrap_or_default();
     let fresh = observed.iter().any(|one| !one.decision.duplicate);
     let mut verdict = hardest(observed.iter().filter(|one| !one.decision.duplicate || !over));
-    // Where nothing was asked about, or calls ran that could not be answered before, the session's standing counts.
+    // If no call was checked, or calls ran that could not be denied, the state of the session decides.
     if verdict == Verdict::Go && (silent || over && fresh) {
         verdict = engine_queries::session_verdict(engine, session);
     }
-    // This is the first chance to speak of those calls.
+    // This is the first hook that can respond to those calls.
     let late = if over && fresh { nudge_among(observed) } else { None };
     let (finding, mut context) = late.unzip();
     if parsed.point == HookPoint::SessionStart {

@@ -1,4 +1,4 @@
-//! Installs hooks into agents' settings and removes them without a trace.
+//! Installs hooks into agents' settings and removes them completely.
 //!
 //! Changes are computed first ([`belay_agents::install::HookInstaller::install`]), so they can be shown and confirmed. An
 //! [`InstallRecord`] stores each file's original content and a digest of the new content. Removal restores an unmodified

@@ -2,12 +2,11 @@
 //!
 //! # Theory of operation
 //!
-//! The agent starts `belay hook <agent> [event]` with a payload on standard input and waits a few milliseconds. The hook
-//! process makes the id of the event and sends a request to the resident process. If that does not respond in time, the
-//! hook process decides in-process on the same store: the same function, [`handle_hook`], with the same id, so the call
-//! counts once whatever the resident process does. If that fails too, the agent continues and the fault is logged. The
-//! exit status is always 0 and standard output has only the response, because agents read other statuses and stray
-//! bytes as "deny".
+//! The agent starts `belay hook <agent> [event]` with a payload on standard input and waits a few milliseconds. The
+//! hook process makes the id of the event and sends a request to the resident process. If that does not respond in
+//! time, the hook process decides in-process on the same store: the same function, [`handle_hook`], with the same id,
+//! so the call counts once in any case. If that fails too, the agent continues and the fault is logged. The exit status
+//! is always 0 and standard output has only the response, because agents read other statuses and stray bytes as "deny".
 //!
 //! [`handle_hook`] parses the payload with the agent's hook protocol, adds facts that only this machine knows
 //! ([`local_facts`]), records the events, and puts the decision into the agent's format.

@@ -34,7 +34,7 @@ Usage: belay hook <AGENT> [EVENT] [--home DIR]
 Set it as the command of an agent's hooks.
 ";
 
-/// How long the resident process may take in total: an agent does not notice this much.
+/// Total timeout of the resident process; short enough that an agent does not notice it.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Maximum of `BELAY_HOOK_TIMEOUT`; a decision in-process must still fit into [`DECISION_TIMEOUT`].
@@ -158,7 +158,7 @@ fn decide_in_process(
     absent: Option<&HookArgs>,
     log: &dyn Fn(&str),
 ) -> HookResponse {
-    // Fails in a read-only home, where a stored pause applies all the same.
+    // Fails in a read-only home, where a stored pause still applies.
     if let Err(error) = paths.create() {
         log(&format!("cannot use the state directory: {error}"));
     }

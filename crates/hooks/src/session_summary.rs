@@ -72,7 +72,7 @@ impl SummaryNumbers {
     }
 }
 
-/// The session's status as one word for scripts.
+/// The session's status as a keyword for scripts.
 fn status(row: &SessionRow) -> &'static str {
     match row.state.effective() {
         SessionState::Killed { .. } => "killed",

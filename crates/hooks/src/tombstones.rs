@@ -75,7 +75,7 @@ pub(crate) fn clear_if_overcome(engine: &dyn EngineAccess, row: &SessionRow, now
     }
     let Some(project) = facts.project.as_deref().or(facts.cwd.as_deref()) else { return };
     for stone in engine_queries::tombstones(engine, project, now) {
-        // Only what it could know of: stones from before it began.
+        // Only tombstones from before the session started.
         if stone.at < facts.started_at && stone.session != row.key && concerns(&stone, facts.task.as_deref()) {
             engine_queries::put_tombstone(engine, &Tombstone { expires_at: now, ..stone });
         }

@@ -69,7 +69,7 @@ pub fn parse_request<'a>(line: &'a [u8], version: &str) -> Result<(Option<&'a Ra
 
 fn parse_operation(op: &RawValue, params: Option<&str>) -> serde_json::Result<Operation> {
     let params = params.map(serde_json::from_str::<&RawValue>).transpose()?;
-    // `op` comes first, whatever their order on the line: serde then needs no buffer for the parameters.
+    // `op` comes first, regardless of the order on the line, so serde needs no buffer for the parameters.
     let fields = [("op", op)].into_iter().chain(params.map(|params| ("params", params)));
     Operation::deserialize(MapDeserializer::new(fields))
 }

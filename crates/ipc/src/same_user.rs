@@ -1,6 +1,6 @@
-//! Proof that a socket and the process behind it belong to this user.
+//! Verifies that a socket and its process belong to this user.
 //!
-//! A client sends payloads of agents and follows the answer, so it must not talk to a process of another user. The
+//! A client sends agents' payloads and acts on the response, so it must not connect to a process of another user. The
 //! directory of the socket is checked before connecting, the peer afterwards.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! `HTTPS_PROXY`: the proxy of a network without direct outgoing connections.
+//! `HTTPS_PROXY`: outgoing proxies.
 //!
 //! Agents honour the variable, so the relay between them and the network must as well.
 

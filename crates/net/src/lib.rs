@@ -7,7 +7,7 @@
 //! addresses are dropped, and the connection goes to a checked address instead of the name, which prevents DNS rebinding.
 //! Redirects are never followed. TLS trusts the system's roots and a CA file that the user names.
 //!
-//! The crate knows nothing of agents, sessions or alerts and depends on no other crate of Belay.
+//! The crate knows nothing about agents, sessions or alerts and depends on no other Belay crate.
 //!
 //! # Map
 //!

@@ -106,7 +106,7 @@ mod system {
         }
     }
 
-    /// The owner in `struct inet_diag_msg`, if the message is about this very connection.
+    /// The owner in `struct inet_diag_msg`, if the message is about this connection.
     pub(super) fn parse(message: &[u8], address: SocketAddr, peer: SocketAddr) -> rustix::io::Result<Option<u32>> {
         let word = |at: usize| message.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
         let short = |at: usize| message.get(at..at + 2)?.try_into().ok();

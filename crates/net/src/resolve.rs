@@ -1,7 +1,7 @@
-//! Names to addresses that may be connected to.
+//! Resolves names to permitted addresses.
 //!
-//! The caller connects to what was returned and does not resolve again: otherwise a name server could
-//! give one answer to the check and another to the connection.
+//! The caller connects to a returned address and does not resolve again: otherwise a name server could give one answer
+//! to the check and another to the connection.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

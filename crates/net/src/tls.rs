@@ -50,7 +50,7 @@ impl std::fmt::Debug for TlsClient {
 }
 
 impl TlsClient {
-    /// `ca_file`: certificates to trust beside those of the machine (PEM).
+    /// `ca_file`: certificates to trust in addition to those of the machine (PEM).
     pub fn new(ca_file: Option<PathBuf>) -> Self {
         Self { ca_file, config: OnceLock::new(), only_http2: AtomicBool::new(false) }
     }

@@ -1,7 +1,7 @@
 //! URLs, parsed strictly.
 //!
-//! A guard has to know what a connection will be made to. A parser that repairs its input may read
-//! another host than the resolver does; this one refuses what it does not know.
+//! The address guard must know the real destination. A parser that repairs its input may read a different host than the
+//! resolver; this one refuses unknown syntax.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -100,7 +100,7 @@ impl fmt::Debug for HttpUrl {
     }
 }
 
-/// A URL that may be shown: what stands before the `@` is a secret.
+/// A URL for display: the part before the `@` is a secret.
 pub fn without_userinfo(url: &str) -> String {
     match (url.find("://"), url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme + 3 < at => format!("{}[...]{}", &url[..scheme + 3], &url[at..]),

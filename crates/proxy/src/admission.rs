@@ -1,7 +1,7 @@
 //! Requests of held sessions.
 //!
-//! The request stays open for a while: a person who is alerted can lift the hold, and the agent notices nothing but a delay.
-//! After that it is refused in the one way its agent takes as final.
+//! The request stays open for a while: a person who is alerted can lift the hold, and the agent notices nothing but a
+//! delay. After that it is refused in the form that its agent treats as final.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) enum Admission {
     Refuse(LocalResponse),
 }
 
-/// Asks for a verdict on a request, and waits for a person where that can help.
+/// Asks for a verdict on a request, and waits for an operator if the session is held.
 pub(crate) async fn admit(
     relay: &Relay,
     client: &mut ClientConn,

@@ -1,7 +1,7 @@
 //! Pooled buffers with a common budget.
 //!
 //! The page faults of a new megabyte cost more than the copy through it, so buffers are reused. An allocator may never
-//! return the peak of a burst to the system, so large buffers are mappings of their own and the pool retains only a few.
+//! return the peak of a burst to the system, so large buffers are separate mappings and the pool retains only a few.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::sync::lock;
 pub(crate) const HEAD_BUFFER_BYTES: usize = 16 * 1024;
 /// Size of the buffer for a response.
 pub(crate) const STREAM_BUFFER_BYTES: usize = 64 * 1024;
-/// Buffers of this size and above are mappings of their own.
+/// Buffers of at least this size are separate mappings.
 const MMAP_THRESHOLD_BYTES: usize = 64 * 1024;
 /// How many bytes of unused buffers are retained.
 const MAX_FREE_BYTES: usize = 8 * 1024 * 1024;

@@ -52,14 +52,14 @@ impl ConnectionLimit {
     }
 }
 
-/// An open connection, idle at first. Dropping it makes room for another one.
+/// An open connection, initially idle. Dropping it frees a slot.
 #[derive(Debug)]
 pub(crate) struct ConnectionGuard {
     limit: Arc<ConnectionLimit>,
     evicted: Arc<Notify>,
-    /// Its place among the idle ones, unless it has a request.
+    /// Its position in the idle list, unless it has a request.
     idle: Option<u64>,
-    /// It is one of the open ones. A connection that is evicted has passed its place on.
+    /// Whether it occupies a slot. An evicted connection has passed its slot on.
     counted: bool,
 }
 

@@ -139,7 +139,8 @@ impl<'a> Exchange<'a> {
 
     fn is_held(&mut self) -> bool {
         let Some(inspection) = &mut self.inspection else { return false };
-        // A request that was free when it started and can no longer be sent again is not stopped for a mere check.
+        // A request that was not held when it started and can no longer be resent is not interrupted by a pending
+        // check.
         inspection.must_wait(self.request.decoded_body().as_deref())
             && (self.request.can_restart() || inspection.is_blocked())
     }
@@ -238,7 +239,7 @@ impl<'a> Exchange<'a> {
     }
 
     fn fail(mut self, stop: StopReason) -> ExchangeError {
-        // The request is worth recording whatever came of it.
+        // Record the request regardless of its result.
         if self.request.is_sent() || self.response.has_started() {
             self.read_request();
         }

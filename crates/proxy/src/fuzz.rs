@@ -1,5 +1,5 @@
-//! Entry points of the fuzz targets in `fuzz/`. No input panics, and an input in pieces is read like the same input at
-//! once. Compiled for the targets, and for tests so that it keeps compiling.
+//! Entry points of the fuzz targets in `fuzz/`. No input panics, and an input in pieces yields the same result as the
+//! complete input. Compiled for the targets, and for tests so that it keeps compiling.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Inspection: what requests and responses mean, read beside the bytes.
+//! Inspects requests and responses while they are relayed.
 //!
 //! An [`ExchangeInspection`] accompanies one request and its response on the task that relays them. The request is read
 //! once, after its last byte was flushed to the upstream or when the response starts earlier. Each piece of the response

@@ -1,4 +1,4 @@
-//! Requests that are for us: the API, the health checks, the dashboard.
+//! Requests to Belay's own paths: the API, the health checks, the dashboard.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,8 +12,7 @@ use crate::supervisor::BoxFuture;
 
 /// The service behind Belay's own paths.
 pub trait LocalService: Send + Sync + 'static {
-    /// Answers one request. The connection is as it was before its head was read; the next request on it could be for a
-    /// model.
+    /// Serves one request. The connection starts before the request head; the next request on it may be for a model.
     fn serve(&self, io: PrefixedIo, peer: PeerUser) -> BoxFuture<()>;
 
     /// Whether this is the API token.
@@ -22,7 +21,7 @@ pub trait LocalService: Send + Sync + 'static {
     }
 }
 
-/// A connection whose first bytes have been read once already.
+/// A connection that replays bytes that were already read.
 #[derive(Debug)]
 pub struct PrefixedIo {
     first: Vec<u8>,

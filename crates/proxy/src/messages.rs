@@ -7,7 +7,7 @@ use crate::inspect::{CutReason, ExchangeInspection};
 use crate::local_response::LocalResponse;
 use crate::upstream::UpstreamError;
 
-/// An error in the shape that clients of all the APIs show to a person.
+/// An error in a format that clients of all APIs show to the user.
 pub(crate) fn error_response(status: u16, code: &str, message: &str) -> LocalResponse {
     let kind = if status < 500 { "invalid_request_error" } else { "api_error" };
     let body = json!({ "type": "error", "error": { "type": kind, "code": code, "message": message } });
@@ -42,7 +42,7 @@ pub(crate) fn misdirected(owner: &str, url: &str) -> LocalResponse {
     error_response(400, "foreign_key", &message)
 }
 
-/// A page in a browser that tried to use a configured key.
+/// A browser page tried to use a configured key.
 pub(crate) fn browser_origin() -> LocalResponse {
     let message = "Belay did not pass this request on: it comes from a page in a browser or names another host, and \
                    this model API is asked with a key of yours. Programs on this machine reach it as \
@@ -78,7 +78,7 @@ pub(crate) fn no_user() -> LocalResponse {
     error_response(403, "unknown_user", message)
 }
 
-/// A program that wants a configured key, and may belong to another user.
+/// A request that needs a configured key, from a program that may belong to another user.
 pub(crate) fn unknown_user() -> LocalResponse {
     let message = "Belay did not pass this request on: this model API is asked with a key of yours, and this system does \
                    not tell which user sent the request. Start the agent with `belay run`, or send the header \
@@ -109,7 +109,7 @@ pub(crate) const PAUSED_FALLBACK: &str = "Belay has paused this session, but the
 pub(crate) const KILLED_FALLBACK: &str = "Belay has killed this session, but the reason is unavailable because of an internal error. \
                                  Run `belay show` for details, or start a new session.";
 
-/// Refuses a request of a held session in the form its agent takes as final.
+/// Refuses a request of a held session in the form that its agent treats as final.
 pub(crate) fn held_response(inspection: &ExchangeInspection, verdict: &Verdict) -> LocalResponse {
     let (code, message) = match verdict {
         Verdict::Stop { reason, .. } => ("belay_killed", reason.as_str()),

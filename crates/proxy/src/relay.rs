@@ -1,4 +1,4 @@
-//! The relay: what all connections share.
+//! The relay: state shared by all connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Whose request is it: ours, or which upstream's?
+//! Routes requests to Belay's own API or to an upstream.
 
 mod runs;
 
@@ -21,14 +21,14 @@ pub(crate) struct Routes {
 /// Where a request goes.
 #[derive(Debug)]
 pub(crate) enum Route<'t> {
-    /// To our own API.
+    /// To Belay's own API.
     Local,
     /// To an upstream.
     Upstream {
         upstream: Arc<Upstream>,
-        /// What stands between the upstream's base and the path.
+        /// The path between the upstream's base URL and the request path.
         below: &'static str,
-        /// What it is asked for: the target without the prefixes that were meant for us.
+        /// The request target without Belay's own prefixes.
         path: &'t str,
         /// The key under which `belay run` started the agent.
         run: Option<&'t str>,
@@ -37,10 +37,10 @@ pub(crate) enum Route<'t> {
     Unknown,
 }
 
-/// Paths that are ours, whatever else may be configured.
+/// Belay's own paths, which upstreams cannot use.
 const LOCAL_PATHS: &[&str] = &["/healthz", "/readyz", "/metrics"];
 const LOCAL_PREFIXES: &[&str] = &["/api", "/v1/watchdog"];
-/// Beginnings of paths that mean something without an upstream's name in front of them.
+/// Path prefixes that identify an API without the name of an upstream.
 const RESERVED_UPSTREAM_NAMES: &[&str] =
     &["api", "s", "healthz", "readyz", "metrics", "v1", "v1beta", "v1alpha", "upload", "codex"];
 
@@ -58,7 +58,7 @@ const UPSTREAM_BY_PATH: &[(&str, &str)] = &[
 /// Headers that identify a provider where paths are the same.
 const UPSTREAM_BY_HEADER: &[(&str, &str)] = &[("anthropic-version", "anthropic"), ("x-goog-api-key", "gemini")];
 
-/// Gemini names what it is asked for behind a colon, at any version of its API.
+/// Gemini's operations follow a colon, in any version of its API.
 const GEMINI_METHODS: &[(&str, &str)] = &[
     (":generateContent", "gemini"),
     (":streamGenerateContent", "gemini"),
@@ -78,7 +78,7 @@ impl Routes {
         Ok(Self { upstreams: upstreams.collect::<Result<_, _>>()?, runs: RunRegistry::default(), own })
     }
 
-    /// Requests come in at this address.
+    /// Belay listens on this address.
     pub(crate) fn add_own_address(&self, address: std::net::SocketAddr) {
         self.own.add(address);
     }
@@ -137,7 +137,7 @@ impl Routes {
         match by_path.or_else(by_header).or_else(by_method) {
             Some((_, "openai")) if subscription => self.to("chatgpt", "", after(target, "v1"), run),
             Some((_, name)) => self.to(name, "", target, run),
-            // What is left of `/v1` is OpenAI's: models, embeddings, files, audio.
+            // The rest of `/v1` belongs to OpenAI: models, embeddings, files, audio.
             None if is_below(path, "/v1") => self.to("openai", "", target, run),
             // A page or an image, not a model request.
             None if run.is_none() && matches!(head.method, "GET" | "HEAD") => Route::Local,
@@ -167,7 +167,7 @@ impl Routes {
     }
 }
 
-/// Refuses a name that cannot stand in a path, or would take requests away from others.
+/// Refuses a name that is invalid in a path or conflicts with other routes.
 fn check_name(config: &UpstreamConfig) -> Result<(), UpstreamConfigError> {
     let UpstreamConfig { name, url, .. } = config;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -185,7 +185,7 @@ fn without_query(target: &str) -> &str {
     target.split(['?', '#']).next().unwrap_or(target)
 }
 
-/// What follows the first segment of a path; a slash at least.
+/// The path after its first segment; at least a slash.
 fn after<'t>(target: &'t str, first: &str) -> &'t str {
     match &target[1 + first.len()..] {
         "" => "/",

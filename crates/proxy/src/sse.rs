@@ -95,7 +95,7 @@ fn end_of_event(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         let found = at + memchr::memchr2(b'\n', b'\r', bytes.get(at..)?)?;
-        // One line end; is the next line empty?
+        // After one line end: whether the next line is empty.
         let line_end = found + line_end_len(bytes, found)?;
         match line_end_len(bytes, line_end) {
             Some(len) if len > 0 => return Some(line_end + len),

@@ -1,8 +1,9 @@
-//! What the model wants done, in neutral words, and how that becomes a call of a tool the agent really offers.
+//! What the model wants to do, independent of any agent, and its translation into a call of a tool that the agent
+//! offers.
 //!
-//! Tools are found by name in one table; their arguments are named by their own schema. So an agent that renames an
-//! argument needs no change here, and one that renames a tool needs a word in the table. An agent without a tool for
-//! the purpose gets the next best: files are written by patch or by shell, read by `cat`.
+//! Tools are found by name in one table; arguments take their names from the tool's schema. An agent that renames an
+//! argument needs no change here; one that renames a tool needs a new table entry. If an agent has no tool for the
+//! purpose, the next best is used: a patch or the shell writes files, `cat` reads them.
 
 #[cfg(test)]
 mod tests;
@@ -30,11 +31,11 @@ pub enum Action {
         old: String,
         new: String,
     },
-    /// A patch in the `*** Begin Patch` language.
+    /// A patch in the `*** Begin Patch` format.
     Patch {
         patch: String,
     },
-    /// A tool by its own name, with exactly these arguments.
+    /// A tool by its exact name, with exactly these arguments.
     Call {
         name: String,
         args: Value,
@@ -50,7 +51,7 @@ pub(crate) struct PlannedCall {
     pub(crate) input: Input,
 }
 
-/// The request offers no tool for an action: a fault of the script, told to the agent and to the test.
+/// The request offers no tool for an action. This is a fault of the script and is reported to agent and test.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("scripted model: cannot {wish} with the tools offered ({})", offered.join(", "))]
 pub(crate) struct ToolNotOffered {
@@ -119,7 +120,7 @@ impl Action {
     }
 }
 
-/// Names different agents give to one purpose, the most telling first.
+/// Tool names of different agents for one purpose, the most specific first.
 struct ToolPurpose(&'static [&'static str]);
 
 const SHELL: ToolPurpose =

@@ -1,11 +1,11 @@
-//! An answer ready for the wire: text, calls of real tools, usage, and ids that depend on nothing but the script.
+//! A response before encoding: text, tool calls, usage, and ids that depend only on the script.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::script::Text;
 
-/// Tokens a response claims to have cost.
+/// The token usage that a response reports.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
@@ -20,7 +20,7 @@ impl Usage {
         self.input + self.output
     }
 
-    /// A conversation that grows: later turns carry more history.
+    /// Usage grows with the turn, as the history does.
     pub(crate) fn of_turn(index: usize) -> Self {
         Self { input: 1_000 + 100 * index as u64, output: 50, cached: 0 }
     }
@@ -52,7 +52,7 @@ pub(crate) struct Answer {
     pub(crate) usage: Usage,
 }
 
-/// Ids for one answer: a hash of script seed, conversation and turn, so that equal runs produce equal bytes.
+/// Ids for one response: a hash of script seed, conversation and turn, so that equal runs produce equal bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids(u64);
 
@@ -76,11 +76,11 @@ fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The time stamp of every answer (2026-01-01): a clock would make two runs differ.
+/// The timestamp of every response (2026-01-01). A clock would make runs differ.
 pub(crate) const CREATED: u64 = 1_767_225_600;
 
 impl Text {
-    /// The text as a model would stream it: a few characters, or one word of a chant, at a time.
+    /// The text in streaming deltas: a few characters, or one repeated word, at a time.
     pub(crate) fn into_pieces(self) -> Box<dyn Iterator<Item = String> + Send> {
         match self {
             Self::Whole(text) => Box::new(pieces(text)),
@@ -96,7 +96,7 @@ impl Text {
     }
 }
 
-/// Cuts on character boundaries after about 24 characters.
+/// Splits the text at character boundaries, about every 24 characters.
 pub(crate) fn pieces(text: String) -> impl Iterator<Item = String> + Send {
     let mut from = 0;
     std::iter::from_fn(move || {

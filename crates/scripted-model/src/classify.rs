@@ -1,4 +1,4 @@
-//! Which API a request speaks, and whether it is a turn of the conversation or side traffic.
+//! Classifies requests: the API, and whether it is a turn of the conversation or auxiliary.
 
 use hyper::Method;
 use serde_json::Value;
@@ -17,12 +17,12 @@ pub enum Api {
     Gemini,
 }
 
-/// What a request turned out to be.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It took a turn of the script; the number counts from 0 within its conversation.
+    /// Consumed a turn of the script; turns count from 0 within their conversation.
     Turn(usize),
-    /// A title, a summary, anything without tools.
+    /// A title, a summary, or anything else without tools.
     Aside,
     TokenCount,
     Models,
@@ -31,7 +31,7 @@ pub enum Kind {
     Unknown,
 }
 
-/// Where a request goes, judged by method and path alone. Paths may carry any prefix.
+/// The route of a request by method and path. Paths may have any prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Completion(Api),
@@ -57,19 +57,19 @@ pub(crate) fn route(method: &Method, path: &str) -> Route {
     }
 }
 
-/// Does the caller want server-sent events?
+/// Whether the caller requests server-sent events.
 pub(crate) fn wants_stream(path: &str, body: &Value) -> bool {
     path.ends_with(":streamGenerateContent") || body["stream"] == true
 }
 
-/// Titles and summaries offer no tools; Codex's title requests do, but say what they are in their metadata.
+/// Titles and summaries offer no tools. Codex's title requests do, but are marked in their metadata.
 pub(crate) fn is_auxiliary(tools: &[OfferedTool], body: &Value, codex_metadata: Option<&str>) -> bool {
     let metadata = codex_metadata.or(body["client_metadata"]["x-codex-turn-metadata"].as_str());
     let source = metadata.and_then(|metadata| serde_json::from_str::<Value>(metadata).ok());
     tools.is_empty() || source.is_some_and(|source| source["thread_source"] == "thread_title")
 }
 
-/// The schema an answer must follow, where the request insists on one.
+/// The schema that the response must match, if the request has one.
 pub(crate) fn wanted_schema(api: Api, body: &Value) -> Option<&Value> {
     let schema = match api {
         Api::Responses => &body["text"]["format"]["schema"],

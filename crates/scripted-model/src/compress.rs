@@ -1,21 +1,21 @@
-//! Answers that travel compressed: flushed after each event, as servers of streams do it.
+//! Compressed responses, flushed after each event as streaming servers do.
 //!
-//! Zstandard and brotli are written in blocks that hold their bytes as they are, which needs no library.
+//! Zstandard and Brotli use uncompressed blocks, so no library is needed.
 
 use crate::script::ContentEncoding;
 
-/// Packs one stream.
+/// Compresses one stream.
 pub(crate) enum Compressor {
     #[cfg(feature = "compressed")]
     Gzip(flate2::write::GzEncoder<Vec<u8>>),
-    /// Holds what stands before the first block.
+    /// The frame header, until the first block is written.
     Zstd(&'static [u8]),
-    /// Whether the size of the window has to be told yet.
+    /// Whether the window size is still to be written.
     Brotli(bool),
 }
 
 impl Compressor {
-    /// `None` where this model was built without the encoding.
+    /// `None` if the encoding is not compiled in.
     pub(crate) fn new(packing: ContentEncoding) -> Option<Self> {
         match packing {
             #[cfg(feature = "compressed")]
@@ -30,13 +30,13 @@ impl Compressor {
         }
     }
 
-    /// One event, complete for whoever reads it.
+    /// Compresses one event and flushes it.
     pub(crate) fn event(&mut self, event: &[u8]) -> Vec<u8> {
         match self {
             #[cfg(feature = "compressed")]
             Self::Gzip(gzip) => {
                 use std::io::Write as _;
-                // Into memory, which does not fail.
+                // Writing to memory does not fail.
                 let _ = gzip.write_all(event).and_then(|()| gzip.flush());
                 std::mem::take(gzip.get_mut())
             }
@@ -61,7 +61,7 @@ impl Compressor {
         }
     }
 
-    /// What ends the stream.
+    /// The end of the stream.
     pub(crate) fn end(self) -> Vec<u8> {
         match self {
             #[cfg(feature = "compressed")]
@@ -72,7 +72,7 @@ impl Compressor {
     }
 }
 
-/// All events, packed.
+/// Compresses all events.
 pub(crate) fn compress<'a>(
     packer: Compressor,
     mut events: Box<dyn Iterator<Item = Vec<u8>> + Send + 'a>,

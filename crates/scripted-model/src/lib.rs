@@ -1,19 +1,19 @@
-//! A model that answers by script.
+//! A model that replies by script.
 //!
 //! It is a real HTTP server on loopback that speaks the four APIs coding agents use (OpenAI Responses, OpenAI Chat
-//! Completions, Anthropic Messages, Gemini generateContent), streamed and plain. What it says is written down
-//! beforehand, turn by turn, in neutral words: "run this command", "write that file", "say this", "fail with 429".
+//! Completions, Anthropic Messages, Gemini generateContent), streamed and plain. Its responses are scripted turn by
+//! turn and independent of the API: run this command, write that file, reply with this text, fail with 429.
 //!
 //! # How it works
 //!
-//! Every request is recorded first, exactly as it came ([`Recorded`]). Then it is classified: a request that offers
-//! tools is a *turn* of the conversation and takes the next [`Turn`] of the [`Script`]; token counts, model lists,
-//! titles and summaries are auxiliary, get a plausible answer and take nothing. A turn's [`Action`]s become calls of
-//! the tools that very request offers, with the argument names their schemas ask for, so one script drives any agent.
-//! Ids, times and usage numbers are derived from the position in the script: the same run gives the same bytes.
+//! Every request is first recorded byte for byte ([`Recorded`]). Then it is classified: a request that offers tools is
+//! a *turn* of the conversation and takes the next [`Turn`] of the [`Script`]; token counts, model lists, titles and
+//! summaries are auxiliary: they get a plausible response and consume no turn. A turn's [`Action`]s become calls of the
+//! tools that the request offers, with the argument names of their schemas, so one script drives any agent. Ids,
+//! timestamps and usage derive from the position in the script: equal runs produce equal bytes.
 //!
-//! The server runs on a thread of its own, so synchronous and asynchronous tests use it alike; dropping
-//! [`ScriptedModel`] stops it.
+//! The server runs on its own thread, so synchronous and asynchronous tests can use it; dropping [`ScriptedModel`]
+//! stops it.
 //!
 //! ```
 //! use belay_scripted_model::{Script, ScriptedModel};

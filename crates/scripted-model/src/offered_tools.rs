@@ -1,4 +1,4 @@
-//! The tools a request offers, whatever API it speaks.
+//! The tools that a request offers, for every API.
 
 use serde_json::{Map, Value};
 
@@ -31,7 +31,7 @@ pub(crate) fn offered(api: Api, body: &Value) -> Vec<OfferedTool> {
     }
 }
 
-/// Codex groups tools into namespaces, which hold further tools.
+/// Codex nests tools in namespaces.
 fn responses_tool(tool: &Value, namespace: Option<&str>) -> Vec<OfferedTool> {
     let name = tool["name"].as_str().or(tool["type"].as_str());
     match (tool["type"].as_str(), name) {

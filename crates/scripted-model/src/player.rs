@@ -1,4 +1,4 @@
-//! Keeps the place in the script, one place per conversation.
+//! Tracks the position in the script, one per conversation.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ struct PlaybackPosition {
     next: usize,
 }
 
-/// A turn to be played now.
+/// The turn to play next.
 #[derive(Debug)]
 pub(crate) struct ScheduledTurn {
     pub(crate) turn: Turn,
@@ -34,7 +34,7 @@ pub(crate) struct ScheduledTurn {
     pub(crate) ids: Ids,
 }
 
-/// Keeps ids of asides apart from those of turns.
+/// Separates ids of auxiliary responses from those of turns.
 const AUXILIARY_SEED: u64 = u64::MAX;
 
 impl Player {
@@ -51,7 +51,7 @@ impl Player {
         let branch = branches.into_iter().find_map(|(at, branch)| Some((at, header(&branch.header)?.to_owned())));
         let turns = branch.as_ref().map_or(&self.script.turns, |(at, _)| &self.script.branches[*at].turns);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // The main conversation is number 0 even if a branch speaks first.
+        // The main conversation has number 0 even if a branch is first.
         let branched = state.conversations.keys().flatten().count() as u64;
         let conversation = if branch.is_some() { branched + 1 } else { 0 };
         let place = state.conversations.entry(branch).or_insert(PlaybackPosition { conversation, next: 0 });

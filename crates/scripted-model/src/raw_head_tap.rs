@@ -1,7 +1,7 @@
-//! Listens in on a connection to keep each request's head exactly as it came: HTTP libraries fold the case of header
-//! names, but a test that compares what left an agent with what reached the model needs the bytes.
+//! Captures each request head byte for byte: HTTP libraries fold the case of header names, but a test that compares the
+//! sent with the received request needs the original bytes.
 //!
-//! Assumes what HTTP/1.1 clients do in practice: no request is sent before the previous one is answered.
+//! Assumes that clients do not pipeline, as is the case in practice.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use memchr::memmem;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The head being heard; shared by the connection and the request handler.
+/// The head being captured, shared by the connection and the request handler.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head(Arc<Mutex<CapturedHead>>);
 
@@ -35,7 +35,7 @@ impl Head {
         }
     }
 
-    /// Hands out the head and listens for the next one. To be called once the body has been read.
+    /// Takes the captured head and starts with the next one. Call it after the body has been read.
     pub(crate) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).bytes
     }
@@ -72,7 +72,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for TappedIo<Io> {
     }
 }
 
-/// Header lines of a head, names as they were spelt, in order.
+/// The headers of a head in order, with names in their original case.
 pub(crate) fn headers(head: &[u8]) -> Vec<(String, String)> {
     let text = String::from_utf8_lossy(head);
     let lines = text.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));

@@ -1,4 +1,4 @@
-//! Every request as it came, and what became of it.
+//! The log of requests and of how each exchange ended.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,17 +23,17 @@ pub struct Recorded {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// Names as they were spelt, in order.
+    /// In order, with names in their original case.
     pub headers: Vec<(String, String)>,
     /// Request line and headers, byte for byte.
     pub head: Vec<u8>,
-    /// The body, byte for byte as it travelled (without HTTP chunking).
+    /// The body as sent, without chunked framing.
     pub wire_body: Vec<u8>,
     /// The body, decompressed.
     pub body: Vec<u8>,
     /// Since the model started.
     pub at: Duration,
-    /// The tools the answer called.
+    /// The tool calls in the response.
     pub calls: Vec<ToolCall>,
     pub fate: ExchangeEnd,
 }
@@ -41,12 +41,12 @@ pub struct Recorded {
 /// How the exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExchangeEnd {
-    /// Still being answered, or held.
+    /// In progress, or held.
     Open,
     Answered,
     /// The script closed the connection.
     Dropped,
-    /// The client went away when so many pieces of the answer had been sent.
+    /// The client disconnected after this many pieces of the response.
     ClientGone {
         after: usize,
     },
@@ -79,7 +79,7 @@ impl Recorded {
     }
 }
 
-/// Waiting for requests took too long.
+/// Waiting for requests timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("only {came} of {wanted} requests came within {waited:?}")]
 pub struct WaitTimeout {
@@ -111,7 +111,7 @@ impl RequestLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request down and returns the ticket through which its fate is reported.
+    /// Records a request and returns a ticket that reports its end.
     pub(crate) fn record(self: &Arc<Self>, mut request: Recorded) -> RequestTicket {
         let mut state = self.state();
         let index = state.requests.len();
@@ -128,7 +128,7 @@ impl RequestLog {
         RequestTicket { log: Arc::clone(self), index, sent: 0, settled: false }
     }
 
-    /// Something the script asked for could not be done.
+    /// Records that a scripted action was not possible.
     pub(crate) fn complain(&self, complaint: impl fmt::Display) {
         self.state().complaints.push(complaint.to_string());
     }
@@ -158,7 +158,7 @@ impl RequestLog {
     }
 }
 
-/// Reports what becomes of a request; dropped unsettled, it reports that the client went away.
+/// Reports the end of an exchange. If dropped before, it reports that the client disconnected.
 #[derive(Debug)]
 pub(crate) struct RequestTicket {
     log: Arc<RequestLog>,

@@ -1,8 +1,8 @@
-//! Request bodies as the agent meant them: decompressed where it compressed them.
+//! Decodes request bodies.
 
 use std::borrow::Cow;
 
-/// The plain bytes, or why they cannot be had.
+/// The decoded bytes, or the reason why they cannot be decoded.
 pub(crate) fn plain<'a>(encoding: Option<&str>, wire: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
     match encoding.map(str::trim) {
         None | Some("" | "identity") => Ok(Cow::Borrowed(wire)),

@@ -1,4 +1,4 @@
-//! One request in, one answer out.
+//! Handles one request.
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -20,7 +20,7 @@ use crate::stream::{Content, ScriptedBody, ScriptedDisconnect, before_head, send
 use crate::wire::{self, Failure, FramingOptions};
 use crate::{request_body, schema};
 
-/// An answer decided on, not yet sent.
+/// A response that is ready to send.
 struct Prepared {
     kind: Kind,
     status: u16,
@@ -193,7 +193,7 @@ impl Asked<'_> {
     }
 }
 
-/// Roughly what tokenisers say of English and code.
+/// A rough estimate for English and code.
 fn token_count(api: Api, bytes: usize) -> Value {
     let tokens = bytes / 4;
     match api {
@@ -203,7 +203,7 @@ fn token_count(api: Api, bytes: usize) -> Value {
     }
 }
 
-/// `models` beside `data` is where Codex looks.
+/// Codex reads `models`, the others `data`.
 fn models(api: Api) -> Value {
     let name = "scripted-model";
     if api == Api::Gemini {
@@ -234,7 +234,7 @@ impl Prepared {
         Self { status, ..Self::json(kind, &wire::error(api, status, message)) }
     }
 
-    /// Packed only where the script wants it and the agent accepts it.
+    /// Compresses the response if the script requests it and the agent accepts it.
     fn packed_for(mut self, accepted: &str) -> Self {
         let streams = matches!(self.content, Content::Events(_));
         let mut names = accepted.split(',').map(|name| name.split(';').next().unwrap_or_default().trim());
@@ -245,7 +245,7 @@ impl Prepared {
         self
     }
 
-    /// The request cannot be understood: told to the caller and to the test.
+    /// The request is invalid; reported to the caller and to the test.
     fn unusable(route: Route, problem: String) -> Self {
         let api = if let Route::Completion(api) = route { Some(api) } else { None };
         Self { complaint: Some(problem.clone()), ..Self::error(api, Kind::Unknown, 400, &problem) }

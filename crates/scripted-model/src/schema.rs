@@ -1,9 +1,9 @@
-//! The smallest value a JSON schema accepts: for required arguments nobody scripted, and for auxiliary requests that
-//! insist on structured output.
+//! The smallest value that a JSON schema accepts: for required arguments without a scripted value, and for auxiliary
+//! requests that require structured output.
 
 use serde_json::{Map, Value, json};
 
-/// `words` stand in wherever a string is wanted.
+/// `words` is used for every string.
 pub(crate) fn instance(schema: &Value, words: &str) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
         return first.clone();

@@ -1,4 +1,4 @@
-//! What the model will say: turns, how each is sent, and the builder tests write them with.
+//! Scripts: turns, their delivery, and a builder for tests.
 
 mod file;
 #[cfg(test)]
@@ -13,19 +13,19 @@ use crate::answer::Usage;
 
 pub use file::ScriptError;
 
-/// The whole play: turns in order, and what to say when they are used up.
+/// Turns in order, and the reply after the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
     pub turns: Vec<Turn>,
-    /// Said to every request after the last turn.
+    /// The reply to every request after the last turn.
     pub otherwise: Turn,
-    /// Said to auxiliary requests: titles, summaries, anything that offers no tools.
+    /// The reply to auxiliary requests: titles, summaries, and others without tools.
     pub aside: String,
-    /// Requests without tools take turns too (for agents that parse edits out of plain text).
+    /// Requests without tools consume turns, too (for agents that parse edits out of plain text).
     pub toolless: bool,
-    /// Conversations that play their own turns: sub-agents, or many sessions on one model.
+    /// Conversations with their own turns: sub-agents, or several sessions on one model.
     pub branches: Vec<Branch>,
-    /// Varies the ids, so that two models in one test never hand out the same one.
+    /// Varies the ids, so that two models in one test never use the same one.
     pub seed: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Branch {
     pub turns: Vec<Turn>,
 }
 
-/// One answer of the model.
+/// One response of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     pub reply: Reply,
@@ -49,19 +49,19 @@ pub struct Turn {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// Text, then tool calls (several run in parallel). Without a call the agent's turn ends.
+    /// Text, then tool calls (several run in parallel). Without a call, the agent's turn ends.
     Say { text: Text, calls: Vec<Action> },
-    /// An HTTP answer that is no completion: an error, or any bytes at all.
+    /// An HTTP response that is not a completion: an error, or arbitrary bytes.
     Http { status: u16, headers: Vec<(String, String)>, body: ErrorBody },
-    /// A stream that begins well, says `text`, and then reports a failure.
+    /// A stream that sends `text` and then an error.
     StreamError { text: Text, code: String, message: String },
 }
 
-/// What the model writes.
+/// The text of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Text {
     Whole(String),
-    /// Degenerate output: one word over and over. Never held in memory as a whole while streaming.
+    /// Degenerate output: one word repeated. Generated while streaming, never buffered.
     Chant {
         word: String,
         times: u64,
@@ -70,24 +70,24 @@ pub enum Text {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorBody {
-    /// Put into the error shape of the API that was called.
+    /// Wrapped in the error format of the API.
     Message(String),
     Json(Value),
     Text(String),
 }
 
-/// How an answer travels.
+/// How a response is delivered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delivery {
-    /// Wait before the first byte.
+    /// Delay before the first byte.
     pub delay: Duration,
-    /// Wait before each further piece.
+    /// Delay before each further piece.
     pub piece_delay: Duration,
     /// Send at most this many bytes at once; default: one event at once.
     pub split: Option<usize>,
-    /// Stop after so many pieces (0: before the status line) until [`crate::ScriptedModel::release`].
+    /// Pause after this many pieces (0: before the status line) until [`crate::ScriptedModel::release`].
     pub hold_after: Option<usize>,
-    /// Close the connection after so many pieces (0: before the status line).
+    /// Close the connection after this many pieces (0: before the status line).
     pub drop_after: Option<usize>,
     /// Send a stream compressed, if the agent accepts that.
     pub packed: Option<ContentEncoding>,
@@ -106,7 +106,7 @@ pub enum ContentEncoding {
 }
 
 impl ContentEncoding {
-    /// As HTTP calls it.
+    /// The name in HTTP headers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -196,7 +196,7 @@ impl Script {
         self.turn(Turn::new(Reply::Say { text: Text::Chant { word: word.into(), times }, calls: vec![] }))
     }
 
-    /// An HTTP error whose message stands in the shape of the API that was called.
+    /// An HTTP error with the message in the format of the API.
     pub fn error(self, status: u16, message: impl Into<String>) -> Self {
         self.turn(Turn::new(Reply::Http { status, headers: vec![], body: ErrorBody::Message(message.into()) }))
     }
@@ -206,7 +206,7 @@ impl Script {
         self.turn(Turn::new(Reply::StreamError { text: Text::none(), code, message }))
     }
 
-    /// What every request after the last turn gets.
+    /// The reply to every request after the last turn.
     pub fn otherwise(mut self, text: impl Into<String>) -> Self {
         self.otherwise = Turn::new(Reply::Say { text: Text::Whole(text.into()), calls: vec![] });
         self
@@ -222,14 +222,14 @@ impl Script {
         self
     }
 
-    /// Let requests that offer no tools take turns as well.
+    /// Lets requests without tools consume turns.
     pub fn without_tools(mut self) -> Self {
         self.toolless = true;
         self
     }
 }
 
-/// Changing the turn added last; without one yet, nothing happens.
+/// Methods that change the last turn. Without a turn they do nothing.
 impl Script {
     fn amend(mut self, change: impl FnOnce(&mut Turn)) -> Self {
         if let Some(turn) = self.turns.last_mut() {
@@ -242,7 +242,7 @@ impl Script {
         self.amend(|turn| turn.repeat = times)
     }
 
-    /// Words before the tool calls of the last turn.
+    /// Text before the tool calls of the last turn.
     pub fn with_text(self, words: impl Into<String>) -> Self {
         let words = Text::Whole(words.into());
         self.amend(|turn| match &mut turn.reply {

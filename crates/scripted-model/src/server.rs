@@ -1,4 +1,4 @@
-//! The server: binds a loopback port, serves on a thread of its own, stops when dropped.
+//! The server: binds a loopback port, serves on its own thread, stops when dropped.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -20,12 +20,12 @@ use crate::record::{ExchangeEnd, Recorded, RequestLog, WaitTimeout};
 use crate::respond::respond;
 use crate::script::Script;
 
-/// Where to listen and what to keep.
+/// Options of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// 0 takes any free port.
+    /// 0 selects a free port.
     pub port: u16,
-    /// Also write each request to `NNNN.json` in this folder, which must exist.
+    /// Also write each request to `NNNN.json` in this directory, which must exist.
     pub folder: Option<PathBuf>,
 }
 
@@ -77,7 +77,7 @@ impl ScriptedModel {
         self.address
     }
 
-    /// `http://127.0.0.1:PORT`, without a path: agents differ in whether they want `/v1` after it.
+    /// `http://127.0.0.1:PORT`, without a path: some agents expect `/v1` after it.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -102,12 +102,12 @@ impl ScriptedModel {
         self.shared.log.wait(count, timeout, is_turn)
     }
 
-    /// Waits until `count` requests have come to an end, one way or the other.
+    /// Waits until `count` exchanges have ended.
     pub fn wait_for_ends(&self, count: usize, timeout: Duration) -> Result<Vec<Recorded>, WaitTimeout> {
         self.shared.log.wait(count, timeout, |request| request.fate != ExchangeEnd::Open)
     }
 
-    /// Lets one held answer go on: the one held longest, or the next to be held.
+    /// Releases one held response: the oldest, or the next one to be held.
     pub fn release(&self) {
         self.shared.release.add_permits(1);
     }
@@ -117,8 +117,8 @@ impl ScriptedModel {
         self.shared.player.remaining()
     }
 
-    /// What could not be done as scripted, e.g. an edit for an agent that offers no tool to edit with. A test that
-    /// trusts its script asserts that this is empty.
+    /// Scripted actions that were not possible, such as an edit for an agent without an edit tool. A test that relies
+    /// on its script asserts that this is empty.
     pub fn complaints(&self) -> Vec<String> {
         self.shared.log.complaints()
     }
@@ -145,7 +145,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(serve(stream, Arc::clone(&shared)))),
-            // Out of file descriptors, or a client gone before it was accepted: neither ends the server.
+            // Out of file descriptors, or a client that already disconnected: continue.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
@@ -156,6 +156,6 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let head = Head::default();
     let io = TokioIo::new(TappedIo { io: stream, head: head.clone() });
     let service = service_fn(|request| respond(&shared, &head, request));
-    // An error here is a client that went away or a cut the script asked for; both are on record already.
+    // An error is a disconnected client or a scripted disconnect; both are already recorded.
     let _ = http1::Builder::new().serve_connection(io, service).await;
 }

@@ -1,4 +1,4 @@
-//! Sends an answer piece by piece, at the pace and with the faults the script asks for.
+//! Sends a response piece by piece with the scripted delays and faults.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::compress::{Compressor, compress};
 use crate::record::{ExchangeEnd, RequestTicket};
 use crate::script::Delivery;
 
-/// The script cuts the connection here.
+/// A scripted disconnect.
 #[derive(Debug, thiserror::Error)]
 #[error("connection cut by the script")]
 pub(crate) struct ScriptedDisconnect;
 
-/// A response body fed by a task; ends in [`Cut`] where the script says so.
+/// A response body fed by a task. A scripted disconnect ends it with [`ScriptedDisconnect`].
 #[derive(Debug)]
 pub(crate) struct ScriptedBody {
     feed: mpsc::Receiver<Result<Bytes, ScriptedDisconnect>>,
@@ -44,7 +44,7 @@ pub(crate) enum Content {
     Events(Box<dyn Iterator<Item = String> + Send>),
 }
 
-/// What happens before the status line.
+/// Applies the delivery options before the status line.
 pub(crate) async fn before_head(
     pace: &Delivery,
     release: &Semaphore,
@@ -61,7 +61,7 @@ pub(crate) async fn before_head(
     Ok(ticket)
 }
 
-/// Each [`Semaphore`] permit lets one held answer go on.
+/// Each [`Semaphore`] permit releases one held response.
 async fn hold(release: &Semaphore) {
     if let Ok(permit) = release.acquire().await {
         permit.forget();
@@ -70,7 +70,7 @@ async fn hold(release: &Semaphore) {
 
 /// Starts sending; must be called within a runtime.
 pub(crate) fn send(content: Content, pace: Delivery, release: Arc<Semaphore>, ticket: RequestTicket) -> ScriptedBody {
-    // One piece of slack: a slow reader slows the model, and what is sent is what the ticket counts.
+    // A capacity of one: a slow reader slows the model down, and the ticket counts what was sent.
     let (feed, receiver) = mpsc::channel(1);
     let (length, pieces): (_, Box<dyn Iterator<Item = Vec<u8>> + Send>) = match content {
         Content::Whole(bytes) => (Some(bytes.len() as u64), Box::new(std::iter::once(bytes))),
@@ -87,7 +87,7 @@ pub(crate) fn send(content: Content, pace: Delivery, release: Arc<Semaphore>, ti
     tokio::spawn(async move {
         let gone = feed.clone();
         tokio::select! {
-            // Delivery first: an answer that has just been sent to its end is no answer cut short.
+            // `biased`: a response that has just been sent completely does not count as disconnected.
             biased;
             () = deliver(pieces, feed, &pace, &release, ticket) => {}
             () = gone.closed() => {}

@@ -1,7 +1,7 @@
-//! Answers in the words of each API: as one JSON document, or as the events of a stream.
+//! Encodes responses for each API, as one JSON document or as a stream of events.
 //!
-//! A stream is a list of [`Step`]s, the same for all APIs; an encoder per API turns each step into the bytes that API
-//! would send. Steps are made lazily, so a chant of a gigabyte needs no gigabyte here.
+//! A stream is a list of [`StreamStep`]s, the same for all APIs. The encoder of an API turns each step into the events
+//! that this API sends. Steps are lazy, so a repeated text of a gigabyte needs no gigabyte of memory.
 
 mod chat;
 mod gemini;
@@ -39,7 +39,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-/// What an encoder needs to know from the start.
+/// The context of an encoder.
 #[derive(Debug)]
 struct EncoderContext {
     ids: Ids,
@@ -48,12 +48,12 @@ struct EncoderContext {
     has_calls: bool,
 }
 
-/// Details of the request that change how an answer is framed.
+/// Details of the request that affect the framing of the response.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FramingOptions {
-    /// Chat Completions report usage in a stream only when asked.
+    /// Chat Completions reports usage in a stream only on request.
     pub(crate) usage_in_stream: bool,
-    /// Gemini streams a JSON array unless `alt=sse` is asked for.
+    /// Gemini streams a JSON array unless the query contains `alt=sse`.
     pub(crate) gemini_array: bool,
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::sync::lock;
 
-/// Held sessions loaded at once, the newest ones. An older one gets its verdict at its next event.
+/// Maximum number of held sessions loaded, newest first. Older ones get their verdict at their next event.
 const MAX_LOADED_SESSIONS: usize = 4096;
 
 /// The store is polled at most this often, so that thousands of requests per second do not pay for it.
@@ -54,8 +54,8 @@ impl HoldIndex {
         for effect in &decision.effects {
             match effect {
                 Effect::StateChanged { to, .. } => self.set(session, hold_state_of(to)),
-                // A nudge waits for a request. After a notice, the next request may be the one to carry a nudge, and
-                // it must be read before it is sent.
+                // A nudge is pending. After a notice, the next request may carry a nudge, so it must be inspected
+                // before it is sent.
                 Effect::Intervened(step) if step.level <= InterventionLevel::Nudge && !step.dry_run => {
                     self.suspicious().insert(session.clone());
                     self.set(session, HoldState::MustAsk.max(self.get(session)));

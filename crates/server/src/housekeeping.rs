@@ -23,14 +23,14 @@ const STOP_TICKING_AFTER: Duration = Duration::from_secs(6 * 3600);
 /// Sessions considered in one round.
 const MAX_SESSIONS_PER_ROUND: usize = 500;
 
-/// While there is more to prune, pruning rests for this many times as long as its last slice took: writers have the store
-/// for three quarters of the time.
+/// Between slices, pruning sleeps for this multiple of the duration of the last slice: writers have the store for three
+/// quarters of the time.
 const PRUNE_REST: u32 = 3;
 
-/// The shortest rest. A writer that waits for the engine gets it then.
+/// The minimum sleep, in which a waiting writer gets the engine.
 const MIN_PRUNE_REST: Duration = Duration::from_millis(1);
 
-/// The write-ahead log is moved into the store after this long without a write.
+/// The write-ahead log is checkpointed after this long without a write.
 const QUIET_BEFORE_CHECKPOINT: Duration = Duration::from_secs(60);
 
 /// Configuration of housekeeping.
@@ -74,7 +74,7 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
             // A process with pending alerts is not idle: a delivery may be retried hours later.
             if plan.idle_exit.is_some_and(|idle| shared.lifecycle.is_idle(idle))
                 && !alert_dispatcher::has_pending_alerts(shared)
-                // The agent of a killed `belay run` could not reach its model.
+                // Otherwise the agent of a killed `belay run` could not reach its model.
                 && shared.runs.store.live_addresses().is_empty()
             {
                 shared.lifecycle.shutdown.set("idle");
@@ -95,10 +95,10 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
     }
 }
 
-/// Prunes in slices, for a share of the time.
+/// Prunes in slices for a limited share of the time.
 #[derive(Debug, Default)]
 struct Pruner {
-    /// How long to rest before the next slice; `None` if there is nothing more to prune.
+    /// How long to sleep before the next slice; `None` if there is nothing more to prune.
     rest: Option<Duration>,
     /// The total since the last log line.
     pruned: Pruned,
@@ -127,10 +127,10 @@ impl Pruner {
     }
 }
 
-/// Moves the write-ahead log into the store once nothing has been written for a while.
+/// Checkpoints the write-ahead log when the store is idle.
 #[derive(Debug, Default)]
 struct CheckpointTimer {
-    /// The last change seen, since when, and whether it is in the main file.
+    /// The last observed change token, when it was observed, and whether it was checkpointed.
     last: Option<(ChangeToken, Instant, bool)>,
 }
 

@@ -19,7 +19,7 @@ pub struct InstanceInfo {
     pub url: Option<String>,
 }
 
-/// The lock, held while this value lives. The system releases it however the process ends.
+/// The lock, held while this value lives. The operating system releases it when the process exits for any reason.
 #[derive(Debug)]
 pub struct InstanceLock {
     file: File,

@@ -16,7 +16,7 @@ pub struct RotatingLogFile {
 }
 
 impl RotatingLogFile {
-    /// Retains `keep` files, each at most `max_bytes` plus one line long.
+    /// Retains `max_files` files of at most `max_bytes` plus one line each.
     pub fn new(path: impl Into<PathBuf>, max_bytes: u64, keep: u16) -> Self {
         Self { path: path.into(), max_bytes, keep: keep.max(1), file: None, size: 0 }
     }

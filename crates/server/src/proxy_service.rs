@@ -47,7 +47,7 @@ pub(crate) fn relay_config(
     })
 }
 
-/// Most connections of clients: each may need two file descriptors, and others need some, too.
+/// Maximum number of client connections. Each may need two file descriptors, and other parts need some, too.
 fn max_connections() -> usize {
     const RESERVED_DESCRIPTORS: u64 = 128;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -143,7 +143,7 @@ fn apply_pending_budgets(shared: &DaemonState) {
     shared.runs.pending_budgets.apply_known(shared, |run| relay()?.run_session(run));
 }
 
-/// Begins or ends a run, or returns its state.
+/// Starts or ends a run, or returns its state.
 pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunResponse, ErrorBody> {
     let relay = shared.runs.relay();
     let relay = relay.ok_or_else(|| ErrorBody::new(ErrorCode::Busy, "the resident process is shutting down"))?;

@@ -1,7 +1,7 @@
 //! Bounds the memory of requests on the socket and returns it to the system.
 //!
-//! Small requests need nothing. A large one is read and handled under a permit, of which there are a few, and counts
-//! towards the byte budget of the proxy. A client that gets no memory is disconnected; a hook then decides in-process.
+//! Small requests need no permit. A large one is read and handled under one of a few permits, and counts towards the
+//! byte budget of the proxy. A client that gets no memory is disconnected; a hook then decides in-process.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -123,8 +123,8 @@ impl Read for MeteredStream<'_> {
     }
 }
 
-/// Sets up the allocator for a process that stays: few arenas, and large blocks as mappings, which return to the system
-/// when they are freed. By default glibc raises that threshold to 32 MiB once such a block was freed.
+/// Sets up the allocator for a long-running process: few arenas, and large blocks as mappings, which return to the
+/// system when they are freed. By default glibc raises that threshold to 32 MiB once such a block was freed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn configure_allocator() {
     const SETTINGS: [(libc::c_int, libc::c_int); 3] =

@@ -1,4 +1,4 @@
-//! Persists what agents started by `belay run` depend on: the upstreams that users chose, and Belay's address.
+//! Persists the state that agents of `belay run` depend on: their upstreams and Belay's address.
 //!
 //! Such an agent knows only that address. After a restart of the resident process, its request may arrive before the run
 //! is registered again, or the run may never be, because `belay run` was killed. Without the stored upstreams, its API

@@ -89,7 +89,7 @@ impl Runs {
     }
 }
 
-/// Where the configuration is read from.
+/// The sources of the configuration.
 #[derive(Debug)]
 pub(crate) struct ConfigSource {
     pub(crate) paths: Paths,
@@ -97,7 +97,7 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// What is wrong with the configuration of the user, read now.
+    /// The problems of the user's configuration, read again.
     pub(crate) fn problems(&self) -> Vec<String> {
         let loaded = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient).load();
         loaded.map_or_else(
@@ -118,7 +118,7 @@ pub(crate) struct Lifecycle {
     started_at: Timestamp,
     /// Time of the last request, in milliseconds after `started`.
     last_active: AtomicI64,
-    /// The user asked for a process that stays.
+    /// The user requested that the process does not exit when idle.
     idle_exit_disabled: AtomicBool,
 }
 
@@ -145,7 +145,7 @@ impl Lifecycle {
         self.last_active.store(millis, Ordering::Relaxed);
     }
 
-    /// Whether the process may exit after `limit` without work, and has had none for so long.
+    /// Whether the process has been idle for at least `limit` and may exit.
     pub(crate) fn is_idle(&self, limit: Duration) -> bool {
         !self.idle_exit_disabled.load(Ordering::Relaxed) && self.idle_for() >= limit
     }

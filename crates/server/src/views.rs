@@ -110,7 +110,7 @@ pub struct EventView<'r> {
     pub ord: i64,
     /// Sequence number in its session.
     pub seq: u64,
-    /// The event, exactly as it was written.
+    /// The event as stored.
     pub event: &'r RawValue,
 }
 

@@ -144,7 +144,7 @@ pub struct LogVerification {
     /// Sessions verified, and sessions in the store.
     pub verified: u64,
     pub sessions: u64,
-    /// Sessions whose log was changed by something other than Belay; at most 12.
+    /// Sessions whose log was changed by another program; at most 12.
     pub broken: Vec<BrokenLog>,
 }
 

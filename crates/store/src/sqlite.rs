@@ -57,8 +57,7 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Moves the write-ahead log into the store and truncates it, without waiting for readers; returns whether it is
-    /// empty now.
+    /// Checkpoints and truncates the write-ahead log without waiting for readers; returns whether it is empty now.
     fn truncate_wal(&self) -> Result<bool> {
         let conn = &self.conn;
         self.map_error((|| {

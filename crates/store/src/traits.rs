@@ -81,8 +81,7 @@ pub trait Store: Send {
     /// The session with the most events among those that [`Store::prune`] does not delete: held ones, ones with an open
     /// incident, and the one with the newest event.
     fn largest_kept_session(&self) -> Result<Option<KeptSession>>;
-    /// Moves pending writes from the write-ahead log into the main file. Returns `false` if a reader or another process
-    /// prevented it.
+    /// Checkpoints the write-ahead log. Returns `false` if a reader or another process prevented it.
     fn checkpoint(&mut self) -> Result<bool>;
     /// Verifies the chained digests of the log, newest sessions first, for about `time_limit`.
     fn verify_log(&self, time_limit: Option<Duration>) -> Result<LogVerification>;

@@ -12,7 +12,7 @@ use crate::shell;
 /// Versions of ccusage: a JavaScript one and a native one. Both only sum up usage.
 const CCUSAGE_VERSIONS: &[&str] = &["17.2.0", "20.0.24"];
 
-/// The bars: megabytes per second of one core, and peak memory in bytes.
+/// The targets: megabytes per second and core, and peak memory in bytes.
 const MIN_MEGABYTES_PER_SECOND: f64 = 300.0;
 const MAX_MEMORY: u64 = 200_000_000;
 
@@ -37,7 +37,7 @@ pub(super) fn run(args: &[String]) -> Result<bool, String> {
     met
 }
 
-/// Times every program on the history. Returns whether Belay meets its bars.
+/// Times every program on the history. Returns whether Belay meets its targets.
 fn compare(history: &Path) -> Result<bool, String> {
     if !shell::run(&mut shell::cargo(&["build", "--release", "--quiet", "-p", "belayer"]))? {
         return Ok(false);
@@ -178,7 +178,7 @@ fn measure(command: &mut Command) -> Result<Cost, String> {
 /// CPU time of the processes that were waited for, where the system reports it.
 fn children_cpu_time() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may contain anything; user and system time are found by their place after it.
+    // The name in parentheses may contain anything; user and system time are found by their position after it.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().skip(13).take(2);
     let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)

@@ -41,7 +41,7 @@ pub(super) fn generate(folder: &Path, bytes: u64) -> io::Result<(u64, u64)> {
     Ok((written, sessions))
 }
 
-/// xorshift64*: small, quick, the same everywhere.
+/// xorshift64*: small, fast and deterministic.
 struct Random(u64);
 
 impl Random {
@@ -60,7 +60,7 @@ impl Random {
         from + self.below(to - from)
     }
 
-    /// So many bytes of lines, mostly in their order; small sizes are more likely than large ones.
+    /// About this many bytes of lines, mostly in order; small sizes are more likely than large ones.
     fn text(&mut self, lines: &[String], bytes: Range<usize>) -> String {
         let limit = self.between(bytes.start, bytes.end);
         let bytes = self.between(bytes.start, limit + 1);
@@ -176,7 +176,7 @@ impl Session {
         self.parent = format!("\"{uuid}\"");
     }
 
-    /// What every line of a conversation ends with.
+    /// The fields at the end of every line of a conversation.
     fn end(&mut self) {
         let _ = writeln!(
             self.lines,
@@ -202,7 +202,7 @@ impl Session {
         self.end();
     }
 
-    /// The answer to a call: its text, and the same again in more detail.
+    /// The result of a call: its text, and the same in more detail.
     fn answer(&mut self, random: &mut Random, call: &str, content: &str, error: bool, details: &str) {
         self.begin();
         let flag = if error { ",\"is_error\":true" } else { "" };

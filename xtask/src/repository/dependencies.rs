@@ -1,4 +1,4 @@
-//! Which crate may depend on which: the last column of the map in ARCHITECTURE.md is the rule, cargo is the fact.
+//! Checks the dependencies between crates against the last column of the map in ARCHITECTURE.md.
 //!
 //! The first cell of a row names crates by their folders. The last cell lists folders, or is `nothing` or `all above`.
 //! A row may come before its crate. Dev-dependencies are free: they are not part of the product.

@@ -1,4 +1,4 @@
-//! The suite `lint`: what can be checked without running the code.
+//! The suite `lint`: static checks.
 
 use std::process::Command;
 use std::thread;

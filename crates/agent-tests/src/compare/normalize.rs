@@ -1,4 +1,4 @@
-//! What is dropped or replaced before two runs are compared.
+//! Normalises runs before they are compared.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,13 +27,13 @@ const VOLATILE_KEYS: &[&str] = &[
     "context_current_tokens",
 ];
 
-/// Records Claude Code writes again whenever it flushes its file: how often is a matter of time.
+/// Records that Claude Code repeats whenever it flushes its file; the number depends on timing.
 const MARKERS: &[&str] = &["atis-latch", "last-prompt"];
 
 /// Headers that differ from request to request or describe only the transport.
 const VOLATILE_HEADERS: &[&str] = &["content-length", "host", "traceparent"];
 
-/// Patterns in texts, with the mark that replaces them.
+/// Patterns in texts, with their placeholders.
 const VOLATILE_TEXTS: &[(&str, &str)] = &[
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
     (r"\b(ses|msg|prt)_[0-9a-f]{12}[0-9A-Za-z]{14}\b", "<id>"),
@@ -99,7 +99,7 @@ impl Normal {
         }
     }
 
-    /// Some agents put JSON into texts; its fields are volatile all the same.
+    /// Some agents put JSON into texts; its fields are volatile, too.
     fn text(&self, text: &str) -> Value {
         match serde_json::from_str::<Value>(text) {
             Ok(inner @ (Value::Object(_) | Value::Array(_))) => self.value(&inner),
@@ -120,7 +120,7 @@ fn is_volatile(key: &str) -> bool {
     names_time || VOLATILE_KEYS.iter().any(|volatile| volatile.eq_ignore_ascii_case(&key))
 }
 
-/// Agents log hooks in records of their own.
+/// Agents log hooks in separate records.
 fn is_hook_record(line: &Value) -> bool {
     let names = [&line["type"], &line["subtype"], &line["attachment"]["type"], &line["payload"]["type"]];
     names.iter().filter_map(|name| name.as_str()).any(|name| name.to_ascii_lowercase().contains("hook"))

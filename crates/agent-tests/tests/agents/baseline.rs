@@ -16,5 +16,5 @@ belay_agent_tests::for_each_agent! {
     repeatability::two_equal_runs_are_equal,
 }
 
-// Qwen Code ends a run after five equal calls by a guard of its own, and sometimes loses the output of a command.
+// Qwen Code has its own guard, which ends a run after five equal calls, and sometimes loses the output of a command.
 belay_agent_tests::for_each_agent! { qwen QWEN: single_session::finishes_its_work, resuming::resumes_a_session }

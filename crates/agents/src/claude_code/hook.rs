@@ -47,7 +47,7 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     ending: call_ending,
     author: prompt_author,
     capabilities: Capabilities { ends_turn: true, interrupts: true, shows_system_message: false },
-    // Its answer is empty and its status 0.
+    // Its output is empty and its exit status 0.
     hides_reason: Some(AgentProcess { name: "claude", headless: &["-p", "--print"] }),
     transcript: &super::transcript::ClaudeCodeFormat,
 };

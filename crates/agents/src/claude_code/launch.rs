@@ -1,5 +1,5 @@
-//! Starting Claude Code: command-line settings override all files, so they carry hooks and base URL, and Belay chooses
-//! the session id.
+//! Launches Claude Code: command-line settings override all files, so they contain hooks and base URL, and Belay
+//! chooses the session id.
 
 use std::ffi::OsString;
 use std::ops::Range;

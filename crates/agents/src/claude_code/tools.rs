@@ -1,4 +1,4 @@
-//! What Claude Code's own tools do. Names changed over versions; old ones stay known.
+//! Claude Code's built-in tools. Names changed over versions; old ones are included.
 
 use belay_core::ToolKind;
 use serde_json::Value;

@@ -1,9 +1,9 @@
-//! Codex's hook file and the trust it asks for.
+//! Codex's hook file, and its trust record.
 //!
-//! Hooks stand in `~/.codex/hooks.json` or the project's `.codex/hooks.json`. Codex runs a hook only
-//! once it is trusted: by its place in the file and a hash of what it says, kept in the user's
-//! `config.toml`. Its TUI asks; `codex exec` skips what is not trusted without a word. So the trust
-//! is written with the hook: it is the same consent, given once.
+//! Hooks are in `~/.codex/hooks.json` or the project's `.codex/hooks.json`. Codex runs a hook only if it is trusted: by
+//! its position in the file and a hash of its content, stored in the user's `config.toml`. The terminal UI asks;
+//! `codex exec` silently skips untrusted hooks. The trust is therefore written with the hook, as part of the same
+//! confirmation.
 
 pub(super) mod trust;
 
@@ -61,7 +61,7 @@ impl HookInstaller for CodexInstaller {
         let path = hooks(context);
         let before = belay_hooks(context, &path, None)?;
         let mut changes = remove_entries(context, path.clone(), ID)?;
-        // A file that held nothing but our hooks was ours.
+        // A file with only our hooks was created by us.
         for change in &mut changes {
             if change.after.as_deref().is_some_and(|after| after.trim() == "{}") {
                 change.after = None;
@@ -82,7 +82,7 @@ impl HookInstaller for CodexInstaller {
     }
 }
 
-/// Our hooks in the file, or in `text` if it is given: paths, and the hashes Codex makes of them.
+/// Our hooks in the file, or in `text` if given: their positions and the hashes that Codex computes.
 fn belay_hooks(
     context: &InstallContext<'_>,
     path: &Path,

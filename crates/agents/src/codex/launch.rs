@@ -1,5 +1,5 @@
-//! Starting Codex: overrides on the command line are a layer of configuration of their own, and hooks
-//! in it are trusted by the hash of what they run.
+//! Launches Codex. Command-line overrides are a separate configuration layer, and hooks in it are trusted by the hash
+//! of their command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::launch::{LaunchCommand, LaunchContext, Launcher};
 #[derive(Debug)]
 pub(crate) struct CodexLauncher;
 
-/// What of the user's configuration decides where requests go.
+/// The parts of the user's configuration that determine the upstream.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct CodexConfig {
@@ -41,13 +41,13 @@ impl Launcher for CodexLauncher {
         if let Some(command) = context.hook_command(ID) {
             hooks(&command, &mut launch);
         }
-        // Overrides may stand before the sub-command, and the user's own come later and win.
+        // Overrides may precede the subcommand; the user's own follow and take precedence.
         launch.args.extend(typed);
         launch
     }
 }
 
-/// Points Codex at the proxy. What the user typed about the place is taken out: the proxy knows it now.
+/// Points Codex at the proxy. The user's own override of the base URL is removed, because the proxy has it now.
 fn route_through_proxy(context: &LaunchContext<'_>, launch: &mut LaunchCommand, args: &mut Vec<OsString>) {
     let config = config(context);
     let overrides = overrides(context);
@@ -61,7 +61,7 @@ fn route_through_proxy(context: &LaunchContext<'_>, launch: &mut LaunchCommand, 
     if provider == "openai" {
         let own = typed("openai_base_url").or(config.openai_base_url).or_else(|| context.env_var("OPENAI_BASE_URL"));
         let own = own.and_then(|own| context.resolve_nested(own));
-        // Without one of the user's own, whether a subscription or a key pays decides where requests go.
+        // Without a custom provider, the login type (subscription or key) determines the upstream.
         let upstream = if own.is_some() { "openai" } else { "codex" };
         if let Some(base) = context.proxy_url(upstream) {
             set("openai_base_url", base);
@@ -82,7 +82,7 @@ fn route_through_proxy(context: &LaunchContext<'_>, launch: &mut LaunchCommand, 
     }
 }
 
-/// The user's configuration, as far as it can be read: of a profile first, where one is chosen.
+/// The user's configuration, as far as it is readable; a selected profile takes precedence.
 fn config(context: &LaunchContext<'_>) -> CodexConfig {
     let home: PathBuf = context.env_var("CODEX_HOME").map_or_else(|| context.user.home.join(".codex"), Into::into);
     let read = |file: &str| -> CodexConfig {
@@ -98,7 +98,7 @@ fn config(context: &LaunchContext<'_>) -> CodexConfig {
     config
 }
 
-/// Takes an override out of what was typed.
+/// Removes an override from the arguments.
 fn remove_override(args: &mut Vec<OsString>, name: &str) {
     let is_it = |pair: &str| pair.split_once('=').is_some_and(|(known, _)| known.trim() == name);
     let mut at = 0;
@@ -114,7 +114,7 @@ fn remove_override(args: &mut Vec<OsString>, name: &str) {
     }
 }
 
-/// What the user overrides on the command line.
+/// The user's overrides on the command line.
 fn overrides(context: &LaunchContext<'_>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut args = context.args.iter().filter_map(|arg| arg.to_str());

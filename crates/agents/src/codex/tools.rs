@@ -1,4 +1,4 @@
-//! What Codex's own tools do, and their inputs in one shape over versions.
+//! Codex's built-in tools, and their inputs in one format for all versions.
 
 use belay_core::ToolKind;
 use serde_json::{Map, Value};
@@ -83,7 +83,7 @@ pub(super) fn effective_input(name: &str, input: Value) -> Value {
     inner.unwrap_or(input)
 }
 
-/// What a shell was told to run.
+/// The command of a shell call.
 fn script(command: &Value) -> Option<String> {
     match command.as_array()?.as_slice() {
         [shell, flag, script] if is_shell(shell.as_str()?) && flag.as_str()?.starts_with('-') => {

@@ -64,7 +64,7 @@ impl WireClient for CodexWire {
         }
     }
 
-    /// Codex retries almost everything; it shows a bad request as it is and stops.
+    /// Codex retries almost every error; it shows a 400 response unchanged and stops.
     fn refuse(&self, _: &str, message: &str) -> FinalRefusal {
         FinalRefusal {
             status: 400,

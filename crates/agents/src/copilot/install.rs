@@ -1,4 +1,4 @@
-//! Copilot CLI's hook files: one of our own in `~/.copilot/hooks`, or in the project's `.github/hooks`.
+//! Copilot CLI's hooks: our own file in `~/.copilot/hooks` or in the project's `.github/hooks`.
 //!
 //! A hook that fails denies the tool.
 
@@ -43,7 +43,7 @@ impl HookInstaller for CopilotInstaller {
     }
 
     fn remove(&self, context: &InstallContext<'_>) -> Result<Vec<FileChange>, InstallError> {
-        // The file is ours, but somebody may have put hooks of his own into it.
+        // The file is ours, but may contain hooks that the user added.
         let mut changes = remove_entries(context, file(context), ID)?;
         for change in &mut changes {
             let rest = change.after.as_deref().and_then(|after| serde_json::from_str::<Value>(after).ok());
@@ -65,7 +65,7 @@ impl HookInstaller for CopilotInstaller {
     fn blocking_setting(&self, context: &InstallContext<'_>) -> Option<String> {
         let text = context.text(&home(context).join("settings.json")).ok()??;
         let twice = JsoncDocument::new(&text).is_ok_and(|document| has_plugin(&document));
-        // It gives its calls no ids: heard twice, they count twice.
+        // Its calls have no ids, so calls reported twice would count twice.
         twice.then(|| format!("the Belay plugin is installed too; keep one: copilot plugin uninstall {PLUGIN_ID}"))
     }
 

@@ -1,5 +1,5 @@
-//! Starting Copilot CLI: a session id of ours and hooks in a plugin of this run. Its requests pass the
-//! proxy where the user brings a model of their own; GitHub's own go where they always go.
+//! Launches Copilot CLI with a session id from Belay and hooks in a plugin for this run. Its requests go through the
+//! proxy if the user configured a model provider; requests to GitHub's models do not.
 
 use belay_core::SessionKey;
 use serde_json::{Map, json};

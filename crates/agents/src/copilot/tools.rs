@@ -1,4 +1,4 @@
-//! What Copilot CLI's own tools do.
+//! Copilot CLI's built-in tools.
 
 use belay_core::ToolKind;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Copilot CLI's requests with a model of the user's own, as of 1.0.102: they state who
-//! initiated the turn, but do not name the session.
+//! Copilot CLI's requests to a custom model provider, as of 1.0.102: they state who initiated the turn, but do not name
+//! the session.
 
 use belay_core::ToolKind;
 use serde_json::Value;

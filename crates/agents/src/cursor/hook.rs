@@ -1,7 +1,7 @@
-//! Cursor's hooks, from its documentation only: not yet run against the real thing.
+//! Cursor's hooks, based on its documentation; not yet tested with Cursor.
 //!
-//! A conversation is a session. `preToolUse` and its two counterparts cover every tool; the older
-//! events for single tools would tell the same again and are passed.
+//! A conversation is a session. `preToolUse` and its two counterparts cover every tool; the older events for single
+//! tools would report the same again and are ignored.
 
 use belay_core::event::{Author, Body, Prompt, SessionEnded, SessionStarted, TurnEnded};
 use belay_core::{CallStatus, Excerpt, SessionKey};

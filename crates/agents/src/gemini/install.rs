@@ -1,6 +1,6 @@
 //! Gemini CLI's settings: `hooks` in `~/.gemini/settings.json`, or in the project's.
 //!
-//! `AfterModel` is left out on purpose: it fires for every piece of an answer that streams in.
+//! `AfterModel` is not registered: it fires for every chunk of a streamed response.
 
 use std::path::PathBuf;
 

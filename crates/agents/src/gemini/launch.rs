@@ -1,5 +1,4 @@
-//! Starting Gemini CLI: a base URL, a session id of ours, and hooks in settings that stand beside the
-//! user's.
+//! Launches Gemini CLI with a base URL, a session id from Belay, and hooks in system-wide settings next to the user's.
 
 use belay_core::SessionKey;
 use serde_json::Value;

@@ -13,7 +13,7 @@ pub(crate) struct UnwrappedOutput<'a> {
     pub(crate) exit_code: Option<i32>,
 }
 
-/// `said` is the call's status in the transcript (`success`, `error`, `cancelled`).
+/// `status` is the call's status in the transcript (`success`, `error`, `cancelled`).
 pub(crate) fn unwrap<'a>(kind: Option<ToolKind>, said: &str, text: &'a str) -> UnwrappedOutput<'a> {
     let text = text.trim();
     let text = text.strip_prefix("<untrusted_context>").unwrap_or(text);

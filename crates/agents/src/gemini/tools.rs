@@ -1,4 +1,4 @@
-//! What the tools of Gemini CLI and its forks do.
+//! The built-in tools of Gemini CLI and its forks.
 
 use belay_core::ToolKind;
 use serde_json::Value;

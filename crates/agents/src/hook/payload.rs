@@ -139,7 +139,7 @@ fn nested_text(value: &Value, depth: u8) -> Option<Cow<'_, str>> {
                     (out, err) => Cow::Owned(format!("{out}\n{err}")),
                 });
             }
-            // The hunks of an edit are more telling than the complete file.
+            // The hunks of an edit are more informative than the complete file.
             if let Some(hunks) =
                 object.get("structuredPatch").and_then(Value::as_array).filter(|hunks| !hunks.is_empty())
             {

@@ -1,4 +1,4 @@
-//! Hook entries in settings files of the shape Claude Code gave them:
+//! Hook entries in settings files of Claude Code's format:
 //! `{"hooks": {"Event": [{"matcher": ..., "hooks": [{"type": "command", "command": ...}]}]}}`.
 
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ pub(crate) struct HookEntry {
     pub(crate) value: Value,
 }
 
-/// What makes a settings file hold exactly these entries of ours, others untouched. `base` are
-/// members the file must have besides.
+/// The change that makes a settings file contain exactly these entries of ours; foreign entries are unchanged. `base`
+/// are other required members.
 pub(crate) fn add_entries(
     context: &InstallContext<'_>,
     path: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) fn add_entries(
     Ok(vec![FileChange { path, before, after }])
 }
 
-/// What takes our entries out of a settings file.
+/// The change that removes our entries from a settings file.
 pub(crate) fn remove_entries(
     context: &InstallContext<'_>,
     path: PathBuf,
@@ -60,15 +60,15 @@ pub(crate) fn remove_entries(
     }
 }
 
-/// Our plugin, as agents that load plugins name it.
+/// The id of our plugin.
 pub(crate) const PLUGIN_ID: &str = "belay@belay";
 
-/// Whether our plugin is switched on in settings that list plugins as Claude Code does.
+/// Whether our plugin is enabled in settings that list plugins in Claude Code's format.
 pub(crate) fn has_plugin(document: &JsoncDocument) -> bool {
     document.get(&["enabledPlugins", PLUGIN_ID]) == Some(true.into())
 }
 
-/// Our entries, each once, and none besides.
+/// Whether the file has each of our entries once, and no others of ours.
 fn is_complete(document: &JsoncDocument, agent: &str, entries: &[HookEntry]) -> bool {
     let Some(Value::Object(hooks)) = document.get(&["hooks"]) else { return false };
     let all = hooks.values().filter_map(Value::as_array).flatten();
@@ -79,7 +79,7 @@ fn is_complete(document: &JsoncDocument, agent: &str, entries: &[HookEntry]) -> 
     ours == entries.len() && entries.iter().all(there)
 }
 
-/// A group is ours if all in it is; one that somebody shares with us is not.
+/// A group is ours if all its hooks are; a shared group is not.
 pub(crate) fn is_belay_entry(entry: &Value, agent: &str) -> bool {
     let inside = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice);
     let hooks = inside.unwrap_or(std::slice::from_ref(entry));

@@ -1,4 +1,4 @@
-//! Edits of a user's JSON file that leave the rest of it byte for byte.
+//! Edits a user's JSON file and leaves the rest unchanged byte for byte.
 //!
 //! Settings files have an order, an indentation and often comments that their owners care about. An edit therefore
 //! replaces text at a known range; the file is never parsed and rewritten. Comments and trailing commas, which several
@@ -33,7 +33,7 @@ pub struct JsoncDocument {
 }
 
 impl JsoncDocument {
-    /// Reads a text; an empty one stands for an empty object.
+    /// Parses a text; an empty one is an empty object.
     pub fn new(text: &str) -> Result<Self, JsoncError> {
         let text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
         parse(&text)?;
@@ -44,13 +44,13 @@ impl JsoncDocument {
         &self.text
     }
 
-    /// The value at a path; `None` when it is not there.
+    /// The value at a path; `None` if it does not exist.
     pub fn get(&self, path: &[&str]) -> Option<Value> {
         let root = parse(&self.text).ok()?;
         path.iter().try_fold(&root, |node, key| node.member(key)).map(|node| node.value(&self.text))
     }
 
-    /// Appends an element to the array at a path, which is made if it is not there.
+    /// Appends an element to the array at a path, which is created if necessary.
     pub fn append(&mut self, path: &[&str], element: &Value) -> Result<(), JsoncError> {
         let root = parse(&self.text)?;
         let mut node = &root;
@@ -75,7 +75,7 @@ impl JsoncDocument {
         Ok(())
     }
 
-    /// Sets a member of the root object that is not there yet.
+    /// Adds a member to the root object.
     pub fn set_if_absent(&mut self, key: &str, value: &Value) -> Result<(), JsoncError> {
         let root = parse(&self.text)?;
         if root.kind != Kind::Object {
@@ -87,15 +87,15 @@ impl JsoncDocument {
         Ok(())
     }
 
-    /// Removes the elements that `ours` recognises from all arrays below the object at a path, and
-    /// what is empty without them. Tells how many there were.
+    /// Removes the elements that `ours` accepts from all arrays below the object at a path, and containers that become
+    /// empty. Returns the number of removed elements.
     pub fn remove(&mut self, path: &[&str], ours: impl Fn(&Value) -> bool) -> Result<usize, JsoncError> {
         let mut removed = 0;
         loop {
             let root = parse(&self.text)?;
             let Some(place) = path.iter().try_fold(&root, |node, key| node.member(key)) else { return Ok(removed) };
             let Some(trail) = find(place, &self.text, &ours) else { return Ok(removed) };
-            // The element itself, or the largest thing around it that holds nothing else.
+            // The element itself, or the largest container that holds nothing else.
             let mut whole: Vec<&Node> = path
                 .iter()
                 .scan(&root, |node, key| {
@@ -113,7 +113,7 @@ impl JsoncDocument {
         }
     }
 
-    /// Removes a member of the root object, if it is there.
+    /// Removes a member of the root object, if it exists.
     pub fn remove_member(&mut self, key: &str) -> Result<(), JsoncError> {
         let root = parse(&self.text)?;
         if let Some(member) = root.member(key) {
@@ -132,7 +132,7 @@ impl JsoncDocument {
             }
             text
         };
-        // The blanks before it may have ended a comment, which would now swallow what follows.
+        // The whitespace before it may have ended a line comment, which would otherwise extend over the following text.
         let text = Some(without("")).filter(|text| parse(text).is_ok());
         self.text = text.unwrap_or_else(|| without("\n"));
     }
@@ -143,14 +143,14 @@ impl JsoncDocument {
         let margin = unit.repeat(depth + 1);
         let body = new.text(&unit, &margin);
         let Some(at) = into.end_of_last_child() else {
-            // What somebody wrote between the brackets is a comment.
+            // Other text between the brackets is a comment.
             let inside = into.span.start + 1..into.span.end - 1;
             let from = inside.start + self.text[inside.clone()].trim_end_matches(WHITESPACE).len();
             let piece = format!("\n{margin}{name}{body}\n{}", unit.repeat(depth));
             self.put(from..inside.end, &piece);
             return;
         };
-        // Where the last one has a comma, so has ours.
+        // Add a trailing comma if the last element has one.
         let (comma, last) = if into.trailing_comma { ("", ",") } else { (",", "") };
         if !self.text[into.span.clone()].contains('\n') {
             self.put(at..at, &format!("{comma} {name}{}{last}", new.on_one_line()));
@@ -161,7 +161,7 @@ impl JsoncDocument {
         self.put(at..at, comma);
     }
 
-    /// Writes lines the way the rest of the file ends them.
+    /// Writes lines with the line ending of the file.
     fn put(&mut self, at: Span, piece: &str) {
         match self.text.contains("\r\n") {
             true => self.text.replace_range(at, &piece.replace('\n', "\r\n")),
@@ -175,7 +175,7 @@ fn shape(path: &[&str], should: &'static str) -> JsoncError {
     JsoncError::Shape(place, should)
 }
 
-/// Length of a comment that ends the line and belongs to what stands before it.
+/// Length of a comment at the end of the line, which belongs to the preceding element.
 fn remark(rest: &str) -> usize {
     let line = rest.lines().next().unwrap_or_default();
     let said = line.trim_end();
@@ -185,7 +185,7 @@ fn remark(rest: &str) -> usize {
     if whole { said.len() } else { 0 }
 }
 
-/// The way from a node down to the first element that is ours.
+/// The path from a node to the first element that is ours.
 fn find<'n>(node: &'n Node, text: &str, ours: &impl Fn(&Value) -> bool) -> Option<Vec<&'n Node>> {
     if node.kind == Kind::Array
         && let Some(element) = node.children.iter().find(|child| ours(&child.node.value(text)))
@@ -199,7 +199,7 @@ fn find<'n>(node: &'n Node, text: &str, ours: &impl Fn(&Value) -> bool) -> Optio
     })
 }
 
-/// What one level is indented by: as in the first indented line, else two blanks.
+/// The indentation of one level: that of the first indented line, otherwise two spaces.
 fn indentation(text: &str) -> String {
     let indented = text.lines().find(|line| line.starts_with([' ', '\t']) && !line.trim().is_empty());
     let unit: String =
@@ -207,15 +207,15 @@ fn indentation(text: &str) -> String {
     if unit.is_empty() { "  ".to_owned() } else { unit }
 }
 
-/// What is put into a file.
+/// The value to insert.
 enum Insertion<'a> {
     Value(&'a Value),
-    /// An element in a list below these keys, which are not there yet.
+    /// An element in a list below these keys, which do not exist yet.
     List(&'a [&'a str], &'a Value),
 }
 
 impl Insertion<'_> {
-    /// One line for each entry: a person has to read what is about to change.
+    /// One line per entry, so that the diff is readable.
     fn text(&self, unit: &str, margin: &str) -> String {
         match self {
             Self::Value(value) => spaced(value),
@@ -239,7 +239,7 @@ impl Insertion<'_> {
     }
 }
 
-/// A value on one line, with room to read.
+/// A value on one line, with spaces for readability.
 fn spaced(value: &Value) -> String {
     let joined = |parts: Vec<String>| parts.join(", ");
     match value {
@@ -252,7 +252,7 @@ fn spaced(value: &Value) -> String {
     }
 }
 
-/// A place in a text.
+/// A path for error messages.
 type Span = Range<usize>;
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ pub(crate) fn hook_command(context: &InstallContext<'_>, agent: &str, event: Opt
     fail_open_command(context.belay, &format!("hook {agent}{event}"))
 }
 
-/// A shell command that calls Belay and succeeds without it. Agents take a hook that cannot start, or that a signal
-/// killed, for a denial or an error: Copilot denies every tool, Gemini CLI sends no more requests.
+/// A shell command that calls Belay and succeeds even without it. Agents treat a hook that cannot start, or that a
+/// signal killed, as a denial or an error: Copilot denies every tool, Gemini CLI sends no more requests.
 pub(crate) fn fail_open_command(belay: &str, arguments: &str) -> String {
     let belay = quote(belay);
     format!("command -v {belay} >/dev/null 2>&1 || exit 0; {belay} {arguments} || exit 0")
@@ -24,7 +24,7 @@ pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Whether a command line calls Belay, in any version and from any folder.
+/// Whether a command line calls Belay, in any version and from any directory.
 pub(crate) fn is_belay_command(command: &str, agent: &str) -> bool {
     let call = format!(" hook {agent}");
     command.match_indices(&call).any(|(at, _)| {

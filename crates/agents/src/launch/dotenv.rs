@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{LaunchCommand, LaunchContext};
 
-/// The one file that the agent reads.
+/// The only `.env` file that the agent reads.
 struct EnvFile {
     path: PathBuf,
     /// Whether it is the user's own. A project's file may not be trusted by the agent.
@@ -36,7 +36,7 @@ impl LaunchCommand {
 }
 
 impl EnvFile {
-    /// The first that exists, from the project upwards.
+    /// The first existing file, from the project upwards.
     fn find(context: &LaunchContext<'_>, folder: &str) -> Option<Self> {
         let home = context.user.home.as_path();
         let folders = context.folder.ancestors().chain([home]);

@@ -1,4 +1,5 @@
-//! Runs inside runs, and forward proxies: every request reaches this proxy directly and then the upstream the user chose.
+//! Nested runs and forward proxies: every request goes directly to this proxy and then to the upstream that the user
+//! chose.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use serde_json::json;
 
 use super::{LaunchCommand, LaunchContext};
 
-/// The upstreams behind the proxy, for a run inside this run.
+/// The upstreams behind the proxy, for nested runs.
 const NESTED_UPSTREAMS_VAR: &str = "BELAY_UPSTREAMS";
 /// Variables that configure a forward proxy.
 const FORWARD_PROXY_VARS: [&str; 6] =
@@ -18,7 +19,7 @@ impl LaunchContext<'_> {
         self.env_var(variable).and_then(|url| self.resolve_nested(url))
     }
 
-    /// The upstream behind a base URL. A run inside a run finds the proxy's URL; the outer run has exported the upstream
+    /// The upstream behind a base URL. A nested run finds the proxy's URL; the outer run has exported the upstream
     /// behind it. `None` means the proxy's default upstream.
     pub(crate) fn resolve_nested(&self, url: String) -> Option<String> {
         let ours = self.proxy.map(|proxy| proxy.trim_end_matches('/'));

@@ -1,7 +1,7 @@
-//! opencode's plugin folder: our plugin in `~/.config/opencode/plugin`, or the project's `.opencode/plugin`.
+//! opencode's plugin directory: our plugin in `~/.config/opencode/plugin`, or the project's `.opencode/plugin`.
 //!
-//! Before opencode loads any plugin, it installs a package of its own into this folder. Where the registry does not
-//! respond, npm's retries delay every start by more than a minute, so npm's settings for this folder have none.
+//! Before opencode loads any plugin, it installs its own package into this directory. If the registry does not respond,
+//! npm's retries delay every start by more than a minute, so the npm settings of this directory disable retries.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ use crate::install::{FileChange, HookInstaller, InstallContext, InstallError, Se
 #[derive(Debug)]
 pub(crate) struct OpencodeInstaller;
 
-/// The plugin. It is one file without dependencies, so that installing it is writing it.
+/// The plugin: one file without dependencies.
 const PLUGIN_SOURCE: &str = include_str!("../../../../plugins/opencode/belay.js");
 
 /// Identifies a plugin file as ours, in any version.
 const PLUGIN_HEADER: &str = "Belay's plugin for opencode";
 
-/// Stands in the plugin for the program to call.
+/// Placeholder in the plugin for the program to call.
 const PROGRAM_PLACEHOLDER: &str = "\"belay\" /* BELAY */";
 
 /// The plugin that calls this program.
@@ -28,7 +28,7 @@ pub(crate) fn plugin(belay: &str) -> String {
     PLUGIN_SOURCE.replace(PROGRAM_PLACEHOLDER, &Value::from(belay).to_string())
 }
 
-/// npm's settings for the folder, unless it has some.
+/// The npm settings of the directory, unless it has some.
 const NPM_SETTINGS: &str = "\
 # Written by Belay: opencode waits for npm at every start if it has a plugin.
 fetch-retries=0

@@ -1,5 +1,5 @@
-//! Starting opencode: a configuration in the environment is laid over the user's files, and a folder of
-//! this run holds the plugin that calls our hooks.
+//! Launches opencode: configuration in the environment overrides the user's files, and a directory of this run contains
+//! the plugin that calls our hooks.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::launch::{LaunchCommand, LaunchContext, Launcher, read_json};
 #[derive(Debug)]
 pub(crate) struct OpencodeLauncher;
 
-/// opencode's own names of the APIs we know, and what stands below their base URLs.
+/// opencode's names of the known APIs, and the path below their base URLs.
 const PROVIDERS: &[(&str, &str, &str)] = &[
     ("anthropic", "anthropic", "/v1"),
     ("openai", "openai", "/v1"),
@@ -32,7 +32,7 @@ impl Launcher for OpencodeLauncher {
     }
 }
 
-/// A folder of configuration beside the user's own, with our plugin in it.
+/// An additional configuration directory with our plugin.
 fn hooks(context: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
     const CONFIG_CONTENT_VAR: &str = "OPENCODE_CONFIG_DIR";
     if context.env_var(CONFIG_CONTENT_VAR).is_some() {
@@ -43,7 +43,7 @@ fn hooks(context: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
     }
     let folder = context.scratch.join("opencode");
     let mut source = plugin(belay);
-    // It waits for a package in the user's folder, too. Its commands must not inherit the settings for that.
+    // opencode also waits for a package in the user's directory. Its commands must not inherit the npm settings.
     for (variable, value) in [("npm_config_fetch_retries", "0"), ("npm_config_fetch_timeout", "10000")] {
         if context.env_var(variable).is_none() {
             launch.set_env(variable, value);
@@ -51,15 +51,16 @@ fn hooks(context: &LaunchContext<'_>, belay: &str, launch: &mut LaunchCommand) {
         }
     }
     launch.files.push((folder.join("plugin/belay.js"), source));
-    // opencode gets a package from the network for every folder that has none, before it loads a plugin: at every run
-    // anew, and offline that takes minutes. Ours needs none, so this one has it already.
+    // Before it loads a plugin, opencode downloads a package for every configuration directory that lacks it: at every
+    // run, and offline that takes minutes. Our plugin does not need it, so the lock files of an installed package are
+    // created.
     let installed = json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": "*" } } } });
     launch.files.push((folder.join("package-lock.json"), installed.to_string()));
     launch.files.push((folder.join("node_modules/.package-lock.json"), "{}".to_owned()));
     launch.set_env(CONFIG_CONTENT_VAR, folder.display().to_string());
 }
 
-/// Base URLs of all providers, those the user has added among them.
+/// Base URLs of all providers, including those that the user added.
 fn providers(context: &LaunchContext<'_>, launch: &mut LaunchCommand) -> Value {
     let own = context.env_var("OPENCODE_CONFIG_CONTENT").and_then(|text| serde_json::from_str(&text).ok());
     let mut config: Value = own.filter(Value::is_object).unwrap_or_else(|| json!({}));

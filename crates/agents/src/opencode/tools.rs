@@ -1,4 +1,4 @@
-//! What opencode's own tools do.
+//! opencode's built-in tools.
 
 use belay_core::ToolKind;
 use serde_json::Value;

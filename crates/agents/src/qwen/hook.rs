@@ -1,8 +1,8 @@
-//! Qwen Code's hooks, as of 0.24: Claude Code's shapes around Gemini CLI's tools.
+//! Qwen Code's hooks, as of 0.24: Claude Code's format with Gemini CLI's tools.
 //!
-//! `tool_use_id` differs between the events of one call; `tool_call_id` is the model's own and does
-//! not. `UserPromptSubmit` fires before every model request, with an empty prompt when there is no
-//! new one. Calls that fail validation are told of in `PostToolBatch` only.
+//! `tool_use_id` differs between the events of one call; `tool_call_id` is the model's own and does not.
+//! `UserPromptSubmit` fires before every model request, with an empty prompt when there is no new one. Calls that fail
+//! validation are reported only by `PostToolBatch`.
 
 use belay_core::{CallStatus, SessionKey, ToolKind};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     ending,
     author: |prompt| if prompt.is_empty() { None } else { prompt_author(prompt) },
     capabilities: Capabilities { ends_turn: true, interrupts: true, shows_system_message: false },
-    // It prints neither a refused prompt's reason nor that of a held call.
+    // It prints neither the reason of a refused prompt nor that of a held call.
     hides_reason: Some(AgentProcess { name: "qwen", headless: &["-p", "--prompt"] }),
     transcript: &super::transcript::QwenFormat,
 };

@@ -1,4 +1,4 @@
-//! Starting Qwen Code: the variables of any OpenAI-compatible program, and a session that has its id from us.
+//! Launches Qwen Code with the variables of any OpenAI-compatible program and a session id from Belay.
 
 use belay_core::SessionKey;
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl Launcher for QwenLauncher {
     }
 }
 
-/// The id of the run as Qwen Code takes it: it knows UUIDs up to version 5 only.
+/// The id of the run in a form that Qwen Code accepts: UUIDs up to version 5.
 fn with_uuid_version_4(run: &str) -> String {
     match (run.get(..14), run.get(15..)) {
         (Some(before), Some(after)) => format!("{before}4{after}"),
@@ -47,7 +47,7 @@ fn with_uuid_version_4(run: &str) -> String {
     }
 }
 
-/// Points Qwen Code at the proxy, unless it would not listen. The environment wins over what settings say.
+/// Points Qwen Code at the proxy, unless its arguments or settings take precedence. The environment overrides settings.
 fn route_through_proxy(context: &LaunchContext<'_>, launch: &mut LaunchCommand) {
     let settings = |folder: &std::path::Path| read_json(&folder.join(".qwen/settings.json")).unwrap_or_default();
     let (user, project) = (settings(&context.user.home), settings(context.folder));
@@ -58,7 +58,7 @@ fn route_through_proxy(context: &LaunchContext<'_>, launch: &mut LaunchCommand) 
         && context.folder != context.user.home
         && base_url_in(&project).is_some()
     {
-        // Whether the project is trusted, and so what it says, is for the agent to say.
+        // Only the agent knows whether the project is trusted and its settings apply.
         Some("the project's settings name the model API")
     } else {
         None

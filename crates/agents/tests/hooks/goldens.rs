@@ -1,4 +1,4 @@
-//! One recorded payload in, one snapshot out: the events heard, and the answer to every verdict.
+//! One recorded payload in, one snapshot out: the parsed events, and the reply to every verdict.
 
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ fn every_recorded_payload_is_understood_and_answered() {
     }
 }
 
-/// Digests are core's business, and change when core reads more out of a text.
+/// Digests belong to core and change when core derives more from a text.
 fn without_digests(event: &Event) -> String {
     let mut event = serde_json::to_value(event).expect("JSON");
     let object = event.as_object_mut().expect("an object");

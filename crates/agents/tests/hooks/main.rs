@@ -1,4 +1,4 @@
-//! Every hook dialect on recorded payloads: what is heard, and what is answered.
+//! Every hook protocol on recorded payloads: parsed events and encoded replies.
 
 mod goldens;
 mod mutations;

@@ -1,5 +1,5 @@
-//! Recorded payloads, damaged in every way a payload can be damaged: always an answer the agent
-//! takes, never a refusal by accident, no panic, and nothing unbounded behind it.
+//! Recorded payloads with random damage: always a reply that the agent accepts, never an accidental denial, no panic,
+//! and bounded events.
 
 use belay_agents::hook::{HookReply, ParsedHook};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::support::{Recorded, parse_or_default, recorded, verdicts};
 use crate::validity::check;
 
-/// How many damaged payloads go through each dialect.
+/// Number of damaged payloads per protocol.
 const PAYLOADS: usize = 10_000;
 
-/// A small generator of its own, so that a failure can be repeated from its number.
+/// A seeded generator, so that a failure can be reproduced by its number.
 struct Dice(u64);
 
 impl Dice {
@@ -24,7 +24,7 @@ impl Dice {
     }
 }
 
-/// Something no agent would write there.
+/// A value that no agent writes there.
 fn odd(dice: &mut Dice) -> Value {
     match dice.roll(12) {
         0 => Value::Null,
@@ -43,7 +43,7 @@ fn odd(dice: &mut Dice) -> Value {
     }
 }
 
-/// Damages one place somewhere in the payload.
+/// Damages one random value of the payload.
 fn damage(value: &mut Value, dice: &mut Dice) {
     match value {
         Value::Object(object) if !object.is_empty() => {
@@ -70,7 +70,7 @@ fn damage(value: &mut Value, dice: &mut Dice) {
     }
 }
 
-/// A damaged payload as bytes: maybe cut, maybe no UTF-8 any more.
+/// A damaged payload as bytes: possibly truncated, possibly invalid UTF-8.
 fn damaged(recorded: &Recorded, dice: &mut Dice) -> Vec<u8> {
     let mut value: Value = serde_json::from_slice(&recorded.payload).expect("a recorded payload is JSON");
     for _ in 0..=dice.roll(4) {
@@ -135,7 +135,7 @@ fn damaged_payloads_never_hold_an_agent_back() {
 
 #[test]
 fn whole_payloads_can_be_held_back_where_it_matters() {
-    // The counterpart: the checks above must be able to see a refusal.
+    // The counterpart: verifies that the checks above can detect a denial.
     let hold = &verdicts()[2].1;
     for recorded in recorded() {
         use belay_agents::hook::HookPoint::{BeforeModel, BeforeTool, Permission, Prompt};

@@ -1,4 +1,4 @@
-//! Recorded payloads, and the verdicts an agent can be told.
+//! Recorded payloads and all verdicts.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ pub(crate) fn recorded() -> Vec<Recorded> {
     all
 }
 
-/// Each verdict there is, by name.
+/// All verdicts by name.
 pub(crate) fn verdicts() -> [(&'static str, Verdict); 4] {
     [
         ("go", Verdict::Go),

@@ -1,4 +1,4 @@
-//! What each agent accepts as an answer, written down independently of the code that makes them.
+//! The reply formats that each agent accepts, specified independently of the encoder.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ fn grammar(agent: &str) -> Grammar {
     }
 }
 
-/// Panics when the agent would not take this for an answer. Tells whether it holds the agent back.
+/// Panics if the agent would not accept this reply. Returns whether it denies.
 pub(crate) fn check(agent: &str, event: &str, answer: &[u8]) -> bool {
     if answer.is_empty() {
         return false;

@@ -1,4 +1,4 @@
-//! Events as one line each: what a reader understood, without what core makes of it.
+//! Formats each event as one line, without the digests that core derives.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
-//! Whatever happens to a session file, its reader goes on: no panic, no hang, and what can be read
-//! is read.
+//! Readers survive any damage to a session file: no panic, no hang, and all readable records is read.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,7 +16,7 @@ fn fixtures() -> Vec<PathBuf> {
     files.clone()
 }
 
-/// Reads `bytes` as if they had stood in `original`, whoever recognises it.
+/// Reads `bytes` under the path `original`, with any format that recognises it.
 fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
     let format = belay_agents::detect_format(original).expect("readable").expect("known");
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -30,12 +29,12 @@ fn read_damaged(original: &Path, bytes: &[u8]) -> u64 {
         let size = serde_json::to_vec(&event).expect("an event serialises").len();
         assert!(size < 32 * 1024, "an event is small whatever the file holds, this one has {size} bytes");
     });
-    // Nor may looking at it for recognition.
+    // Detecting the format must not panic either.
     let _ = belay_agents::detect_format(&path);
     events
 }
 
-/// Well formed, but not what anybody expects.
+/// Well-formed but unexpected values.
 fn values() -> Vec<String> {
     let odd = ["null", "[]", "{}", "-1", "1e99", "\"\"", "true", "[[{}]]", "\"\\ud800\""];
     odd.iter().map(|value| (*value).to_owned()).chain([format!("\"{}\"", "x".repeat(100_000))]).collect()

@@ -1,5 +1,5 @@
-//! Recorded (and, for old versions, written) session files, and the events they are read as.
-//! Every file under `fixtures` has its snapshot; a file nobody recognises fails.
+//! Recorded (and, for old versions, written) session files, and the events they are read as. Every file under
+//! `fixtures` has a snapshot; a file that no format recognises fails.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The transcript readers on whole files.
+//! The transcript readers on complete files.
 
 mod common;
 mod damage;

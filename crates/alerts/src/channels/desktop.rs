@@ -110,7 +110,7 @@ fn run(command: &mut Command) -> Result<(), DeliveryError> {
     }
 }
 
-/// Title and text are arguments of their own, so nothing in them is parsed as a script.
+/// Title and text are separate arguments, so nothing in them is parsed as a script.
 fn command(notifier: &std::path::Path, alert: &Alert) -> Command {
     let (title, text) = (single_line(&alert.title()).into_owned(), printable(&alert.text()).into_owned());
     let mut command = Command::new(notifier);

@@ -41,7 +41,7 @@ impl Differences {
             _ => return,
         }
         let sentence = |judged: &VariantResult| judged.alarms.first().map(|alarm| alarm.finding.sentence.clone());
-        // Alarms under one set of rules only show most about a change.
+        // Sessions with interventions under only one set of rules are the most relevant.
         let one_sided = calls[0].is_none() || calls[1].is_none();
         if self.named.len() < MAX_SESSIONS && (one_sided || self.named.len() < MAX_SESSIONS / 2) {
             self.named.push(Difference { name, sentences: [sentence(a), sentence(b)], calls });

@@ -1,4 +1,4 @@
-//! Made-up Claude Code histories, line by line.
+//! Generated Claude Code histories.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ impl History {
         }}));
     }
 
-    /// A call and its answer; an answer that begins with `Exit code` is a failure.
+    /// A call and its result; a result that starts with `Exit code` is a failure.
     pub(crate) fn call(&mut self, name: &str, input: &Value, output: &str) -> &mut Self {
         let number = self.next;
         let tool = format!("toolu_{}_{number}", &self.id[..8]);
@@ -103,7 +103,7 @@ impl History {
         self.call("Bash", &json!({"command": command}), output)
     }
 
-    /// The same failing command, so many times.
+    /// The same failing command, `times` times.
     pub(crate) fn stuck(&mut self, times: usize) -> &mut Self {
         for _ in 0..times {
             self.bash(
@@ -114,7 +114,7 @@ impl History {
         self
     }
 
-    /// Work that gets somewhere.
+    /// Productive work.
     pub(crate) fn works(&mut self, steps: usize) -> &mut Self {
         for step in 0..steps {
             let path = format!("/home/user/src/file_{}_{step}.rs", self.next);

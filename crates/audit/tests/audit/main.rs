@@ -1,4 +1,4 @@
-//! `belay audit` on made-up histories, as its users meet it.
+//! Tests of `belay audit` on generated histories.
 
 mod history;
 mod live;

@@ -1,4 +1,4 @@
-//! What the report says.
+//! The contents of the report.
 
 use std::path::Path;
 

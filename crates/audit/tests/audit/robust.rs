@@ -1,4 +1,4 @@
-//! Histories nobody would wish for.
+//! Damaged and unusual histories.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! How the report reads. Made of hand-made sessions, so that it changes only when its words do.
+//! Snapshots of the report for fixed sessions, which change only with its wording.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use belay_core::{Finding, InterventionLevel, Rules, SessionKey, Timestamp};
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 
-/// Prices are looked up now and then; the report's words do not depend on when.
+/// The price date is replaced, because it changes with every update of the table.
 fn undated(text: &str) -> String {
     text.replace(belay_core::prices::Prices::built_in().as_of, "[date]")
 }

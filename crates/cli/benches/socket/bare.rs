@@ -1,7 +1,7 @@
-//! The other server: the simplest thing that could work. It keeps what it is sent in a table and reads it back.
+//! The baseline server: stores what it receives in a SQLite table and reads it back.
 //!
-//! It can be asked in two ways. In ours it reads the same lines, finds the events in them and answers in the same
-//! shape, so that what is left between the two is the engine. In its own it gets a text and answers with a word.
+//! It supports two protocols. In Belay's protocol it parses the same lines and events and responds in the same format,
+//! so that the difference is the engine. In its own protocol it gets plain text and responds with one word.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -1,10 +1,10 @@
-//! How quick is the resident process beside bare SQLite behind the same kind of socket, and what
-//! does a store of 100,000 sessions cost? Prints tables.
+//! Measures the resident process against bare SQLite behind the same kind of socket, and the cost of a store with
+//! 100,000 sessions. Prints tables.
 //!
 //!     cargo bench -p belayer --bench socket [-- sessions]
 //!
-//! Both servers are processes of their own. Requests go to them in turn, so that whatever else the
-//! machine does hits both; ratios within one run are what counts.
+//! Both servers are separate processes. Requests alternate between them, so that other load on the machine affects
+//! both; compare ratios within one run.
 
 #![expect(
     clippy::print_stdout,
@@ -43,7 +43,7 @@ fn main() {
         Some("bare") => bare::serve(Path::new(&args[1])),
         sessions => {
             let folder = tempfile::tempdir().unwrap();
-            // What is left free is woken on a core that may have gone to sleep; that is the system's, and it is much.
+            // An unpinned process is woken on a core that may be asleep, which adds much system time.
             beside_bare_sqlite(&folder.path().join("free"), "left free");
             if share_one_core() {
                 beside_bare_sqlite(&folder.path().join("one"), "on one core");
@@ -264,7 +264,7 @@ fn many_sessions(folder: &Path, sessions: usize) {
     let server = Server::belay(&home);
     let fresh = server.memory();
     let mut client = Client::connect(&paths(&home), Duration::from_secs(30)).unwrap();
-    // Once through all of them: whatever is kept at hand is full afterwards.
+    // One event per session, so that all caches are full afterwards.
     for session in 0..sessions {
         client.observe(&[event(session, 1)]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! `belay import`: settings of the tools Belay supersedes, with what they meant there.
+//! `belay import`: imports the settings of tools that Belay replaces.
 
 use std::path::{Path, PathBuf};
 
@@ -134,7 +134,7 @@ fn keep<'s>(context: &Context, sessions: &'s [ImportedSession]) -> Result<Vec<&'
         let known = backend.read(&SessionRequest { session: kept.key.clone() })?.is_some();
         backend.observe(&events)?;
         already_known.extend(known.then_some(&kept.key));
-        // A second import does not take a person's newer decisions back.
+        // A repeated import does not revert newer decisions.
         for (decision, note) in kept.decisions.iter().filter(|_| !known) {
             let (session, decision, note) = (kept.key.clone(), decision.clone(), note.clone());
             backend.decide(&DecideRequest::new(session, decision).note(note).by(Some("import".to_owned())))?;

@@ -163,7 +163,7 @@ fn session(context: &Context, args: &WaitArgs) -> Result<Option<SessionKey>, Com
         ..SessionsRequest::default()
     };
     let sessions = backend.read(&active)?.sessions;
-    // With two agents in one project, a guess would be wrong half the time.
+    // With two active agents, the session is ambiguous.
     Ok(if let [view] = sessions.as_slice() { Some(SessionKey::new(&*view.agent, &*view.id)) } else { None })
 }
 

@@ -1,4 +1,4 @@
-//! `belay audit`: the history people already have.
+//! `belay audit` on existing history.
 
 use crate::world::World;
 

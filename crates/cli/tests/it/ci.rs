@@ -1,4 +1,4 @@
-//! Where nobody sits: results for programs, and how they tell that a run was held.
+//! Unattended runs: result files, and how programs detect a held run.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ fn a_headless_run_that_was_paused_fails_the_pipeline() {
     assert_eq!(held.json()["continue"], false);
     assert_eq!(world.run(&["result"]).code, Some(4));
     assert_eq!(world.run(&["result", "--json"]).json()["status"], "paused");
-    // A person lets it go on, and it ends.
+    // A person resumes it, and it ends.
     assert_eq!(world.run(&["resume", "s2"]).code, Some(0));
     world.run_with(&["hook", "claude-code"], end("s2").as_bytes());
     assert_eq!(world.run(&["result", "--json"]).json()["status"], "clean");
@@ -61,7 +61,7 @@ fn a_run_that_was_held_ends_with_a_status_of_its_own() {
     }
 }
 
-/// No reply of a hook ends a turn in Codex's terminal UI: it would go on asking the model.
+/// No hook reply ends a turn in Codex's terminal UI: it would keep sending model requests.
 #[test]
 fn the_hook_of_a_held_codex_session_waits_until_a_person_resumes_it() {
     let world = World::alone();

@@ -1,4 +1,4 @@
-//! A person's decisions, with a resident process and without one: the story is the same.
+//! Operator decisions, with and without a resident process.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `belay demo`: the story as a newcomer sees it, told by the real binary.
+//! `belay demo` with the real binary.
 
 use std::io::{BufRead, BufReader};
 
@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::world::World;
 
-/// The story without what differs from run to run.
+/// The output without volatile parts.
 fn without_times(text: &str) -> String {
     let is_time = |line: &str| line.trim_end().ends_with("ms");
     let cut = |line: &str| {

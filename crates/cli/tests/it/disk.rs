@@ -1,4 +1,4 @@
-//! A disk that fills up under the resident process, and has room again later.
+//! A disk that becomes full while the resident process runs, and is freed later.
 
 use belay_core::event::OperatorDecision;
 use belay_core::{Event, SessionKey, Verdict};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use crate::resident::{Serve, client};
 use crate::world::{World, call, file_says};
 
-/// From now on no file of the process may grow beyond this: to it that is a full disk.
+/// Limits the file size of the process, which has the effect of a full disk.
 fn limit_files(serve: &Serve, bytes: Option<u64>) {
     let pid = Pid::from_raw(i32::try_from(serve.pid()).unwrap()).unwrap();
     prlimit(Some(pid), Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
@@ -27,7 +27,7 @@ fn post(client: &mut Client, number: usize) -> belay_core::EventOutcome {
 fn a_full_disk_blocks_no_decision_and_loses_no_event() {
     let world = World::new();
     let mut shell = world.program("/bin/sh");
-    // Without this the signal that comes with the limit would end it; a full disk sends none.
+    // Otherwise the signal of the limit would kill the process; a full disk sends none.
     let serve = "trap '' XFSZ && exec \"$0\" serve --json --no-http --set serve.tick=50ms";
     shell.args(["-c", serve, env!("CARGO_BIN_EXE_belay")]);
     let serve = Serve::from_command(shell);

@@ -3,7 +3,7 @@
 use crate::resident::Serve;
 use crate::world::{World, call, lines};
 
-/// A machine with a desktop on it.
+/// A machine with a desktop session.
 fn here() -> World {
     let world = World::new();
     for name in ["notify-send", "osascript"] {
@@ -19,7 +19,7 @@ fn program(world: &World, name: &str, script: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What is said, on either system.
+/// The output, independent of the system.
 fn tell(world: &World, args: &[&str]) -> String {
     world.tell(args).replace("osascript", "notify-send")
 }
@@ -249,7 +249,7 @@ fn installed_hooks_that_are_never_called_are_reported() {
     };
     hook();
     assert_eq!((row().0.as_str(), row().1.as_str()), ("ok", "Claude Code: installed, last event just now"));
-    // It goes on working, an hour from now, and we hear nothing of it.
+    // The agent works an hour later, and no hook reports it.
     let transcript = world.write("home/.claude/projects/-home-user/s1.jsonl", "{}\n");
     let transcript = std::fs::File::options().write(true).open(transcript).unwrap();
     let written = transcript.metadata().unwrap().modified().unwrap();
@@ -258,7 +258,7 @@ fn installed_hooks_that_are_never_called_are_reported() {
     assert_eq!(health, "warning");
     assert!(finding.starts_with("Claude Code: installed but not called; the agent was used"), "{finding}");
     assert!(fix.as_str().unwrap().contains("/hooks"), "{fix}");
-    // Somebody takes them out.
+    // The user removes the hooks.
     world.write("home/.claude/settings.json", "{}");
     let (health, finding, fix) = row();
     assert_eq!((health.as_str(), &fix), ("warning", &"belay init --agent claude-code".into()));

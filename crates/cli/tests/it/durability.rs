@@ -1,4 +1,4 @@
-//! Nothing acknowledged is ever lost: the resident process is killed again and again under load.
+//! No acknowledged event is lost: the resident process is killed repeatedly under load.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex};
@@ -14,10 +14,10 @@ use crate::world::{PATIENCE, World};
 
 const KILLS: usize = 50;
 const WRITERS: usize = 8;
-/// Every so many events a writer pauses its session and goes on with a fresh one.
+/// Number of events after which a writer pauses its session and continues with a new one.
 const PAUSE_EVERY: u64 = 20;
 
-/// What one writer was promised.
+/// The acknowledgements that one writer received.
 #[derive(Default)]
 struct Promised {
     /// Event ids by session.
@@ -25,7 +25,7 @@ struct Promised {
     paused: Vec<SessionKey>,
 }
 
-/// What the writers and the one who kills know of each other.
+/// State shared by the writers and the thread that kills.
 #[derive(Default)]
 struct Trial {
     now: Mutex<Now>,
@@ -34,7 +34,7 @@ struct Trial {
 
 #[derive(Clone, Copy, Default)]
 struct Now {
-    /// How many resident processes have been ready so far.
+    /// Number of resident processes started so far.
     lives: usize,
     acknowledged: u64,
     done: bool,
@@ -60,7 +60,7 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
     let shared = SessionKey::new("codex", "shared");
     let mut lives = 0;
     loop {
-        // Each resident process is met once: when it does not answer any more, it has been killed.
+        // Each resident process is used until it stops responding, which means it was killed.
         let now = trial.wait("another resident process", |now| now.done || now.lives > lives);
         if now.done {
             return promised;
@@ -74,7 +74,7 @@ fn write(world: &World, writer: usize, trial: &Trial) -> Promised {
             let id = format!("w{writer}-{number}");
             let body = Body::Note(Note { text: Excerpt::new("working") });
             let event = Event::new(id.clone(), session.clone(), Source::Api, Timestamp::UNKNOWN, body);
-            // Killed in the middle: the event may or may not be there. Nobody promised anything.
+            // Killed before the acknowledgement: the event may or may not be stored.
             let Ok(answers) = client.observe(&[event]) else { break };
             match &answers.answers[0] {
                 EventResult::Accepted(outcome) if outcome.committed => {
@@ -107,7 +107,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
             .collect();
         for round in 0..KILLS {
             let serve = Serve::start_with(&world, &["--no-http"]);
-            // Killed after a varying number of acknowledgements: at any point of the work.
+            // Killed after a varying number of acknowledgements.
             let before = trial.wait("nothing", |_| true).acknowledged;
             let enough = before + 20 + (round as u64 * 7) % 31;
             trial.change(|now| now.lives += 1);

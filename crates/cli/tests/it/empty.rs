@@ -1,4 +1,4 @@
-//! What a newcomer sees before anything has happened. Looking makes no files.
+//! The output of commands before the first event. Read commands create no files.
 
 use crate::world::World;
 

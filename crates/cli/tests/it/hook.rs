@@ -1,4 +1,4 @@
-//! The hook process: always exit status 0, nothing but the answer, whatever is going on around it.
+//! The hook process: always exit status 0, and only the reply on stdout.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::resident::{Serve, heard};
 use crate::world::{PATIENCE, Said, World, file_says, within};
 
-/// Hooks that start no resident process of their own: tests have theirs.
+/// Hooks that do not start a resident process: tests start their own.
 pub(crate) fn alone() -> World {
     World::new().var("BELAY_AUTOSTART", "false")
 }
@@ -63,7 +63,7 @@ fn the_resident_process_answers_the_same() {
     let _serve = Serve::start(&world);
     let said = loops(&world);
     assert_eq!(said.json()["hookSpecificOutput"]["permissionDecision"], "deny");
-    // On a busy machine it may be late now and then; nothing else may go wrong, and seven times are not all late.
+    // On a busy machine it may time out occasionally, but not seven times; no other error may occur.
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap_or_default();
     assert!(log.lines().all(|line| line.contains("timed out")) && log.lines().count() < 7, "{log}");
 }
@@ -79,7 +79,7 @@ fn a_resident_process_that_hangs_is_not_waited_for() {
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
     let log = std::fs::read_to_string(world.state().join("logs/hook.log")).unwrap();
     assert!(log.contains("decided in-process"), "{log}");
-    // What the one that hung had got before answers late, and counts once.
+    // The requests that the hanging process had received are answered late and count once.
     heard(&world, "claude-code", "s", &[], 2);
     assert_eq!(hook(&world, &payload("PreToolUse", "s", "t2", "ls -a")).code, Some(0));
     assert_eq!(events(&world, "s"), 3);

@@ -1,4 +1,4 @@
-//! HTTP: the page, the API, and who is kept out.
+//! HTTP: the page, the API, and access control.
 
 use std::os::unix::fs::PermissionsExt;
 

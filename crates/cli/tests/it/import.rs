@@ -1,4 +1,4 @@
-//! `belay import heartbeat`: its settings with what they meant there.
+//! `belay import`.
 
 use crate::world::World;
 

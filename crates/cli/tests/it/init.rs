@@ -1,4 +1,4 @@
-//! `belay init` and `belay uninit` as their users meet them.
+//! `belay init` and `belay uninit`.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::terminal::{Terminal, end, start};
 use crate::world::World;
 
-/// A machine with three agents on it. What `--version` says does not matter here.
+/// A machine with three agents. The output of `--version` does not matter here.
 fn furnished() -> World {
     let world = World::new();
     for agent in ["claude", "codex", "copilot"] {
@@ -59,7 +59,7 @@ fn in_and_out_again() {
         said["init"].as_array().unwrap().iter().map(|row| (&row["agent"], &row["outcome"])).collect();
     assert!(outcomes.len() == 3 && outcomes.iter().all(|(_, outcome)| **outcome == "done"), "{said}");
     assert!(settings(&world).contains("hook claude-code"));
-    // The session of the self-test is out of sight.
+    // The session of the self-test is archived.
     assert_eq!(world.run(&["sessions", "--json"]).json()["sessions"].as_array().unwrap().len(), 0);
     let again = world.run(&["init", "--yes", "--json"]).json();
     assert!(again["init"].as_array().unwrap().iter().all(|row| row["outcome"] == "already"), "{again}");

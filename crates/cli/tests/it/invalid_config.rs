@@ -1,10 +1,10 @@
-//! A configuration with errors: the valid values apply, and Belay is never stricter than the file says.
+//! A configuration with errors: the valid values apply, and Belay is never stricter than intended.
 
 use crate::hook::{alone, hook, payload};
 use crate::resident::Serve;
 use crate::world::World;
 
-/// The state of the configuration of a user who wants Belay to record only, with a typing error elsewhere.
+/// The configuration of a user with `dry_run`, and a typo elsewhere.
 const DRY_RUN_WITH_TYPO: &str = "[detect]\ndry_run = true\n\n[serve]\nlistne = 1\n";
 
 /// Seven equal calls that fail alike: without dry run, the fourth is denied and the sixth stops the agent.

@@ -1,4 +1,4 @@
-//! The `belay` command as its users meet it: the real binary, a home of its own for every test.
+//! Tests of the real `belay` binary, each with a temporary home.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 

@@ -42,7 +42,7 @@ fn delivered(log: &str, channel: &str) -> usize {
     log.lines().filter(|line| line.contains("alert delivered") && line.contains(channel)).count()
 }
 
-/// The same failing call until Belay has had enough.
+/// The same failing call until Belay pauses the session.
 fn loops_until_paused(world: &World, session: &str) {
     repeats_until_paused(world, session, "make");
 }
@@ -259,7 +259,7 @@ fn stalls_hung_tools_and_unseen_prompts_are_shown_once() {
     assert!(shows(&world, "codex:hangs").contains("`make` has been running for 30 minutes"));
     assert!(shows(&world, "codex:asks").contains("A permission prompt has been open for 5 minutes without an answer"));
     serve.kill();
-    // Another one tells what is new, and nothing again.
+    // A new process reports only new alerts.
     let serve = Serve::start_with(&world, &tick);
     let said = world.run_with(&["events", "post"], &lines(&[ago(7, "later", "prompt", prompt)]));
     assert_eq!(said.code, Some(0), "{said:?}");

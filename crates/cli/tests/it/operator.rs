@@ -109,7 +109,7 @@ fn every_command_that_weakens_supervision_is_for_a_person() {
     assert_eq!(state(&world), "paused");
     assert_eq!(world.run(&["status", "--json"]).json()["resident"]["pid"], serve.pid());
     assert_eq!(world.run(&["config", "get", "detect.dry_run"]).out.trim(), "false");
-    // What supervises, or only reads, stays open to it.
+    // Commands that supervise or only read are allowed.
     for args in ["sessions", "status", "ack abc", "pause abc", "explain --help", "uninit --dry-run"] {
         assert_eq!(agent_runs(&world, args).code, Some(0), "{args}");
     }
@@ -158,7 +158,7 @@ fn an_agents_variable_alone_is_refused_and_named() {
     let said = world.run(&["resume", "abc"]);
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("called by an agent (CODEX_THREAD_ID is set)"), "{said:?}");
-    // Without a terminal nobody can be the operator.
+    // Without a terminal there is no operator.
     assert_eq!(world.run(&["resume", "abc", "--as-operator"]).code, Some(1));
     assert_eq!(state(&world), "paused");
 }

@@ -100,7 +100,7 @@ fn a_line_of_a_hundred_megabytes_is_skipped_in_bounded_memory() {
     drop(serve);
 }
 
-/// Most memory a process has held so far, where the system tells.
+/// Peak memory of a process, if the system reports it.
 fn peak_memory(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

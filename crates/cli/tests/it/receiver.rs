@@ -1,4 +1,4 @@
-//! A program that takes webhooks, over HTTP or HTTPS.
+//! A webhook receiver over HTTP or HTTPS.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -39,7 +39,7 @@ impl Receiver {
         Self::listen(answer, None)
     }
 
-    /// With a certificate for `localhost`; what to trust for it.
+    /// With a certificate for `localhost`; returns the CA certificate.
     pub(crate) fn start_tls(answer: &'static str) -> (Self, String) {
         let (config, authority) = certificates();
         (Self::listen(answer, Some(Arc::new(config))), authority)
@@ -61,7 +61,7 @@ impl Receiver {
                     }
                     None => serve(stream, say),
                 };
-                // Nobody asks any more when the test is over.
+                // The test is over.
                 if request.is_some_and(|request| send.send(request).is_err()) {
                     return;
                 }
@@ -78,7 +78,7 @@ impl Receiver {
         self.requests.recv_timeout(PATIENCE).expect("a request")
     }
 
-    /// What has come and was not asked for.
+    /// Received requests that the test has not read.
     pub(crate) fn rest(&self) -> Vec<Request> {
         self.requests.try_iter().collect()
     }
@@ -123,7 +123,7 @@ fn certificates() -> (ServerConfig, String) {
     (config, authority)
 }
 
-/// A port at which nobody listens.
+/// An unused port.
 pub(crate) fn nobody() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port()
 }

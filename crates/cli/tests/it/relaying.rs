@@ -1,4 +1,4 @@
-//! Model requests through the resident process: what passes, what is kept of it, and what is never kept.
+//! Model requests through the resident process: what is relayed, what is recorded, and what is never recorded.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::world::{PATIENCE, World, within};
 
 const SECRETS: [&str; 3] = ["sk-client-7f3a9c51d2e84b60", "own-5b1e7a90c3d24f68", "cookie-0c9d8e7f6a5b4c3d"];
 
-/// A resident process in front of an upstream that the test plays itself.
+/// A resident process in front of an upstream that the test controls.
 struct Relaying {
     world: World,
     serve: Serve,
@@ -46,7 +46,7 @@ impl Relaying {
         Wire::new(self.upstream.accept().unwrap().0)
     }
 
-    /// A whole turn on a new connection to the upstream, which stays open.
+    /// One complete turn on a new upstream connection, which stays open.
     fn turn(&self, client: &mut Wire, more: &str, id: &str) -> Wire {
         client.send(&ask("/v1/chat/completions", "ses_1", more));
         let mut upstream = self.accept();
@@ -56,8 +56,8 @@ impl Relaying {
         upstream
     }
 
-    /// Where the next request comes. An idle connection may have been given up meanwhile: then there is only its end
-    /// to be read from it, and the request comes on another.
+    /// The connection of the next request. An idle connection may have been closed meanwhile: then it is at end of file
+    /// and the request arrives on another one.
     fn next(&self, upstream: Wire) -> Wire {
         if upstream.0.peek(&mut [0]).unwrap() == 0 { self.accept() } else { upstream }
     }
@@ -217,7 +217,7 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
     upstream
         .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n");
     client.read_to("data:\r\n");
-    // What the request told is in the log before the answer is complete.
+    // The events of the request are logged before the response is complete.
     let before = relaying.told("ses_1", 5);
     let Relaying { world, serve, upstream: listener } = relaying;
     serve.kill();
@@ -239,7 +239,7 @@ fn a_process_killed_in_the_middle_of_a_stream_leaves_a_clean_break_and_nothing_t
     assert_eq!(count(&after, "model_answered"), 1);
 }
 
-/// The beginning of a stream that says eight thousand bytes at once.
+/// The start of a stream with 8,000 bytes of text.
 fn much() -> String {
     let words: String = (0..1000).map(|n| format!("{n:07} ")).collect();
     let event = format!("data: {{\"id\":\"c-2\",\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");
@@ -258,13 +258,13 @@ fn a_budget_holds_from_the_first_answer_on_and_for_the_first_one_after_a_restart
         client.send(&ask("/v1/chat/completions", session, ""));
         let mut upstream = relaying.accept();
         upstream.read_to(END);
-        // Who answers at once may be faster than anybody can know of the question.
+        // An immediate response may be faster than the recording of its request.
         heard(&relaying.world, "opencode", session, &["model_asked"], asked);
         upstream.send(&much());
         assert!(client.read_to("0\r\n\r\n").contains("the budget is used up"));
     };
     cut(&relaying, "ses_1", 1);
-    // Another has spent a little, and its budget is its own.
+    // Another session has spent a little of its own budget.
     let mut client = relaying.client();
     client.send(&ask("/v1/chat/completions", "ses_2", ""));
     let mut upstream = relaying.accept();
@@ -298,7 +298,7 @@ fn an_answer_that_was_cut_is_on_record_and_the_next_request_is_refused() {
     let events: Vec<serde_json::Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [_, cut, remark] = events.as_slice() else { panic!("two answers and a remark: {events:?}") };
     assert_eq!(cut["event"]["stop"], "belay_budget", "{cut}");
-    // Eight thousand bytes came, and four are a token, near enough.
+    // 8,000 bytes at about four bytes per token.
     assert_eq!(cut["event"]["usage"]["output"], 2000, "{cut}");
     let text = remark["event"]["text"].to_string();
     assert!(text.contains("Belay ended this response here: the budget is used up"), "{remark}");
@@ -318,7 +318,7 @@ fn an_answer_that_does_not_tell_what_it_cost_uses_up_a_budget_too() {
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     upstream = relaying.next(upstream);
     upstream.read_to(END);
-    // Twelve tokens are spent, the question has some eighty, and the answer says one word.
+    // Twelve tokens are spent; the request has about eighty, and the response one word.
     let event = "data: {\"id\":\"c-2\",\"choices\":[{\"delta\":{\"content\":\"Done\"}}]}\n\ndata: [DONE]\n\n";
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length";
     upstream.send(&format!("{head}: {}\r\n\r\n{event}", event.len()));

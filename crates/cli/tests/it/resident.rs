@@ -54,25 +54,25 @@ impl Serve {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
-        // A signal takes its time on a busy machine: one that is to hang must have stopped.
+        // Wait until the process has stopped, which takes time on a busy machine.
         if signal == Signal::STOP {
             let (_, status) = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).unwrap().unwrap();
             assert!(status.stopped(), "{status:?}");
         }
     }
 
-    /// Waits until it complains of something.
+    /// Waits for a line on standard error.
     pub(crate) fn complains(&self, of: &str) {
         while !self.complaints.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{of}: {error}")).contains(of) {}
     }
 
-    /// Ends it the hard way.
+    /// Kills it.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits for it to leave: its exit code and what it said meanwhile.
+    /// Waits until it exits; returns its exit code and output.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.stdout.read_to_string(&mut said).unwrap();
@@ -85,7 +85,7 @@ impl Serve {
         http(&self.address(), request)
     }
 
-    /// Where it serves HTTP.
+    /// Its HTTP address.
     pub(crate) fn address(&self) -> String {
         let url = self.ready["url"].as_str().unwrap();
         url.trim_start_matches("http://").trim_end_matches('/').to_owned()
@@ -108,14 +108,14 @@ pub(crate) fn http(address: &str, request: &str) -> String {
 
 impl Drop for Serve {
     fn drop(&mut self) {
-        // Gone already, or goes now.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Waits until the log of a session holds so many events of these kinds, or of any if none is named, and the resident
-/// process acts on them.
+/// Waits until the log of a session has at least this many events of these kinds (of any kind if empty), and the
+/// resident process acts on them.
 pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], at_least: usize) {
     let session = SessionKey::new(agent, session);
     let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
@@ -130,7 +130,7 @@ pub(crate) fn heard(world: &World, agent: &str, session: &str, kinds: &[&str], a
         subscriber.subscribe(&what, count).unwrap();
         assert_eq!(events, at_least, "it left before");
     });
-    // The log can be read a moment before what follows from it is known; who is let to the engine comes after that.
+    // The log is readable before the effects of its events are applied; a request to the engine waits for them.
     client(world).status(false).unwrap();
 }
 

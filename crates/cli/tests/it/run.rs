@@ -1,4 +1,4 @@
-//! `belay run`: the program gets its arguments, its terminal, its signals; we get its exit status.
+//! `belay run`: arguments, terminal, signals and exit status pass through.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::resident::Serve;
 use crate::world::{World, file_says, within};
 
-/// A program of the given name in a folder of its own, and a world that finds it.
+/// A program of the given name in its own directory, and a test environment with it in `PATH`.
 pub(crate) fn with_program(name: &str, script: &str) -> (World, PathBuf) {
     let world = World::new();
     let first = if script.starts_with("#!") { "" } else { "#!/bin/sh\n" };
@@ -23,7 +23,7 @@ pub(crate) fn with_program(name: &str, script: &str) -> (World, PathBuf) {
     (world.var("PATH", &path).var("BELAY_LISTEN", "127.0.0.1:0"), program)
 }
 
-/// A client of a few lines.
+/// A minimal client.
 const ASK: &str = r#"#!/bin/bash
 rest=${OPENAI_BASE_URL#http://} body='{"model":"m","messages":[{"role":"user","content":"hi"}]}'
 host=${rest%%/*}
@@ -33,7 +33,7 @@ printf 'content-type: application/json\r\ncontent-length: %s\r\n\r\n%s' "${#body
 cat <&3
 "#;
 
-/// The resident process that a run has started leaves with the test.
+/// Stops the resident process that a run has started.
 pub(crate) struct Leaves<'w>(pub(crate) &'w World);
 
 impl Drop for Leaves<'_> {
@@ -71,7 +71,7 @@ wait"#;
     let signals = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::TERM];
     for (signal, name) in signals.into_iter().zip(["HUP", "INT", "QUIT", "USR1", "USR2", "TERM"]) {
         let mut command = world.command(["run", "--quiet", "thing"]);
-        // Out of reach of whatever terminal the tests run in.
+        // Detached from the terminal of the test run.
         let mut child = command.process_group(0).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
@@ -164,7 +164,7 @@ fn a_budget_in_dollars_stops_a_model_without_a_price() {
     assert!(doctor.contains("no price for m;"), "{doctor}");
 }
 
-/// Asks twice in one conversation. Between the two it waits to be told.
+/// Sends two requests of one conversation, and waits for input in between.
 const ASK_TWICE: &str = r#"#!/bin/bash
 rest=${OPENAI_BASE_URL#http://}
 host=${rest%%/*}

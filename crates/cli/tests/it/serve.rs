@@ -1,4 +1,4 @@
-//! The resident process: one per state folder, in order to the end.
+//! The resident process: one per state directory, with a clean shutdown.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -182,7 +182,7 @@ fn it_leaves_when_there_is_nothing_to_do() {
     assert!(!world.state().join("belay.sock").exists());
 }
 
-/// A folder nothing can be written to, even by root.
+/// A directory that is not writable, even for root.
 fn unwritable(world: &World) -> String {
     use std::os::unix::fs::PermissionsExt;
     let folder = world.path("locked");
@@ -287,7 +287,7 @@ fn by_itself_it_takes_away_what_is_older_than_ninety_days() {
         event.to_string()
     };
     world.run_with(&["events", "post"], &lines(&[before(91, "old"), before(89, "young"), before(0, "new")]));
-    // A clock is believed only when somebody has seen it go for a while.
+    // The clock is trusted only after it has been observed for a while.
     let seen = (now - day).as_millisecond();
     let store = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
     store
@@ -353,7 +353,7 @@ fn garbage_on_the_socket_is_answered_and_harms_nobody() {
     assert_eq!(ask(&"[".repeat(100_000)), code("bad_request"));
     assert_eq!(ask(&"x".repeat(belay_ipc::MAX_LINE_BYTES + 100_000)), code("too_long"));
     assert_eq!(ask("{\"op\":\"ping\",\"id\":{\"any\":1}}"), ("ok".to_owned(), serde_json::json!({ "any": 1 })));
-    // Half a request, then gone.
+    // A partial request, then a disconnect.
     let mut half = UnixStream::connect(world.paths().socket()).unwrap();
     half.write_all(b"{\"op\":\"observe\",\"params\":{\"ev").unwrap();
     half.shutdown(Shutdown::Write).unwrap();

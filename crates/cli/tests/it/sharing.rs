@@ -1,4 +1,4 @@
-//! A budget that sessions share: what one of them has used up, no other may spend.
+//! Shared budgets: spend of one session counts for all.
 
 use belay_scripted_model::{Script, ScriptedModel, Usage};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Account {
 fn what_one_session_uses_up_no_other_may_spend() {
     let account = Account::with(2_500);
     assert_eq!(["a", "b", "a"].map(|session| account.call(session)), [200, 200, 200]);
-    // 3,000 tokens are spent, and the last answer came only just now.
+    // 3,000 tokens are spent, and the last response has just ended.
     assert_eq!(account.call("b"), 409, "{}", account.sessions());
     assert_eq!(account.call("c"), 409, "nor one that nobody has seen before: {}", account.sessions());
     assert_eq!(account.model.requests().len(), 3, "{}", account.sessions());

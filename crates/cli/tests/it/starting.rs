@@ -1,4 +1,4 @@
-//! `belay run` before there is a program: what would be started, and what cannot be.
+//! `belay run` before the program starts: dry runs and errors.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! `belay statusline`: one line, whatever happens.
+//! `belay statusline`: always one line.
 
 use crate::world::{World, session_starts};
 

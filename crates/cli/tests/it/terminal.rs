@@ -1,4 +1,4 @@
-//! `belay run` in a real terminal: the program cannot tell that anybody stands between it and the person typing.
+//! `belay run` in a pseudo-terminal: the program behaves as if it was started directly.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,10 +15,10 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::run::{Leaves, with_program};
 use crate::world::{PATIENCE, within};
 
-/// The side of a pseudo-terminal where the person sits.
+/// The controlling side of a pseudo-terminal.
 pub(crate) struct Terminal {
     screen: File,
-    /// What has come but was not yet read by the test.
+    /// Output that the test has not read yet.
     shown: String,
 }
 
@@ -26,7 +26,7 @@ impl Terminal {
     /// A terminal of this many lines and columns, and the end that programs get.
     pub(crate) fn new(lines: u16, columns: u16) -> (Self, OwnedFd) {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        // At once, where that is possible: another test may start a program just now, which must not keep this end.
+        // Atomically if possible: a program started by another test must not inherit this descriptor.
         #[cfg(target_os = "linux")]
         let flags = flags | OpenptFlags::CLOEXEC;
         let screen = openpt(flags).unwrap();
@@ -49,7 +49,7 @@ impl Terminal {
         self.screen.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// What is shown up to and including `end`.
+    /// The output up to and including `end`.
     pub(crate) fn shows(&mut self, end: &str) -> String {
         let patience = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
         loop {
@@ -66,7 +66,7 @@ impl Terminal {
     }
 }
 
-/// Starts a command as the one the terminal belongs to. It reads from there, unless from somewhere else.
+/// Starts a command as the foreground process of the terminal. Its stdin is the terminal unless given.
 pub(crate) fn start(mut command: Command, line: OwnedFd, elsewhere: Option<Stdio>) -> Child {
     let end = || Stdio::from(line.try_clone().unwrap());
     command.stdin(elsewhere.unwrap_or_else(end)).stdout(end()).stderr(end());
@@ -104,7 +104,7 @@ while wait $!; [ $? -gt 128 ]; do :; done"#;
     let child = start(world.command(["run", "--quiet", "--", "thing"]), line, None);
     assert_eq!(terminal.shows("Who? "), "all three\r\n37 113\r\nWho? ");
     terminal.types("Ada\n");
-    // The terminal shows what is typed, and then the program answers.
+    // The terminal echoes the input, then the program responds.
     assert_eq!(terminal.shows("It is Ada.\r\n"), "Ada\r\nIt is Ada.\r\n");
     terminal.resize(50, 132);
     assert_eq!(terminal.shows("\r\n"), "50 132\r\n");
@@ -125,7 +125,7 @@ fn a_program_that_ctrl_c_ends_has_ended_by_it() {
     assert_eq!(end(child).signal(), Some(2), "whoever runs it in a loop leaves the loop");
 }
 
-/// Tells of every signal when it hears it, and of their number when it is to end.
+/// Prints every signal it receives, and their number at the end.
 const COUNTS: &str = r#"
 heard=0
 trap '' INT QUIT
@@ -135,7 +135,7 @@ trap 'kill $!; echo "$heard in all"; exit 0' TERM
 echo ready
 while wait $!; [ $? -gt 128 ]; do :; done"#;
 
-/// Ends a program that counts what it hears; it has heard so many.
+/// Ends a program that counts signals, and checks the count.
 fn has_heard(terminal: &mut Terminal, child: Child, count: usize) {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(terminal.shows("in all\r\n"), format!("{count} in all\r\n"));
@@ -193,7 +193,7 @@ while read -r _ || [ $? -gt 128 ]; do :; done"#;
     assert_eq!(end(child).code(), Some(0));
 }
 
-/// Runs a program as interactive shells do: as a job that can be stopped and brought back.
+/// Runs a program as interactive shells do: as a job that can be stopped and continued.
 const AS_A_JOB: &str = r#"
 set -m
 "$BELAY" run --quiet thing
@@ -203,7 +203,7 @@ echo "ended with $?""#;
 
 #[test]
 fn a_program_that_stops_gives_the_terminal_back_to_the_shell() {
-    // By itself, as agents do that read their keys raw; and by Ctrl-Z.
+    // By itself, as agents in raw mode do, and by Ctrl-Z.
     for (stop, keys) in [("kill -STOP $$", ""), ("read -r _", "\x1a")] {
         let script = format!("echo ready\n{stop}\necho again\nread -r name\necho \"It is $name.\"\nexit 5");
         let (world, _) = with_program("thing", &script);

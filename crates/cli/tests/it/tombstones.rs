@@ -1,10 +1,10 @@
-//! `belay tombstones`, and what the next sessions of a project are told.
+//! `belay tombstones`, and the tombstones shown to the next sessions of a project.
 
 use serde_json::json;
 
 use crate::world::{World, session_starts};
 
-/// How each agent says that a session begins, and where its model reads the answer.
+/// How each agent reports a session start, and where its model reads the reply.
 const BEGINNINGS: &[(&str, &str, &str, &str)] = &[
     (
         "claude-code",
@@ -35,7 +35,7 @@ fn the_next_session_and_its_person_can_see_the_tombstones() {
         let text = told.pointer(place).and_then(|text| text.as_str()).unwrap_or_else(|| panic!("{agent}: {told}"));
         assert!(text.contains("deleted the tests"), "{agent}: {text}");
     }
-    // Another project is told nothing of it.
+    // Another project gets no tombstone.
     let elsewhere = json!({ "session_id": "s3", "hook_event_name": "SessionStart", "cwd": world.path("home") });
     assert_eq!(world.run_with(&["hook", "claude-code"], elsewhere.to_string().as_bytes()).out, "");
     assert_eq!(world.run(&["tombstones", "--clear"]).code, Some(0));

@@ -100,7 +100,7 @@ fn a_hook_does_not_wait_for_the_lock_of_another_process() {
 #[test]
 fn a_decision_that_cannot_be_recorded_fails() {
     let world = world();
-    // The log of this connection stays, so what follows must be appended to it, beyond the limit.
+    // The WAL of this connection stays open, so later writes are appended beyond the limit.
     let other = rusqlite::Connection::open(world.state().join("belay.db")).unwrap();
     other.execute_batch("INSERT INTO settings VALUES ('filler', hex(zeroblob(1000000)))").unwrap();
     for (command, state) in [("pause", "active"), ("kill", "active")] {

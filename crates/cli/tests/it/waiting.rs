@@ -1,4 +1,4 @@
-//! `belay wait`: an agent that waits says so.
+//! `belay wait`: declared waits.
 
 use std::io::{BufRead, BufReader};
 
@@ -94,7 +94,7 @@ fn repeated_waits_are_not_a_loop() {
     };
     for call in 0..12 {
         assert_eq!(hook("PreToolUse", call, json!({})), "", "call {call}");
-        // What the agent runs, with less patience.
+        // The command of the agent, with a shorter timeout.
         let mut command = world.command(["wait", "--for-file", "build/done", "--at-most", "1ms"]);
         let said = command.env("CLAUDE_CODE_SESSION_ID", "s1").output().unwrap();
         assert_eq!(said.status.code(), Some(1));

@@ -40,7 +40,7 @@ impl Watchdog {
         self.ask("GET", path, "", "")
     }
 
-    /// As a client of Loop Watchdog does it, which knows of no token.
+    /// As a Loop Watchdog client, which has no token.
     fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.ask("POST", path, "content-type: application/json\r\n", &body.to_string())
     }
@@ -92,7 +92,7 @@ const EVENT: &str = "event_id schema_version session_id identity kind summary fi
 const DASHBOARD: &str = "generated_at total_sessions paused_sessions total_events active_incidents \
     acknowledged_sessions archived_sessions sessions";
 
-/// A path, the status it answers with, and what to see in the body.
+/// A path, its expected status, and a text in the body.
 type Row = (&'static str, u16, fn(&Value));
 
 #[test]
@@ -256,7 +256,7 @@ fn an_intervention_counts_as_a_persons_only_with_the_token() {
 fn a_held_session_hears_409_then_423_and_428_until_it_names_a_plan() {
     let watchdog = Watchdog::start(&[]);
     assert_eq!(watchdog.call("shop", "").0, 200);
-    // What passes is noted beside the path: a prompt that came to the log only now would be a new beginning.
+    // Recording is asynchronous: a prompt that is recorded late would reset the evidence.
     heard(&watchdog.world, "legacy", "shop", &["model_answered"], 1);
     watchdog.loops("shop");
     let before = watchdog.model.requests().len();

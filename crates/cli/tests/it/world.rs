@@ -1,4 +1,4 @@
-//! A home folder, an environment and a port of its own for each test.
+//! A temporary home, environment and port for each test.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -11,17 +11,17 @@ use std::time::Duration;
 use notify::{RecursiveMode, Watcher};
 use regex::Regex;
 
-/// How long anything may take before a test gives up: far more than it takes on a busy machine.
+/// Timeout of every wait; far longer than needed on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What comes of waiting for `what`, which may take no longer than [`PATIENCE`].
+/// Runs `wait` and panics after [`PATIENCE`].
 pub(crate) fn within<T: Send + 'static>(what: &str, wait: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = channel();
     std::thread::spawn(move || tell.send(wait()));
     told.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
-/// What a file says once that is `enough`: looked at whenever something changes in its folder.
+/// Waits until the content of a file satisfies `enough`, and returns it.
 pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
     let (tell, told) = channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -43,8 +43,8 @@ pub(crate) fn file_says(path: &Path, enough: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// What is started from here hears hangups, though whoever runs the tests may not (`nohup`): programs inherit it when a
-/// signal is ignored, but not when it is caught.
+/// Child processes receive SIGHUP even if the test run ignores it (`nohup`): an ignored signal is inherited, a caught
+/// one is not.
 static HANGUPS: LazyLock<()> = LazyLock::new(|| {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
@@ -57,7 +57,7 @@ pub(crate) struct World {
     vars: Vec<(String, String)>,
 }
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) out: String,
@@ -81,7 +81,7 @@ impl World {
         Self { folder, vars: Vec::new() }
     }
 
-    /// Where hooks start no resident process.
+    /// An environment in which hooks start no resident process.
     pub(crate) fn alone() -> Self {
         Self::new().var("BELAY_AUTOSTART", "false")
     }
@@ -112,7 +112,7 @@ impl World {
     fn environment(&self) -> Vec<(String, String)> {
         let own = |name: &str, below: &str| (name.to_owned(), self.path(below).to_str().unwrap().to_owned());
         let fixed = [("PATH", "/usr/bin:/bin"), ("TZ", "UTC"), ("USER", "ada")];
-        // An agent may run the tests, but what they start is not called by it.
+        // An agent may run the tests, but the commands under test must not count as called by it.
         let root = ("__BELAY_TEST_PROCESS_ROOT".to_owned(), std::process::id().to_string());
         let mut vars = vec![own("HOME", "home"), own("XDG_RUNTIME_DIR", "run")];
         vars.extend(fixed.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -121,7 +121,7 @@ impl World {
         vars
     }
 
-    /// Writes a file below the world's folder.
+    /// Writes a file in the test directory.
     pub(crate) fn write(&self, below: &str, text: &str) -> PathBuf {
         let path = self.path(below);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -135,7 +135,7 @@ impl World {
         command
     }
 
-    /// Any program, in this world.
+    /// Any program in this environment.
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(self.environment()).current_dir(self.path("home/code/app"));
@@ -152,7 +152,7 @@ impl World {
         let mut stdin = child.stdin.take().unwrap();
         let output = std::thread::scope(|scope| {
             scope.spawn(move || {
-                // A command that does not read its input has gone; that is its right.
+                // A command may exit without reading its input.
                 let _ = stdin.write_all(input);
             });
             child.wait_with_output().unwrap()
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// A whole exchange as one text: what was typed, what came, how it ended.
+    /// Runs a command and formats arguments, output and exit status as one text.
     pub(crate) fn tell(&self, args: &[&str]) -> String {
         self.tell_with(args, b"")
     }
@@ -181,7 +181,7 @@ impl World {
         self.plain(&text)
     }
 
-    /// A text without what differs from run to run.
+    /// A text without volatile parts.
     pub(crate) fn plain(&self, text: &str) -> String {
         static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             let rows = [
@@ -190,7 +190,7 @@ impl World {
                 (r"inc-[0-9a-f]{10}", "inc-[id]"),
                 (r"pid \d+", "pid [n]"),
                 (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
-                // Columns are as wide as what stands in them.
+                // Column widths depend on their content.
                 (r"([^\n ]) {2,}", "$1  "),
             ];
             rows.map(|(pattern, with)| (Regex::new(pattern).unwrap(), with)).into()
@@ -206,7 +206,7 @@ impl World {
     }
 }
 
-/// A session of Claude Code begins in the world's project.
+/// Starts a Claude Code session in the test project.
 pub(crate) fn session_starts(world: &World, session: &str) {
     let cwd = world.path("home/code/app");
     let payload = serde_json::json!({ "session_id": session, "hook_event_name": "SessionStart", "cwd": cwd });

@@ -1,4 +1,4 @@
-//! What the endpoints need of the process that serves them.
+//! The interface of the endpoints to the engine and the store.
 
 use std::sync::Arc;
 

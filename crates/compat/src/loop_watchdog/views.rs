@@ -55,7 +55,7 @@ pub(super) fn status(store: &dyn Store, key: &SessionKey) -> Result<Value> {
 fn is_paused(state: &SessionState) -> bool {
     match state.effective() {
         SessionState::Killed { .. } => true,
-        // A cooldown and a required plan have fields of their own.
+        // A cooldown and a required plan have separate fields.
         SessionState::Paused { until, gate, .. } => until.is_none() && *gate == ResumeCondition::Operator,
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Which layer wins, and what is said about mistakes.
+//! Precedence of layers, and diagnostics.
 
 use crate::world::World;
 use belay_config::{ConfigKey, LogLevel, Strictness};

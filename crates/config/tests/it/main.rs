@@ -1,4 +1,4 @@
-//! The configuration as its users meet it.
+//! Tests of the configuration.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 

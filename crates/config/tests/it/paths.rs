@@ -1,4 +1,4 @@
-//! Where things are.
+//! Paths.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The reference pages made from our tables are current. `BELAY_BLESS=1 cargo test` writes them anew.
+//! The generated reference pages are current. `BELAY_BLESS=1 cargo test` regenerates them.
 
 use std::path::PathBuf;
 

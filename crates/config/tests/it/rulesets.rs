@@ -1,4 +1,4 @@
-//! Rules by folder, for a process that lives long.
+//! Rules by directory, for long-running processes.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Whatever an untrusted project file sets, the user's limits still apply.
+//! The user's limits apply to every untrusted project file.
 
 use belay_core::detect::Strength;
 use belay_core::rules::{BudgetRules, PatternRule};

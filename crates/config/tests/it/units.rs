@@ -1,4 +1,4 @@
-//! Values with units read back as they were written.
+//! Values with units.
 
 use belay_config::{ByteSize, DurationSetting};
 use proptest::prelude::*;

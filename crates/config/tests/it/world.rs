@@ -1,4 +1,4 @@
-//! A home folder of its own for each test.
+//! A temporary home for each test.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ impl World {
         Paths::resolve(&self.env(), None).unwrap()
     }
 
-    /// Writes a file below the world's folder.
+    /// Writes a file in the test directory.
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -73,7 +73,7 @@ impl World {
         loader.load()
     }
 
-    /// A text with this world's folder cut out.
+    /// A text without the path of the test directory.
     pub(crate) fn plain(&self, text: impl std::fmt::Display) -> String {
         let real = std::fs::canonicalize(self.folder.path()).unwrap();
         let text = text.to_string().replace(real.to_str().unwrap(), "");

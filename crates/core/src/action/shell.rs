@@ -135,7 +135,7 @@ impl ShellParser<'_> {
         self.end_word();
         self.into = WordTarget::Word;
         match self.commands.last() {
-            // `;;`, blank lines, a line break after `&&`: the first operator stands.
+            // `;;`, blank lines, a line break after `&&`: the first operator applies.
             Some(last) if last.words.is_empty() && last.redirects.is_empty() && last.documents.is_empty() => {}
             _ => self.commands.push(SimpleCommand { op, ..SimpleCommand::default() }),
         }

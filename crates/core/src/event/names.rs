@@ -1,7 +1,7 @@
 //! Redaction and length limits of the names and ids of an event.
 //!
-//! Longer texts are [`Excerpt`](crate::Excerpt)s, which redact themselves. Names, paths and ids are plain strings; a token
-//! can stand in a branch, a working directory or a test name.
+//! Longer texts are [`Excerpt`](crate::Excerpt)s, which redact themselves. Names, paths and ids are plain strings; a
+//! token can occur in a branch, a working directory or a test name.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Finds the value of a name that says that it is secret.
+//! Finds the value after the name of a secret.
 
 use super::LiteralHit;
 use super::secret_names::{self, Confidence};

@@ -48,7 +48,7 @@ pub(super) fn docker_login(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
 fn option_value(place: &LiteralHit<'_>, option: &str) -> Option<(usize, usize)> {
     let &LiteralHit { text, end, .. } = place;
     let bytes = text.as_bytes();
-    // An option may follow the literal's own blank.
+    // An option may follow the literal's trailing space.
     let begin = end - usize::from(bytes[end - 1] == b' ');
     let ends_command = |b: &u8| matches!(b, b'\n' | b';' | b'|');
     let command = bytes[begin..].iter().take(MAX_COMMAND_BYTES).take_while(|b| !ends_command(b)).count();

@@ -135,7 +135,7 @@ fn redact_lines<'a>(text: &'a str, parse: impl Fn(&'a str) -> Option<EnvLine<'a>
             let value_start = value_end - assignment.value.len();
             let piece = redact_once(&text[name_start..value_end]);
             out.push_str(&text[copied..value_start]);
-            // The value's own kind says more.
+            // The value's own kind is more specific.
             match piece.strip_prefix(&text[name_start..value_start]).filter(|value| is_redaction(value)) {
                 Some(value) => out.push_str(value),
                 None => out.extend([REDACTION_PREFIX, KIND, "]"]),

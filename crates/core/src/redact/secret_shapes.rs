@@ -243,7 +243,7 @@ pub(super) fn authorization(place: &LiteralHit<'_>) -> Option<(usize, usize)> {
             from += scheme.len();
         }
     }
-    // The bearer rule knows prose from tokens; it has its turn when we pass.
+    // The bearer rule distinguishes prose from tokens; leave the match to it.
     if bytes[from..].len() > 7 && bytes[from..from + 7].eq_ignore_ascii_case(b"bearer ") {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Detects text without a period that says hardly anything new.
+//! Detects text without a period that has almost no new word sequences.
 
 use super::RepetitionRules;
 use super::period::SequenceSeen;

@@ -1,5 +1,5 @@
-//! Facts about the work itself: file contents, checks, commits, tasks. Facts without a call (from a file
-//! watcher or test reporter) become entries of their own in the window.
+//! Facts about the work itself: file contents, checks, commits, tasks. Facts without a call (from a file watcher or
+//! test reporter) become separate entries in the window.
 
 use super::Session;
 use super::call::{Call, CallFlags, CallResult, ShortDigest, shorten};

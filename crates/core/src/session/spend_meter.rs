@@ -1,5 +1,4 @@
-//! What a session spends: tokens and money in all, today, by the minute; and how full the model's
-//! window is.
+//! Meters a session: total, daily and per-minute tokens and cost, and the usage of the context window.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Tokens and money: prices, budgets, the clock of progress.
+//! Spending: prices, budgets, and the spend since the last progress.
 
 use super::evidence::evaluation;
 use super::{Budget, Session};
@@ -34,7 +34,7 @@ impl Session {
             return None;
         }
         let model = model.as_deref().or(self.facts.model.as_deref());
-        // What the agent reports wins over the price table.
+        // A reported cost overrides the price table.
         let cost_micros = reported.or_else(|| Some(ModelPrice::for_model(model?, &rules.prices)?.cost_micros(&usage?)));
         let usage = usage.unwrap_or_default();
         let unpriced_micros = match (cost_micros, rules.budget.unknown_model) {
@@ -176,7 +176,7 @@ impl Session {
     pub fn remaining_budget(&self) -> Budget {
         let used = self.used();
         let left = |at: usize| (self.limits[at] > 0).then(|| self.limits[at].saturating_sub(used[at]));
-        // Tokens and money by turns; speeds come last and are no sums.
+        // Tokens and money alternate; rates come last and are not sums.
         let least = |first: usize| (first..CUMULATIVE_LIMITS).step_by(2).filter_map(left).min();
         Budget { tokens: least(0), cost_micros: least(1) }
     }
@@ -191,7 +191,7 @@ impl Session {
         let (day, own_tokens, own_cost) = self.meter.today();
         let tokens = self.spent.usage.total().saturating_add(self.beneath.usage.total());
         let cost = self.spent.max_cost_micros().saturating_add(self.beneath.max_cost_micros());
-        // Where nobody adds up over sessions, at least this one counts.
+        // Without a reported total over all sessions, at least this session counts.
         let today = if self.shared.day >= day { self.shared } else { SharedSpend::default() };
         let (per_minute, cost_per_minute) = self.meter.per_minute();
         let own_day = if self.shared.day > day { (0, 0) } else { (own_tokens, own_cost) };

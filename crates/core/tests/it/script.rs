@@ -1,4 +1,4 @@
-//! Sessions as people would write them down, turned into events.
+//! Parses a readable session script into events.
 //!
 //! ```text
 //! person: fix the failing test
@@ -12,19 +12,19 @@
 //! | line | meaning |
 //! |---|---|
 //! | `person: TEXT`, `machine: TEXT`, `news: TEXT` | a prompt: typed, by a harness that continues, a notification |
-//! | `says: TEXT`, `chants: TEXT` | the model answers without a tool; degenerately |
+//! | `text: TEXT`, `repeats: TEXT` | the model responds without a tool call; with degenerate output |
 //! | `uses N [MODEL]` | an answer that cost N thousand tokens of context |
 //! | `Tool: INPUT` | a tool call; INPUT is a command or JSON |
 //! | `| TEXT`, `! TEXT` | a line of its output; `!` says that it failed |
 //! | `exit N`, `refused`, `running`, `hangs` | how it ended; `hangs`: it was not answered |
 //! | `together` ... `end` | calls made side by side |
-//! | `repeat N` ... `end` | again and again; `{n}` is the number of the round, from 1 |
+//! | `repeat N` ... `end` | repeats the block; `{n}` is the iteration, from 1 |
 //! | `file PATH = CONTENT`, `file PATH = OLD => CONTENT` | a file's content after the call before, and what the call found |
 //! | `check COMMAND passed`, `check COMMAND failed NAME ...` | a reporter's word on tests |
 //! | `asks: TEXT` | a model request whose news is TEXT, seen by a proxy |
 //! | `fails STATUS` | a model call that failed |
 //! | `turn ends`, `compacts`, `commit SHA`, `waits 10m`, `wait over`, `permission` | what they say |
-//! | `after 5m` | time passes; `tick 5m`: time passes and somebody looks |
+//! | `after 5m` | time passes; `tick 5m`: time passes, then a tick |
 //! | `agent NAME` | what follows happens in that session; `main` is the parent of all |
 
 use std::time::Duration;
@@ -288,7 +288,7 @@ fn check(words: &[&str]) -> Body {
     })
 }
 
-/// `{n}` is the innermost round, `{m}` the one around it; `{n*3}` and `{n+5}` count on, `{n%2}` goes round.
+/// `{n}` is the index of the innermost repeat, `{m}` that of the outer one; `{n*3}`, `{n+5}` and `{n%2}` are computed.
 fn fill(line: &str, rounds: &[u32]) -> String {
     let mut text = line.to_owned();
     for (name, round) in ["n", "m"].iter().zip(rounds.iter().rev()) {

@@ -1,4 +1,4 @@
-//! The agent as a child process that has the terminal, its signals and its exit status to itself.
+//! The agent as a child process with exclusive access to the terminal.
 
 use std::fs::File;
 use std::path::Path;

@@ -26,7 +26,7 @@ pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// Timeout of a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
-/// A resident process that answers none of this many pings in a row hangs.
+/// Number of consecutive unanswered pings after which the resident process counts as hanging.
 const MAX_FAILED_PINGS: u32 = 3;
 /// Failed attempts in a row after which the user is warned.
 const WARN_AFTER_FAILURES: u32 = 3;
@@ -91,7 +91,7 @@ impl<'a> DaemonKeeper<'a> {
             Ok(client) => return Ok(client),
             Err(error @ ClientError::NotRunning(_)) => error,
             Err(error) => {
-                // A missing state directory is the more useful error.
+                // An unusable state directory is the more useful error.
                 paths.create()?;
                 return Err(error.into());
             }
@@ -110,7 +110,7 @@ impl<'a> DaemonKeeper<'a> {
         Err(LaunchError::NotAnswering(absent))
     }
 
-    /// Restarts the resident process whenever it exits or hangs, until the run is over: until `over` is closed.
+    /// Restarts the resident process whenever it exits or hangs, until the run is over (`over` is closed).
     pub(super) fn keep_alive(&self, session: &RunSession, run: &RunRequest, over: &UnixStream) {
         let mut backoff = Backoff::default();
         loop {
@@ -154,7 +154,7 @@ impl<'a> DaemonKeeper<'a> {
         }
     }
 
-    /// Attaches the run to a new resident process, however long that takes; `false` if the run is over first.
+    /// Attaches the run to a new resident process, without a timeout; `false` if the run is over first.
     fn restart(&self, session: &RunSession, run: &RunRequest, over: &UnixStream, backoff: &mut Backoff) -> bool {
         let (mut failures, mut timeouts) = (0_u32, 0_u32);
         loop {

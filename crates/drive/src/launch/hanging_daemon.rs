@@ -40,7 +40,7 @@ fn lock_holder(lock: &Path) -> io::Result<Option<LockHolder>> {
 fn kill_process(holder: &LockHolder) -> io::Result<()> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     let Some(pid) = Pid::from_raw(holder.pid) else { return Ok(()) };
-    // From here on the descriptor stands for one process, whose start time shows whether it is the right one.
+    // From here on the descriptor refers to one process; its start time shows whether it is the right one.
     let process = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(process) => process,
         Err(rustix::io::Errno::SRCH) => return Ok(()),

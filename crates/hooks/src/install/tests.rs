@@ -1,4 +1,4 @@
-//! In and out again, on settings of every kind.
+//! Installs and removes hooks in all kinds of settings.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ impl Home {
     }
 }
 
-/// Settings a person might have.
+/// Typical settings of a user.
 fn furnished() -> Home {
     let home = Home::new();
     home.write(".claude/settings.json", "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]\n    }\n}");
@@ -193,7 +193,7 @@ fn hooks_that_somebody_puts_beside_ours_stay() {
         assert!(text.contains(from), "{text}");
         home.write(below, &text.replacen(from, to, 1));
     };
-    // Into the very group that is ours, and into the file that is ours.
+    // Into our own group, and into our own file.
     let date = "{ \"type\": \"command\", \"command\": \"date\" }, ";
     let ours = "\"SessionEnd\": [{ \"hooks\": [";
     edit(".claude/settings.json", ours, &format!("{ours}{date}"));
@@ -262,7 +262,7 @@ fn all_files_or_none() {
     assert_eq!(changes.len(), 2);
     let error = install(&home.paths, one("codex"), &setting, &changes).expect_err("refused");
     assert!(matches!(&error, InstallerError::ReadOnly(path) if *path == config), "{error}");
-    // A fault that shows only in the middle: the second file's folder is a file.
+    // A fault after the first write: the parent of the second file is a file.
     let mut odd = changes.clone();
     odd[1] = FileChange { path: config.join("x"), before: None, after: Some(String::new()) };
     install(&home.paths, one("codex"), &setting, &odd).expect_err("refused");
@@ -318,7 +318,7 @@ fn the_status_line_is_offered_once_and_goes_with_the_hooks() {
     let file = home.folder.path().join(".claude/settings.json");
     let text = std::fs::read_to_string(&file).expect("text");
     assert!(text.contains("/opt/belay/bin/belay statusline"), "{text}");
-    // Also when somebody changed the file meanwhile.
+    // Also if the file was modified in the meantime.
     home.write(".claude/settings.json", &text.replace("opus", "sonnet"));
     remove(&home, one("claude"), &setting);
     assert!(!std::fs::read_to_string(&file).expect("text").contains("statusline"));

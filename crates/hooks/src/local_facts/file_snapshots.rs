@@ -51,7 +51,7 @@ impl FileSnapshots {
         };
         let after = digest(&path);
         let change = match (known, after) {
-            // There is something, but nothing we would read.
+            // Something exists, but it is not a readable regular file.
             (_, None) if path.symlink_metadata().is_ok() => return None,
             (_, None) => ChangeKind::Deleted,
             (Some(None), Some(_)) => ChangeKind::Created,

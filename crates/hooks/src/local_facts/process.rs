@@ -52,7 +52,7 @@ pub fn write_to_stderr_of(pid: u32, text: &str) {
     let text = printable(text.trim());
     let prefix = if text.starts_with("Belay") { "" } else { "Belay: " };
     let message = format!("\n{prefix}{text}\n");
-    // If that fails, the agent's own message must do.
+    // If that fails, the agent's own message is sufficient.
     let _ = options.open(format!("/proc/{pid}/fd/2")).and_then(|mut errors| errors.write_all(message.as_bytes()));
 }
 
@@ -60,7 +60,7 @@ pub fn write_to_stderr_of(pid: u32, text: &str) {
 pub fn interrupt(pid: u32) {
     use rustix::process::{Pid, Signal, kill_process};
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = kill_process(pid, Signal::INT);
     }
 }

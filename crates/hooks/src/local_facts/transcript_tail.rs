@@ -79,7 +79,7 @@ impl TranscriptTails {
         let whole = piece.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut told = TailUpdate::default();
         if whole == 0 && piece.len() as u64 == MAX_READ_BYTES {
-            // A line of more than a whole piece is passed over.
+            // A line longer than the read limit is skipped.
             tail.offset += MAX_READ_BYTES;
             tail.amid = true;
         } else if let Some(mut reader) = tail.reader.take().or_else(|| format.line_parser(path)) {
@@ -101,7 +101,7 @@ impl TranscriptTails {
                 }
                 told.exit_codes.extend(protocol.exit_code(&line));
                 builder.start_record(format_args!("at-{place}"));
-                // Damage and strange lines are the audit's to report.
+                // Damaged and unknown lines are reported by the audit.
                 let _ = reader.line(&line, &mut builder);
             }
             if matches!(parsed.point, HookPoint::TurnEnd | HookPoint::SessionEnd) {

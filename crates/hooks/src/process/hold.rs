@@ -1,4 +1,4 @@
-//! Waiting in the hook process, for agents whose turn no reply ends.
+//! Waits in the hook process, for agents whose turn a hook response cannot end.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use belay_agents::hook::{EndScanner, condense};
 use serde_json::value::RawValue;
 
-/// What is read at all.
+/// Maximum input size.
 const MAX_INPUT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Size of one read: the capacity of a pipe.
@@ -38,7 +38,7 @@ fn read_object(mut input: impl Read) -> io::Result<Vec<u8>> {
         let end = scanner.feed(read);
         if bytes.len() + read.len() > MAX_INPUT_BYTES {
             if end.is_none() {
-                // The agent never writes into a closed pipe.
+                // Drain the input so that the agent does not write into a closed pipe.
                 io::copy(&mut input, &mut io::sink())?;
             }
             let message = format!("the payload is longer than {MAX_INPUT_BYTES} bytes");

@@ -1,4 +1,4 @@
-//! Calls that fail validation reach us only when they are over: the first channel after them is used.
+//! Calls that fail validation are reported only after the batch: the reply uses the first hook after them.
 
 use serde_json::{Value, json};
 

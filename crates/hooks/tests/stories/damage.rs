@@ -1,4 +1,4 @@
-//! Damaged payloads all the way through: understood, recorded, answered, and nobody held back.
+//! Damaged payloads from parsing to reply: no agent is denied.
 
 use belay_ipc::HookRequest;
 use serde_json::value::to_raw_value;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
-/// As many as a test has patience for; the dialects alone are tried with ten thousand each.
+/// Number of damaged payloads; the protocols alone are tested with ten thousand each.
 const PAYLOADS: u32 = 2_000;
 
 const EVENTS: &[(&str, &str)] = &[

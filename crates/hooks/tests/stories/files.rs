@@ -1,4 +1,4 @@
-//! Edit and undo are told by what is on disk, whatever the agent says about it.
+//! Edits and undos are detected by file contents, independent of the agent's report.
 
 use belay_core::Body;
 use belay_core::event::{ChangeKind, FileChanged};

@@ -1,4 +1,4 @@
-//! What is paused stays paused, in every agent's hardest way, until a person lifts it.
+//! A paused session stays paused, with each agent's strongest reply, until a person resumes it.
 
 use belay_core::event::OperatorDecision;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn a_resume_lets_it_go_on_and_a_kill_is_not_lifted() {
 #[test]
 fn a_persons_pause_holds_the_next_call_of_every_agent() {
     let mut scene = Scene::new();
-    // Each begins, is paused by a person, and asks again.
+    // Each session starts, is paused by a person, and makes another call.
     let stories: [(&str, &str, Value, &str, Value, &str); 6] = [
         (
             "codex",
@@ -130,7 +130,7 @@ fn a_held_call_of_codex_waits_for_a_person() {
     scene.decide(&session, OperatorDecision::Pause);
     let request = scene.ask("codex", "PreToolUse", ask("c1"));
     assert_eq!(scene.give(&request).wait_for.as_ref(), Some(&session));
-    // Nobody can decide there.
+    // There is no person to decide.
     let request = belay_ipc::HookRequest { ci: true, ..scene.ask("codex", "PreToolUse", ask("c2")) };
     assert_eq!(scene.give(&request).wait_for, None);
     // A prompt is refused at once.

@@ -1,4 +1,4 @@
-//! Hook calls told as stories: payloads in, answers out, on a real store.
+//! Hook calls from payload to reply, on a real store.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 

@@ -35,7 +35,7 @@ fn the_same_hook_call_told_on_both_ways_counts_once() {
     for call in 1..=3 {
         scene.failing_command(call);
     }
-    // The resident process was slow: the hook decided by itself, and then the slow one came, too.
+    // The resident process was slow: the hook decided in-process, and the request was processed later as well.
     let input = json!({ "command": "npm test" });
     let payload = json!({
         "session_id": "s1", "hook_event_name": "PreToolUse",
@@ -61,7 +61,7 @@ fn agents_without_call_ids_are_nudged_too_and_parallel_answers_find_their_calls(
         payload
     };
     for round in 0..3 {
-        // Two calls side by side, answered the other way round.
+        // Two parallel calls with results in reverse order.
         assert!(scene.tell("copilot", "preToolUse", call("make a")).is_null());
         assert!(scene.tell("copilot", "preToolUse", call(&format!("make b{round}"))).is_null());
         assert!(scene.tell("copilot", "postToolUse", result(&format!("make b{round}"), round * 2 + 1, 0)).is_null());

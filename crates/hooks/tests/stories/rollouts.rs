@@ -1,4 +1,4 @@
-//! What hooks leave out is taken from the agent's own session file, each fact once.
+//! Facts that hooks omit are read from the agent's session file, each once.
 
 use belay_core::event::OperatorDecision;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn exit_codes_and_usage_come_from_the_rollout() {
             break;
         }
         text.push_str(&lines(call, 2));
-        // A line that is just being written is left for the next time.
+        // An incomplete line is read by the next hook.
         scene.write("rollout-x.jsonl", &format!("{text}{{\"half"));
         codex(&mut scene, "PostToolUse", call, &rollout);
     }
@@ -49,7 +49,7 @@ fn exit_codes_and_usage_come_from_the_rollout() {
     let row = scene.engine.borrow().store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();
     assert_eq!((row.details.counters.calls, row.details.counters.errors), (4, 3), "the fourth was refused");
     assert_eq!(row.details.spent.usage.total(), 3 * 1050);
-    // The resident process is gone and its memory with it: nothing counts twice.
+    // The resident process restarted without its in-memory state: nothing counts twice.
     scene.restart();
     codex(&mut scene, "PostToolUse", 9, &rollout);
     let row = scene.engine.borrow().store().unwrap().session(&key("codex", "s1")).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! A store of its own, an agent that speaks, and what it hears back.
+//! A temporary store, an agent's hook calls, and their replies.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -27,7 +27,7 @@ impl Scene {
         Self { folder, engine, desk: HookState::default(), told: 0 }
     }
 
-    /// As if every process had ended in between.
+    /// Simulates a restart of all processes.
     pub(crate) fn restart(&mut self) {
         self.engine = open(self.folder.path());
         self.desk = HookState::default();
@@ -68,7 +68,7 @@ impl Scene {
         handle_hook(&self.desk, &self.engine, ask, &|_, _| {})
     }
 
-    /// Claude Code speaks.
+    /// A hook call of Claude Code.
     pub(crate) fn claude(&mut self, event: &str, mut payload: Value) -> Value {
         payload["hook_event_name"] = event.into();
         if payload["session_id"].is_null() {
@@ -77,7 +77,7 @@ impl Scene {
         self.tell("claude-code", event, payload)
     }
 
-    /// A command that fails in the same way each time; what was answered before it ran.
+    /// A command that always fails the same way; returns the reply before it ran.
     pub(crate) fn failing_command(&mut self, call: u32) -> Value {
         let id = format!("toolu_{call}");
         let input = json!({ "command": "npm test" });
@@ -106,7 +106,7 @@ fn open(folder: &Path) -> RefCell<Engine> {
     RefCell::new(Engine::new(store, EngineOptions::default()))
 }
 
-/// What an answer says; null when it says nothing.
+/// The JSON of a reply; null if it is empty.
 pub(crate) fn said(answer: &HookResponse) -> Value {
     if answer.stdout.is_empty() { Value::Null } else { serde_json::from_str(&answer.stdout).unwrap() }
 }

@@ -1,4 +1,4 @@
-//! Sub-agents are sessions with a parent: what they do and are told is theirs.
+//! Sub-agents are separate sessions with a parent.
 
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, key};
 
-/// A child makes one call and is told one thing; the parent started it.
+/// The parent starts a child, which makes one call and gets one reply.
 fn told_apart(scene: &Scene, child: &SessionKey, parent: &SessionKey) {
     let row = |key: &SessionKey| scene.engine.borrow().store().unwrap().session(key).unwrap().unwrap();
     let (child, parent) = (row(child), row(parent));

@@ -1,4 +1,4 @@
-//! The next session is told what the last one died of, as long as that is of use.
+//! The next session gets the tombstone of the last one until it expires.
 
 use belay_core::Timestamp;
 use serde_json::{Value, json};

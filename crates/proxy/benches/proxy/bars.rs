@@ -1,4 +1,4 @@
-//! What was asked for, and how far it was met. Only what was measured in this very run is compared.
+//! The targets and their results. Only values of the same run are compared.
 
 /// One target at one size.
 pub(crate) struct Row {
@@ -11,7 +11,7 @@ pub(crate) struct Row {
     pub(crate) cpu: f64,
 }
 
-/// Everything that has a bar.
+/// All results that have a target.
 #[derive(Default)]
 pub(crate) struct Bars {
     pub(crate) rows: Vec<Row>,

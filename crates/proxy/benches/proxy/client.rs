@@ -1,4 +1,4 @@
-//! A client that waits for nothing but the network.
+//! A minimal HTTP client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ pub(crate) struct Client {
     buf: Vec<u8>,
 }
 
-/// When the first and the last byte of an answer came.
+/// When the first and the last byte of a response arrived.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
     pub(crate) first: Duration,
@@ -25,17 +25,17 @@ impl Client {
         Self { address, stream: connect(address), buf: vec![0; 1 << 16] }
     }
 
-    /// Sends a whole request and reads the whole answer, which must be a good one.
+    /// Sends a request and reads the complete response, which must be successful.
     pub(crate) fn ask(&mut self, request: &[u8]) -> Timing {
         self.try_ask(request).unwrap_or_else(|problem| panic!("{}: {problem}", self.address))
     }
 
-    /// As [`Client::ask`], for those who may fail.
+    /// Like [`Client::ask`], but returns errors.
     pub(crate) fn try_ask(&mut self, request: &[u8]) -> Result<Timing, String> {
         self.hear(request, |_| {})
     }
 
-    /// As [`Client::try_ask`], and shows every piece of the answer as it comes.
+    /// Like [`Client::try_ask`], and passes on every piece of the response.
     pub(crate) fn hear(&mut self, request: &[u8], mut each: impl FnMut(&[u8])) -> Result<Timing, String> {
         let start = Instant::now();
         self.stream.write_all(request).map_err(|error| error.to_string())?;

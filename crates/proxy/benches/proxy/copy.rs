@@ -1,4 +1,4 @@
-//! The least a hop can cost: bytes from one socket to the other, nothing understood.
+//! The minimum cost of a hop: copies bytes between sockets without parsing.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ pub(crate) fn serve(upstream: &str) {
             tokio::spawn(async move {
                 let mut model = TcpStream::connect(upstream).await.expect("the model");
                 model.set_nodelay(true).expect("nodelay");
-                // Whoever closes first ends it.
+                // Either side may close first.
                 let _ = tokio::io::copy_bidirectional(&mut client, &mut model).await;
             });
         }

@@ -1,4 +1,4 @@
-//! The proxy everybody would write first: hyper in, hyper out, nothing looked at.
+//! A minimal pass-through proxy with hyper, without inspection.
 
 use std::net::SocketAddr;
 

@@ -1,11 +1,11 @@
-//! What is asked: a conversation that grows by a tool call and its result with every request.
+//! The workload: a conversation that grows by a tool call and its result with every request.
 
 use std::net::SocketAddr;
 
 /// A conversation of about a given size.
 pub(crate) struct Conversation {
     messages: String,
-    /// How much of `messages` is the beginning.
+    /// Length of the initial part of `messages`.
     beginning: usize,
     size: usize,
     turn: usize,
@@ -27,7 +27,7 @@ impl Conversation {
         Self { beginning: messages.len(), messages, size, turn: 0, streaming }
     }
 
-    /// Another call and its result, as of an agent that gets on: it writes a step, and the step's test passes. A
+    /// Adds a call and its result, as in healthy work: the agent writes a step, and the step's test passes. A
     /// conversation that got too long for its class goes back to its beginning, as an agent's does after compaction.
     pub(crate) fn grow(&mut self) {
         if self.messages.len() > self.size + self.size / 4 + 2000 {
@@ -54,10 +54,10 @@ impl Conversation {
         self.messages.len()
     }
 
-    /// The request as it stands now, with further header `lines`.
+    /// The current request, with additional headers `lines`.
     pub(crate) fn request(&self, host: SocketAddr, session: &str, lines: &str) -> Vec<u8> {
         let stream = if self.streaming { r#""stream":true,"stream_options":{"include_usage":true},"# } else { "" };
-        // Without tools it would not be a turn of an agent, but a title or a summary, which is hardly looked at.
+        // Without tools it would count as auxiliary, which is hardly inspected.
         let tools = r#""tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object"}}}]"#;
         let body_len = self.messages.len() + stream.len() + r#"{"model":"m","messages":[],}"#.len() + tools.len();
         let accept = if self.streaming { "text/event-stream" } else { "application/json" };

@@ -1,8 +1,7 @@
-//! `cargo xtask bench proxy`: what a hop through us costs, beside what others cost.
+//! `cargo xtask bench proxy`: the cost of the proxy, compared with other proxies.
 //!
-//! All targets run side by side and are asked in turn, one request each per round and in shuffled
-//! order, so that whatever else the machine does hits all of them alike. A target is a process of
-//! its own; its CPU time is read from the kernel.
+//! All targets run side by side and are asked in turn, one request each per round and in shuffled order, so that other
+//! load affects all of them equally. A target is a separate process; its CPU time is read from the kernel.
 
 #![expect(clippy::print_stdout, reason = "the table is the product")]
 #![cfg_attr(
@@ -27,7 +26,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        // The bench starts itself again for the targets it brings along.
+        // The benchmark starts itself again for its built-in targets.
         ["serve", "upstream"] => upstream::serve(),
         ["serve", "copy", upstream] => copy::serve(upstream),
         ["serve", "hyper", upstream] => hyper_pass::serve(upstream),

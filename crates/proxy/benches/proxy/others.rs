@@ -1,4 +1,4 @@
-//! Gateways that others build. They are installed into a cache folder when they are first asked for.
+//! Third-party gateways, installed into a cache directory on first use.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Answers as a model writes them, an event every other millisecond: how late each event arrives, on idle cores and on
-//! cores that have something else to do, as they have while an agent's build runs.
+//! Paced responses with one event every 2 ms: the delay of each event, on idle cores and on busy cores, as during an
+//! agent's build.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -30,12 +30,12 @@ pub(crate) fn print(direct: SocketAddr, targets: &[Target]) {
     }
 }
 
-/// The slow ones would take the better part of an hour.
+/// The slow targets would take almost an hour.
 fn asked(targets: &[Target]) -> impl Iterator<Item = &Target> {
     targets.iter().filter(|target| target.every == 1)
 }
 
-/// How late every event came, of those asked directly and of those of each target.
+/// The delay of every event, direct and per target.
 fn lateness(direct: SocketAddr, targets: &[Target], session: &str) -> Vec<Vec<Duration>> {
     let addresses: Vec<SocketAddr> =
         std::iter::once(direct).chain(asked(targets).map(|target| target.address)).collect();
@@ -64,7 +64,7 @@ fn ages(piece: &[u8]) -> Vec<Duration> {
     sent.map(|sent| Duration::from_nanos(now.saturating_sub(sent))).collect()
 }
 
-/// What a build does to a core.
+/// Keeps a core busy, as a build does.
 pub(crate) fn keep_busy() {
     let mut sum = 0_u64;
     loop {

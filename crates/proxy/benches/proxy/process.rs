@@ -1,4 +1,4 @@
-//! Targets as processes: starting, stopping, and what the kernel says about them.
+//! Starts and stops target processes and reads their CPU time and memory.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -14,13 +14,13 @@ impl Process {
         child.map(Self).map_err(|error| format!("{} did not start: {error}", command.get_program().to_string_lossy()))
     }
 
-    /// Starts this very program once more.
+    /// Starts this program again.
     pub(crate) fn start_again(args: &[&str]) -> Self {
         let exe = std::env::current_exe().expect("our own path");
         Self::start(Command::new(exe).args(args)).expect("ourselves")
     }
 
-    /// Starts this very program as one of the targets it brings along.
+    /// Starts this program as one of its built-in targets.
     pub(crate) fn start_self(args: &[&str]) -> (Self, SocketAddr) {
         let exe = std::env::current_exe().expect("our own path");
         let mut child =
@@ -37,7 +37,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // First who would start them again: nginx replaces a worker that is gone.
+        // Parents first: nginx replaces a worker that has exited.
         let family = family(self.0.id());
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -47,7 +47,7 @@ impl Drop for Process {
     }
 }
 
-/// Tells whoever started us where we listen.
+/// Reports the listen address to the parent process.
 pub(crate) fn announce(address: SocketAddr) {
     println!("{address}");
 }
@@ -87,14 +87,14 @@ pub(crate) fn memory(pid: u32) -> u64 {
     family(pid).into_iter().map(|pid| status(pid, "VmRSS:")).sum()
 }
 
-/// The most it has been since [`reset_peak`].
+/// Peak memory since [`reset_peak`].
 pub(crate) fn peak(pid: u32) -> u64 {
     family(pid).into_iter().map(|pid| status(pid, "VmHWM:")).sum()
 }
 
 pub(crate) fn reset_peak(pid: u32) {
     for pid in family(pid) {
-        // Where the kernel does not do this, the peak is that of the whole run.
+        // If the kernel does not support this, the peak is that of the complete run.
         let _ = std::fs::write(format!("/proc/{pid}/clear_refs"), "5");
     }
 }
@@ -105,7 +105,7 @@ fn status(pid: u32, field: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
 }
 
-/// Waits until somebody listens.
+/// Waits until the address accepts connections.
 pub(crate) fn wait_for(address: SocketAddr, patience: Duration) -> Result<(), String> {
     let until = Instant::now() + patience;
     while Instant::now() < until {

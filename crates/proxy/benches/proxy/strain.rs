@@ -1,4 +1,4 @@
-//! Many at once: how many requests a second, how much memory, and what a full store costs.
+//! Concurrent load: requests per second, memory, and the cost of a full store.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::upstream::TOKENS;
 /// How long a loop runs.
 const LOOP: Duration = Duration::from_secs(3);
 
-/// What a closed loop came to.
+/// The result of a closed loop.
 struct Flood {
     requests: usize,
     timings: Vec<Duration>,
 }
 
-/// So many connections, each asking again as soon as it has been answered.
+/// A closed loop over this many connections.
 fn flood(address: SocketAddr, lines: &str, clients: usize, session: &str) -> Flood {
     let until = Instant::now() + LOOP;
     let timings: Vec<Duration> = std::thread::scope(|scope| {
@@ -35,7 +35,7 @@ fn flood(address: SocketAddr, lines: &str, clients: usize, session: &str) -> Flo
                     let mut client = Client::new(address);
                     let mut timings = Vec::new();
                     while Instant::now() < until {
-                        // Who asked the same again and again would be stopped.
+                        // Identical requests would be held as a loop.
                         talk.grow();
                         timings.push(client.ask(&talk.request(address, &session, lines)).total);
                     }
@@ -48,7 +48,7 @@ fn flood(address: SocketAddr, lines: &str, clients: usize, session: &str) -> Flo
     Flood { requests: timings.len(), timings }
 }
 
-/// What has been spent once it does not become more: whoever keeps what it saw is not done with the last answer.
+/// CPU time once it no longer grows: recording continues after the last response.
 fn at_rest(spent: &dyn Fn() -> Duration) -> Duration {
     const TICK: Duration = Duration::from_millis(200);
     loop {
@@ -68,7 +68,7 @@ pub(crate) fn throughput(targets: &[Target], direct: SocketAddr, scratch: &Path)
     println!("{:<8} {:>10} {:>10} {:>10} {:>10}", "", "req/s", "p50", "p99", "CPU");
     let none = String::new();
     let mut best: Vec<Option<(Flood, Duration)>> = Vec::new();
-    // The slow ones have been measured enough.
+    // The slow targets are skipped.
     let targets: Vec<&Target> = targets.iter().filter(|target| target.every == 1).collect();
     best.resize_with(targets.len() + 1, || None);
     for round in 0..2 {
@@ -105,7 +105,7 @@ pub(crate) fn throughput(targets: &[Target], direct: SocketAddr, scratch: &Path)
     own
 }
 
-/// Memory before 256 requests of a megabyte are under way, meanwhile and afterwards; that of `belay`, in megabytes.
+/// Memory before, during and after 256 concurrent requests of 1 MB; returns that of `belay`, in megabytes.
 pub(crate) fn burst(targets: &[Target], idle: &[u64]) -> Option<[f64; 3]> {
     let mut own = None;
     const CLIENTS: usize = 256;
@@ -128,7 +128,7 @@ pub(crate) fn burst(targets: &[Target], idle: &[u64]) -> Option<[f64; 3]> {
             }
         });
         let highest = peak(pid);
-        // What was noted meanwhile is written down, and idle buffers go back.
+        // Queued records are stored, and idle buffers are released.
         std::thread::sleep(Duration::from_secs(3));
         let mb = |bytes: u64| bytes as f64 / 1e6;
         let [idle, highest, after] = [*idle, highest, memory(pid)].map(mb);
@@ -140,7 +140,7 @@ pub(crate) fn burst(targets: &[Target], idle: &[u64]) -> Option<[f64; 3]> {
     own
 }
 
-/// What a request costs when the store is full of sessions.
+/// The cost of a request by the number of stored sessions.
 pub(crate) fn growth(target: &Target, scratch: &Path) {
     const CLIENTS: usize = 16;
     println!("\n1 KB through {} by sessions in the store; microseconds", target.name);
@@ -184,7 +184,7 @@ fn totals(scratch: &Path) -> serde_json::Value {
     status["totals"].take()
 }
 
-/// Waits until the store has at least so many sessions; how many it has.
+/// Waits until the store has at least this many sessions; returns their number.
 fn written(scratch: &Path, wanted: usize) -> u64 {
     let until = Instant::now() + Duration::from_secs(120);
     loop {

@@ -12,7 +12,7 @@ use crate::strain;
 use crate::targets::{Target, start};
 
 const ALL: &[&str] = &["belay", "relay", "nginx", "hyper", "portkey", "litellm"];
-/// Measured only where it is named: the more there are, the colder does each find the machine.
+/// Measured only if named: every additional target makes the caches colder.
 const FLOOR: &str = "copy";
 const SIZES: &[(&str, usize)] = &[("1 KB", 1 << 10), ("100 KB", 100 << 10), ("1 MB", 1 << 20)];
 
@@ -53,7 +53,7 @@ fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketA
     let rounds: usize = match size {
         0..=10_000 => 3000,
         10_001..=200_000 => 1500,
-        // In fewer it is luck who of them finds its memory near.
+        // With fewer rounds, cache effects dominate.
         _ => 1000,
     };
     let addresses: Vec<SocketAddr> =
@@ -82,7 +82,7 @@ fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketA
             let request = talk.request(addresses[index], &session, lines[index]);
             match clients[index].try_ask(&request) {
                 Ok(timing) => timings[index].push(timing),
-                // Only what others build may fail, and then it is left out.
+                // Only third-party targets may fail; they are then skipped.
                 Err(problem) if every[index] > 1 => {
                     println!("{} fails at {label}: {problem}", targets[index - 1].name);
                     every[index] = usize::MAX;
@@ -114,7 +114,7 @@ fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketA
             continue;
         }
         let [cpu, kept] = spent[index - 1].map(|spent| micros(spent) / timings.len().max(1) as f64);
-        // What the recorder takes: to turn what passed into events, judge and store them.
+        // CPU time of the recorder: building events, deciding and storing.
         let kept = if kept > 0.0 { format!("{kept:>8.0}") } else { String::new() };
         let (name, first, added) = (targets[index - 1].name, micros(first), micros(p50) - floor);
         println!("{name:<8} {first:>8.0} {:>8.0} {added:>+8.0} {:>8.0} {cpu:>8.0} {kept}", micros(p50), micros(p99));
@@ -123,8 +123,8 @@ fn sequential(label: &'static str, size: usize, streaming: bool, direct: SocketA
     rows
 }
 
-/// The order of a round, another one each time: whoever comes first finds other cores awake than whoever comes next, and
-/// in a fixed or merely rotated order each would always follow the same one.
+/// The order of a round, shuffled each time: the first target finds other cores awake than the next, and in a fixed or
+/// rotated order each would always follow the same one.
 pub(crate) struct Order {
     pub(crate) indices: Vec<usize>,
     state: u64,
@@ -144,7 +144,7 @@ impl Order {
     }
 }
 
-/// CPU time of a target so far, and what of it went into keeping events.
+/// CPU time of a target so far, and the recorder's share of it.
 fn spent_by(target: &Target) -> [Duration; 2] {
     let id = target.process.id();
     [cpu(id, ""), cpu(id, "recorder")]

@@ -1,4 +1,4 @@
-//! Who is measured.
+//! The targets.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,14 +14,14 @@ use belay_proxy::{AllowAll, Config, LocalService, PrefixedIo, Relay, UpstreamCon
 use crate::others;
 use crate::process::{Process, announce, wait_for};
 
-/// Something that passes requests on.
+/// A proxy under test.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) address: SocketAddr,
     pub(crate) process: Process,
-    /// Header lines it wants to know the upstream by.
+    /// Headers that select the upstream.
     pub(crate) lines: String,
-    /// Asked in one round of so many: slow ones would hold up the others.
+    /// Called in one of this many rounds: slow targets would delay the others.
     pub(crate) every: usize,
 }
 
@@ -58,12 +58,12 @@ fn belay(upstream: SocketAddr, scratch: &Path) -> Result<(Process, SocketAddr), 
     Ok((Process::start(&mut command)?, address))
 }
 
-/// Where the resident process keeps its store.
+/// The state directory of the resident process.
 pub(crate) fn home(scratch: &Path) -> PathBuf {
     scratch.join("home")
 }
 
-/// The `belay` that was built beside us.
+/// The `belay` binary next to this one.
 pub(crate) fn binary() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|error| error.to_string())?;
     let path = exe.parent().and_then(Path::parent).map(|folder| folder.join("belay"));

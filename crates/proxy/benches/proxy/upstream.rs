@@ -1,5 +1,5 @@
-//! A model API that answers at once: the floor of every measurement. Threads and blocking sockets,
-//! so that it costs little and the same for everybody.
+//! A model API that responds immediately: the baseline of every measurement. It uses threads and blocking sockets, so
+//! that its cost is low and equal for all targets.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CHUNKS: usize = 50;
-/// Events of an answer that is written at a pace.
+/// Number of events in a paced response.
 pub(crate) const PACED: usize = 20;
 const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// What an answer that is not streamed costs.
+/// The usage of an unstreamed response.
 pub(crate) const TOKENS: u64 = 110;
 
 static ANSWERS: AtomicU64 = AtomicU64::new(0);
@@ -57,7 +57,7 @@ fn answer_all(mut stream: TcpStream) {
             }
         }
         have = 0;
-        // Every answer has an id of its own: one that was seen before would not be recorded again.
+        // Every response has its own id: a known one would not be recorded again.
         let id = format!("{:08}", ANSWERS.fetch_add(1, Ordering::Relaxed));
         let sent = match (streaming, pace) {
             (_, Some(pace)) => paced_answer(&mut stream, &id, pace.trim().parse().expect("a pace")),
@@ -70,7 +70,7 @@ fn answer_all(mut stream: TcpStream) {
     }
 }
 
-/// Events one after the other, as a model writes them. Each says when it was sent.
+/// Sends events at intervals, as a model does. Each contains its send time.
 fn paced_answer(stream: &mut TcpStream, id: &str, pace: u64) -> std::io::Result<()> {
     stream.write_all(STREAM_HEAD)?;
     for _ in 0..PACED {

@@ -51,7 +51,7 @@ fn only_a_body_without_marks_may_end_with_the_connection() {
 }
 
 proptest! {
-    /// A body cut anywhere ends properly with a text of our own, or not at all.
+    /// A body cut at any position ends with our text and valid framing, or is not cut.
     #[test]
     fn a_cut_body_ends_with_our_text(
         chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 1..6),
@@ -84,7 +84,7 @@ proptest! {
     }
 
 
-    /// However the bytes are cut into reads, payload and end are the same.
+    /// Payload and end do not depend on read boundaries.
     #[test]
     fn cuts_make_no_difference(
         chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..8),
@@ -107,7 +107,7 @@ proptest! {
         prop_assert!(done);
     }
 
-    /// Garbage ends in a refusal or in waiting for more, never in a panic or in bytes beyond the input.
+    /// Arbitrary input is refused or waits for more; it never panics or consumes bytes beyond the input.
     #[test]
     fn garbage_is_survived(raw in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut framer = BodyFramer::new(Framing::Chunked);

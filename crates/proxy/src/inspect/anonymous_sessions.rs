@@ -1,5 +1,5 @@
-//! Sessions of agents that send no session id. A conversation is known by its start, and two runs with the same prompt
-//! start alike, so each run gets a number.
+//! Sessions of agents that send no session id. A conversation is identified by its start, and two runs with the same
+//! prompt have the same start, so each run gets a number.
 //!
 //! Every request repeats the conversation, so the messages of a run's last request tell its next one from those of other
 //! runs.
@@ -32,13 +32,13 @@ struct Run {
     last_at: Timestamp,
 }
 
-/// Where in its conversation a request is.
+/// The position of a request in its conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Position {
     /// The model has not responded yet.
     Start,
     Later,
-    /// Beside the conversation, such as a request for a title.
+    /// Auxiliary, such as a request for a title.
     Auxiliary,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct AnonymousRequest<'b> {
 impl AnonymousSessions {
     const MAX_STARTS: usize = 256;
     const MAX_LIVE_RUNS: usize = 16;
-    /// Held runs beyond this number are not looked for.
+    /// Maximum number of runs that are searched for a hold.
     const MAX_RUNS: u32 = 64;
     /// An agent that repeats its first request after an error or a hold does so within minutes. The same request after
     /// this long is a new run.

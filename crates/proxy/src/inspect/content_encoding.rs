@@ -86,7 +86,7 @@ impl ContentDecoder {
         }
     }
 
-    /// Whether the stream could be ended, maybe not right here.
+    /// Whether the stream can be ended at some position, possibly not at this one.
     pub(crate) fn can_append(&self) -> bool {
         match self {
             Self::Zstd(zstd) => zstd.can_append(),
@@ -94,8 +94,8 @@ impl ContentDecoder {
         }
     }
 
-    /// The bytes that make `text` the end of this stream: at least so many of them, filled up with line feeds. `None`
-    /// where no block may begin.
+    /// The bytes that make `text` the end of this stream: at least `min_bytes`, padded with line feeds. `None` if no
+    /// block may start here.
     pub(crate) fn append_final_block(&mut self, text: &str, at_least: usize) -> Option<Vec<u8>> {
         match self {
             Self::Plain => Some(filled(text, at_least, <[u8]>::to_vec).1),
@@ -106,8 +106,8 @@ impl ContentDecoder {
     }
 }
 
-/// Text that is long enough to be packed into at least so many bytes, and packed: an empty line between events means
-/// nothing.
+/// Pads the text so that it encodes to at least `min_bytes`, and encodes it: empty lines between events have no
+/// meaning.
 fn filled(text: &str, at_least: usize, pack: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let mut text = text.as_bytes().to_vec();
     let mut packed = pack(&text);

@@ -1,8 +1,9 @@
 //! Finds the new messages of a conversation.
 //!
 //! Every request repeats the complete history. To read only the new part, a few checkpoints are retained: the end of a
-//! message, and a hash that shows whether the message still ends there. Agents change their history (a cache mark moves, an
-//! old result is dropped), so there are several checkpoints: at the last few messages, and at growing distances before.
+//! message, and a hash that shows whether the message still ends there. Agents change their history (a cache mark
+//! moves, an old result is dropped), so there are several checkpoints: at the last few messages, and at growing
+//! distances before them.
 //!
 //! A megabyte of history is not hashed completely for every request. Nothing before a checkpoint is read again, so it only
 //! matters that nothing has moved: an insertion or a deletion moves everything behind it. The hash covers the fields before
@@ -51,7 +52,7 @@ struct Checkpoint {
 /// The checkpoint of an unknown conversation.
 const START: Checkpoint = Checkpoint { offset: 0, start: 0, hash: 0, messages: 0 };
 
-/// What is retained of one conversation between its requests.
+/// The state of one conversation between its requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HistoryTracker {
     checkpoints: Vec<Checkpoint>,
@@ -62,7 +63,7 @@ pub(crate) struct HistoryTracker {
     hashes: MessageHashes,
 }
 
-/// The fields of a request beside its messages.
+/// The fields of a request besides its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestFields {
     pub(crate) model: Option<String>,
@@ -76,7 +77,7 @@ pub(crate) struct RequestFields {
 pub(crate) struct NewMessages {
     pub(crate) fields: RequestFields,
     pub(crate) messages: Vec<MessageRef>,
-    /// Nothing was known of the conversation, or its history has changed altogether.
+    /// The conversation was unknown, or its history has changed completely.
     pub(crate) afresh: bool,
 }
 
@@ -85,7 +86,7 @@ pub(crate) struct NewMessages {
 pub(crate) struct MessageRef {
     /// Which message of the conversation it is.
     pub(crate) place: usize,
-    /// Where it stands in the body.
+    /// Its range in the body.
     pub(crate) range: Range<usize>,
 }
 
@@ -166,7 +167,7 @@ impl HistoryTracker {
             let value = scan.skip_value()?;
             fields.read(name, &body[value]);
         }
-        // Only now is it known to be a conversation.
+        // The request is a conversation; update the tracker.
         if !is_part(&fields) {
             return Some(NewMessages { fields, messages: Vec::new(), afresh: false });
         }
@@ -214,8 +215,8 @@ struct SampledHash<'b> {
     begin: usize,
     /// Hash of the fields before them.
     fields: u64,
-    /// Where the next sample is taken, and a hash of the fields and of all samples before it: one message after the
-    /// other is asked about, and what lies before both need not be hashed twice.
+    /// Position of the next sample, and a hash of the fields and all samples before it: messages are checked in order,
+    /// so nothing is hashed twice.
     next: usize,
     so_far: u64,
 }
@@ -246,8 +247,8 @@ impl<'b> SampledHash<'b> {
     }
 }
 
-/// Whether a checkpoint at this message is worth keeping when there are `total`: the last few are, and
-/// before them one or two at every power of two back, on a raster so that they do not move with each turn.
+/// Whether to retain a checkpoint at this message, given `total` messages: the last few, and one or two per power of
+/// two before them, aligned to a grid so that they do not move with each turn.
 fn is_retained(messages: usize, total: usize) -> bool {
     let back = total - messages;
     if back < TRAILING_CHECKPOINTS {
@@ -257,7 +258,7 @@ fn is_retained(messages: usize, total: usize) -> bool {
     messages.is_multiple_of(step)
 }
 
-/// Walks over the messages from the current place to the closing bracket.
+/// Iterates over the messages from the current position to the closing bracket.
 fn walk(scan: &mut JsonCursor<'_>, first: usize, messages: &mut Vec<MessageRef>) -> Option<()> {
     while messages.len() < MAX_MESSAGES && scan.next_element() {
         messages.push(MessageRef { place: first + messages.len(), range: scan.skip_value()? });

@@ -116,7 +116,7 @@ impl ExchangeInspection {
         self.granted = false;
     }
 
-    /// Whether the session is known not to be free. Unlike [`Self::must_wait`], a pending check does not count.
+    /// Whether the session is known to be held. Unlike [`Self::must_wait`], a pending check does not count.
     pub(crate) fn is_blocked(&self) -> bool {
         self.hold_state() != HoldState::Free
     }
@@ -151,7 +151,7 @@ impl ExchangeInspection {
         own.max(self.meta.sender.identity.parent.as_ref().map_or(HoldState::Free, of))
     }
 
-    /// The verdict if the supervisor fails. A fault of Belay's stops no free session and lifts no hold.
+    /// The verdict if the supervisor fails. A fault of Belay stops no active session and lifts no hold.
     pub(crate) fn fallback_verdict(&self) -> Verdict {
         let incident = String::new();
         match self.hold_state() {
@@ -364,7 +364,7 @@ impl ExchangeInspection {
         }
     }
 
-    /// Whether the request is not part of the conversation: a title or a summary carries a history of its own.
+    /// Whether the request is not part of the conversation: a title or a summary has its own history.
     fn is_auxiliary(&self, fields: Option<&RequestFields>) -> bool {
         let sender = &self.meta.sender;
         let offers_tools = fields.is_none_or(|fields| fields.tools);

@@ -1,4 +1,4 @@
-//! What the inspections of all exchanges share.
+//! State shared by the inspections of all exchanges.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::session_cache::SessionCache;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 
-/// Starts inspections and holds what they share.
+/// Starts inspections and holds their shared state.
 pub(crate) struct Inspector {
     pub(super) supervisor: Arc<dyn Supervisor>,
     pub(super) recorder: Recorder,

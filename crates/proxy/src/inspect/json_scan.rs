@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer};
 
-/// A place in JSON text.
+/// A position in JSON text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonCursor<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-/// Deepest nesting that is walked; conversations are shallow.
+/// Maximum nesting; conversations are shallow.
 const MAX_DEPTH: usize = 256;
 
 impl<'a> JsonCursor<'a> {
@@ -23,7 +23,7 @@ impl<'a> JsonCursor<'a> {
         Self { text, at }
     }
 
-    /// How far it has come.
+    /// The current offset.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
@@ -34,13 +34,13 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// The next byte that is not blank.
+    /// The next non-whitespace byte.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         self.skip_blank();
         self.text.get(self.at).copied()
     }
 
-    /// Steps over `byte` if it comes next.
+    /// Consumes `byte` if it is next.
     pub(crate) fn consume_byte(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -63,7 +63,7 @@ impl<'a> JsonCursor<'a> {
         (self.at > start).then_some(start..self.at)
     }
 
-    /// Steps over a string. Names and most values end within eight bytes.
+    /// Skips a string. Names and most values end within eight bytes.
     #[inline]
     fn skip_string(&mut self) -> Option<()> {
         self.at += 1;
@@ -84,7 +84,7 @@ impl<'a> JsonCursor<'a> {
             let rest = self.text.get(self.at..)?;
             let quote = quote(rest)?;
             self.at += quote + 1;
-            // Behind an odd number of backslashes it is part of the string.
+            // After an odd number of backslashes it is part of the string.
             let backslashes = rest[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
             if backslashes.is_multiple_of(2) {
                 return Some(());
@@ -168,13 +168,13 @@ fn quote(text: &[u8]) -> Option<usize> {
 fn quote_in(eight: &[u8; 8]) -> Option<usize> {
     const BYTE_LSBS: u64 = u64::MAX / 255;
     let differ = u64::from_le_bytes(*eight) ^ (BYTE_LSBS * u64::from(b'"'));
-    // Of the bits that are set, the lowest belongs to a quote: a borrow only spoils those above.
+    // Of the set bits, the lowest is a quote: a borrow only affects higher bits.
     let found = differ.wrapping_sub(BYTE_LSBS) & !differ & (BYTE_LSBS << 7);
     (found != 0).then_some((found.trailing_zeros() / 8) as usize)
 }
 
-/// Reads JSON. That it is UTF-8 is found out once, which is quicker than for each string in it; where it is not, what is
-/// read of it may still be.
+/// Parses JSON. UTF-8 is validated once, which is faster than per string; if it is invalid, the fields that are read
+/// may still be valid.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Result<T> {
     match str::from_utf8(json) {
         Ok(text) => serde_json::from_str(text),
@@ -182,7 +182,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> serde_json::Resul
     }
 }
 
-/// A text that may be missing, or `null`. serde itself would copy it, for being in an `Option`.
+/// A string that may be missing or `null`. serde would copy a string inside an `Option`.
 pub(crate) fn optional_str<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Cow<'a, str>>, D::Error> {
@@ -192,12 +192,12 @@ pub(crate) fn optional_str<'de: 'a, 'a, D: Deserializer<'de>>(
     Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|Text(text)| text))
 }
 
-/// A JSON string as text, when it is one.
+/// The text of a JSON string; `None` for other values.
 pub(crate) fn parse_string(raw: &[u8]) -> Option<String> {
     parse_str(raw).map(Cow::into_owned)
 }
 
-/// A JSON string as text, when it is one; borrowed where nothing in it is escaped.
+/// The text of a JSON string, borrowed if it has no escapes; `None` for other values.
 pub(crate) fn parse_str(raw: &[u8]) -> Option<Cow<'_, str>> {
     let text = str::from_utf8(raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?).ok()?;
     if memchr::memchr(b'\\', text.as_bytes()).is_none() {
@@ -211,7 +211,7 @@ pub(crate) fn parse_u64(raw: &[u8]) -> Option<u64> {
     str::from_utf8(raw).ok()?.parse().ok()
 }
 
-/// Takes escapes back; `None` where there are others than the short ones.
+/// Resolves escapes; `None` if there are others than the short ones.
 fn unescaped(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -237,8 +237,7 @@ pub(crate) fn pick<'a, const N: usize>(object: &'a [u8], names: [&str; N]) -> Op
     JsonCursor::new(object, 0).fields(names)
 }
 
-/// What [`pick`] finds in each object of an array, without having to know before where they end; what else is in the
-/// array is passed over.
+/// Applies [`pick`] to each object of an array without finding its end first; other elements of the array are skipped.
 pub(crate) fn array_fields<'a, const N: usize>(
     array: &'a [u8],
     names: [&str; N],

@@ -47,7 +47,7 @@ pub(crate) enum Record {
     Flush(Sender<()>),
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub(crate) struct ResponseRecord {
     pub(super) request: Arc<RequestRecord>,
@@ -296,7 +296,7 @@ impl Batch {
             return;
         }
         let events = std::mem::take(&mut self.events);
-        // The recorder must survive a panic: without it, requests would wait for their verdicts for ever.
+        // The recorder must survive a panic: otherwise requests would wait for their verdicts forever.
         let mut verdicts = catch_unwind(AssertUnwindSafe(|| supervisor.observe(events))).unwrap_or_else(|_| {
             tracing::error!("events may be lost because of a bug in Belay; please report it");
             Vec::new()

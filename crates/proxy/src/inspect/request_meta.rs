@@ -1,4 +1,4 @@
-//! What the head of a request says about its session and its body.
+//! Facts about session and body from a request head.
 
 use belay_agents::wire::RequestHead;
 use belay_core::SessionKey;

@@ -24,7 +24,7 @@ pub(crate) struct ResponseReader {
     charge: MemoryCharge,
 }
 
-/// How the body is written.
+/// The format of the body.
 enum BodyFormat {
     Stream(Box<SseDecoder>),
     Plain(Vec<u8>),
@@ -131,7 +131,7 @@ impl ResponseReader {
         if self.status >= 400 {
             let failure = match &self.body {
                 BodyFormat::Plain(body) => ApiError::read(self.status, body),
-                // The status tells that it failed, even if the body is unreadable.
+                // The status indicates a failure even if the body is unreadable.
                 BodyFormat::Stream(_) | BodyFormat::Unreadable => self.summary.failure.take().unwrap_or_default(),
             };
             self.summary.failure = Some(ApiError { status: self.status, ..failure });

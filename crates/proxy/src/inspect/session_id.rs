@@ -33,7 +33,7 @@ pub(crate) struct RequestSender {
     pub(crate) identity: RequestIdentity,
     /// The session, if the head names it.
     pub(crate) session: Option<SessionKey>,
-    /// The head names a session by `X-Loop-Session`, and no agent with a refusal format of its own sent it.
+    /// The head names a session by `X-Loop-Session`, and the sender is not an agent with its own refusal format.
     pub(crate) expects_supervisor_refusal: bool,
     /// A changed plan named in a header.
     pub(crate) plan: Option<String>,
@@ -73,7 +73,7 @@ impl SessionLabels {
 }
 
 impl RequestSender {
-    /// Reads the head. `run` is the key from the path's prefix.
+    /// Reads the head. `run` is the key from the path prefix.
     pub(crate) fn read(head: &dyn RequestHead, run: Option<&str>) -> Self {
         let (mut client, mut identity) = wire::recognise(head);
         let run = run.or_else(|| head.header(SESSION_HEADER)).map(|key| percent_decode_str(key).decode_utf8_lossy());
@@ -146,7 +146,7 @@ impl RequestSender {
         }
         let account = self.account.unwrap_or_default();
         let digest = Digest::of_parts([&beginning.to_le_bytes()[..], &account.0.to_le_bytes()]);
-        // A request without tools beside the conversation, such as one for a title, starts no run.
+        // An auxiliary request without tools, such as one for a title, starts no run.
         let auxiliary = || self.client.always_offers_tools() && json_scan::field(body, "tools").is_none();
         let position = match is_start {
             true if auxiliary() => Position::Auxiliary,

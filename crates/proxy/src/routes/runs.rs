@@ -1,5 +1,4 @@
-//! Runs of agents that `belay run` started: the model APIs their users had chosen, and which sessions
-//! they turned out to be.
+//! Runs started by `belay run`: the model APIs that their users configured, and their sessions.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,7 +7,7 @@ use belay_core::SessionKey;
 
 use crate::upstream::Upstream;
 
-/// How many runs are remembered.
+/// Maximum number of retained runs.
 const MAX_RUNS: usize = 4096;
 
 /// The runs, newest first.
@@ -48,7 +47,7 @@ impl RunRegistry {
         runs.iter().any(|known| known.key == run && !known.ended)
     }
 
-    /// The upstream of this name that a run's user had chosen.
+    /// The upstream of this name that the user of a run configured.
     pub(crate) fn upstream(&self, run: &str, name: &str) -> Option<Arc<Upstream>> {
         let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
         let run = runs.iter().find(|known| known.key == run)?;
@@ -56,7 +55,7 @@ impl RunRegistry {
     }
 
     pub(crate) fn bind_session(&self, run: &str, session: &SessionKey) {
-        // An agent that another one starts inherits its base URL, but is not the run's session.
+        // A nested agent inherits the base URL, but does not belong to the session of the run.
         let is_its_agent = run.strip_prefix(&*session.agent).is_some_and(|rest| rest.starts_with(':'));
         if !is_its_agent || self.session(run).as_ref() == Some(session) {
             return;

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Events as text, however the stream is cut.
+/// Events as text, for any chunking of the stream.
 fn decode(pieces: &[&[u8]]) -> Vec<(String, String)> {
     let mut decoder = SseDecoder::default();
     let mut events = Vec::new();

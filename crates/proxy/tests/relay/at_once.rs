@@ -1,4 +1,4 @@
-//! Answers that come sooner than anybody has looked at their requests, or sooner than the requests themselves.
+//! Responses that arrive before their request was inspected or complete.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ async fn settled(bench: &Bench) -> Vec<Event> {
     bench.judge.heard(|events| answers(events) > 0).await
 }
 
-/// Answers the request that comes next, and waits until its client has it.
+/// Responds to the next request, and waits until the client has the response.
 async fn answered(upstream: &mut Peer, client: &mut Peer) {
     upstream.read_to(END).await;
     upstream.send(answer()).await;
@@ -59,7 +59,7 @@ async fn a_request_that_was_held_and_let_go_is_not_asked_twice() {
     bench.judge.heard(|events| kinds(events).contains(&"model_asked")).await;
     bench.judge.rule("opencode:s", Verdict::Go);
     answered(&mut bench.accept().await, &mut client).await;
-    // When it was held, and when it was let go.
+    // When it was held and released.
     let expected = ["session_started", "prompt", "model_asked", "model_asked", "model_answered"];
     assert_eq!(kinds(&settled(&bench).await), expected);
 }
@@ -98,7 +98,7 @@ async fn an_answer_that_is_stopped_where_it_cannot_be_ended_is_told_as_far_as_it
     assert_eq!(kinds(&settled(&bench).await), ["session_started", "model_asked", "prompt", "model_answered"]);
 }
 
-/// Of which nobody makes a copy.
+/// Too large to be buffered.
 #[tokio::test]
 async fn a_long_request_and_its_answer_are_told_once_each_time() {
     let bench = bench().await;
@@ -115,7 +115,7 @@ async fn a_long_request_and_its_answer_are_told_once_each_time() {
     assert_eq!(kinds(&events), [&["session_started"][..], &once, &once].concat());
 }
 
-/// The resident process leaves.
+/// The relay shuts down.
 #[test]
 fn an_answer_that_is_dropped_on_its_way_is_told_as_far_as_it_came() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -180,7 +180,7 @@ async fn requests_that_are_read_in_another_order_than_they_came_are_told_once() 
     let mut upstream = bench.accept().await;
     answered(&mut upstream, &mut client).await;
     is_paused.await.unwrap();
-    // From here on the recorder waits, and reads nothing. A long request does not wait for it.
+    // From here on the recorder is blocked. A long request does not wait for it.
     let long = format!(r#"{{"role":"user","content":"{}"}}"#, "long ".repeat(5000));
     let next = r#"{"role":"user","content":"next"}"#;
     for messages in [&[PROMPT][..], &[PROMPT, &long]] {
@@ -236,13 +236,13 @@ async fn what_is_asked_beside_a_conversation_changes_nothing_of_what_is_known_of
 async fn a_connection_that_did_not_take_all_of_a_question_is_not_asked_again() {
     let bench = bench().await;
     let mut client = bench.client().await;
-    // More than the socket between takes while nobody reads.
+    // More than the socket buffers hold.
     let large = head("s", &"x".repeat(32 * 1024 * 1024));
     let ((), mut upstream) = tokio::join!(client.send(large), bench.accept());
     upstream.read_head().await;
     upstream.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n").await;
     client.read_head().await;
-    // Whether the client's own connection goes on depends on whether all of its question had come by then.
+    // The client's connection stays open only if its request was complete by then.
     let mut other = bench.client().await;
     other.send(request("s", &[PROMPT])).await;
     bench.accept().await.read_to(END).await;

@@ -1,4 +1,4 @@
-//! Keys go where they were meant to go, and nowhere else.
+//! Keys go only to their own upstream.
 
 use belay_proxy::{Auth, UpstreamConfig};
 
@@ -18,7 +18,7 @@ async fn a_redirect_is_the_clients_business() {
     );
     upstream.send(&answer).await;
     assert_eq!(client.read_head().await, answer);
-    // The next request goes to the same upstream as before, and nobody has knocked elsewhere.
+    // The next request goes to the same upstream, and no other got a connection.
     client.send(post("/v1/responses", "next")).await;
     upstream.read_to("next").await;
     elsewhere.into_std().unwrap().accept().expect_err("the redirect was followed");
@@ -62,7 +62,7 @@ async fn no_page_in_a_browser_asks_with_a_configured_key() {
         client.send(format!("GET /v1/models HTTP/1.1\r\n{lines}\r\n")).await;
         assert!(bench.accept().await.read_head().await.contains("authorization: Bearer sk-ours"), "{lines}");
     }
-    // A page that brings a key of its own spends nothing of ours.
+    // A page with its own key does not use the configured one.
     let mut client = bench.client().await;
     client.send("GET /anthropic/v1/models HTTP/1.1\r\nHost: h\r\nOrigin: https://a.example\r\n\r\n").await;
     bench.accept().await.read_head().await;

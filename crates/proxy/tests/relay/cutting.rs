@@ -1,4 +1,4 @@
-//! Answers that are ended in the middle of something.
+//! Responses that are cut in the middle of a block.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use belay_core::{Body, Event};
 
 use crate::support::{Bench, PATIENCE, Peer, bench};
 
-/// Claude Code asks, and the answer has begun.
+/// A request of Claude Code whose response has started.
 async fn streaming(bench: &Bench, client: &mut Peer, head: &str) -> Peer {
     let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1]}"#;
     let lines = "Host: h\r\nUser-Agent: claude-cli/2.1.325 (x)\r\nX-Claude-Code-Session-Id: s-1\r\n";
@@ -56,7 +56,7 @@ async fn a_call_that_uses_up_the_budget_is_never_closed() {
     bench.judge.heard(ended_by("belay_budget")).await;
 }
 
-/// Packs a stream, one event after the other.
+/// Compresses a stream event by event.
 trait Packer: Send {
     fn pack(&mut self, text: &str) -> Vec<u8>;
     fn unpack(&self, packed: &[u8]) -> String;
@@ -76,7 +76,7 @@ impl Packer for Gzip {
     }
 }
 
-/// Zstandard in blocks that are as they are; the first piece brings the header of the frame.
+/// Zstandard with raw blocks; the first piece has the frame header.
 struct Zstd(Vec<u8>);
 
 impl Packer for Zstd {
@@ -92,12 +92,12 @@ impl Packer for Zstd {
     }
 }
 
-/// Brotli in meta-blocks that are as they are; the first piece says how large the window is.
+/// Brotli with uncompressed meta-blocks; the first piece has the window size.
 struct Brotli(bool);
 
 impl Packer for Brotli {
     fn pack(&mut self, text: &str) -> Vec<u8> {
-        // Sixteen bits of window take one bit; a meta-block that is not compressed begins behind it.
+        // A 16-bit window is encoded in one bit; an uncompressed meta-block follows.
         let bits = u32::from(std::mem::take(&mut self.0));
         let header = (((text.len() as u32 - 1) << 3) | (1 << 19)) << bits;
         let mut out = header.to_le_bytes()[..3].to_vec();
@@ -123,7 +123,7 @@ async fn payload(client: &mut Peer) -> Vec<u8> {
     }
 }
 
-/// By the book for those who offer it with `TE`, which nobody does here: only a confused server packs for one hop.
+/// Valid only for clients that send `TE`, which none does here: only a faulty server compresses per hop.
 #[tokio::test]
 async fn an_answer_that_is_packed_for_the_hop_is_read_and_passed_on_as_it_is() {
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n";
@@ -139,7 +139,7 @@ async fn an_answer_that_is_packed_for_the_hop_is_read_and_passed_on_as_it_is() {
         let mut upstream = streaming(&bench, &mut client, &head).await;
         upstream.send(&body).await;
         assert_eq!(client.read_exactly(body.len()).await, body, "{codings}");
-        // Both ends are told where it ends, however they read the codings.
+        // Both peers see the end, regardless of how they interpret the codings.
         client.closed().await;
         upstream.closed().await;
         drop(client);
@@ -197,7 +197,7 @@ async fn a_compressed_answer_is_cut_and_unpacks_to_a_proper_end() {
     }
 }
 
-/// How an answer was ended: why, the tokens of the question and of what was said, and what is remarked.
+/// How a response was cut: reason, input and output tokens, and notes.
 fn record(events: &[Event]) -> Option<(String, u64, u64, String)> {
     let answer = events.iter().find_map(|event| match &event.body {
         Body::ModelAnswered(answer) => Some(answer),
@@ -228,7 +228,7 @@ async fn what_was_cut_is_on_record_with_what_it_had_cost() {
         let answer = client.read_to("0\r\n\r\n").await;
         let events = bench.judge.heard(|events| record(events).is_some()).await;
         let (stop, asked, cost, remark) = record(&events).unwrap();
-        // The upstream told what the question cost and never what the answer did: four bytes are a token, near enough.
+        // The upstream reported only the input usage; the output is estimated at four bytes per token.
         assert_eq!((stop.as_str(), asked, cost), (why, 9, said.len() as u64 / 4));
         assert!(answer.contains(remark.split('"').next().unwrap()), "the agent reads what is remarked: {remark}");
         match left {

@@ -1,4 +1,4 @@
-//! Upstreams that fail, clients that leave.
+//! Failing upstreams and disconnecting clients.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn a_request_that_is_sent_again_is_recorded_once() {
     upstream.read_to(body).await;
     upstream.send(&answer).await;
     client.read_exactly(answer.len()).await;
-    // The pooled connection takes the next request and is closed before an answer.
+    // The pooled connection accepts the next request and is closed before a response.
     client.send(&ask).await;
     upstream.read_to(body).await;
     drop(upstream);
@@ -90,7 +90,7 @@ async fn a_request_that_is_sent_again_is_recorded_once() {
 
 #[tokio::test]
 async fn a_client_that_leaves_while_we_connect_is_let_go() {
-    // Nobody accepts: the connection is made by the kernel and the handshake never ends.
+    // The listener never accepts: the kernel establishes the connection, and the handshake hangs.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", silent.local_addr().unwrap());
     let bench = bench_with(|config| config.upstreams.push(UpstreamConfig::new("silent", url))).await;
@@ -181,7 +181,7 @@ async fn a_pooled_connection_that_the_upstream_closed_costs_nobody_a_failure() {
     upstream.read_to("one").await;
     upstream.send(ok("first")).await;
     client.read_to("first").await;
-    // The upstream reads the next request and closes instead of answering it.
+    // The upstream reads the next request and closes the connection instead of responding.
     client.send(post("/v1/responses", "two")).await;
     upstream.read_to("two").await;
     drop(upstream);

@@ -1,4 +1,4 @@
-//! What is heard of a conversation that passes.
+//! Events recorded from relayed conversations.
 
 use belay_core::event::{Author, Usage};
 use belay_core::{Body, Event};
@@ -26,7 +26,7 @@ fn json(body: &str) -> String {
     ok(body).replacen("\r\n", "\r\nContent-Type: application/json\r\n", 1)
 }
 
-/// Sends a request through and answers it.
+/// Sends a request through the relay and responds to it.
 async fn turn(bench: &Bench, client: &mut Peer, upstream: &mut Option<Peer>, request: &str, answer: &str) {
     client.send(request).await;
     if upstream.is_none() {
@@ -191,7 +191,7 @@ async fn an_answer_the_agent_did_not_wait_for_is_recorded_as_far_as_it_came() {
     assert_eq!(tokens(&events), Some((length / 4, 0, 1)), "and so is what it cost, near enough");
 }
 
-/// The tokens of the only answer: of the question, of it from the cache, and of what was said.
+/// The tokens of the only response: input, cached input and output.
 fn tokens(events: &[Event]) -> Option<(u64, u64, u64)> {
     let answer = events.iter().rev().find_map(|event| match &event.body {
         Body::ModelAnswered(answer) => Some(answer),
@@ -225,7 +225,7 @@ async fn an_estimate_takes_as_much_from_the_cache_as_the_answer_before() {
     let told =
         ANSWER.replace("\"prompt_tokens\":10", "\"prompt_tokens\":10,\"prompt_tokens_details\":{\"cached_tokens\":5}");
     turn(&bench, &mut client, &mut upstream, &opencode(&[], TOOLS), &json(&told)).await;
-    // A title is asked for in between, without a cache.
+    // A title request in between, without cache hits.
     turn(&bench, &mut client, &mut upstream, &opencode(&[], ""), &json(&ANSWER.replace("-1", "-t"))).await;
     let request = opencode(&[CALL, RESULT], TOOLS);
     let length = request.rsplit("\r\n\r\n").next().unwrap().len() as u64;

@@ -1,4 +1,4 @@
-//! Stepping in on the wire.
+//! Interventions by the proxy.
 
 use std::io::Write;
 use std::sync::atomic::Ordering;
@@ -37,7 +37,7 @@ async fn a_paused_session_gets_the_refusal_its_agent_takes_as_final() {
     let head = client.read_head().await;
     assert!(head.starts_with("HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain"), "{head}");
     client.read_to("six times.").await;
-    // Others go on, on the same connection.
+    // Requests of other sessions continue on the same connection.
     client.send(request("User-Agent: opencode/1.18.33 x\r\nX-Session-Id: ses_2\r\n")).await;
     bench.accept().await.read_to("}").await;
 }
@@ -74,7 +74,7 @@ async fn a_client_that_names_a_loop_session_gets_the_supervisors_refusal_at_once
         let (status, error) = client.complaint().await;
         assert_eq!((status.as_str(), &error["type"]), ("HTTP/1.1 423 Locked", &"refused_by_supervisor".into()));
     }
-    // An agent has a refusal format of its own.
+    // The agent has its own refusal format.
     client.send(request("X-Loop-Session: s\r\nUser-Agent: opencode/1.18.33 x\r\n")).await;
     assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required");
 }
@@ -124,7 +124,7 @@ async fn a_held_request_is_refused_when_the_time_is_up_and_the_next_one_at_once(
     let hold_for = Duration::from_secs(3600);
     let bench = bench_with(|config| config.hold = hold_for).await;
     let mut client = held(&bench).await;
-    // The hour passes; the clock runs on before anybody waits on another thread.
+    // An hour passes; the clock is advanced before another thread waits.
     tokio::time::pause();
     tokio::time::advance(hold_for).await;
     tokio::time::resume();
@@ -133,7 +133,7 @@ async fn a_held_request_is_refused_when_the_time_is_up_and_the_next_one_at_once(
     assert_eq!(client.complaint().await.0, "HTTP/1.1 402 Payment Required", "another hour would be too long");
 }
 
-/// What a session waits for may change while a request of it is held, without its standing.
+/// The hold reason may change while a request is held, without a change of the hold state.
 #[tokio::test]
 async fn a_request_that_was_held_hears_what_its_session_waits_for_now() {
     let hold_for = Duration::from_secs(3600);
@@ -196,7 +196,7 @@ async fn a_body_decides_whose_request_it_is_and_a_refused_one_never_counts_upstr
     let bench = bench().await;
     bench.judge.rule("legacy:m-7", hold("Held."));
     let mut client = bench.client().await;
-    // Long enough that the beginning leaves for the upstream before the end has come.
+    // Long enough that its start reaches the upstream before its end is sent.
     let filler = "x".repeat(200_000);
     let body = format!(r#"{{"messages":[{{"role":"user","content":"{filler}"}}],"metadata":{{"session_id":"m-7"}}}}"#);
     client
@@ -253,7 +253,7 @@ async fn a_nudge_goes_along_with_a_packed_request_which_is_unpacked_for_it() {
     let body: serde_json::Value = serde_json::from_slice(&upstream.read_exactly(length).await).unwrap();
     assert_eq!(body["messages"][0]["content"], "Fix");
     assert!(body["messages"][1]["content"].as_str().unwrap().contains("Read the error first."), "{body}");
-    // The next one passes as it is.
+    // The next one is relayed unchanged.
     upstream.send(ok("")).await;
     client.read_exactly(ok("").len()).await;
     bench.judge.rule("opencode:ses_1", Verdict::Go);
@@ -289,7 +289,7 @@ fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-/// An upstream that has read the request and begun to stream.
+/// An upstream that has read the request and started to stream.
 async fn streaming(bench: &Bench, client: &mut Peer) -> Peer {
     client.send(request(OPENCODE)).await;
     let mut upstream = bench.accept().await;
@@ -330,7 +330,7 @@ async fn an_answer_that_uses_up_the_budget_is_cut_and_ends_properly() {
     *bench.judge.left.lock().unwrap() = Some(100);
     let mut client = bench.client().await;
     let mut upstream = streaming(&bench, &mut client).await;
-    // Four bytes are a token, near enough.
+    // About four bytes per token.
     let words: String = (0..100).map(|n| format!("word{n} ")).collect();
     let event = format!("data: {{\"id\":\"c-1\",\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");
     upstream.send(chunk(&event)).await;
@@ -381,7 +381,7 @@ async fn a_kill_ends_a_stream_at_once() {
 
 #[tokio::test]
 async fn a_kill_before_the_first_word_is_a_refusal() {
-    // Where a budget is shared the request was asked about, and let go.
+    // With a shared budget, the request was checked and admitted.
     for shared in [false, true] {
         let bench = bench().await;
         bench.judge.outdated.store(shared, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Requests that are too large to be kept, of sessions that nobody can let go without asking.
+//! Requests that are too large to buffer, of sessions that must be checked first.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const LIMIT: usize = 64 * 1024;
 const OPENCODE: &str =
     "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nUser-Agent: opencode/1.18.33 x\r\nX-Session-Id: ses_1\r\n";
 
-/// A body that is larger than anything between the two ends, and nowhere the same.
+/// A body that is larger than all buffers, without repetition.
 fn large() -> String {
     let filler: String = (0..600_000).map(|n| format!("{n} ")).collect();
     format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{filler}"}}],"tools":[1]}}"#)
@@ -31,7 +31,7 @@ fn requests() -> [(String, String); 2] {
     ]
 }
 
-/// A relay that keeps little.
+/// A relay with a small buffer limit.
 async fn forgetful(hold: Duration) -> Bench {
     bench_with(|config| (config.inspected, config.buffered, config.hold) = (LIMIT, 16 * LIMIT, hold)).await
 }
@@ -44,7 +44,7 @@ fn asked(events: &[Event]) -> bool {
     events.iter().any(|event| matches!(event.body, Body::ModelAsked(_)))
 }
 
-/// Sends a request while somebody else reads.
+/// Sends a request in the background.
 fn sending(mut client: Peer, head: String, body: String) -> tokio::task::JoinHandle<Peer> {
     tokio::spawn(async move {
         client.send(head).await;
@@ -53,7 +53,7 @@ fn sending(mut client: Peer, head: String, body: String) -> tokio::task::JoinHan
     })
 }
 
-/// Reads a request and answers it.
+/// Reads a request and responds to it.
 async fn serve(bench: &Bench, body: &str) {
     let mut upstream = bench.accept().await;
     upstream.read_head().await;

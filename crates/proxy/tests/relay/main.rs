@@ -1,4 +1,4 @@
-//! The relay against upstreams and clients that do what real ones do, byte by byte.
+//! The relay with scripted upstreams and clients, byte by byte.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop there")]
 

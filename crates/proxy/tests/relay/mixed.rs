@@ -1,4 +1,4 @@
-//! Many sessions at once, each with turns of every kind: whatever becomes of them, each is told once, and in order.
+//! Concurrent sessions with turns of every kind: each is recorded once and in order, regardless of its result.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::support::{Bench, Peer, bench};
 const SESSIONS: usize = 8;
 const TURNS: usize = 24;
 
-/// What becomes of a turn, from one to the next.
+/// The results of consecutive turns.
 const FATES: [&str; 7] = ["at once", "thinks", "at once", "pauses", "breaks", "pauses and breaks", "left"];
 
 #[tokio::test]
@@ -73,7 +73,7 @@ fn check(events: &[&Event]) {
     }
 }
 
-/// The turns of one session, with something asked beside every third of them.
+/// The turns of one session, with an auxiliary request at every third.
 async fn converse(bench: &Bench, session: usize) {
     let mut client = bench.client().await;
     let mut messages = String::new();
@@ -127,7 +127,7 @@ async fn serve(bench: Arc<Bench>) {
     }
 }
 
-/// Answers request after request as each of them says, until one of the two has had enough.
+/// Responds to each request as it specifies, until either side closes.
 async fn answer(bench: &Bench, mut peer: Peer) -> Option<()> {
     loop {
         let head = head(&mut peer).await?;
@@ -162,7 +162,7 @@ async fn answer(bench: &Bench, mut peer: Peer) -> Option<()> {
     }
 }
 
-/// Waits until the judge knows of this turn: somebody has looked at its request.
+/// Waits until the supervisor has observed this turn.
 async fn is_asked(bench: &Bench, session: &str, turn: &str) {
     let turn: usize = turn.parse().unwrap();
     let is_turn = |event: &&Event| {

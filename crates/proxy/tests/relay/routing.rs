@@ -1,10 +1,10 @@
-//! Whose request is it?
+//! Routing of requests.
 
 use belay_proxy::{AllowAll, Auth, Config, Relay, UpstreamConfig};
 
 use crate::support::{bench, bench_with, post};
 
-/// Where the upstream sees a request to `path` arrive.
+/// The target of a request to `path` as the upstream receives it.
 async fn arrives(path: &str, line: &str) -> String {
     let bench = bench().await;
     let mut client = bench.client().await;

@@ -1,4 +1,4 @@
-//! Much of everything: long streams, many streams, small pieces, little memory.
+//! Load: long streams, many streams, small pieces, little memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-/// A request of an agent that names its sessions.
+/// A request of an agent that sends session ids.
 fn ask(session: usize) -> String {
     let body = r#"{"model":"m","messages":[{"role":"user","content":"Fix"}],"tools":[1]}"#;
     format!(
@@ -24,7 +24,7 @@ fn ask(session: usize) -> String {
     )
 }
 
-/// What a stream cost, by what was heard of it.
+/// The usage of a stream, from its events.
 fn answers(events: &[Event]) -> Vec<(String, u64)> {
     let answer = |event: &Event| match &event.body {
         Body::ModelAnswered(answer) => Some((event.session.id.to_string(), answer.usage?.output)),
@@ -85,7 +85,7 @@ async fn a_stream_that_is_cut_at_any_byte_arrives_whole_and_is_understood() {
         let upstream = upstream.as_mut().unwrap();
         upstream.read_to(r#""tools":[1]}"#).await;
         upstream.send(&answer[..cut]).await;
-        // What may be seen before the rest has come is seen: once the head is complete, everything.
+        // Received bytes are relayed without waiting for more, once the head is complete.
         if cut > STREAM.len() {
             assert_eq!(client.read_exactly(cut).await, answer.as_bytes()[..cut]);
             upstream.send(&answer[cut..]).await;
@@ -103,7 +103,7 @@ async fn a_stream_that_is_cut_at_any_byte_arrives_whole_and_is_understood() {
     assert!(heard.iter().all(|(_, output)| *output == 7));
 }
 
-/// Sends `total` bytes of an answer in pieces through the relay and watches what it keeps meanwhile.
+/// Sends `total` bytes of a response through the relay in pieces and monitors its buffered bytes.
 async fn pour(bench: &Bench, head: String, piece: Vec<u8>, total: usize) -> usize {
     let mut client = bench.client().await;
     client.send(ask(1)).await;
@@ -189,7 +189,7 @@ async fn five_hundred_streams_at_once_each_get_their_own() {
             let mut client = bench.client().await;
             client.send(ask(index)).await;
             client.read_to("begin\n\n\r\n").await;
-            // Nobody goes on before everybody's stream is under way.
+            // No stream continues before all have started.
             all_begun.wait().await;
             let rest = client.read_to("0\r\n\r\n").await;
             assert!(rest.contains(&format!("\"completion_tokens\":{index}}}")), "{rest}");

@@ -1,4 +1,4 @@
-//! What peers may say that could be read in two ways, and what they must not get by it.
+//! Ambiguous input of peers, and its strict handling.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::support::{bench, bench_with, ok, post};
 
 #[tokio::test]
 async fn a_wish_for_another_version_of_http_is_not_passed_on() {
-    // Some clients say this with the first request to any plain address; whoever granted it would speak past us.
+    // Some clients send this with the first request to a plain http URL; an upstream that accepted it would bypass the
+    // inspection.
     let bench = bench().await;
     let mut client = bench.client().await;
     let wish = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQ\r\n";
@@ -35,7 +36,7 @@ async fn another_protocol_that_nobody_asked_for_is_garbage() {
         "{error}"
     );
     upstream.closed().await;
-    // What the client asks next is not said to that upstream as it stands.
+    // The next request does not go to that connection.
     client.send("POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n").await;
     assert!(client.complaint().await.0.contains("404"));
 }

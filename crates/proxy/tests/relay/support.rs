@@ -1,4 +1,4 @@
-//! A relay in front of a hand-driven upstream.
+//! A relay in front of a scripted upstream.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,10 +18,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 
-/// How long anything may take before a test calls it hung.
+/// Timeout of every wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Answers whatever is for us with its path.
+/// A local service that responds with the path of the request.
 struct Echo;
 
 impl LocalService for Echo {
@@ -41,20 +41,20 @@ impl LocalService for Echo {
     }
 }
 
-/// A judge that is told what to say, and remembers what it heard.
+/// A supervisor with scripted verdicts that records the observed events.
 #[derive(Default)]
 pub(crate) struct Scripted {
     events: Mutex<Vec<Event>>,
     verdicts: Mutex<HashMap<SessionKey, Verdict>>,
-    /// Tokens that everybody may still spend.
+    /// Remaining tokens of every session.
     pub(crate) left: Mutex<Option<u64>>,
     /// A budget is shared, and others have spent from it.
     pub(crate) outdated: AtomicBool,
-    /// It falls over whatever it hears.
+    /// Panics in `observe`.
     pub(crate) faulty: AtomicBool,
     changed: Arc<Notify>,
     heard: Notify,
-    /// Listens no more, says so, and waits for a word.
+    /// Blocks `observe`: signals that it has started, and waits for the release.
     pub(crate) pause: Mutex<Option<(oneshot::Sender<()>, mpsc::Receiver<()>)>>,
 }
 
@@ -64,7 +64,7 @@ impl Scripted {
         self.changed.notify_waiters();
     }
 
-    /// Everything heard, once `enough` is content with it.
+    /// Waits until the observed events satisfy `enough`, and returns them.
     pub(crate) async fn heard(&self, enough: impl Fn(&[Event]) -> bool) -> Vec<Event> {
         let wait = async {
             loop {
@@ -82,7 +82,7 @@ impl Scripted {
         }
     }
 
-    /// The events heard until a model has answered, in few words.
+    /// Summaries of the events up to the first model response.
     pub(crate) async fn story(&self) -> Vec<String> {
         let answered = |event: &Event| matches!(event.body, Body::ModelAnswered(_) | Body::ModelFailed(_));
         let events = self.heard(|events| events.iter().any(answered)).await;
@@ -114,7 +114,7 @@ impl Supervisor for Scripted {
         assert!(!self.faulty.load(Ordering::Relaxed), "a fault that belongs to the test");
         if let Some((paused, word)) = self.pause.lock().unwrap().take() {
             paused.send(()).unwrap();
-            // Whoever waits for it may have dropped it instead.
+            // The receiver may have been dropped.
             let _ = word.recv();
         }
         let verdicts = self.verdicts.lock().unwrap().clone();
@@ -133,14 +133,14 @@ impl Supervisor for Scripted {
 
     fn hold_state_changed(&self) -> BoxFuture<()> {
         let changed = Arc::clone(&self.changed);
-        // Registered now, not when it is first waited for.
+        // Registers now, not at the first poll.
         let mut notified = Box::pin(changed.notified_owned());
         notified.as_mut().enable();
         notified
     }
 }
 
-/// A relay, and the listener its upstream `openai` stands behind.
+/// A relay and the listener of its upstream `openai`.
 pub(crate) struct Bench {
     pub(crate) address: SocketAddr,
     pub(crate) upstream: TcpListener,
@@ -179,11 +179,11 @@ impl Bench {
     }
 }
 
-/// One end of a connection, driven by hand.
+/// One end of a connection, controlled by the test.
 pub(crate) struct Peer<S = TcpStream>(pub(crate) S);
 
 impl Peer {
-    /// Breaks the connection off, so that the other side gets an error instead of an end.
+    /// Resets the connection.
     pub(crate) fn reset(self) {
         rustix::net::sockopt::set_socket_linger(&self.0, Some(Duration::ZERO)).unwrap();
     }
@@ -194,7 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.0.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// Reads until `end` has come.
+    /// Reads up to and including `end`.
     pub(crate) async fn read_to(&mut self, end: &str) -> String {
         let mut text = Vec::new();
         while !text.ends_with(end.as_bytes()) {
@@ -207,7 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         String::from_utf8(text).unwrap()
     }
 
-    /// Reads an error answer: its status line and what it says.
+    /// Reads an error response: status line and JSON body.
     pub(crate) async fn complaint(&mut self) -> (String, serde_json::Value) {
         let head = self.read_head().await;
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
@@ -247,7 +247,7 @@ pub(crate) fn post(path: &str, body: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// A small answer with the given body.
+/// A small response with the given body.
 pub(crate) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }

@@ -1,4 +1,4 @@
-//! Upstreams behind TLS, with an authority of their own.
+//! TLS upstreams with a private certificate authority.
 
 use std::net::Ipv4Addr;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::support::{Bench, PATIENCE, Peer, bench_with, ok, post};
 
-/// An upstream whose certificate is signed by an authority that nobody but us knows.
+/// An upstream whose certificate is signed by a private authority.
 struct Secure {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -93,7 +93,7 @@ async fn an_upstream_behind_tls_is_relayed_byte_for_byte_and_asked_again_on_the_
     client.send(post("/secure/v1/responses", "two")).await;
     upstream.read_to("two").await;
     upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n").await;
-    // Each part is seen before the next one is sent.
+    // Each part arrives before the next one is sent.
     client.read_to("abc\r\n").await;
     drop(client);
     upstream.closed().await;
@@ -144,7 +144,7 @@ async fn a_port_without_tls_and_a_file_without_certificates_are_explained() {
     }
 }
 
-/// An answer that the test sends piece by piece. When nobody wants it any more, the pieces' channel closes.
+/// A response that the test sends piece by piece. If it is cancelled, the channel closes.
 struct Answer(mpsc::Receiver<&'static str>);
 
 impl Body for Answer {
@@ -156,13 +156,13 @@ impl Body for Answer {
     }
 }
 
-/// A request that has come, and how to answer it.
+/// A received request and the sender of its response.
 struct Came {
     connection: usize,
     said: String,
     body: Bytes,
     answer: mpsc::Sender<&'static str>,
-    /// Ends the connection for all who share it.
+    /// Closes the shared connection.
     hang_up: Arc<Notify>,
 }
 
@@ -219,7 +219,7 @@ async fn an_upstream_that_wants_nothing_but_http2_gets_it() {
     assert!(first.said.contains("\"x-own\": \"7\"") && !first.said.contains("host\":"), "{}", first.said);
     assert_eq!(first.body, question);
     first.answer.send("data: 1\n\n").await.unwrap();
-    // It arrives while the answer goes on.
+    // It arrives while the response is still streaming.
     let head = client.read_to("data: 1\n\n\r\n").await;
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("\r\nx-odd: 1\r\n"), "{head}");
     // A second one shares the connection with the first.
@@ -229,7 +229,7 @@ async fn an_upstream_that_wants_nothing_but_http2_gets_it() {
     assert_eq!((first.connection, second.connection), (1, 1));
     drop(first.answer);
     assert_eq!(client.read_to("0\r\n\r\n").await, "0\r\n\r\n");
-    // And whoever leaves leaves at the far end, too.
+    // A disconnect is propagated to the upstream.
     drop(other);
     tokio::time::timeout(PATIENCE, second.answer.closed()).await.expect("the request to end");
     client.send(post("/secure/v1/responses", "three")).await;
@@ -246,7 +246,7 @@ async fn a_connection_that_ends_before_a_request_on_it_was_answered_costs_nobody
     let first = next(&mut requests).await;
     first.answer.send("data: 1\n\n").await.unwrap();
     one.read_to("data: 1\n\n\r\n").await;
-    // The upstream leaves, and another request is on its way to it.
+    // The upstream closes while another request is in flight.
     let (mut other, hang_up) = (bench.client().await, first.hang_up);
     let request = post("/secure/v1/responses", &"two".repeat(100_000));
     let (begun, rest) = request.split_at(200_000);

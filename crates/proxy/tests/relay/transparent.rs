@@ -1,4 +1,4 @@
-//! What goes in comes out.
+//! Byte-for-byte relaying.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -52,7 +52,7 @@ async fn an_answer_arrives_as_it_is_made() {
     upstream.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n").await;
     client.read_head().await;
     for part in ["8\r\ndata: 1\n\r\n", "9\r\n\ndata: 22\r\n", "2\r\n\n\n\r\n"] {
-        // Each part is seen before the next one is sent.
+        // Each part arrives before the next one is sent.
         upstream.send(part).await;
         assert_eq!(client.read_exactly(part.len()).await, part.as_bytes());
     }

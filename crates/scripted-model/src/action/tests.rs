@@ -1,4 +1,4 @@
-//! One script for every agent: the same wish becomes a call of whatever tool is there.
+//! One script for every agent: an action becomes a call of an offered tool.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The scripted model as a process: `scripted-model --script play.toml [--port 8080] [--record FOLDER]`.
+//! The scripted model as a process: `scripted-model --script play.toml [--port 8080] [--record DIR]`.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
     }
     let model = ScriptedModel::start_with(script, options).map_err(|error| format!("cannot start: {error}"))?;
     say(&model.url())?;
-    // Serves until the process is ended from outside.
+    // Serve until the process is killed.
     loop {
         std::thread::park();
     }

@@ -1,17 +1,17 @@
-//! Scripts as TOML or JSON. A turn names exactly one reply; unknown keys and mixed replies are errors that say which.
+//! Scripts as TOML or JSON. A turn has exactly one reply; unknown keys and several replies are errors.
 //!
 //! | key | the turn |
 //! |---|---|
-//! | `text` | says this and ends the agent's turn |
-//! | `chant = { word, times }` | says one word over and over |
+//! | `text` | replies with this text and ends the agent's turn |
+//! | `chant = { word, times }` | repeats one word |
 //! | `shell`, `read`, `write = { path, content }`, `edit = { path, old, new }`, `patch` | calls a tool |
 //! | `call = { name, args, namespace }` | calls a tool by its own name |
 //! | `calls = [{ shell = ".." }, ..]` | calls several tools at once |
-//! | `error = { status, message or body, headers }` | answers with an HTTP error, or with any bytes |
-//! | `stream_error = { code, message }` | begins a stream and fails in it |
+//! | `error = { status, message or body, headers }` | responds with an HTTP error or with arbitrary bytes |
+//! | `stream_error = { code, message }` | starts a stream and fails |
 //!
-//! `say` puts words before a call; `repeat` plays a turn again; `usage = { input, output, cached }` sets token counts;
-//! `delay_ms`, `piece_delay_ms`, `split`, `hold_after`, `drop_after`, `packed` are the fields of [`Pace`].
+//! `say` adds text before a call; `repeat` plays a turn several times; `usage = { input, output, cached }` sets token
+//! counts; `delay_ms`, `piece_delay_ms`, `split`, `hold_after`, `drop_after`, `packed` are the fields of [`Delivery`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ struct BranchFile {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct TurnFile {
-    // What is said: one of these.
+    // The reply: one of these.
     text: Option<String>,
     chant: Option<Chant>,
     shell: Option<String>,
@@ -115,7 +115,7 @@ struct TurnFile {
     calls: Option<Vec<CallFile>>,
     error: Option<HttpError>,
     stream_error: Option<StreamError>,
-    // How.
+    // The delivery.
     say: Option<String>,
     repeat: Option<usize>,
     delay_ms: u64,

@@ -1,4 +1,4 @@
-//! Scripts in files mean what the builder means, and mistakes in them are named.
+//! Script files equal scripts of the builder, and errors are reported.
 
 use std::time::Duration;
 

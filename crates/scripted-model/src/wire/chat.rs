@@ -22,7 +22,7 @@ pub(super) fn plain(answer: &Answer) -> Value {
     })
 }
 
-/// This API has no freeform tools: a text travels as the argument `input`.
+/// This API has no freeform tools: text is sent as the argument `input`.
 fn arguments(input: &Input) -> String {
     match input {
         Input::Json(arguments) => arguments.to_string(),

@@ -14,7 +14,7 @@ pub(super) fn plain(answer: &Answer) -> Value {
     chunk(answer.ids, &answer.model, &parts, Some(answer.usage))
 }
 
-/// Newer models insist on getting their thought signature back with the call.
+/// Newer models require their thought signature back with the call.
 fn call_part(call: &ToolCall) -> Value {
     let args = match &call.input {
         Input::Json(args) => args.clone(),
@@ -23,7 +23,7 @@ fn call_part(call: &ToolCall) -> Value {
     json!({"functionCall": {"id": call.id, "name": call.name, "args": args}, "thoughtSignature": "c2NyaXB0ZWQ="})
 }
 
-/// A response with usage is the last one.
+/// The last chunk has the usage.
 fn chunk(ids: Ids, model: &str, parts: &[Value], usage: Option<Usage>) -> Value {
     let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
     let mut chunk = json!({"modelVersion": model, "responseId": ids.id("", 0)});

@@ -23,7 +23,7 @@ fn tool_use(call: &ToolCall, input: Value) -> Value {
     json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input})
 }
 
-/// This API has no freeform tools: a text travels as the argument `input`.
+/// This API has no freeform tools: text is sent as the argument `input`.
 fn input(call: &ToolCall) -> Value {
     match &call.input {
         Input::Json(input) => input.clone(),
@@ -35,7 +35,7 @@ fn stop_reason(has_calls: bool) -> &'static str {
     if has_calls { "tool_use" } else { "end_turn" }
 }
 
-/// Anthropic counts cached tokens beside the input, not within it.
+/// Anthropic reports cached tokens in addition to the input tokens.
 fn usage_json(usage: Usage, output: u64) -> Value {
     json!({
         "input_tokens": usage.input.saturating_sub(usage.cached), "cache_creation_input_tokens": 0,

@@ -1,4 +1,4 @@
-//! Every stream is read back the way its API's clients do, and must say what the plain answer says.
+//! Every stream, decoded as a client does, must equal the unstreamed response.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn sent(api: Api, answer: Answer, failure: Option<Failure>) -> String {
     stream(api, answer, ALL, failure).collect()
 }
 
-/// What a client understands from an answer.
+/// The decoded content of a response.
 #[derive(Debug, Default, PartialEq)]
 struct Understood {
     text: String,
@@ -272,7 +272,7 @@ fn freeform_calls_and_namespaces_keep_their_shape() {
     );
     let bytes = sent(Api::Responses, answer("", vec![freeform.clone()]), None);
     assert!(bytes.contains("response.custom_tool_call_input.delta"));
-    // The other APIs know no freeform tools.
+    // The other APIs have no freeform tools.
     let bytes = sent(Api::Messages, answer("", vec![freeform]), None);
     assert_eq!(understand_stream(Api::Messages, &bytes).calls[0].2, json!({"input": patch}));
 }

@@ -1,4 +1,4 @@
-//! A client so plain that it cannot hide a fault of the server: one request per connection, bytes as they come.
+//! A minimal client: one request per connection, without any HTTP library.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// Ended as HTTP says an answer ends, not by a closed connection.
+    /// Whether the response ended by its framing, not by a closed connection.
     pub(crate) complete: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, headers: &[(&st
     parse(&bytes)
 }
 
-/// Sends a request and leaves the answer to the caller.
+/// Sends a request; the caller reads the response.
 pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("the model listens");
     stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");

@@ -1,4 +1,4 @@
-//! The model as its callers meet it: over a socket.
+//! Tests of the model over a socket.
 
 mod client;
 

@@ -1,9 +1,8 @@
-//! The chain of digests over a session's log: the digest of each event covers the digest before it, and the session's row
-//! has the last one.
+//! The hash chain over a session's log: the digest of each event covers the previous digest, and the session's row has
+//! the last one.
 //!
-//! It detects events that were edited, removed, inserted or reordered by something other than Belay: damage, and an agent
-//! that tidies up after itself. It is not a signature: a program that can write the file can also compute the digests
-//! again.
+//! It detects events that were edited, removed, inserted or reordered by another program: damage, or an agent that
+//! covers its tracks. It is not a signature: a program that can write the file can also recompute the digests.
 
 use std::time::{Duration, Instant};
 

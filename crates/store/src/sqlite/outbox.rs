@@ -120,7 +120,7 @@ pub(super) fn claim(
     now: Timestamp,
     lease: Duration,
 ) -> rusqlite::Result<Option<Delivery>> {
-    // A row from the future: the clock was set back. It waits for its whole delay again, and no longer.
+    // A row from the future: the clock was set back. Its delay starts again and is not extended.
     conn.prepare_cached(
         "UPDATE deliveries SET next_at = ?2 + (next_at - since), since = ?2
          WHERE channel = ?1 AND state = 'pending' AND since > ?2",

@@ -15,7 +15,7 @@ const MAX_DELETED_EVENTS: u64 = 500;
 const MAX_DELETED_SESSIONS: u64 = 64;
 /// Pages returned to the file system in one transaction.
 const MAX_VACUUMED_PAGES: u64 = 256;
-/// A write-ahead log of this size is moved into the store while the store is above its limit.
+/// While the store is above its limit, a write-ahead log of this size is checkpointed.
 const MAX_WAL_BYTES: u64 = 8 << 20;
 
 pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Timestamp) -> Result<Pruned> {
@@ -38,7 +38,7 @@ pub(super) fn prune(store: &mut SqliteStore, retention: &Retention, now: Timesta
     Ok(pruned)
 }
 
-/// Moves the write-ahead log into the store if both together exceed the limit and that helps.
+/// Checkpoints the write-ahead log if it and the store exceed the limit together and a checkpoint helps.
 fn checkpoint_above(store: &SqliteStore, max_bytes: u64) -> Result<()> {
     let (used, wal) = store.map_error(sizes(&store.conn))?;
     if used.saturating_add(wal) > max_bytes && wal > 0 && (wal >= MAX_WAL_BYTES || used <= max_bytes) {
@@ -119,7 +119,8 @@ fn delete_expired(conn: &Connection, before: Timestamp, now: Timestamp) -> rusql
 /// The next session to delete: the one idle longest that exceeds a limit.
 fn candidate(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<Option<i64>> {
     let (used, wal) = sizes(conn)?;
-    // A log that a reader keeps from being truncated must not cost more than half of the history.
+    // A write-ahead log that a reader keeps from being truncated must not cause the deletion of more than half of the
+    // history.
     let too_big = used.saturating_add(wal.min(retention.max_bytes / 2)) > retention.max_bytes;
     let before = if too_big { i64::MAX } else { (now - retention.max_age).millis() };
     conn.prepare_cached(&format!(

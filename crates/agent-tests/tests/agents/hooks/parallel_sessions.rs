@@ -1,4 +1,4 @@
-//! Two conversations in one folder, four calls in one turn: each call is recorded once, where it belongs.
+//! Two conversations in one directory, four calls in one turn: each call is recorded once, in its own session.
 
 use belay_agent_tests::scenarios::{ParallelSession, run_parallel};
 use belay_agent_tests::{Agent, AgentSetup, Workbench};

@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
 use crate::install::{FileChange, InstallContext, InstallError};
 
-/// A hook that is trusted.
+/// A trusted hook.
 #[derive(Debug)]
 pub(super) struct TrustedHook {
     /// `<event>:<group>:<hook>`.
@@ -34,14 +34,14 @@ pub(in crate::codex) fn hash(event: &str, command: &str, timeout: u64, status: O
     if let Some(status) = status {
         hook["statusMessage"] = status.into();
     }
-    // serde_json keeps names sorted and writes no blanks: that is the canonical form.
+    // serde_json sorts keys and writes no whitespace, which is the canonical form.
     let canonical = json!({ "event_name": event, "hooks": [hook] }).to_string();
     let digest = Sha256::digest(canonical.as_bytes());
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
 }
 
-/// The file as Codex may name it: as it is, and with symbolic links followed.
+/// The paths under which Codex may record the file: as given, and with symbolic links resolved.
 fn names(hooks: &Path) -> Vec<String> {
     let folder = hooks.parent().and_then(|folder| folder.canonicalize().ok());
     let real = folder.zip(hooks.file_name()).map(|(folder, name)| folder.join(name));
@@ -54,8 +54,8 @@ fn text(path: PathBuf) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What makes Codex trust our hooks in `hooks` as they are after a change, and no longer what they
-/// were before it: a place in the file that is somebody else's now must not be trusted as ours.
+/// The change that makes Codex trust our hooks in `hooks` after a change, and no longer those before it: a position
+/// that now belongs to another hook must not stay trusted.
 pub(super) fn update(
     context: &InstallContext<'_>,
     config: &Path,
@@ -98,7 +98,7 @@ pub(super) fn update(
         let entry = state.entry(&key).or_insert_with(|| Item::Table(Table::new()));
         entry["trusted_hash"] = value(hash);
     }
-    // A table with a header of its own was written by the user.
+    // A table with its own header was written by the user.
     if state.is_empty() && state.is_implicit() {
         all.remove("state");
     }
@@ -119,7 +119,7 @@ fn read(config: &Path, text: Option<&str>) -> Result<DocumentMut, InstallError> 
     text.unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| InstallError::edit(config, error))
 }
 
-/// A table inside a table, without a header of its own until it holds values.
+/// A nested table, without its own header until it has values.
 fn subtable<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Table> {
     let implicit = || {
         let mut table = Table::new();

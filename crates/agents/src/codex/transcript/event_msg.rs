@@ -23,7 +23,8 @@ impl CodexParser {
                     && self.last_total != Some(total)
                 {
                     self.last_total = Some(total);
-                    // A tail that starts in the middle of a file cannot tell whether a record has reported this before.
+                    // A tail that starts in the middle of a file does not show whether a record has reported this
+                    // before.
                     if self.started && !self.has_usage_records {
                         self.usage(None, last, builder);
                     }

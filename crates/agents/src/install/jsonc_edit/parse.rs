@@ -1,10 +1,10 @@
-//! Where everything in a JSON text stands.
+//! The positions of all elements of a JSON text.
 
 use serde_json::{Map, Value};
 
 use super::{JsoncError, Span};
 
-/// Deeper than any settings file.
+/// Maximum nesting; deeper than any settings file.
 const MAX_DEPTH: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +29,14 @@ pub(super) struct Member {
     pub(super) key: Option<String>,
     /// From the key, or the value where there is none, to the end of the value.
     pub(super) span: Span,
-    /// Where the comma after it ends, if there is one.
+    /// End of the comma after it, if there is one.
     pub(super) comma: Option<usize>,
     pub(super) node: Node,
 }
 
 impl Node {
     pub(super) fn member(&self, key: &str) -> Option<&Self> {
-        // The last one counts, as in every parser.
+        // The last of several equal keys counts, as in the agents' parsers.
         self.children.iter().rev().find(|child| child.key.as_deref() == Some(key)).map(|child| &child.node)
     }
 
@@ -44,7 +44,7 @@ impl Node {
         self.span == other.span
     }
 
-    /// Where the next child would go.
+    /// The insertion point of the next child.
     pub(super) fn end_of_last_child(&self) -> Option<usize> {
         self.children.last().map(|child| child.comma.unwrap_or(child.span.end))
     }
@@ -60,21 +60,21 @@ impl Node {
         }
     }
 
-    /// Whether there is anything beside `child` in it, a comment counts.
+    /// Whether it contains anything besides `child`, including comments.
     pub(super) fn has_other_children(&self, child: &Self, text: &str) -> bool {
         let this = self.children.iter().find(|c| c.node.is(child));
         self.children.len() > 1 || this.is_some_and(|this| !self.is_alone(this, text))
     }
 
-    /// Nothing but blanks beside the only child.
+    /// Only whitespace around the only child.
     fn is_alone(&self, this: &Member, text: &str) -> bool {
         let end = this.comma.unwrap_or(this.span.end);
         text[self.span.start + 1..this.span.start].trim_matches(WHITESPACE).is_empty()
             && text[end..self.span.end - 1].trim_matches(WHITESPACE).is_empty()
     }
 
-    /// What has to go from the text so that `child` is gone: itself with the blanks before it, and
-    /// the comma before those where it is one too many. Comments around it are somebody's and stay.
+    /// The range to delete for removing `child`: the child with the whitespace before it, and the preceding comma if it
+    /// becomes redundant. Comments around it stay.
     pub(super) fn removal_ranges(&self, child: &Self, text: &str) -> Option<(Span, Option<Span>)> {
         let at = self.children.iter().position(|c| c.node.is(child))?;
         let this = &self.children[at];
@@ -82,26 +82,26 @@ impl Node {
         let start = text[..this.span.start].trim_end_matches(WHITESPACE).len();
         let before = at.checked_sub(1).map(|before| &self.children[before]);
         Some(match before {
-            // The last of several, in a list that is not written with a last comma.
+            // The last of several, in a list without a trailing comma.
             Some(before) if this.comma.is_none() => (start..end, before.comma.map(|comma| comma - 1..comma)),
             Some(_) => (start..end, None),
             None if self.children.len() > 1 => {
                 let rest = text[end..].trim_start_matches(WHITESPACE);
                 (this.span.start..text.len() - rest.len(), None)
             }
-            // The only one: nothing is left between the brackets, unless somebody left a comment there.
+            // The only one: nothing is left between the brackets except comments.
             None if self.is_alone(this, text) => (self.span.start + 1..self.span.end - 1, None),
             None => (start..end, None),
         })
     }
 }
 
-/// What may stand anywhere between two words.
+/// Whitespace that may occur between two tokens.
 pub(super) const WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 pub(super) fn parse(text: &str) -> Result<Node, JsoncError> {
     let mut parser = Parser { text, at: 0 };
-    // A byte order mark is no part of the text.
+    // A byte order mark is not part of the text.
     if text.starts_with('\u{feff}') {
         parser.at = '\u{feff}'.len_utf8();
     }
@@ -128,7 +128,7 @@ impl Parser<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Passes blanks and comments.
+    /// Skips whitespace and comments.
     fn blanks(&mut self) -> Result<(), JsoncError> {
         loop {
             let rest = &self.text[self.at..];

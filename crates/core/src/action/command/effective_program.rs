@@ -27,7 +27,7 @@ impl<'a> EffectiveProgram<'a> {
             } else if words.len() > 2 && programs::RUNNER_SUBCOMMANDS.iter().any(|(a, b)| *a == base && *b == words[1])
             {
                 words = match base {
-                    // The script's name says what it does: `npm run lint`.
+                    // The name of the script indicates its purpose: `npm run lint`.
                     "npm" | "pnpm" | "yarn" | "bun" if words[1].starts_with("run") => {
                         return Some(Self { program: base, args: &words[2..] });
                     }

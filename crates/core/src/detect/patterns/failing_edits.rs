@@ -1,4 +1,4 @@
-//! Edits of one file that keep failing for one cause, whatever the text.
+//! Edits of one file that keep failing for one cause, regardless of their text.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::{BatchCounter, is_loop_candidate};

@@ -1,4 +1,4 @@
-//! The same call again and again although a service does not respond, without a wait in between.
+//! Repeated calls during an outage, without a wait in between.
 
 use super::{Pattern, Trigger};
 use crate::detect::call_context::BatchCounter;

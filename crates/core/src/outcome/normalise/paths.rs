@@ -115,6 +115,6 @@ fn is_made_up(name: &str) -> bool {
         }
         last = class;
     }
-    // Letters and digits in turn, or all three classes in one word.
+    // Alternating letters and digits, or all three classes in one word.
     (letters > 0 && digits > 0 && turns >= 3) || (upper > 1 && lower > 1 && digits > 0 && stem.len() >= 6)
 }

@@ -10,7 +10,7 @@ const DAYS: [&[u8]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"
 pub(super) fn is_boundary(bytes: &[u8], at: usize) -> bool {
     let len = digits(bytes, at);
     match bytes.get(at + len) {
-        // The last two begin the letter of micro, in either of its forms.
+        // The last two start the micro sign, in either of its encodings.
         Some(b':' | b'-' | b'/' | b' ' | b'.' | b'A'..=b'Z' | b'a'..=b'z' | 0xc2 | 0xce) => true,
         _ => is_epoch(len),
     }
@@ -103,7 +103,7 @@ fn time_of_day(bytes: &[u8], at: usize) -> Option<usize> {
             end += 1 + fraction;
         }
     }
-    // `1:22:33:44` is no time, nor is it one once the last part has become a mark.
+    // `1:22:33:44` is not a time, and must not become one when its last part is replaced.
     let goes_on = bytes.get(end + 1).is_some_and(|b| b.is_ascii_digit() || *b == b'<');
     (bytes.get(end) != Some(&b':') || !goes_on).then_some(end)
 }

@@ -8,13 +8,13 @@ use super::{MAX_STORED_BLOCK, OUTPUT_CHUNK_BYTES, filled};
 
 type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
-/// A stream that holds nothing but a flush: after it a block may begin.
+/// A stream that contains only a flush: a block may start after it.
 const FLUSHED_EMPTY_STREAM: [u8; 2] = [0x6b, 0];
 
-/// Unpacks one stream.
+/// Decodes one stream.
 pub(crate) struct BrotliDecoder {
     state: Box<State>,
-    /// Bytes of text so far.
+    /// Decoded bytes so far.
     length: usize,
     over: bool,
 }
@@ -55,8 +55,8 @@ impl BrotliDecoder {
 
     /// The bytes that make `text` the end of this stream, see [`super::Decoded::ending`].
     pub(super) fn append_final_block(&self, text: &str, at_least: usize) -> Option<Vec<u8>> {
-        // Another decoder that is known to wait for a block with no bit left over. Blocks that are not compressed need
-        // nothing of what came before, so whatever ends its stream ends ours.
+        // A second decoder that is known to wait for a block at a byte boundary. Uncompressed blocks need no earlier
+        // data, so bytes that end its stream also end ours.
         let mut other = Self::new();
         if !other.feed(&FLUSHED_EMPTY_STREAM, &mut |_| {}) || self.over || !self.stands_like(&other) {
             return None;
@@ -67,7 +67,8 @@ impl BrotliDecoder {
         (good && other.over && read == text).then_some(packed)
     }
 
-    /// Whether both decoders wait for the same. One that waits for the very first bit of a block has used all it got.
+    /// Whether both decoders are in the same state. One that waits for the first bit of a block has consumed all its
+    /// input.
     fn stands_like(&self, other: &Self) -> bool {
         let (own, other) = (&self.state, &other.state);
         discriminant(&own.state) == discriminant(&other.state)
@@ -76,8 +77,8 @@ impl BrotliDecoder {
     }
 }
 
-/// Meta-blocks: not the last, four nibbles of length, not compressed, at the next byte the bytes; then one that is the
-/// last and empty.
+/// Meta-blocks: not last, a length of four nibbles, uncompressed, byte-aligned content; then one that is last and
+/// empty.
 fn pack(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 16);
     for block in text.chunks(MAX_STORED_BLOCK) {

@@ -8,32 +8,32 @@ use super::{MAX_STORED_BLOCK, OUTPUT_CHUNK_BYTES, filled};
 
 /// The bytes that a flush emits.
 const SYNC_FLUSH_MARKER: [u8; 4] = [0, 0, 0xff, 0xff];
-/// Longest header of gzip that is read: a name or a comment may be in it.
+/// Maximum length of a gzip header, which may contain a name and a comment.
 const MAX_GZIP_HEADER_BYTES: usize = 64 * 1024;
-/// A checksum and a length at the end of gzip.
+/// Length of the gzip trailer: checksum and size.
 const GZIP_TRAILER_BYTES: usize = 8;
 
-/// What stands around the blocks.
+/// The container format around the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Container {
     Gzip,
-    /// What HTTP calls deflate.
+    /// zlib, which HTTP calls deflate.
     Zlib,
-    /// What some take for deflate: nothing.
+    /// No container, which some servers send as deflate.
     Bare,
 }
 
-/// Unpacks one stream.
+/// Decodes one stream.
 pub(crate) struct DeflateDecoder {
     wrap: Container,
-    /// The beginning of a gzip header.
+    /// The start of an incomplete gzip header.
     header: Option<Vec<u8>>,
     begun: bool,
     blocks: Box<InflateState>,
-    /// Over all the text so far, and its length as far as gzip counts.
+    /// Checksum of the decoded text, and its length modulo 2^32.
     checksum: Hasher,
     length: u32,
-    /// The last bytes that came.
+    /// The last bytes received.
     tail: [u8; 4],
     over: bool,
 }
@@ -62,7 +62,7 @@ impl DeflateDecoder {
         }
     }
 
-    /// Takes the next bytes and shows what can be read; `false` when it is not what it claims to be.
+    /// Decodes the next bytes and passes on the text; `false` if they are invalid.
     pub(super) fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         let Some(first) = bytes.first() else { return true };
         if !self.begun && self.wrap == Container::Zlib && first & 0x0f != 8 {
@@ -132,7 +132,7 @@ impl DeflateDecoder {
         packed
     }
 
-    /// Whether a decoder that stands where this one does takes `packed` for the end, and reads `text` from it.
+    /// Whether a decoder in the same state accepts `packed` as the end and decodes it to `text`.
     fn ends_with(&self, packed: &[u8], text: &[u8]) -> bool {
         let mut blocks = self.blocks.clone();
         let blocks_end = packed.len() - if self.wrap == Container::Gzip { GZIP_TRAILER_BYTES } else { 0 };
@@ -151,7 +151,7 @@ impl DeflateDecoder {
     }
 }
 
-/// Where a gzip header ends; `None` while it is not complete.
+/// End of a gzip header; `None` while it is incomplete.
 fn end_of_header(bytes: &[u8]) -> Result<Option<usize>, ()> {
     const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
     let known = bytes.len().min(MAGIC.len());
@@ -192,10 +192,10 @@ fn stored_blocks(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Zlib's checksum, going on from what it was.
+/// Updates zlib's checksum (Adler-32).
 fn adler32(so_far: u32, bytes: &[u8]) -> u32 {
     let (mut a, mut b) = (so_far & 0xffff, so_far >> 16);
-    // So many bytes cannot overflow.
+    // This many bytes cannot overflow the sums.
     for piece in bytes.chunks(5552) {
         for byte in piece {
             a += u32::from(*byte);

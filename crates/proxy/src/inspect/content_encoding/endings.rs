@@ -1,4 +1,4 @@
-//! Compressed streams with a last block of ours, unpacked by others.
+//! Tests: compressed streams that Belay ended, decoded by other implementations.
 
 use std::io::{Read, Write};
 
@@ -7,8 +7,8 @@ use flate2::{Compression, GzBuilder};
 
 use super::ContentDecoder;
 
-/// The beginning of a stream, one piece for each event, flushed after each. Brotli's and Zstandard's (with and without a
-/// checksum) were packed by the reference programs.
+/// The start of a stream, one piece per event, flushed after each. Brotli's and Zstandard's (with and without a
+/// checksum) were encoded by the reference programs.
 const BROTLI: [&str; 3] = [
     "0b1a0000046a729e503ba0f881026f11fd1e36e0c021b17c1a6ca3dbfbce14214bd4c6bca233601f32bb37c53abd3d249f2a03",
     "a001004022a61a3026ae870c",
@@ -66,7 +66,7 @@ fn unpack(encoding: &str, packed: &[u8]) -> Option<Vec<u8>> {
         }
         "deflate" => flate2::bufread::ZlibDecoder::new(&mut rest).read_to_end(&mut out),
         "br" => {
-            // Reads in large pieces, so that it does not tell what it left; a byte too many would be an error.
+            // Reads in large pieces and does not report unread bytes; an extra byte would be an error.
             let read = brotli_decompressor::Decompressor::new(rest, 4096).read_to_end(&mut out);
             rest = &[];
             read
@@ -77,7 +77,7 @@ fn unpack(encoding: &str, packed: &[u8]) -> Option<Vec<u8>> {
     rest.is_empty().then_some(out)
 }
 
-/// A reader that has been shown these bytes.
+/// A reader that has read these bytes.
 fn shown(encoding: &str, raw: &[u8]) -> ContentDecoder {
     let mut decoded = ContentDecoder::new(Some(encoding)).unwrap();
     assert!(decoded.feed(raw, &mut |_| {}), "{encoding}");
@@ -154,7 +154,7 @@ fn frames_that_refer_to_each_others_tables_get_an_end_too() {
     assert!(ends >= 14 && shown == text, "{ends}");
 }
 
-/// Text that hardly packs.
+/// Text that hardly compresses.
 fn noise(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut line = String::from("data: ");
@@ -171,7 +171,7 @@ fn a_stream_can_be_ended_however_long_it_is_and_costs_no_more_than_its_window() 
     let mut gzip = GzEncoder::new(Vec::new(), usual);
     let mut zlib = ZlibEncoder::new(Vec::new(), usual);
     let mut bare = DeflateEncoder::new(Vec::new(), usual);
-    // Blocks that are not compressed, after a flush; the window is 4 MiB.
+    // Uncompressed blocks after a flush; the window is 4 MiB.
     let mut brotli = vec![0x6b, 0];
     // The same, with a checksum; the window is 2 MiB.
     let mut zstd = vec![0x28, 0xb5, 0x2f, 0xfd, 4, 0x58];
@@ -194,7 +194,7 @@ fn a_stream_can_be_ended_however_long_it_is_and_costs_no_more_than_its_window() 
         ("deflate", zlib.get_ref(), 0),
         ("deflate", bare.get_ref(), 0),
         ("br", &brotli, 4 * 1024 * 1024),
-        // It makes room for as much again.
+        // The capacity doubles.
         ("zstd", &zstd, 2 * 2 * 1024 * 1024),
     ];
     for (encoding, raw, window) in streams {

@@ -4,7 +4,7 @@ use super::*;
 
 const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\ndata: [DONE]\n\n";
 
-/// `TEXT`, packed by the reference programs.
+/// `TEXT`, compressed by the reference programs.
 const BROTLI_TEXT: &[u8] = &[
     27, 64, 0, 96, 157, 5, 238, 190, 97, 56, 205, 195, 2, 62, 189, 166, 184, 191, 20, 217, 218, 43, 16, 178, 84, 232,
     234, 75, 29, 145, 62, 216, 128, 3, 246, 113, 192, 231, 104, 28, 60, 100, 165, 61, 19, 233, 70, 192, 234, 54, 90,
@@ -51,9 +51,9 @@ fn a_long_answer_is_read_to_its_end() {
     assert_eq!(unpacked("gzip", &gzip(&long), 1000).as_deref(), Some(long.as_str()));
 }
 
-/// What `recorded.zst` unpacks to. The reference library packed it, twelve events at a time, flushed after each dozen and
-/// with a checksum, in the smallest window there is: one that has to be shortened again and again. Most of its blocks
-/// refer to a table of an earlier one.
+/// The content of `recorded.zst`. The reference library compressed it in batches of twelve events, flushed after each
+/// and with a checksum, in the smallest window, which must be drained repeatedly. Most of its blocks refer to a table
+/// of an earlier one.
 fn recorded() -> Vec<String> {
     let words = "the a port test file error line is was not found in of and to run again read write open close same other \
                  result value";
@@ -83,7 +83,7 @@ fn zstandard_is_read_while_it_comes() {
     for byte in RECORDED {
         assert!(decoded.feed(&[*byte], &mut |bytes| shown.extend_from_slice(bytes)));
         if decoded.append_final_block("the end", 0).is_some() {
-            // Between two blocks everything that was flushed has been shown.
+            // At a block boundary, everything flushed has been decoded.
             whole += usize::from(
                 dozens
                     .iter()
@@ -130,7 +130,7 @@ fn a_request_that_unpacks_to_too_much_is_not_read() {
     let zeros = vec![0; 1024 * 1024];
     (0..=MAX_DECODED_BYTES / zeros.len()).for_each(|_| gzip.write_all(&zeros).unwrap());
     assert!(decode_all("gzip", &gzip.finish().unwrap()).is_none());
-    // Runs of 128 KiB, in a window of 32 GiB that would be filled before a byte is shown.
+    // Runs of 128 KiB in a window of 32 GiB, which would be filled before a byte is returned.
     let mut runs = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0xcc];
     runs.extend([&[2, 0, 16, 0][..]; 40].concat());
     runs.extend([1, 0, 0]);

@@ -34,18 +34,18 @@ const EMPTY_LAST_BLOCK: [u8; 3] = [1, 0, 0];
 /// A parsed frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
-    /// How long the header is.
+    /// Length of the header.
     len: usize,
     /// A checksum follows the last block.
     checksum: bool,
     /// Whether the header contains the content size.
     sized: bool,
-    /// How far back blocks may refer.
+    /// Window size.
     window: usize,
 }
 
 impl Header {
-    /// Reads the header of a frame; `None` when it is none, or not complete.
+    /// Parses a frame header; `None` if it is invalid or incomplete.
     fn read(raw: &[u8]) -> Option<Self> {
         let described = *raw.get(4).filter(|_| raw.starts_with(&MAGIC))?;
         let (single, dictionary) = (described & 0b10_0000 != 0, usize::from(described & 0b11));
@@ -85,23 +85,23 @@ pub(super) fn decode_all(raw: &[u8], max: usize) -> Option<Vec<u8>> {
     (out.len() <= max).then_some(out)
 }
 
-/// What follows in the packed stream.
+/// The next element of the compressed stream.
 #[derive(Default)]
 enum BlockStep {
-    /// The header of a frame: the first one, or of one that follows another.
+    /// A frame header.
     #[default]
     Header,
     Block(Box<Frame>),
-    /// So many bytes of a checksum.
+    /// Remaining bytes of a checksum.
     Checksum(usize),
 }
 
 #[derive(Default)]
 pub(crate) struct Zstd {
     next: BlockStep,
-    /// Packed bytes that are less than a block.
+    /// The start of an incomplete block.
     waiting: Vec<u8>,
-    /// How many bytes have come, and how many they unpacked to.
+    /// Compressed and decompressed bytes so far.
     came: usize,
     unpacked: usize,
 }
@@ -116,7 +116,7 @@ impl Zstd {
         self.waiting.len() + frame
     }
 
-    /// Whether the stream can become longer.
+    /// Whether more blocks may follow.
     pub(super) fn can_append(&self) -> bool {
         !matches!(&self.next, BlockStep::Block(frame) if frame.header.sized)
     }
@@ -130,7 +130,7 @@ impl Zstd {
         while let Some(taken) = self.step(rest, each) {
             match rest.get(taken..) {
                 Some(more) if taken > 0 => rest = more,
-                // Something is missing.
+                // Incomplete; wait for more bytes.
                 _ => {
                     let done = waiting.len() - rest.len();
                     waiting.drain(..done);
@@ -204,12 +204,12 @@ impl Zstd {
 struct Frame {
     header: Header,
     decoder: FrameDecoder,
-    /// How many bytes the decoder keeps; all of them have been shown.
+    /// Number of bytes retained by the decoder; all have been passed on.
     buffered: usize,
     /// Window size and capacity.
     max: usize,
     room: usize,
-    /// Of all that was shown.
+    /// Checksum of all decoded bytes.
     checksum: Xxh64,
 }
 
@@ -221,7 +221,7 @@ impl Frame {
         let mut decoder = FrameDecoder::new();
         decoder.init(raw).ok()?;
         decode(&mut decoder, EMPTY_LAST_BLOCK.as_slice())?;
-        // The decoder makes room by powers of two, which windows are, too: some less than twice the window fits in.
+        // The decoder's capacity is a power of two, as windows are: just under twice the window fits.
         let max = header.window + header.window.max(MIN_RATIO_CHECK_BYTES) / 4 * 3;
         Some(Self { header, decoder, buffered: 0, max, room: 0, checksum: Xxh64::new(0) })
     }
@@ -246,7 +246,7 @@ impl Frame {
         Some(fresh)
     }
 
-    /// Keeps no more than blocks may refer to.
+    /// Drops data that later blocks cannot refer to.
     fn shorten(&mut self) -> Option<()> {
         let text = self.decoder.collect()?;
         let window = &text[text.len().saturating_sub(self.header.window)..];
@@ -263,11 +263,11 @@ fn decode(decoder: &mut FrameDecoder, block: impl Read) -> Option<()> {
     decoder.decode_blocks(block.chain(&CHECKSUM_BYTES[..]), BlockDecodingStrategy::UptoBlocks(1)).ok().map(drop)
 }
 
-/// Shows the end of a window and takes nothing of it.
+/// A writer that passes on the end of the window and consumes nothing.
 struct BlockCursor<'a> {
-    /// So much was shown before.
+    /// Number of bytes passed on before.
     known: usize,
-    /// How much there is.
+    /// Number of bytes available.
     seen: usize,
     checksum: Option<&'a mut Xxh64>,
     each: &'a mut dyn FnMut(&[u8]),
@@ -289,13 +289,13 @@ impl Write for BlockCursor<'_> {
     }
 }
 
-/// The header of a block that holds its bytes as they are: whether it is the last, its kind and its length.
+/// The header of a raw block: last flag, type and length.
 fn raw_header(len: usize, last: bool) -> [u8; BLOCK_HEADER_BYTES] {
     let [first, second, third, _] = ((len as u32) << 3 | u32::from(last)).to_le_bytes();
     [first, second, third]
 }
 
-/// Text in blocks that hold it as it is, and end the frame.
+/// Encodes text as raw blocks that end the frame.
 fn last_blocks(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 16);
     let mut blocks = text.chunks(MAX_RAW_BLOCK_BYTES).peekable();

@@ -42,7 +42,7 @@ fn a_change_brings_nothing_back_but_itself() {
     let mut conversation = HistoryTracker::default();
     let mut messages: Vec<String> = (0..20).map(|n| message(&n.to_string())).collect();
     news(&mut conversation, &messages);
-    // A cache mark moves from one message to another.
+    // A cache marker moves from one message to another.
     messages[18] = message("18, changed");
     messages.push(message("20"));
     assert_eq!(news(&mut conversation, &messages), [18, 20]);
@@ -187,8 +187,8 @@ fn more_messages_than_anybody_has_to_say_pass_unread() {
 }
 
 proptest! {
-    /// However a conversation grows and changes, nothing new is missed in its last messages, and nothing is told twice in
-    /// its place.
+    /// For any growth and change of a conversation, no new message among the last ones is missed, and none is reported
+    /// twice at its position.
     #[test]
     fn all_that_is_new_is_told_once(
         steps in prop::collection::vec((0usize..6, any::<prop::sample::Index>(), 0..4), 1..60),
@@ -206,7 +206,7 @@ proptest! {
             match change {
                 0 => {
                     let mut changed = message(&format!("changed in {step}"));
-                    // What keeps its place may change unseen.
+                    // A message that keeps its position may change unnoticed.
                     if changed.len() == messages[at].len() {
                         changed = message(&format!("changed again in {step}"));
                     }

@@ -73,7 +73,7 @@ async fn requests_wait_while_more_is_noted_than_can_be_told_and_nothing_is_lost(
     let mut keep_up = pin!(inspector.wait_for_capacity());
     assert!(!is_ready(&mut keep_up).await, "this is more than may wait");
     drop(tell);
-    // Blocks this thread: no time passes for the runtime, so only the bell can have level.
+    // Blocks this thread: no time passes for the runtime, so only the notification can have woken it.
     inspector.flush(Duration::from_secs(30));
     assert!(is_ready(&mut keep_up).await);
     assert!(is_ready(&mut pin!(inspector.wait_for_capacity())).await);
@@ -84,7 +84,7 @@ async fn is_ready(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
     poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_ready())).await
 }
 
-/// An agent of which our reading has a fault.
+/// A wire client whose parser panics.
 #[derive(Debug)]
 struct Faulty;
 

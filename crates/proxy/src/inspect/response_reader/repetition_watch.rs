@@ -7,7 +7,7 @@ use crate::inspect::wire::{Choices, UnreadDeltas};
 /// Shorter output is not checked. Typical responses are shorter.
 const MIN_WATCHED_BYTES: usize = 600;
 /// How many times more repetition is accepted in tool input than in other structured data: a file may repeat itself for
-/// good reasons. A runaway output goes on until the model's own limit, far beyond that.
+/// good reasons. Degenerate output continues up to the model's own limit, far beyond that.
 const TOOL_INPUT_FACTOR: u32 = 16;
 /// The same for reasoning, which may consider the same facts again.
 const REASONING_FACTOR: u32 = 1;
@@ -60,7 +60,7 @@ impl RepetitionWatch {
         }
     }
 
-    /// The first finding, if all of these choices have one: a sound choice is worth waiting for.
+    /// The first finding, if all of these choices have one: a healthy choice is worth waiting for.
     pub(super) fn finding(&self, mut choices: impl Iterator<Item = usize>) -> Option<&RepetitionFinding> {
         let of = |at: usize| self.choices.get(at)?.finding.as_ref();
         let first = of(choices.next()?)?;

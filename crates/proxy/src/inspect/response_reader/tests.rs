@@ -194,7 +194,7 @@ fn an_error_in_the_middle_of_a_stream_is_a_failure() {
     assert_eq!((summary.failure.unwrap().kind.as_str(), summary.complete), ("invalid_prompt", true));
 }
 
-/// After each event a stream can be cut; its beginning and our ending read as one complete answer.
+/// A stream can be cut after each event; its start and our ending form one complete response.
 #[test]
 fn a_cut_stream_ends_properly_after_each_event() {
     for (api, stream, _) in STREAMS {

@@ -46,11 +46,11 @@ fn the_agents_own_session_may_be_named_by_somebody_who_knows_it() {
     assert_eq!(named(&[("x-loop-agent", "robot"), own], None).as_deref(), Some("robot:4f2"));
     assert_eq!(named(&[own], None).as_deref(), Some("unknown:4f2"));
     assert_eq!(named(&[agent], None), None, "an agent is no session");
-    // What the wire says counts for more.
+    // The agent's own id on the wire takes precedence.
     let opencode = [("user-agent", "opencode/1.18.33"), ("x-session-id", "ses_1"), agent, own];
     assert_eq!(named(&opencode, None).as_deref(), Some("opencode:ses_1"));
     assert_eq!(named(&[gemini, ("x-loop-agent", "codex"), own], Some("gemini:run-1")).as_deref(), Some("gemini:run-1"));
-    // And Loop Watchdog's own name is where its clients look, and get its answers.
+    // Loop Watchdog's own session name takes precedence, because its clients use it.
     let watchdog = who(&[("x-loop-session", "repo:me"), agent, own], None);
     assert_eq!(
         (watchdog.session.unwrap().to_string().as_str(), watchdog.expects_supervisor_refusal),
@@ -72,7 +72,7 @@ fn an_agent_known_only_by_its_key_speaks_its_dialect() {
     assert_eq!(who(&[("user-agent", "OpenAI/JS 6.26.0")], Some("pi:r")).client.agent(), "pi");
 }
 
-/// The session of a body whose head says nothing.
+/// The session named by a body whose head names none.
 fn by_body(body: &str, index: &mut PrefixIndex) -> String {
     let mut anonymous = AnonymousSessions::default();
     let sender = who(&[("authorization", "Bearer k")], None);
@@ -92,7 +92,7 @@ fn the_body_may_name_the_session() {
         (r#""user":"d""#, "legacy:d"),
     ] {
         let body = format!(r#"{{"messages":[{{"role":"user","content":"{id}"}}],{fields}}}"#);
-        // The second time the beginning is known, and the words behind it count all the same.
+        // The second time the start is known, and the fields after it still count.
         for _ in 0..2 {
             assert_eq!(by_body(&body, &mut index), id);
         }

@@ -1,6 +1,6 @@
-//! The choices of one response. A client that asks for several (`n` in Chat Completions, `candidateCount` in Gemini's API)
-//! gets them interleaved. Each has text and tool calls of its own and may finish while others continue. The other APIs
-//! have one choice.
+//! The choices of one response. A client that asks for several (`n` in Chat Completions, `candidateCount` in Gemini's
+//! API) gets them interleaved. Each has its own text and tool calls and may finish while others continue. The other
+//! APIs have one choice.
 
 use super::chat::PartialToolCall;
 
@@ -68,7 +68,7 @@ impl Choices {
         self.choices.get_mut(self.current)
     }
 
-    /// Whether the first choice is the current one. It stands for the response.
+    /// Whether the first choice is the current one. It represents the response.
     pub(super) fn is_first_choice(&self) -> bool {
         self.current == 0
     }

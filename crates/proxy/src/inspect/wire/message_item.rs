@@ -1,4 +1,4 @@
-//! What messages contain, in one shape for all APIs.
+//! The content of messages, in one format for all APIs.
 
 use std::borrow::Cow;
 

@@ -36,7 +36,7 @@ pub(crate) struct ResponseSummary {
     pub(crate) position: StreamPosition,
 }
 
-/// What a stream is in the middle of; a proper ending depends on it.
+/// The open parts of a stream, on which a valid ending depends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
     /// The index and the kind of the open block or item.

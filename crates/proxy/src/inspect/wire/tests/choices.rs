@@ -1,4 +1,4 @@
-//! Answers with several choices, as their readers and those who end them see them.
+//! Reading and cutting responses with several choices.
 
 use belay_core::repetition::RepetitionRules;
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn read(stream: &str) -> ResponseSummary {
     reader.finish(true).0
 }
 
-/// The sentences of somebody who gets on, none of them said twice.
+/// Healthy text without repeated sentences.
 fn sound() -> impl Iterator<Item = String> {
     (0_u64..).map(|n| {
         let word = |salt: u64| format!("{:x}", (n + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -152,7 +152,7 @@ fn candidates_are_told_apart_and_ended_one_by_one() {
 }
 
 proptest! {
-    /// However choices take turns, the first reads as if it were alone, and each is ended as if it were alone.
+    /// For any interleaving, each choice is read and ended as if it were the only one.
     #[test]
     fn turns_change_nothing(pieces in proptest::collection::vec((0_u64..4, "[a-z{}\"]{0,6}", any::<bool>()), 1..40)) {
         let piece = |(index, text, call): &(u64, String, bool)| match call {

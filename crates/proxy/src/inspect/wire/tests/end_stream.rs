@@ -7,7 +7,7 @@ use crate::inspect::response_reader::ResponseReader;
 use crate::inspect::wire::WireApi;
 use crate::inspect::wire::tool_input::INVALIDATING_SUFFIX;
 
-/// Up to the middle of a second call's input, with a whole call before it.
+/// A stream up to the middle of a second call's input, after one complete call.
 const CHAT: &str = "data: {\"id\":\"c1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{\"index\":0,\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"{\\\"command\\\":\\\"ls\\\"}\"}}]}}]}\n\n\
 data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":1,\"id\":\"call_2\",\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"\"}}]}}]}\n\n\
 data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":1,\"function\":{\"arguments\":\"{\\\"command\\\":\\\"rm -r /tmp\"}}]}}]}\n\n";
@@ -20,7 +20,7 @@ const RESPONSES: &str = "event: response.created\ndata: {\"type\":\"response.cre
 event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":1,\"output_index\":0,\"item\":{\"id\":\"fc_1\",\"type\":\"function_call\",\"call_id\":\"call_1\",\"name\":\"exec_command\",\"arguments\":\"\"}}\n\n\
 event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"sequence_number\":2,\"item_id\":\"fc_1\",\"output_index\":0,\"delta\":\"{\\\"cmd\\\":\\\"rm -r /tmp\"}\n\n";
 
-/// What the events of an ending say, in the order they come.
+/// The events of an ending, in order.
 fn ended(api: WireApi, stream: &str) -> Vec<Value> {
     let mut reader =
         ResponseReader::new(api, 200, "text/event-stream", None, None, BufferPool::new(usize::MAX).new_charge());
@@ -52,7 +52,7 @@ fn half_a_call_in_chat_can_be_answered_but_not_run() {
     assert_eq!(whole.last().unwrap()["choices"][0]["finish_reason"], "tool_calls");
 }
 
-/// Pieces of calls: what tells them from others, and of their input.
+/// Pieces of calls: index, id and input.
 fn pieces(calls: &[(Value, &str)]) -> String {
     let piece = |(call, input): &(Value, &str)| {
         let mut call = call.clone();
@@ -62,7 +62,7 @@ fn pieces(calls: &[(Value, &str)]) -> String {
     calls.iter().map(piece).collect()
 }
 
-/// The calls that an ending spoils, without what it spoils them with.
+/// The calls that an ending invalidates, without the invalidating suffix.
 fn spoilt(stream: &str) -> Vec<Value> {
     let events = ended(WireApi::Chat, stream);
     let calls = events.iter().filter_map(|event| event["choices"][0]["delta"]["tool_calls"][0].as_object().cloned());
@@ -116,7 +116,7 @@ fn whole_calls_are_not_spoilt_however_often_their_server_says_whose_a_piece_is()
     assert_eq!(spoilt(&stream), [json!({ "index": 0 })]);
 }
 
-/// An ending that no client takes for a whole answer.
+/// An ending that no client treats as a complete response.
 fn is_an_error(events: &[Value]) -> bool {
     events.len() == 1 && events[0]["error"]["message"] == "[cut]" && events[0]["choices"][0]["finish_reason"] == "error"
 }
@@ -128,7 +128,7 @@ fn an_answer_with_more_calls_than_are_told_apart_ends_in_an_error() {
     assert!(is_an_error(&events), "{events:?}");
 }
 
-/// A piece of a call whose tool takes words.
+/// A piece of a call whose tool takes plain text.
 fn words(index: u64, input: &str) -> String {
     let call = json!({ "index": index, "id": format!("c{index}"), "type": "custom", "custom": { "name": "sh", "input": input } });
     event(&json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))

@@ -52,7 +52,8 @@ fn where_there_is_no_place_nothing_is_done() {
     }
 }
 
-/// A turn as this API writes it, and how many of its bytes no note may touch. `parts`: as a list, where it may be one.
+/// A turn in the format of this API, and the number of its bytes that a nudge must not change. `parts`: as a list, if
+/// possible.
 fn turn(api: WireApi, by_user: bool, text: &str, parts: bool) -> (String, usize) {
     let role = match (api, by_user) {
         (_, true) => "user",
@@ -66,7 +67,7 @@ fn turn(api: WireApi, by_user: bool, text: &str, parts: bool) -> (String, usize)
             format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":{text}}}]}}"#),
             false,
         ),
-        // What is marked for the cache is cached up to here.
+        // The cached prefix ends here.
         WireApi::Messages if parts => {
             let part = format!(r#"{{"type":"text","text":{text},"cache_control":{{"type":"ephemeral"}}}}"#);
             (format!(r#"{{"role":"{role}","content":[{part}]}}"#), true)
@@ -75,13 +76,13 @@ fn turn(api: WireApi, by_user: bool, text: &str, parts: bool) -> (String, usize)
         WireApi::GenerateContent => (format!(r#"{{"role":"{role}","parts":[{{"text":{text}}}]}}"#), true),
     };
     let whole = turn.len();
-    // Turns alternate where they are lists: another part of the user's turn goes before its end.
+    // Roles alternate: the nudge becomes another part of the user's turn.
     (turn, if is_list && by_user { whole - "]}".len() } else { whole })
 }
 
 proptest! {
-    /// Caches of prompts hold as long as a request begins like the one before it. With the note it does, to the end of
-    /// what the agent said last; and as the agent never repeats the note, so does the next one without it.
+    /// A prompt cache stays valid while a request starts like the previous one. With the nudge it does, up to the end
+    /// of the agent's last message; the agent never repeats the nudge, so the next request does as well.
     #[test]
     fn every_byte_before_the_note_and_after_it_stays_as_it_was(
         api in prop::sample::select(WireApi::ALL.to_vec()),

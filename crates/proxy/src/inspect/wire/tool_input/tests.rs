@@ -1,4 +1,4 @@
-//! Which inputs are whole, and that half ones can never be run.
+//! Detection of complete inputs, and invalidation of partial ones.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ proptest! {
         }
     }
 
-    /// Parsers of beginnings cut at the last backslash and close what is open.
+    /// Partial-JSON parsers cut at the last backslash and close open containers.
     #[test]
     fn nothing_can_be_made_of_a_spoilt_string_without_its_last_escape(
         text in ".*",
@@ -52,7 +52,7 @@ proptest! {
     }
 }
 
-/// Parsers that mend drop the backslash of an escape that JSON does not know, but know what `\u` should have been.
+/// Repairing parsers drop the backslash of an unknown escape, but reject an incomplete `\u`.
 #[test]
 fn no_escape_of_what_spoils_is_unknown() {
     assert!(INVALIDATING_SUFFIX.split('\\').skip(1).all(|escape| escape.starts_with('u')), "{INVALIDATING_SUFFIX}");
