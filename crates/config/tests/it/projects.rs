@@ -63,13 +63,13 @@ fn each_key_has_its_own_way_of_being_tighter() {
     let world = World::new();
     world.project_config(
         "[detect]\nmax_nudges = 1\n[detect.ladder]\npause_at = 5\nnudge_at = 0\n[detect.patterns.idle_turns]\nnudge_at = 2\nenabled = false\n\
-         [detect.patterns.cycle]\npause_at = 9\nwindow = 70\n[detect.patterns.revisiting]\npause_at = 20\n",
+         [detect.patterns.cycle]\npause_at = 9\nwindow = 64\n[detect.patterns.revisiting]\npause_at = 20\n",
     );
     let loaded = world.load().unwrap();
     let rules = &loaded.config.detect;
     assert_eq!((rules.max_nudges, rules.ladder.pause_at), (1, 5));
     assert_eq!(rules.patterns.idle_turns.nudge_at, Some(2));
-    assert_eq!(rules.patterns.cycle.window, 70);
+    assert_eq!(rules.patterns.cycle.window, 64);
     assert_eq!(rules.patterns.revisiting.pause_at, Some(20), "any number is sooner than never");
     let ignored: Vec<String> = loaded.notes.iter().filter_map(|note| Some(note.key.as_ref()?.to_string())).collect();
     assert_eq!(
