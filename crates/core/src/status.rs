@@ -1,7 +1,7 @@
 //! What a session is doing, as one derived value with its reason.
 //!
 //! While events are applied, a session keeps its [`Phase`]: the last thing known about the conversation (a tool runs, a
-//! permission prompt is open, the turn ended with a question). [`derive`] combines the phase with what only the reader
+//! permission prompt is open, the turn ended with a question). [`derive()`] combines the phase with what only the reader
 //! knows: the time, whether the agent's process is alive, and whether a person has looked. Pages, commands and alerts all
 //! call it, so they cannot disagree.
 //!
