@@ -142,7 +142,9 @@ fn assert_no_looser(new: &Rules, old: &Rules, context: &str) {
         let pattern = &rules.patterns.spend_without_progress;
         let unlimited = |amount: u64| if amount == 0 { u64::MAX } else { amount };
         let usd = pattern.usd.map_or(0, |usd| (usd * 1e6).round() as u64);
-        [pattern.tokens.unwrap_or(0), usd, pattern.minutes.unwrap_or(0)].map(unlimited)
+        let amounts = [pattern.tokens.unwrap_or(0), usd, pattern.minutes.unwrap_or(0)];
+        // A pattern that the user disabled limits nothing, whatever its amounts are.
+        if pattern.enabled { amounts.map(unlimited) } else { [u64::MAX; 3] }
     };
     assert!(amounts(new).iter().zip(amounts(old)).all(|(new, old)| *new <= old), "spend_without_progress\n{context}");
     let timers = |rules: &Rules| {
