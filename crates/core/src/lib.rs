@@ -54,6 +54,7 @@ pub mod session;
 pub mod simhash;
 pub mod status;
 pub mod time;
+pub mod waste;
 
 pub use action::{Action, Tool, ToolKind};
 pub use digest::Digest;

@@ -29,7 +29,7 @@ use crate::digest::Digest;
 use crate::excerpt::{ceil, floor};
 use crate::simhash::simhash;
 
-pub use check_reports::CheckReport;
+pub use check_reports::{CheckReport, failing_names};
 pub use normalise::normalise;
 pub(crate) use normalise::strip_volatile;
 

@@ -4,6 +4,7 @@ mod build_finding;
 mod finding_history;
 
 use finding_history::LadderLimits;
+pub(crate) use finding_history::NOTE_PREFIX;
 pub use finding_history::{FindingHistory, FindingTracker, PendingNudge};
 
 use std::borrow::Cow;
@@ -162,6 +163,7 @@ impl Session {
         if level == InterventionLevel::Nudge && enforced {
             self.findings_mut().queue_nudge(PendingNudge::new(&finding, &message, claim.nudge_target, outlives_edits));
         }
+        self.strip.record_finding(finding.evidence.iter().map(|evidence| evidence.call));
         let alert = level >= InterventionLevel::Pause;
         effects.push(Effect::Intervened(Intervention {
             level,

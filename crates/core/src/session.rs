@@ -8,6 +8,8 @@
 mod activity;
 mod apply;
 mod call;
+mod call_record;
+mod call_strip;
 mod call_window;
 mod dialogue;
 mod evidence;
@@ -26,6 +28,8 @@ mod timers;
 
 pub use activity::Activity;
 pub use call::{Call, CallFlags, CallResult, ShortDigest};
+pub use call_record::{CallFigures, CallMark, CallRecord, NewestCall};
+pub use call_strip::{CallBucket, CallStrip, MAX_BUCKETS};
 pub use call_window::{CALL_WINDOW, CallWindow};
 pub use dialogue::Dialogue;
 pub use file_history::FileHistory;
@@ -35,7 +39,7 @@ pub use operator::{KILLED, MAX_COOLDOWN};
 pub use request_history::RequestHistory;
 pub use seen_set::SeenSet;
 use sensor_dedup::SensorDedup;
-pub use spend_meter::SpendMeter;
+pub use spend_meter::{BURN_MINUTES, SpendMeter};
 pub use spending::Charge;
 pub use state::{ResumeCondition, SessionState};
 
@@ -52,11 +56,11 @@ use crate::status::PhaseRecord;
 use crate::time::Timestamp;
 
 /// Maximum size of a serialised session.
-pub const MAX_SESSION_BYTES: usize = 64 * 1024;
+pub const MAX_SESSION_BYTES: usize = 68 * 1024;
 
 /// Version of the serialised form. A snapshot of another version is ignored and the session is rebuilt from
 /// its log.
-pub const SESSION_FORMAT: u16 = 4;
+pub const SESSION_FORMAT: u16 = 5;
 
 /// One agent conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,6 +98,8 @@ pub struct Session {
     plans: Vec<Digest>,
     /// The most recent calls.
     window: CallWindow,
+    /// All calls, summarised.
+    pub strip: CallStrip,
     /// Actions, outcomes and contents seen so far.
     seen: SeenSet,
     /// Interventions per finding, and pending nudges.
@@ -155,6 +161,12 @@ pub struct SessionFacts {
     pub last_at: Timestamp,
     /// When the agent ended the session, unless it has resumed since.
     pub ended_at: Option<Timestamp>,
+    /// The first line of the first prompt by a person, redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+    /// When a person last looked at the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
 }
 
 /// Event counters.
@@ -241,6 +253,7 @@ impl Session {
             verdicts: Vec::new(),
             plans: Vec::new(),
             window: CallWindow::default(),
+            strip: CallStrip::default(),
             seen: SeenSet::default(),
             findings: FindingTracker::default(),
             dialogue: Dialogue::default(),
@@ -338,7 +351,7 @@ impl Session {
         &self.file_history
     }
 
-    pub(crate) fn meter(&self) -> &SpendMeter {
+    pub fn meter(&self) -> &SpendMeter {
         &self.meter
     }
 

@@ -122,6 +122,11 @@ pub(super) fn parse(text: &str, asked: u32) -> Option<ReportBuilder> {
     readers.filter_map(|(_, (reader, _))| reader(text)).next().map(ReportBuilder::finish)
 }
 
+/// The names of failing tests in an output, or of the files with diagnostics.
+pub fn failing_names(output: &str) -> Vec<String> {
+    parse(output, u32::MAX).map(|report| report.names.into_iter().collect()).unwrap_or_default()
+}
+
 /// The number right before a word: `3 failed` in a summary.
 fn count_before(line: &str, word: &str) -> Option<u32> {
     let mut from = 0;

@@ -24,7 +24,8 @@ pub(super) fn build(
     // The last denied call has not been marked yet.
     let denied_now = (claim.denied > 0 && evaluation.pending).then_some(call);
     let evidence = |call: &Call| evidence(call, denied_now == Some(call.ordinal));
-    let evidence: Vec<Evidence> = claim.calls.iter().filter_map(find).map(evidence).collect();
+    let by_position = claim.entries.iter().filter_map(|at| calls.get(*at));
+    let evidence: Vec<Evidence> = claim.calls.iter().filter_map(find).chain(by_position).map(evidence).collect();
     let began = find(&claim.first).or_else(|| calls.front());
     let (usage, cost_micros) = session.meter().since(claim.first, &session.spent);
     let spent = Spend {

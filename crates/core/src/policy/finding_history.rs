@@ -264,6 +264,25 @@ impl FindingTracker {
 
     /// Clears everything but the allowed pairs.
     pub(crate) fn clear(&mut self) {
-        *self = Self { allowed: std::mem::take(&mut self.allowed), ..Self::default() };
+        let mut pending = std::mem::take(&mut self.pending);
+        // A person's note is not evidence.
+        pending.retain(PendingNudge::is_note);
+        *self = Self { allowed: std::mem::take(&mut self.allowed), pending, ..Self::default() };
+    }
+
+    /// Queues a note of a person for the agent: it is delivered like a nudge, with the next call. `call` is the ordinal
+    /// of the newest call.
+    pub(crate) fn queue_note(&mut self, id: String, message: String, call: u64) {
+        let nudge_target = NudgeTarget::Any;
+        self.queue_nudge(PendingNudge { finding: id, message, nudge_target, outlives_edits: true, call });
+    }
+}
+
+/// Prefix of the id under which a person's note is delivered.
+pub(crate) const NOTE_PREFIX: &str = "note-";
+
+impl PendingNudge {
+    fn is_note(&self) -> bool {
+        self.finding.starts_with(NOTE_PREFIX)
     }
 }

@@ -7,7 +7,7 @@ use super::{DeclaredWait, ResumeCondition, Session, SessionState};
 use crate::detect::Trigger;
 use crate::digest::Digest;
 use crate::effect::{Effect, Verdict};
-use crate::event::{Author, Body, Event, TaskPhase};
+use crate::event::{Author, Body, Event, OperatorDecision, TaskPhase};
 use crate::excerpt::floor;
 use crate::outcome::CallStatus;
 use crate::rules::Rules;
@@ -88,14 +88,24 @@ impl Session {
                 facts.started_at = event.at;
                 self.clock.at = event.at;
             }
-            // Clocks jump and results arrive late, so the newest time never decreases. A tick is not activity.
-            if !matches!(event.body, Body::Tick) {
+            // Clocks jump and results arrive late, so the newest time never decreases. A tick is not activity, nor is
+            // a person's look at the session.
+            let looks =
+                matches!(&event.body, Body::Operator(operator) if operator.decision == OperatorDecision::MarkSeen);
+            if !matches!(event.body, Body::Tick) && !looks {
                 facts.last_at = facts.last_at.max(event.at);
                 let span = facts.last_at.saturating_since(facts.started_at);
                 self.spent.millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
             }
         }
         update(&mut facts.cwd, event.cwd.as_deref(), MAX_PATH_BYTES);
+        if let Body::Prompt(prompt) = &event.body
+            && prompt.by == Author::Person
+            && facts.first_prompt.is_none()
+        {
+            let line = prompt.text.as_str().lines().map(str::trim).find(|line| !line.is_empty());
+            update(&mut facts.first_prompt, line, MAX_TITLE_BYTES);
+        }
         if self.parent.is_none() {
             self.parent.clone_from(&event.parent);
         }
@@ -229,6 +239,8 @@ impl Session {
                 self.evaluate(evaluation(Trigger::SubAgentStarted, self.last_call_index(), event), rules, effects)
             }
             Body::Tick => self.tick(event.at, rules, effects),
+            // The agent claims nothing.
+            Body::TurnEnded(turn) if turn.interrupted => {}
             Body::TurnEnded(_) => {
                 self.dialogue.turn_ended(self.counters.calls.saturating_sub(1));
                 self.evaluate(evaluation(Trigger::CompletionClaimed, self.last_call_index(), event), rules, effects);
@@ -295,3 +307,6 @@ fn plan_digest(plan: &str) -> Digest {
         plan.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase).collect();
     Digest::of(words.join(" "))
 }
+
+/// Maximum length of the first prompt that is kept as a title.
+const MAX_TITLE_BYTES: usize = 120;

@@ -82,7 +82,7 @@ pub struct CallResult {
 /// Minimum similarity of two messages that count as the same.
 const MESSAGE_SIMILARITY: f32 = 0.9;
 /// Maximum length of a retained id.
-const MAX_ID_BYTES: usize = 40;
+pub(super) const MAX_ID_BYTES: usize = 40;
 /// Maximum size of `what` and `summary` in a snapshot.
 const MAX_SNAPSHOT_TEXT_BYTES: usize = 72;
 

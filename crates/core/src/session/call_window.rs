@@ -26,6 +26,9 @@ pub struct CallWindow {
     batch_closed: bool,
     /// Calls before this ordinal no longer count as evidence: a person prompted or reset.
     since: u64,
+    /// Ordinal of the call that received the latest result.
+    #[serde(default)]
+    last_answered: Option<u64>,
 }
 
 impl CallWindow {
@@ -39,9 +42,16 @@ impl CallWindow {
         self.since
     }
 
+    /// Ordinal of the call that received the latest result.
+    pub fn last_answered(&self) -> Option<u64> {
+        self.last_answered
+    }
+
     /// Excludes all calls before `next_ordinal` from the evidence.
     pub fn drop_evidence(&mut self, next_ordinal: u64) {
         self.since = next_ordinal;
+        // Changes and checks without a call have no ordinal of their own.
+        self.calls.iter_mut().for_each(|call| call.flags.set(CallFlags::REPORTED, false));
     }
 
     /// Ends the current batch.
@@ -107,6 +117,7 @@ impl CallWindow {
             true => CallResult::new(&returned.with_env_values_redacted()),
             false => CallResult::new(returned),
         });
+        self.last_answered = Some(call.ordinal);
         Some(at)
     }
 

@@ -2,6 +2,7 @@
 
 use super::call::{Call, CallFlags, ShortDigest};
 use super::dialogue::PromptOrigin;
+use super::external_facts::reported_id;
 use super::{ProgressClock, Session};
 use crate::action::ToolKind;
 use crate::detect::{NudgeTarget, Trigger};
@@ -18,10 +19,12 @@ const MIN_MEANINGFUL_BYTES: u32 = 4;
 impl Session {
     pub(super) fn tool_called(&mut self, event: &Event, called: &ToolCalled, rules: &Rules, effects: &mut Vec<Effect>) {
         let ordinal = self.counters.calls - 1;
+        self.strip.record_call(ordinal);
         self.meter.mark_call(ordinal, &self.spent);
         let call = self.window.push(ordinal, event.batch.as_deref(), event.at, called);
         call.flags.set(CallFlags::SEEN_BY_PROXY, event.source == Source::Proxy);
         call.flags.set(CallFlags::ALLOWED, rules.allow.allows(called));
+        call.id = call.id.take().or_else(|| reported_id(event));
         // The first call after a declared wait checks its result, so it counts as a poll.
         if std::mem::take(&mut self.wait_just_ended) {
             call.flags.set(CallFlags::POLL, true);
@@ -46,7 +49,9 @@ impl Session {
         let claims = call.kind == ToolKind::Finish;
         // A call seen by the proxy has already run, so it cannot be held back; its nudge waits for a request.
         let already_ran = event.source == Source::Proxy;
-        let mut nudge = if already_ran { None } else { self.findings.take_matching_nudge(call) };
+        // While the session is held, its calls are denied anyway.
+        let held = self.state.is_paused() || self.state.is_killed();
+        let mut nudge = if already_ran || held { None } else { self.findings.take_matching_nudge(call) };
         if nudge.is_none() && (!already_ran || claims) {
             let trigger = if claims { Trigger::CompletionClaimed } else { Trigger::CallUpdated };
             self.evaluate(Evaluation { pending: !already_ran, ..evaluation(trigger, newest, event) }, rules, effects);
@@ -169,9 +174,15 @@ impl Session {
         let progressed = [CallFlags::NEW_CHANGE, CallFlags::FIRST_READ, CallFlags::PASSED]
             .into_iter()
             .any(|new| flags.intersects(new));
-        let commits = ok && flags.intersects(CallFlags::COMMITS) && flags.intersects(CallFlags::NEW_ACTION_OUTCOME);
+        let is_new_pair = flags.intersects(CallFlags::NEW_ACTION_OUTCOME);
+        let commits = ok && flags.intersects(CallFlags::COMMITS) && is_new_pair;
+        let progress = progressed || new_error || new_failures || commits;
+        flags.set(CallFlags::PROGRESS, progress);
         if let Some(call) = self.window.get_mut(at) {
             call.flags = flags;
+            if is_new_pair && !call.is(CallFlags::EXTERNAL) {
+                self.strip.record_new(call.ordinal);
+            }
         }
         if flags.intersects(CallFlags::NEW_CHANGE) {
             self.findings.on_change();
@@ -179,7 +190,7 @@ impl Session {
                 self.dialogue.on_change();
             }
         }
-        if progressed || new_error || new_failures || commits {
+        if progress {
             self.mark_progress();
         }
     }

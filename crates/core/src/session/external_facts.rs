@@ -2,7 +2,7 @@
 //! test reporter) become separate entries in the window.
 
 use super::Session;
-use super::call::{Call, CallFlags, CallResult, ShortDigest, shorten};
+use super::call::{Call, CallFlags, CallResult, MAX_ID_BYTES, ShortDigest, shorten};
 use super::evidence::{evaluation, seen_key};
 use crate::action::ToolKind;
 use crate::detect::Trigger;
@@ -13,6 +13,7 @@ use crate::outcome::CallStatus;
 use crate::rules::Rules;
 
 impl Session {
+    /// A reported change may be of several files.
     pub(super) fn file_changed(
         &mut self,
         event: &Event,
@@ -20,6 +21,15 @@ impl Session {
         rules: &Rules,
         effects: &mut Vec<Effect>,
     ) {
+        self.one_file_changed(event, change, rules, effects);
+        let files = event.report.iter().flat_map(|report| &report.files);
+        for path in files.filter(|path| **path != change.path) {
+            let other = FileChanged { path: path.clone(), ..change.clone() };
+            self.one_file_changed(event, &other, rules, effects);
+        }
+    }
+
+    fn one_file_changed(&mut self, event: &Event, change: &FileChanged, rules: &Rules, effects: &mut Vec<Effect>) {
         let path = Digest::of(&change.path);
         let call = change.call.as_deref().and_then(|id| self.window.position(id));
         let content = change.after.unwrap_or(Digest(0));
@@ -46,13 +56,13 @@ impl Session {
                 let (batch_at, what) = (event.at, shorten(&change.path));
                 let key = Digest(seen_key(10, path.0, content.0).0);
                 self.window.observe(|batch| Call {
-                    flags: CallFlags::MUTATES.union(CallFlags::EXTERNAL).union(if new {
-                        CallFlags::NEW_CHANGE
-                    } else {
-                        CallFlags::default()
-                    }),
+                    flags: CallFlags::MUTATES
+                        .union(CallFlags::EXTERNAL)
+                        .with(CallFlags::NEW_CHANGE, new)
+                        .with(CallFlags::REPORTED, event.report.is_some()),
                     result: Some(CallResult::status_only(CallStatus::Ok)),
                     target,
+                    id: reported_id(event),
                     ..Call::observed(latest, batch, ToolKind::Edit, key, batch_at, what)
                 });
             }
@@ -102,15 +112,18 @@ impl Session {
         let summary = match (ok, check.failing.first()) {
             (true, _) => shorten("passed"),
             (false, Some(first)) => shorten(&format!("{} failed, among them {first}", check.failed.unwrap_or(1))),
-            (false, None) => shorten("failed"),
+            (false, None) => match event.report.as_ref().map_or("", |report| report.summary.as_str()) {
+                "" => shorten("failed"),
+                summary => shorten(summary),
+            },
         };
         let at = event.at;
         self.window.observe(|batch| Call {
-            flags: CallFlags::CHECK.union(CallFlags::EXTERNAL).union(if ok {
-                CallFlags::PASSED
-            } else {
-                CallFlags::default()
-            }),
+            flags: CallFlags::CHECK
+                .union(CallFlags::EXTERNAL)
+                .with(CallFlags::PASSED, ok)
+                .with(CallFlags::REPORTED, event.report.is_some()),
+            id: reported_id(event),
             result: Some(CallResult {
                 digest: outcome,
                 failing: failing.into(),
@@ -125,4 +138,9 @@ impl Session {
         self.resolve_call(newest, rules);
         self.evaluate(evaluation(Trigger::CallUpdated, newest, event), rules, effects);
     }
+}
+
+/// The id of a posted event, for the evidence. It is not the id of a call, so nothing is matched by it.
+pub(super) fn reported_id(event: &Event) -> Option<Box<str>> {
+    event.report.is_some().then_some(event.id.as_str()).filter(|id| id.len() <= MAX_ID_BYTES).map(Box::from)
 }

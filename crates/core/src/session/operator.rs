@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use super::{ResumeCondition, Session, SessionState};
+use crate::detect::MESSAGE_PREFIX;
 use crate::digest::Digest;
 use crate::effect::{Effect, Incident, InterventionLevel};
 use crate::event::{Event, Operator, OperatorDecision};
+use crate::policy::NOTE_PREFIX;
 use crate::time::Timestamp;
 
 /// Maximum cooldown of a resume: a day.
@@ -24,7 +26,11 @@ impl Session {
                 if *reset {
                     self.reset_evidence();
                 }
+                let was_held = self.state.effective().is_paused();
                 self.resume(at, *cooldown_secs, *require_plan, effects);
+                if was_held && !operator.note.is_empty() {
+                    self.deliver_note(event, operator.note.as_str());
+                }
                 if let Some(plan) = plan {
                     self.record_plan(plan.as_str(), at, effects);
                 }
@@ -49,6 +55,8 @@ impl Session {
                     self.window.allow(action, outcome);
                 }
             }
+            OperatorDecision::MarkSeen => self.facts.seen_at = Some(at),
+            OperatorDecision::Answer { .. } => self.activity.permission_since = None,
             OperatorDecision::Note => {}
         }
         if let Some(agent) = operator.caller.as_ref().and_then(|caller| caller.agent.as_ref()) {
@@ -58,6 +66,16 @@ impl Session {
             };
             effects.push(Effect::NotifyOperator { pattern: "agent_decision".to_owned(), sentence });
         }
+    }
+
+    /// The agent reads the note of a resume instead of the result of its next call, which it may then make again.
+    fn deliver_note(&mut self, event: &Event, note: &str) {
+        let id = incident_id(self, event, "note").replacen("inc-", NOTE_PREFIX, 1);
+        let message = format!(
+            "{MESSAGE_PREFIX}A person resumed this session and says: {note}\nThis call was not run. Take the note into account, then go on."
+        );
+        let newest = self.counters.calls.saturating_sub(1);
+        self.findings_mut().queue_note(id, message, newest);
     }
 
     fn pause_by_operator(&mut self, event: &Event, operator: &Operator, effects: &mut Vec<Effect>) {
@@ -165,11 +183,13 @@ fn decision_of_agent(decision: &OperatorDecision) -> Option<&'static str> {
         OperatorDecision::Pause => "paused this session",
         OperatorDecision::Acknowledge => "acknowledged the incident of this session",
         OperatorDecision::Archive => "archived this session",
+        OperatorDecision::MarkSeen => "marked this session as seen",
         OperatorDecision::Resume { .. } => "resumed this session, confirmed with --as-operator",
         OperatorDecision::Kill => "killed this session, confirmed with --as-operator",
         OperatorDecision::Reset => "discarded the evidence against this session, confirmed with --as-operator",
         OperatorDecision::Budget { .. } => "changed the budget of this session, confirmed with --as-operator",
         OperatorDecision::Allow { .. } => "allowed a finding of this session, confirmed with --as-operator",
+        OperatorDecision::Answer { .. } => "answered a permission prompt of this session, confirmed with --as-operator",
         OperatorDecision::Note => return None,
     })
 }

@@ -11,6 +11,8 @@ use crate::time::Timestamp;
 
 /// Minutes over which the speed of spending is measured.
 const RATE_WINDOW_MINUTES: i64 = 5;
+/// Minutes of spending that are kept for display.
+pub const BURN_MINUTES: i64 = 24;
 /// For how many calls it is known what had been spent when they were made.
 const MAX_CALL_MARKS: usize = 24;
 const MINUTE_MILLIS: i64 = 60_000;
@@ -80,7 +82,7 @@ impl SpendMeter {
             }
             _ => self.minutes.push_back((minute, tokens, cost)),
         }
-        while self.minutes.front().is_some_and(|(oldest, ..)| *oldest <= minute - RATE_WINDOW_MINUTES) {
+        while self.minutes.front().is_some_and(|(oldest, ..)| *oldest <= minute - BURN_MINUTES) {
             self.minutes.pop_front();
         }
     }
@@ -95,8 +97,15 @@ impl SpendMeter {
         let sum = |(tokens, cost): (u64, u64), (_, more, dearer): &(i64, u64, u64)| {
             (tokens.saturating_add(*more), cost.saturating_add(*dearer))
         };
-        let (tokens, cost) = self.minutes.iter().fold((0, 0), sum);
+        let newest = self.minutes.back().map_or(0, |(minute, ..)| *minute);
+        let recent = self.minutes.iter().filter(|(minute, ..)| *minute > newest - RATE_WINDOW_MINUTES);
+        let (tokens, cost) = recent.fold((0, 0), sum);
         (tokens / RATE_WINDOW_MINUTES.unsigned_abs(), cost / RATE_WINDOW_MINUTES.unsigned_abs())
+    }
+
+    /// Tokens and money by minute since 1970, oldest first.
+    pub fn minutes(&self) -> impl Iterator<Item = (i64, u64, u64)> + '_ {
+        self.minutes.iter().copied()
     }
 
     /// How full the model's window is, in percent; `None` when its size is unknown.

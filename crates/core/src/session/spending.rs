@@ -181,6 +181,12 @@ impl Session {
         Budget { tokens: least(0), cost_micros: least(1) }
     }
 
+    /// The limits of this session alone; `None` where there is none.
+    pub fn own_limits(&self) -> Budget {
+        let limit = |at: usize| Some(self.limits[at]).filter(|limit| *limit > 0);
+        Budget { tokens: limit(0), cost_micros: limit(1) }
+    }
+
     /// Whether other sessions spend from a budget that limits this one.
     pub fn has_shared_budget(&self) -> bool {
         self.limits[SHARED_LIMITS].iter().any(|limit| *limit > 0)

@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::event::{Body, Event};
 use crate::rules::{PatternRule, Rules};
 use crate::session::call::CallFlags;
-use crate::status::PhaseContext;
+use crate::status::{PhaseContext, RunningCall};
 use crate::time::Timestamp;
 
 /// A tool counts as hung after this multiple of its typical duration.
@@ -47,7 +47,10 @@ impl Session {
     pub(super) fn update_phase(&mut self, event: &Event, rules: &Rules) {
         let stall = &rules.patterns.stall;
         let context = PhaseContext {
-            running: self.window.running().map(|call| &*call.what),
+            running: self
+                .window
+                .running()
+                .map(|call| RunningCall { what: &call.what, is_command: call.kind == ToolKind::Shell }),
             running_sub_agents: self.activity.running_sub_agents,
             stall_minutes: stall.minutes.filter(|_| stall.enabled),
         };

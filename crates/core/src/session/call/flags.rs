@@ -45,6 +45,8 @@ impl CallFlags {
     /// The result was seen in a request.
     pub const RESULT_SEEN_BY_PROXY: Self = Self(1 << 15);
 
+    /// A change or check that a client of another tool's events API posted.
+    pub const REPORTED: Self = Self(1 << 22);
     /// Reads or prints a file of environment variables, or may do so.
     pub const ENV_FILE: Self = Self(1 << 21);
     // Facts about the action, in addition to those above.
@@ -59,6 +61,9 @@ impl CallFlags {
     /// May take earlier edits away: `git checkout`, `git stash`.
     pub const RESTORES: Self = Self(1 << 20);
 
+    /// The call was progress.
+    pub const PROGRESS: Self = Self(1 << 23);
+
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -71,7 +76,7 @@ impl CallFlags {
         Self(self.0 | other.0)
     }
 
-    pub(super) fn with(mut self, other: Self, on: bool) -> Self {
+    pub(crate) fn with(mut self, other: Self, on: bool) -> Self {
         self.set(other, on);
         self
     }
