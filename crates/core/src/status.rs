@@ -13,8 +13,8 @@ mod prose_question;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use phase::PhaseContext;
 pub use phase::{Phase, PhaseRecord};
+pub(crate) use phase::{PhaseContext, RunningCall};
 pub use prose_question::trailing_question;
 
 use std::time::Duration;
@@ -36,6 +36,9 @@ const SILENT_TOOL: Duration = Duration::from_secs(15 * 60);
 /// A ready or finished session whose process cannot be observed may have been closed after this long.
 const SILENT_IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
+/// Agents also start children of their own while they ask, such as `git status`. Those end sooner.
+const SHORT_LIVED_CHILD: Duration = Duration::from_secs(1);
+
 /// The status of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
@@ -48,7 +51,7 @@ pub struct Status {
     pub until: Option<Timestamp>,
     pub since: Timestamp,
     pub source: StatusSource,
-    /// The kind of event that led to it, or the rule: `hold`, `process_gone`, `silence`, `limit_reset`.
+    /// The kind of event that led to it, or the rule: `hold`, `process_gone`, `child_process`, `silence`, `limit_reset`.
     pub evidence: String,
     /// One sentence for a person.
     pub why: String,
@@ -135,6 +138,8 @@ pub struct StatusInput<'a> {
 pub struct Observation {
     pub now: Timestamp,
     pub process: ProcessState,
+    /// Start of the oldest child process of the agent that began after the phase did. Read for an open permission.
+    pub child_since: Option<Timestamp>,
     /// When a person last looked at the session.
     pub seen_at: Option<Timestamp>,
 }
@@ -197,7 +202,17 @@ fn by_phase(input: &StatusInput<'_>, seen: &Observation) -> Status {
     let own = |value, why: String| by_event(value, record, why);
     match &record.phase {
         Phase::Unknown => unknown(input, silent),
-        Phase::Permission { what } => {
+        Phase::Permission { what, is_command: true, .. } if runs_child(record, seen) => {
+            let why = sentence("Runs", what);
+            by_rule(
+                StatusValue::Working,
+                seen.child_since.unwrap_or(record.since),
+                StatusSource::Process,
+                "child_process",
+                why,
+            )
+        }
+        Phase::Permission { what, .. } => {
             waiting(WaitingFor::Permission, record.since, record, sentence("Asks to run", what))
         }
         Phase::Question { text } => waiting(WaitingFor::Question, record.since, record, quoted(text)),
@@ -223,7 +238,7 @@ fn by_phase(input: &StatusInput<'_>, seen: &Observation) -> Status {
             }
         }
         Phase::Model => active(input, seen, silent, SILENT_MODEL, "The model is responding.".to_owned()),
-        Phase::Compacting => active(input, seen, silent, SILENT_MODEL, "Compacts the conversation.".to_owned()),
+        Phase::Compacting { .. } => active(input, seen, silent, SILENT_MODEL, "Compacts the conversation.".to_owned()),
         Phase::Tool { what } => active(input, seen, silent, SILENT_TOOL, sentence("Runs", what)),
         Phase::SubAgents { count } => active(
             input,
@@ -235,10 +250,17 @@ fn by_phase(input: &StatusInput<'_>, seen: &Observation) -> Status {
     }
 }
 
+/// Whether the command that waited for a permission runs: the person has answered in the agent's terminal, which no
+/// agent reports before the command ends.
+fn runs_child(record: &PhaseRecord, seen: &Observation) -> bool {
+    seen.process == ProcessState::Alive
+        && seen.child_since.is_some_and(|at| at > record.since && seen.now.saturating_since(at) >= SHORT_LIVED_CHILD)
+}
+
 /// An agent that has work. How long its silence is believable depends on what it does and on its process.
 fn active(input: &StatusInput<'_>, seen: &Observation, silent: Duration, believable: Duration, why: String) -> Status {
     let record = input.phase;
-    let is_model = matches!(record.phase, Phase::Model | Phase::Compacting);
+    let is_model = matches!(record.phase, Phase::Model | Phase::Compacting { .. });
     let limit = record.stall_minutes.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
     let stalled = is_model && limit.is_some_and(|limit| silent >= limit);
     match seen.process {

@@ -1,15 +1,23 @@
 //! The last thing known about a conversation.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::trailing_question;
 use crate::action::ToolKind;
-use crate::event::{Body, Event, PermissionSubject, Source};
+use crate::event::{Body, Event, Operator, OperatorDecision, PermissionSubject, Source, StartKind};
 use crate::excerpt::floor;
 use crate::time::Timestamp;
 
 /// Maximum length of the texts in a phase.
 const MAX_TEXT_BYTES: usize = 200;
+
+/// Calls of one response start within this time of each other. A person takes longer to answer.
+const PARALLEL_CALLS: Duration = Duration::from_secs(1);
+
+/// The last response of a turn is this close to its end.
+const LATE_RESPONSE: Duration = Duration::from_secs(5);
 
 /// HTTP status of a refused request: too many requests.
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -25,30 +33,29 @@ pub enum Phase {
     /// The model works on a response.
     Model,
     /// A tool runs.
-    Tool {
-        what: String,
-    },
+    Tool { what: String },
     /// Sub-agents run.
-    SubAgents {
-        count: u32,
+    SubAgents { count: u32 },
+    Compacting {
+        /// By the agent itself, in the middle of its work.
+        #[serde(default)]
+        automatic: bool,
     },
-    Compacting,
     /// A permission prompt is open.
     Permission {
         what: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// A command waits for it. Once it is allowed, the agent has a new child process.
+        #[serde(default)]
+        is_command: bool,
     },
     /// A question is open.
-    Question {
-        text: String,
-    },
+    Question { text: String },
     /// A plan waits for approval.
-    Plan {
-        text: String,
-    },
+    Plan { text: String },
     /// A dialog of the agent is open.
-    Dialog {
-        what: String,
-    },
+    Dialog { what: String },
     /// A usage limit applies.
     Limited {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,13 +63,9 @@ pub enum Phase {
         what: String,
     },
     /// The turn ended with an error.
-    Failed {
-        what: String,
-    },
+    Failed { what: String },
     /// The turn is over.
-    Done {
-        text: String,
-    },
+    Done { text: String },
 }
 
 /// A phase, since when, and by which sensor.
@@ -77,78 +80,203 @@ pub struct PhaseRecord {
     /// Minutes of silence that count as a stall, by the rules in force; see `detect.patterns.stall`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall_minutes: Option<u64>,
+    /// The last failure of a model call, until a call succeeds. The agent may retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The last permission of this turn was denied. The agent may report its end before the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub denied: bool,
 }
 
 /// What the session knows beyond the event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PhaseContext<'a> {
-    /// The call that still runs, if any.
-    pub running: Option<&'a str>,
+    /// The oldest call that still runs, if any.
+    pub running: Option<RunningCall<'a>>,
     pub running_sub_agents: u32,
     pub stall_minutes: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunningCall<'a> {
+    pub what: &'a str,
+    pub is_command: bool,
 }
 
 impl PhaseRecord {
     /// Moves to the phase that follows from an event. Events that say nothing about it change nothing.
     pub(crate) fn observe(&mut self, event: &Event, context: PhaseContext<'_>) {
-        let Some(phase) = self.next(event, context) else { return };
+        let next = self.next(event, context);
+        match &event.body {
+            Body::ModelFailed(failed) => self.failure = Some(failure(failed.message.as_str())),
+            Body::PermissionAnswered(answered) => self.denied = !answered.allowed,
+            Body::Prompt(_) | Body::ToolCalled(_) => (self.failure, self.denied) = (None, false),
+            Body::ModelAnswered(_) => self.failure = None,
+            _ => {}
+        }
+        let Some(phase) = next else { return };
         if phase == self.phase {
             return;
         }
         let (since, source, stall_minutes) = (event.at, event.source, context.stall_minutes);
-        *self = Self { phase, since, source, event: event.body.kind().to_owned(), stall_minutes };
+        let (event, failure, denied) = (event.body.kind().to_owned(), self.failure.take(), self.denied);
+        *self = Self { phase, since, source, event, stall_minutes, failure, denied };
     }
 
     fn next(&self, event: &Event, context: PhaseContext<'_>) -> Option<Phase> {
+        if self.is_outdated(event) {
+            return None;
+        }
         Some(match &event.body {
-            Body::SessionStarted(_) if self.is_busy() => return None,
-            Body::SessionStarted(_) => Phase::Ready,
+            Body::SessionStarted(start) => match self.phase {
+                // A person asked for the compaction, and the agent has nothing else to do.
+                Phase::Compacting { automatic: false } if start.how == StartKind::Compacted => Phase::Ready,
+                Phase::Compacting { .. } if start.how == StartKind::Compacted => Phase::Model,
+                _ if self.is_busy() => return None,
+                _ => Phase::Ready,
+            },
             Body::Prompt(_) => Phase::Model,
             Body::ModelAsked(ask) if !ask.auxiliary => Phase::Model,
+            // The summary, which a person asked for.
+            Body::ModelAnswered(_) if self.phase == (Phase::Compacting { automatic: false }) => Phase::Ready,
             Body::ModelAnswered(answer) if !answer.auxiliary => match answer.tool_calls {
-                Some(0) => turn_over(answer.text.as_str()),
-                // The calls are reported by themselves.
+                Some(0) if !self.asks() => turn_over(answer.text.as_str()),
+                // The calls are reported by themselves, and the turn may have been interrupted since.
+                _ if self.has_call() || self.is_over() => return None,
                 _ => Phase::Model,
             },
+            // Of parallel calls, one waits for its permission while others start and end.
+            Body::ToolCalled(_) if self.asks() && event.at.saturating_since(self.since) < PARALLEL_CALLS => {
+                return None;
+            }
             Body::ToolCalled(called) => match called.tool.kind {
                 ToolKind::Ask => Phase::Question { text: short(called.input.as_str()) },
                 _ => Phase::Tool { what: short(called.input.as_str()) },
             },
-            Body::ToolReturned(_) | Body::SubAgentEnded(_) | Body::SubAgentStarted(_) => work(context),
+            // The remains of an interrupted call.
+            Body::ToolReturned(_) if self.is_over() => return None,
+            Body::ToolReturned(returned) if self.asks_for_another(returned.call.as_deref(), context) => return None,
+            Body::ToolReturned(_) => work(context),
+            // Claude Code also reports the end of sub-agents that it has not reported the start of.
+            Body::SubAgentEnded(_) if !self.has_call() || self.asks() => return None,
+            Body::SubAgentEnded(_) => work(context),
+            // It runs in the background while the agent asks.
+            Body::SubAgentStarted(_) if self.asks() => return None,
+            Body::SubAgentStarted(_) => work(context),
             Body::PermissionAsked(asked) => match asked.subject {
-                PermissionSubject::Tool => Phase::Permission { what: short(asked.what.as_str()) },
+                PermissionSubject::Tool => Phase::Permission {
+                    what: short(asked.what.as_str()),
+                    call: asked.call.clone(),
+                    is_command: context.running.is_some_and(|call| call.is_command),
+                },
                 PermissionSubject::Question => Phase::Question { text: short(asked.what.as_str()) },
                 PermissionSubject::Plan => Phase::Plan { text: short(asked.what.as_str()) },
                 PermissionSubject::Dialog => Phase::Dialog { what: short(asked.what.as_str()) },
             },
-            Body::Compacted(_) => Phase::Compacting,
+            Body::Operator(Operator { decision: OperatorDecision::Answer { .. }, .. })
+                if matches!(self.phase, Phase::Permission { .. }) =>
+            {
+                work(context)
+            }
+            Body::PermissionAnswered(_) if !self.asks() => return None,
+            Body::PermissionAnswered(answered) if answered.allowed => work(context),
+            Body::PermissionAnswered(_) => Phase::Model,
+            Body::Compacted(compacted) => Phase::Compacting { automatic: compacted.automatic },
             Body::LimitHit(limit) => Phase::Limited { until: limit.resets_at, what: short(limit.what.as_str()) },
             Body::ModelFailed(failed) if failed.status == Some(TOO_MANY_REQUESTS) => {
                 Phase::Limited { until: failed.retry_at, what: short(failed.message.as_str()) }
             }
+            Body::ModelFailed(failed) if self.is_busy() && is_final(failed.status) => {
+                Phase::Failed { what: failure(failed.message.as_str()) }
+            }
             // The agent retries or ends its turn.
             Body::ModelFailed(_) => return None,
+            Body::TurnEnded(turn) if turn.interrupted => Phase::Ready,
             // A limit also ends the turn.
             Body::TurnEnded(_) if matches!(self.phase, Phase::Limited { .. }) => return None,
             Body::TurnEnded(turn) if turn.failed => Phase::Failed { what: failure(turn.text.as_str()) },
             Body::TurnEnded(turn) => match self.phase {
-                // A response by the proxy has told the same.
-                Phase::Question { .. } | Phase::Done { .. } if turn.text.is_empty() => return None,
+                // A response by the proxy has told the same, or a person has interrupted the turn.
+                Phase::Question { .. }
+                | Phase::Plan { .. }
+                | Phase::Done { .. }
+                | Phase::Ready
+                | Phase::Failed { .. }
+                    if turn.text.is_empty() =>
+                {
+                    return None;
+                }
+                Phase::Model if turn.text.is_empty() && self.failure.is_some() => {
+                    Phase::Failed { what: self.failure.clone().unwrap_or_default() }
+                }
+                // The agent stopped because of the answer, or had only to compact the conversation.
+                Phase::Model if turn.text.is_empty() && (self.denied || self.event == "session_started") => {
+                    Phase::Ready
+                }
                 _ => turn_over(turn.text.as_str()),
             },
             _ => return None,
         })
     }
 
+    /// Whether the event happened before the phase began. Proxy and transcript report with a delay.
+    fn is_outdated(&self, event: &Event) -> bool {
+        let may_be_late = match &event.body {
+            Body::ModelAsked(_) | Body::ModelAnswered(_) | Body::PermissionAnswered(_) => true,
+            Body::TurnEnded(turn) => turn.interrupted,
+            _ => false,
+        };
+        let completes = match (&event.body, &self.phase) {
+            // Copilot CLI writes the last response of a turn after it has reported the end of the turn without a text.
+            (Body::ModelAnswered(answer), Phase::Done { text }) => answer.tool_calls == Some(0) && text.is_empty(),
+            (Body::ModelAnswered(answer), Phase::Ready) => {
+                answer.tool_calls == Some(0) && self.event == "turn_ended" && self.source == Source::Hook
+            }
+            // opencode reports the end of an interrupted turn twice, in any order.
+            (Body::TurnEnded(turn), Phase::Done { text }) => turn.interrupted && text.is_empty(),
+            _ => false,
+        };
+        let late_by = self.since.saturating_since(event.at);
+        let believable = if completes { LATE_RESPONSE } else { Duration::ZERO };
+        may_be_late && event.at.is_known() && late_by > believable
+    }
+
     fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::Model | Phase::Tool { .. } | Phase::SubAgents { .. } | Phase::Compacting)
+        matches!(self.phase, Phase::Model | Phase::Tool { .. } | Phase::SubAgents { .. } | Phase::Compacting { .. })
+    }
+
+    /// Whether a person has to answer within the turn.
+    fn asks(&self) -> bool {
+        matches!(self.phase, Phase::Permission { .. } | Phase::Plan { .. } | Phase::Dialog { .. })
+            || matches!(self.phase, Phase::Question { .. })
+                && matches!(&*self.event, "permission_asked" | "tool_called")
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Ready | Phase::Done { .. })
+    }
+
+    fn has_call(&self) -> bool {
+        self.asks() || matches!(self.phase, Phase::Tool { .. } | Phase::SubAgents { .. })
+    }
+
+    /// Whether the agent still asks, although another call has returned.
+    fn asks_for_another(&self, returned: Option<&str>, context: PhaseContext<'_>) -> bool {
+        let own = match &self.phase {
+            Phase::Permission { call, .. } => call.as_deref(),
+            _ => None,
+        };
+        match (own, returned) {
+            (Some(own), Some(returned)) => own != returned,
+            _ => self.asks() && context.running.is_some(),
+        }
     }
 }
 
 fn work(context: PhaseContext<'_>) -> Phase {
     match (context.running, context.running_sub_agents) {
         (_, count @ 1..) => Phase::SubAgents { count },
-        (Some(what), 0) => Phase::Tool { what: short(what) },
+        (Some(call), 0) => Phase::Tool { what: short(call.what) },
         (None, 0) => Phase::Model,
     }
 }
@@ -158,6 +286,11 @@ fn turn_over(text: &str) -> Phase {
         Some(text) => Phase::Question { text },
         None => Phase::Done { text: first_line(text) },
     }
+}
+
+/// Whether agents do not retry after this HTTP status.
+fn is_final(status: Option<u16>) -> bool {
+    status.is_some_and(|status| (400..500).contains(&status) && !matches!(status, 408 | 409 | 425 | TOO_MANY_REQUESTS))
 }
 
 fn failure(text: &str) -> String {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::event::{
-    Author, Body, Event, ModelAnswered, ModelAsked, ModelFailed, PermissionRequested, PermissionSubject, Prompt,
-    SessionEnded, SessionStarted, TurnEnded, UsageLimitHit,
+    Author, Body, Event, ModelAnswered, ModelAsked, ModelFailed, PermissionAnswered, PermissionRequested,
+    PermissionSubject, Prompt, SessionEnded, SessionStarted, StartKind, TurnEnded, UsageLimitHit,
 };
 use crate::excerpt::Excerpt;
 use crate::key::SessionKey;
@@ -58,7 +58,7 @@ impl Scene {
         };
         let now = Timestamp::from_millis(self.at + seconds * 1_000);
         let seen_at = seen_at.map(|seconds| Timestamp::from_millis(self.at + seconds * 1_000));
-        derive(&input, &Observation { now, process, seen_at })
+        derive(&input, &Observation { now, process, child_since: None, seen_at })
     }
 }
 
@@ -204,4 +204,118 @@ fn auxiliary_requests_change_nothing() {
     let answer = ModelAnswered { auxiliary: true, tool_calls: Some(0), ..ModelAnswered::default() };
     let after = done.then(Body::ModelAsked(title)).then(Body::ModelAnswered(answer));
     assert_eq!(value(&after).0, StatusValue::Finished);
+}
+
+fn at(scene: &Scene, millis: i64, source: Source, body: Body) -> Event {
+    let at = Timestamp::from_millis(scene.at + millis);
+    Event::new(format!("late-{millis}"), scene.session.key.clone(), source, at, body)
+}
+
+fn answered(tool_calls: u32, text: &str) -> Body {
+    let text = Excerpt::new(text);
+    Body::ModelAnswered(ModelAnswered { tool_calls: Some(tool_calls), text, ..ModelAnswered::default() })
+}
+
+fn interrupted() -> Body {
+    Body::TurnEnded(TurnEnded { interrupted: true, ..TurnEnded::default() })
+}
+
+#[test]
+fn a_late_response_does_not_end_an_open_permission() {
+    let mut asked = Scene::new().then(prompt()).json(bash("1")).then(permission(PermissionSubject::Tool));
+    for (millis, calls) in [(-500, 1), (500, 1), (600, 0)] {
+        let late = at(&asked, millis, Source::Transcript, answered(calls, ""));
+        asked.session.apply(&late, &asked.rules);
+        assert_eq!(value(&asked).1, Some(WaitingFor::Permission), "{millis}");
+    }
+}
+
+#[test]
+fn parallel_calls_do_not_end_an_open_permission() {
+    let asked = Scene::new().then(prompt()).json(bash("1")).json(bash("2")).then(permission(PermissionSubject::Tool));
+    let other = asked.json(serde_json::json!({"kind": "tool_returned", "call": "2", "status": "ok", "output": "ok"}));
+    assert_eq!(value(&other).1, Some(WaitingFor::Permission));
+    let own = other.json(serde_json::json!({"kind": "tool_returned", "call": "1", "status": "ok", "output": "ok"}));
+    assert_eq!(value(&own).0, StatusValue::Working);
+}
+
+#[test]
+fn an_answer_in_the_terminal_ends_the_waiting() {
+    let asked = || Scene::new().then(prompt()).json(bash("1")).then(permission(PermissionSubject::Tool));
+    let answered = |allowed| Body::PermissionAnswered(PermissionAnswered { call: None, allowed });
+    let allowed = asked().then(answered(true)).after(1, ProcessState::Alive);
+    assert_eq!((allowed.value, allowed.why.as_str()), (StatusValue::Working, "Runs: cargo test"));
+    assert_eq!(value(&asked().then(answered(false))).0, StatusValue::Working, "the model reads the denial");
+    let stopped = asked().then(answered(false)).then(turn_ended(""));
+    assert_eq!(value(&stopped).0, StatusValue::Idle, "the agent stopped because of the denial");
+    let returned = || serde_json::json!({"kind": "tool_returned", "call": "1", "status": "refused", "output": "no"});
+    let reordered = asked().json(returned()).then(answered(false)).then(turn_ended(""));
+    assert_eq!(value(&reordered).0, StatusValue::Idle, "in any order");
+    assert_eq!(value(&asked().then(interrupted())).0, StatusValue::Idle);
+}
+
+#[test]
+fn the_remains_of_an_interrupted_turn_change_nothing() {
+    let stopped = Scene::new().then(prompt()).json(bash("1")).then(interrupted());
+    let late = stopped
+        .json(serde_json::json!({"kind": "tool_returned", "call": "1", "status": "ok", "output": "cancelled"}))
+        .then(answered(1, ""))
+        .then(turn_ended(""));
+    assert_eq!(value(&late).0, StatusValue::Idle);
+    assert_eq!(value(&late.then(prompt())).0, StatusValue::Working);
+}
+
+#[test]
+fn a_child_process_shows_that_a_command_was_allowed() {
+    let asked = Scene::new().then(prompt()).json(bash("1")).then(permission(PermissionSubject::Tool));
+    let status = |child: i64, seconds: i64| {
+        let session = &asked.session;
+        let input = StatusInput {
+            state: &session.state,
+            incident: None,
+            phase: &session.phase,
+            waiting: None,
+            last_at: session.facts.last_at,
+            ended_at: None,
+        };
+        let time = |seconds: i64| Timestamp::from_millis(asked.at + seconds * 1_000);
+        let (now, child_since) = (time(seconds), Some(time(child)));
+        derive(&input, &Observation { now, process: ProcessState::Alive, child_since, seen_at: None })
+    };
+    let runs = status(5, 7);
+    assert_eq!((runs.value, runs.evidence.as_str()), (StatusValue::Working, "child_process"));
+    assert_eq!(status(5, 5).value, StatusValue::Waiting, "a helper such as `git status` ends at once");
+    assert_eq!(status(-5, 7).value, StatusValue::Waiting, "it ran before");
+}
+
+#[test]
+fn a_compaction_on_request_ends_idle() {
+    let compacting = |automatic| Scene::new().json(serde_json::json!({"kind": "compacted", "automatic": automatic}));
+    let restarted = || Body::SessionStarted(SessionStarted { how: StartKind::Compacted, ..SessionStarted::default() });
+    assert_eq!(value(&compacting(false)).0, StatusValue::Working);
+    let ended = serde_json::json!({"kind": "sub_agent_ended", "child": {"agent": "claude-code", "id": "s/compact"}});
+    let ended = compacting(false).json(ended);
+    assert_eq!(value(&ended.then(restarted())).0, StatusValue::Idle);
+    assert_eq!(value(&compacting(true).then(restarted())).0, StatusValue::Working);
+    assert_eq!(value(&compacting(true).then(restarted()).then(turn_ended(""))).0, StatusValue::Idle);
+}
+
+#[test]
+fn a_refused_request_fails_the_turn() {
+    let refused = |status: u16| {
+        let failed = ModelFailed { status: Some(status), message: Excerpt::new("Not possible."), retry_at: None };
+        Scene::new().then(prompt()).then(Body::ModelFailed(failed))
+    };
+    assert_eq!(value(&refused(400)).0, StatusValue::Failed);
+    assert_eq!(value(&refused(529)).0, StatusValue::Working, "the agent retries");
+    let given_up = refused(529).then(turn_ended("")).after(1, ProcessState::Alive);
+    assert_eq!((given_up.value, given_up.why.as_str()), (StatusValue::Failed, "Not possible."));
+}
+
+#[test]
+fn a_response_after_the_end_of_the_turn_may_be_a_question() {
+    let mut over = Scene::new().then(prompt()).then(turn_ended(""));
+    let late = at(&over, -300, Source::Transcript, answered(0, "Which one?"));
+    over.session.apply(&late, &over.rules);
+    assert_eq!(value(&over).1, Some(WaitingFor::Question));
 }
