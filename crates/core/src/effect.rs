@@ -62,7 +62,7 @@ pub struct Finding {
 pub struct Evidence {
     /// 0-based ordinal of the call in its session.
     pub call: u64,
-    /// The agent's tool call id, if it has one.
+    /// The agent's tool call id, or the id of the event if a client posted it; `None` if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Short redacted description of the call.

@@ -27,7 +27,7 @@ pub use amounts::MAX_AMOUNT;
 pub use body::Body;
 pub use conversation::*;
 pub use model::*;
-pub use names::redact_path;
+pub use names::{MAX_REPORTED_FILES, redact_path};
 pub use operator::*;
 pub use tool::*;
 pub use wire_format::{EVENT_KINDS, EventError, MAX_EVENT_BYTES};
@@ -72,6 +72,9 @@ pub struct Event {
     /// The agent's working directory, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// What a client posted, if the event was made of a report in another format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<ClientReport>>,
     /// What happened.
     #[serde(flatten)]
     pub body: Body,
@@ -108,7 +111,18 @@ pub enum Source {
 
 impl Event {
     pub fn new(id: impl Into<String>, session: SessionKey, source: Source, at: Timestamp, body: Body) -> Self {
-        Self { v: SCHEMA_VERSION, id: id.into(), session, parent: None, source, at, batch: None, cwd: None, body }
+        Self {
+            v: SCHEMA_VERSION,
+            id: id.into(),
+            session,
+            parent: None,
+            source,
+            at,
+            batch: None,
+            cwd: None,
+            report: None,
+            body,
+        }
     }
 
     /// Whether the agent waits for a verdict on this event.

@@ -72,7 +72,20 @@ pub(crate) fn redact_key_part(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The agent of the guided trial's sessions.
+pub const TRIAL_AGENT: &str = "trial";
+
 impl SessionKey {
+    /// The key of a session of the guided trial.
+    pub fn trial(id: impl AsRef<str>) -> Self {
+        Self::new(TRIAL_AGENT, id)
+    }
+
+    /// Whether the session belongs to the guided trial: it alerts nobody and counts in no figure.
+    pub fn is_trial(&self) -> bool {
+        &*self.agent == TRIAL_AGENT
+    }
+
     /// The key of a session. An id that looks like a secret becomes a digest, here and when a key is deserialized.
     pub fn new(agent: impl AsRef<str>, id: impl AsRef<str>) -> Self {
         let part = |text: &str| redact_key_part(text).as_ref().into();

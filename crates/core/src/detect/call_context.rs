@@ -74,6 +74,7 @@ impl CallContext<'_> {
             outcome: Digest(0),
             first,
             calls: Vec::new(),
+            entries: Vec::new(),
             nudge_target: NudgeTarget::Turn,
         }
     }
@@ -87,7 +88,17 @@ impl CallContext<'_> {
         nudge_target: NudgeTarget,
     ) -> Claim {
         let first = self.session.window().since();
-        Claim { count, denied: 0, strength, action, outcome: Digest(0), first, calls: Vec::new(), nudge_target }
+        Claim {
+            count,
+            denied: 0,
+            strength,
+            action,
+            outcome: Digest(0),
+            first,
+            calls: Vec::new(),
+            entries: Vec::new(),
+            nudge_target,
+        }
     }
 }
 
@@ -153,6 +164,7 @@ impl BatchCounter {
             outcome,
             first: self.first,
             calls,
+            entries: Vec::new(),
             nudge_target,
         }
     }

@@ -64,6 +64,8 @@ pub struct Claim {
     pub first: u64,
     /// Ordinals of the calls of the evidence, oldest first; only the newest if there are many.
     pub calls: Vec<u64>,
+    /// Positions of the evidence in the window, if it rests on changes and checks without calls: they have no ordinals.
+    pub entries: Vec<usize>,
     /// Which call the nudge is delivered with.
     pub nudge_target: NudgeTarget,
 }

@@ -24,6 +24,7 @@ mod polling;
 mod read_only_revisiting;
 mod repeated_mutation;
 mod repeated_strategy;
+mod reported_rounds;
 mod request_overlap;
 mod revisiting;
 mod same_outcome;
@@ -80,6 +81,7 @@ pub static PATTERNS: &[&Pattern] = &[
     &edit_undo::PATTERN,
     &repeated_mutation::PATTERN,
     &oscillation::PATTERN,
+    &reported_rounds::PATTERN,
     &failing_edits::PATTERN,
     &ineffective_fix::PATTERN,
     &exact_repeat::PATTERN,

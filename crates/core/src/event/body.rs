@@ -46,6 +46,8 @@ pub enum Body {
     WaitEnded(WaitEnded),
     /// The agent asked a person for permission.
     PermissionAsked(PermissionRequested),
+    /// A person answered such a request.
+    PermissionAnswered(PermissionAnswered),
     /// The agent compacted the conversation. Belay's evidence is unaffected.
     Compacted(Compacted),
     /// This session started a sub-agent.
@@ -91,6 +93,7 @@ impl Body {
             Self::Waiting(_) => "waiting",
             Self::WaitEnded(_) => "wait_ended",
             Self::PermissionAsked(_) => "permission_asked",
+            Self::PermissionAnswered(_) => "permission_answered",
             Self::Compacted(_) => "compacted",
             Self::SubAgentStarted(_) => "sub_agent_started",
             Self::SubAgentEnded(_) => "sub_agent_ended",

@@ -99,6 +99,9 @@ pub struct TurnEnded {
     pub said: Option<TextFingerprint>,
     /// The turn ended because the model call failed.
     pub failed: bool,
+    /// A person interrupted the turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// The agent declared a wait.
@@ -134,6 +137,17 @@ pub struct PermissionRequested {
     /// What the person is asked for.
     #[serde(skip_serializing_if = "PermissionSubject::is_tool")]
     pub subject: PermissionSubject,
+}
+
+/// A person answered a request, in the agent's own terminal or elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PermissionAnswered {
+    /// The tool call in question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// Whether it may run.
+    pub allowed: bool,
 }
 
 /// What an agent asks a person for.

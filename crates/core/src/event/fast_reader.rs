@@ -42,6 +42,7 @@ enum Field {
     At,
     Batch,
     Cwd,
+    Report,
     Kind,
     #[serde(other)]
     Other,
@@ -76,7 +77,7 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event, A::Error> {
         let (mut v, mut source, mut at) = (SCHEMA_VERSION, Source::default(), Timestamp::default());
         let (mut id, mut session): (String, Option<SessionKey>) = (String::new(), None);
-        let (mut parent, mut batch, mut cwd) = (None, None, None);
+        let (mut parent, mut batch, mut cwd, mut report) = (None, None, None, None);
         let kind: Kind = loop {
             match map.next_key()? {
                 Some(Field::V) => v = map.next_value()?,
@@ -87,6 +88,7 @@ impl<'de> Visitor<'de> for Reader {
                 Some(Field::At) => at = map.next_value()?,
                 Some(Field::Batch) => batch = map.next_value()?,
                 Some(Field::Cwd) => cwd = map.next_value()?,
+                Some(Field::Report) => report = map.next_value()?,
                 Some(Field::Kind) => break map.next_value()?,
                 Some(Field::Other) | None => return Err(unusual()),
             }
@@ -101,7 +103,7 @@ impl<'de> Visitor<'de> for Reader {
         if rest.late {
             return Err(unusual());
         }
-        Ok(Event { v, id, session, parent, source, at, batch, cwd, body })
+        Ok(Event { v, id, session, parent, source, at, batch, cwd, report, body })
     }
 }
 
@@ -157,7 +159,8 @@ struct Key<'a, K> {
 
 impl<K> Key<'_, K> {
     fn inspect(&mut self, key: &str) {
-        *self.late |= matches!(key, "v" | "id" | "session" | "parent" | "source" | "at" | "batch" | "cwd" | "kind");
+        *self.late |=
+            matches!(key, "v" | "id" | "session" | "parent" | "source" | "at" | "batch" | "cwd" | "report" | "kind");
     }
 }
 

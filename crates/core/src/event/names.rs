@@ -18,18 +18,25 @@ const MAX_PATH_BYTES: usize = 2048;
 const MAX_NAME_BYTES: usize = 256;
 /// Longer texts are not names: only their digest is retained.
 const MAX_SCANNED_BYTES: usize = 16 * 1024;
+/// Maximum number of files in one report.
+pub const MAX_REPORTED_FILES: usize = 64;
 
 impl Event {
     /// Redacts and bounds every name, path and id. Idempotent.
     ///
     /// Each struct is destructured completely, so that the compiler reports a new field.
     pub fn redact_names(&mut self) {
-        let Self { v: _, id, session, parent, source: _, at: _, batch, cwd, body } = self;
+        let Self { v: _, id, session, parent, source: _, at: _, batch, cwd, report, body } = self;
         redact_id(id);
         redact_key(session);
         parent.iter_mut().for_each(redact_key);
         ids([batch]);
         paths([cwd]);
+        if let Some(ClientReport { kind, summary: _, files, metadata: _ }) = report.as_deref_mut() {
+            redact_name(kind);
+            files.truncate(MAX_REPORTED_FILES);
+            files.iter_mut().for_each(redact_path);
+        }
         redact_body(body);
     }
 }
@@ -82,7 +89,8 @@ fn redact_body(body: &mut Body) {
             names([model]);
         }
         Body::ModelAnswered(answer) => redact_answer(answer),
-        Body::PermissionAsked(PermissionRequested { call, what: _, subject: _ }) => ids([call]),
+        Body::PermissionAsked(PermissionRequested { call, what: _, subject: _ })
+        | Body::PermissionAnswered(PermissionAnswered { call, allowed: _ }) => ids([call]),
         Body::SubAgentStarted(SubAgent { child, role }) | Body::SubAgentEnded(SubAgent { child, role }) => {
             redact_key(child);
             names([role]);
@@ -96,7 +104,7 @@ fn redact_body(body: &mut Body) {
         Body::Prompt(Prompt { by: _, text: _ })
         | Body::ModelFailed(ModelFailed { status: _, message: _, retry_at: _ })
         | Body::LimitHit(UsageLimitHit { what: _, resets_at: _ })
-        | Body::TurnEnded(TurnEnded { text: _, said: _, failed: _ })
+        | Body::TurnEnded(TurnEnded { text: _, said: _, failed: _, interrupted: _ })
         | Body::Waiting(Waiting { until: _, what: _ })
         | Body::WaitEnded(WaitEnded { met: _ })
         | Body::Compacted(Compacted { automatic: _, before: _ })
@@ -153,6 +161,10 @@ fn redact_answer(answer: &mut ModelAnswered) {
 fn redact_decision(decision: &mut OperatorDecision) {
     match decision {
         OperatorDecision::Allow { finding } => redact_id(finding),
+        OperatorDecision::Answer { approval, answer: _, hash } => {
+            redact_id(approval);
+            redact_id(hash);
+        }
         OperatorDecision::Resume { cooldown_secs: _, plan: _, require_plan: _, reset: _ }
         | OperatorDecision::Budget { tokens: _, cost_micros: _ }
         | OperatorDecision::Pause
@@ -160,6 +172,7 @@ fn redact_decision(decision: &mut OperatorDecision) {
         | OperatorDecision::Kill
         | OperatorDecision::Reset
         | OperatorDecision::Archive
+        | OperatorDecision::MarkSeen
         | OperatorDecision::Note => {}
     }
 }

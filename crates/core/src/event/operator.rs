@@ -77,8 +77,26 @@ pub enum OperatorDecision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
     },
+    /// Answer a permission prompt of the agent.
+    Answer {
+        /// The prompt, by the id under which Belay showed it.
+        approval: String,
+        answer: PermissionAnswer,
+        /// Hash of what was shown.
+        hash: String,
+    },
     /// A note in the session's record.
     Note,
+    /// A person has looked at what the session did.
+    MarkSeen,
+}
+
+/// A person's answer to a permission prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionAnswer {
+    Allow,
+    Deny,
 }
 
 /// An intervention was delivered to the agent.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Usage;
 use super::wire_format::{ToolCalledWire, ToolReturnedWire};
-use crate::action::{Action, Tool};
+use crate::action::{Action, Tool, ToolKind};
 use crate::digest::Digest;
 use crate::excerpt::Excerpt;
 use crate::outcome::{CallStatus, Outcome};
@@ -27,6 +27,26 @@ pub struct ToolCalled {
     #[serde(skip_serializing_if = "Excerpt::is_empty")]
     pub input: Excerpt,
 }
+
+impl ToolCalled {
+    /// The file that the call reads or writes, as the agent named it; `None` for commands and for several files.
+    pub fn file(&self) -> Option<&str> {
+        if !matches!(self.tool.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Write) || self.action.target.is_none()
+        {
+            return None;
+        }
+        let input = self.input.as_str();
+        let in_patch = |line| PATCH_FILE_MARKERS.iter().find_map(|marker| str::strip_prefix(line, marker));
+        let file = input.lines().find_map(in_patch).or_else(|| input.lines().next())?.trim();
+        (!file.is_empty() && file.len() <= MAX_FILE_BYTES && !file.starts_with('{')).then_some(file)
+    }
+}
+
+/// Lines of a patch that name its file.
+const PATCH_FILE_MARKERS: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+
+/// A longer first line is not a path.
+const MAX_FILE_BYTES: usize = 512;
 
 /// A tool returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -280,6 +280,7 @@ pub const EVENT_KINDS: &[&str] = &[
     "waiting",
     "wait_ended",
     "permission_asked",
+    "permission_answered",
     "compacted",
     "sub_agent_started",
     "sub_agent_ended",

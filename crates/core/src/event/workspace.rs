@@ -91,6 +91,23 @@ pub struct Committed {
     pub files: Option<u32>,
 }
 
+/// An event as a client of another tool's events API posted it, in that tool's words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ClientReport {
+    /// The client's name for the kind of event.
+    pub kind: String,
+    /// The client's description, redacted.
+    #[serde(skip_serializing_if = "Excerpt::is_empty")]
+    pub summary: Excerpt,
+    /// All files that the event is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Other fields, as a redacted excerpt of their JSON.
+    #[serde(skip_serializing_if = "Excerpt::is_empty")]
+    pub metadata: Excerpt,
+}
+
 /// A named task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {

@@ -150,6 +150,8 @@ patterns! {
     request_overlap,
     /// The same files changed, the same failure.
     repeated_strategy,
+    /// Rounds posted to Loop Watchdog's events API: the same files changed, the same failure.
+    reported_rounds,
     /// The context window is nearly full.
     context_nearly_full,
     /// Polling with the same result.

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod denied;
+mod moments;
 mod policy;
 mod purity;
 mod scenarios;

@@ -311,3 +311,23 @@ fn talk_without_deeds_is_answered_at_the_next_turn() {
     }
     assert!(nudged);
 }
+
+#[test]
+fn reported_rounds_count_only_the_same_files_with_the_same_failure_in_a_row() {
+    let mut rules = Rules::default();
+    rules.patterns.reported_rounds.pause_at = Some(2);
+    let is_paused = |script: &str| {
+        let mut session = Session::new(SessionKey::new("script", "main"));
+        script::events(script).iter().for_each(|event| drop(session.apply(event, &rules)));
+        session.state.is_paused()
+    };
+    let round = "reports edit a.py b.py\nreports failure boom";
+    assert!(is_paused(&format!("{round}\n{round}")));
+    assert!(is_paused(&format!("{round}\nreports failure boom\nreports edit b.py a.py\nreports failure boom")));
+    assert!(!is_paused(&format!("{round}\nreports failure boom\nreports failure boom")), "reruns alone");
+    assert!(!is_paused(&format!("{round}\nreports edit a.py\nreports failure boom")), "other files");
+    assert!(!is_paused(&format!("{round}\nreports edit a.py b.py\nreports failure bang")), "another failure");
+    assert!(!is_paused(&format!("{round}\nreports pass\n{round}")), "it worked in between");
+    let observed = "file a.py = x\ncheck pytest failed test_pay";
+    assert!(!is_paused(&format!("{observed}\n{observed}")), "reported by Belay's own sensors");
+}

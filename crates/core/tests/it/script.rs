@@ -21,6 +21,7 @@
 //! | `repeat N` ... `end` | repeats the block; `{n}` is the iteration, from 1 |
 //! | `file PATH = CONTENT`, `file PATH = OLD => CONTENT` | a file's content after the call before, and what the call found |
 //! | `check COMMAND passed`, `check COMMAND failed NAME ...` | a reporter's word on tests |
+//! | `reports edit PATH ...`, `reports failure TEXT`, `reports pass` | events posted to Loop Watchdog's API |
 //! | `asks: TEXT` | a model request whose news is TEXT, seen by a proxy |
 //! | `fails STATUS` | a model call that failed |
 //! | `turn ends`, `compacts`, `commit SHA`, `waits 10m`, `wait over`, `permission` | what they say |
@@ -240,6 +241,7 @@ impl Writer {
                 })
             }
             ["check", ref rest @ ..] => check(rest),
+            ["reports", what, ref rest @ ..] => return self.report(what, rest),
             ["fails", status] => {
                 Body::ModelFailed(ModelFailed { status: status.parse().ok(), ..ModelFailed::default() })
             }
@@ -270,6 +272,44 @@ impl Writer {
             _ => panic!("cannot read `{line}`"),
         };
         self.emit(Source::Hook, body);
+    }
+}
+
+impl Writer {
+    /// An event that a client posted, with its own words beside it.
+    fn report(&mut self, what: &str, words: &[&str]) {
+        let text = words.join(" ");
+        let (body, files, summary) = match what {
+            "edit" => {
+                let change = FileChanged {
+                    path: words[0].to_owned(),
+                    change: ChangeKind::Modified,
+                    before: None,
+                    after: None,
+                    added: None,
+                    removed: None,
+                    call: None,
+                };
+                let files = words.iter().map(|path| (*path).to_owned()).collect();
+                (Body::FileChanged(change), files, Excerpt::default())
+            }
+            "failure" | "pass" => {
+                let run = CheckRan {
+                    check: CheckKind::Test,
+                    ok: Some(what == "pass"),
+                    command: Excerpt::default(),
+                    passed: None,
+                    failed: None,
+                    failing: Default::default(),
+                    failure: (what == "failure").then(|| Digest::of(&text)),
+                    call: None,
+                };
+                (Body::CheckRan(run), Vec::new(), Excerpt::new(&text))
+            }
+            _ => panic!("cannot read `reports {what}`"),
+        };
+        let report = ClientReport { kind: what.to_owned(), summary, files, metadata: Excerpt::default() };
+        self.emit(Source::Unverified, body).report = Some(Box::new(report));
     }
 }
 

@@ -28,6 +28,7 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
         outcome: Digest::of("not accepted"),
         first,
         calls,
+        entries: Vec::new(),
         nudge_target: NudgeTarget::Any,
     })
 }

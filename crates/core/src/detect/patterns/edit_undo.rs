@@ -30,6 +30,7 @@ fn detect(context: &CallContext<'_>, _: &PatternRule) -> Option<Claim> {
         outcome: Digest::of("content came back"),
         first,
         calls: reverts.calls,
+        entries: Vec::new(),
         nudge_target: NudgeTarget::Target(file),
     })
 }

@@ -55,10 +55,11 @@ fn samples() -> Vec<Value> {
             "cost_micros": 1, "tool_calls": 1, "said": said, "text": "t", "degenerate": true, "auxiliary": true}),
         json!({"kind": "model_failed", "status": 500, "message": "m", "retry_at": time}),
         json!({"kind": "limit_hit", "what": "w", "resets_at": time}),
-        json!({"kind": "turn_ended", "text": "t", "said": said, "failed": false}),
+        json!({"kind": "turn_ended", "text": "t", "said": said, "failed": false, "interrupted": true}),
         json!({"kind": "waiting", "until": time, "what": "w"}),
         json!({"kind": "wait_ended", "met": true}),
         json!({"kind": "permission_asked", "call": "c", "what": "w", "subject": "plan"}),
+        json!({"kind": "permission_answered", "call": "c", "allowed": true}),
         json!({"kind": "compacted", "automatic": true, "before": 1}),
         json!({"kind": "sub_agent_started", "child": key("k"), "role": "r"}),
         json!({"kind": "sub_agent_ended", "child": key("k"), "role": "r"}),
@@ -68,12 +69,14 @@ fn samples() -> Vec<Value> {
         json!({"kind": "note", "text": "t"}),
         operator(json!({"decision": "allow", "finding": "f"})),
         operator(json!({"decision": "resume", "cooldown_secs": 1, "plan": "p", "require_plan": true, "reset": true})),
+        operator(json!({"decision": "answer", "approval": "a", "answer": "allow", "hash": "h"})),
         operator(json!({"decision": "budget", "tokens": 1, "cost_micros": 1})),
         json!({"kind": "delivered", "finding": "f", "channel": "hook"}),
         json!({"kind": "tick"}),
     ];
     let common = json!({"v": 1, "id": "e", "session": key("s"), "parent": key("p"), "source": "hook", "at": time,
-        "batch": "b", "cwd": "/p"});
+        "batch": "b", "cwd": "/p",
+        "report": {"kind": "file_edit", "summary": "s", "files": ["/p/a.rs"], "metadata": "{}"}});
     let with_common = |body: Value| {
         let mut event = common.clone();
         event.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
@@ -101,7 +104,8 @@ fn is_closed(kind: &Value, leaf: &str) -> bool {
     match leaf {
         "/by" => kind == "prompt",
         "/kind" | "/source" | "/at" | "/how" | "/status" | "/check" | "/change" | "/phase" | "/decision"
-        | "/channel" | "/subject" | "/until" | "/retry_at" | "/resets_at" | "/action/check" | "/tool/kind" => true,
+        | "/channel" | "/subject" | "/answer" | "/until" | "/retry_at" | "/resets_at" | "/action/check"
+        | "/tool/kind" => true,
         _ => false,
     }
 }
