@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// A snapshot of the environment. Nothing else reads the process's environment; tests build their own snapshot.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,13 @@ impl EnvSnapshot {
     /// Names that start with `BELAY_`.
     pub fn belay_variables(&self) -> impl Iterator<Item = &str> {
         self.names("BELAY_")
+    }
+
+    /// The first executable file with this name in `PATH`.
+    pub fn find_executable(&self, name: &str) -> Option<PathBuf> {
+        std::env::split_paths(self.get("PATH")?)
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
     }
 
     /// Names that start with `prefix`.
@@ -65,7 +73,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "BELAY_LISTEN",
         key: Some("serve.listen"),
-        what: "Address of the status page and the HTTP API. Loopback only.",
+        what: "Address of the page, the proxy and the HTTP API.",
         example: "127.0.0.1:9000",
     },
     Variable {

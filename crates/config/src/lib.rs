@@ -50,11 +50,12 @@ pub use key::ConfigKey;
 pub use layer::{Layer, Source};
 pub use load::{LoadedConfig, Loader, Strictness, built_in_text};
 pub use model::{
-    Config, HooksConfig, LogConfig, LogLevel, NotifyConfig, RetentionConfig, ServeConfig, WebhookConfig, WebhookFormat,
+    ApprovalsConfig, Config, HooksConfig, LogConfig, LogLevel, NotifyConfig, RetentionConfig, ServeConfig,
+    ServeTlsConfig, WebhookConfig, WebhookFormat,
 };
 pub use paths::{PathError, Paths};
 pub use project::{PROJECT_FILE, ProjectFile};
 pub use proxy_model::{AuthMode, CompatConfig, ProxyConfig, UpstreamConfig};
 pub use rules_by_folder::{DiagnosticSink, RulesByFolder};
 pub use schema::json_schema;
-pub use units::{ByteSize, DurationSetting, LoopbackAddr};
+pub use units::{ByteSize, DurationSetting, ListenAddr};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use belay_core::Rules;
 
 use crate::proxy_model::{CompatConfig, ProxyConfig};
-use crate::units::{ByteSize, DurationSetting, LoopbackAddr};
+use crate::units::{ByteSize, DurationSetting, ListenAddr};
 
 /// Belay's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,8 @@ pub struct Config {
     pub hooks: HooksConfig,
     /// The relay between agents and models.
     pub proxy: ProxyConfig,
+    /// Answering agents' permission prompts through Belay.
+    pub approvals: ApprovalsConfig,
     /// Compatibility with the tools that Belay replaces.
     pub compat: CompatConfig,
     /// Notifications on this machine.
@@ -33,18 +35,42 @@ pub struct Config {
     pub detect: Rules,
 }
 
+impl Config {
+    /// The rules of detection. Rounds that Loop Watchdog's clients report have the ladder of `[compat]`, unless the
+    /// pattern has one of its own.
+    pub fn rules(self) -> Rules {
+        let mut rules = self.detect;
+        rules.patterns.reported_rounds.pause_at.get_or_insert(self.compat.pause_at);
+        rules
+    }
+}
+
 /// The resident process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServeConfig {
-    /// Address of the status page and the HTTP API; loopback only.
-    pub listen: LoopbackAddr,
+    /// Address of the page, the proxy and the HTTP API. An address that other machines can reach requires `serve.tls`.
+    pub listen: ListenAddr,
     /// Serve HTTP. The Unix socket is always available.
     pub http: bool,
     /// Exit after this long without work.
     pub idle_exit: DurationSetting,
     /// How often to check sessions for stalls.
     pub tick: DurationSetting,
+    /// TLS, for an address that other machines can reach.
+    pub tls: ServeTlsConfig,
+}
+
+/// The certificate of the resident process. Loopback addresses are served without TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServeTlsConfig {
+    /// File with the certificate and its chain (PEM); empty for none.
+    pub cert: String,
+    /// File with the private key of the certificate (PEM); empty for none.
+    pub key: String,
+    /// Create a self-signed certificate in the state directory. Clients recognise it by its fingerprint.
+    pub self_signed: bool,
 }
 
 /// Retention of the history: the first limit reached applies.
@@ -65,6 +91,17 @@ pub struct HooksConfig {
     pub autostart: bool,
     /// A resident process started by a hook exits after this long without work.
     pub idle_exit: DurationSetting,
+}
+
+/// Answering agents' permission prompts through Belay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalsConfig {
+    /// Offer permission prompts to `belay approvals` and the dashboard before the agent's terminal asks.
+    pub enabled: bool,
+    /// How long a prompt is offered; then the agent's terminal asks. At most nine minutes, and less than the agent waits
+    /// for its hook.
+    pub wait: DurationSetting,
 }
 
 /// Notifications on this machine.

@@ -93,6 +93,11 @@ impl Paths {
         self.state.join("token")
     }
 
+    /// The logins of browsers.
+    pub fn logins(&self) -> PathBuf {
+        self.state.join("logins.json")
+    }
+
     /// The list of trusted projects.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")

@@ -78,6 +78,9 @@ pub enum AuthMode {
 pub struct CompatConfig {
     /// Accept Loop Watchdog's decisions (resume, kill, ...) from this machine without the token.
     pub loop_watchdog_without_token: bool,
+    /// Pause a session at this many reported rounds: the same files changed, the same failure. Counts only events posted to
+    /// Loop Watchdog's events API; 0 = never.
+    pub pause_at: u32,
 }
 
 fn api_key_header() -> String {

@@ -90,7 +90,7 @@ impl RulesByFolder {
         match loader.load() {
             Ok(loaded) => {
                 loaded.notes.iter().for_each(|note| (self.notice)(note));
-                loaded.config.detect
+                loaded.config.rules()
             }
             // Only an invalid flag gets here, and those are checked at start. Without knowing what the user wants, do not
             // intervene.

@@ -116,33 +116,29 @@ fn write_with_unit(f: &mut fmt::Formatter<'_>, number: u64, units: &[(&str, u64)
     }
 }
 
-/// A loopback address to listen on.
+/// An address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopbackAddr(SocketAddr);
+pub struct ListenAddr(SocketAddr);
 
-impl LoopbackAddr {
+impl ListenAddr {
     pub const fn socket_addr(self) -> SocketAddr {
         self.0
     }
 }
 
-impl FromStr for LoopbackAddr {
+impl FromStr for ListenAddr {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let spelled =
             text.strip_prefix("localhost:").map_or(Cow::Borrowed(text), |port| format!("127.0.0.1:{port}").into());
-        let addr: SocketAddr =
-            spelled.parse().map_err(|_| format!("invalid address `{text}`; use for example 127.0.0.1:8787"))?;
-        if !addr.ip().is_loopback() {
-            return Err(format!("{addr} is not a loopback address; use for example 127.0.0.1:8787"));
-        }
+        let addr = spelled.parse().map_err(|_| format!("invalid address `{text}`; use for example 127.0.0.1:8787"))?;
         Ok(Self(addr))
     }
 }
 
-impl fmt::Display for LoopbackAddr {
+impl fmt::Display for ListenAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -177,4 +173,4 @@ macro_rules! impl_string_serde {
 
 impl_string_serde!(DurationSetting, "A duration with its unit, or \"never\".", ["30s", "5m", "7d", "never"]);
 impl_string_serde!(ByteSize, "A size with its unit, or \"unlimited\".", ["512MiB", "2GiB", "unlimited"]);
-impl_string_serde!(LoopbackAddr, "A loopback address with a port.", ["127.0.0.1:8787"]);
+impl_string_serde!(ListenAddr, "An IP address with a port.", ["127.0.0.1:8787"]);

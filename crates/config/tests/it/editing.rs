@@ -51,7 +51,7 @@ fn invalid_values_and_unknown_keys_write_nothing() {
         set(&world, "log.max_files", "many"),
         set(&world, "log.levle", "debug"),
         set(&world, "log", "debug"),
-        set(&world, "serve.listen", "10.0.0.1:80"),
+        set(&world, "serve.listen", "everywhere:80"),
     ];
     let refused: Vec<String> = refused.into_iter().map(|result| world.plain(result.unwrap_err())).collect();
     insta::assert_snapshot!(refused.join("\n"), @r"
@@ -60,7 +60,7 @@ fn invalid_values_and_unknown_keys_write_nothing() {
     `log.max_files`: `many` is not an integer
     unknown key `log.levle`
     `log`: is a section; use a key inside it
-    `serve.listen`: 10.0.0.1:80 is not a loopback address; use for example 127.0.0.1:8787
+    `serve.listen`: invalid address `everywhere:80`; use for example 127.0.0.1:8787
     ");
     assert_eq!(std::fs::read_to_string(path).unwrap(), "[log]\nlevel = \"info\" # keep\n");
 }

@@ -20,7 +20,7 @@ proptest! {
     fn nonsense_is_refused_not_panicked_on(text in "\\PC{0,12}") {
         let _ = text.parse::<DurationSetting>();
         let _ = text.parse::<ByteSize>();
-        let _ = text.parse::<belay_config::LoopbackAddr>();
+        let _ = text.parse::<belay_config::ListenAddr>();
     }
 }
 
@@ -30,7 +30,7 @@ fn people_write_them_in_many_ways() {
     assert_eq!("5 MB".parse::<ByteSize>().unwrap().get(), Some(5_000_000));
     assert_eq!("unlimited".parse::<ByteSize>().unwrap().get(), None);
     assert_eq!("never".parse::<DurationSetting>().unwrap(), DurationSetting::NEVER);
-    assert_eq!("localhost:80".parse::<belay_config::LoopbackAddr>().unwrap().to_string(), "127.0.0.1:80");
+    assert_eq!("localhost:80".parse::<belay_config::ListenAddr>().unwrap().to_string(), "127.0.0.1:80");
     for wrong in ["", "5", "m", "5x", "-5m", "99999999999999999999d"] {
         assert!(wrong.parse::<DurationSetting>().is_err(), "{wrong}");
     }
