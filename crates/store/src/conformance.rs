@@ -47,7 +47,7 @@ macro_rules! conformance {
             names: a_unique_prefix_resolves, an_exact_match_wins, several_candidates_are_listed,
                 names_contain_no_wildcards, short_names_are_unique_and_shortest;
             records: incidents_open_and_close, findings_are_looked_up_by_id, notes_are_stored_with_their_decision,
-                tombstones_expire, settings_are_set_and_removed, totals_add_up,
+                tombstones_expire, settings_are_set_and_removed, totals_add_up, the_trial_counts_in_no_total,
                 ledger_entries_add_up_by_name_and_day, sums_saturate;
             outbox: a_message_is_enqueued_once, each_channel_has_its_own_state, a_claim_is_a_lease,
                 a_failure_is_retried_or_final, a_late_result_does_not_end_a_newer_claim,
@@ -56,7 +56,7 @@ macro_rules! conformance {
             retention: old_sessions_are_deleted, held_sessions_are_retained, the_largest_session_that_stays_is_known,
                 the_oldest_are_deleted_above_the_size_limit,
                 a_slice_is_bounded, a_slice_deletes_several_sessions, the_size_includes_pending_writes,
-                recent_sessions_are_retained;
+                recent_sessions_are_retained, sessions_are_deleted_by_name, event_ids_are_never_reused;
             processes: concurrent_writers_lose_no_update, a_message_is_claimed_by_one_process,
                 processes_create_a_store_concurrently;
         );

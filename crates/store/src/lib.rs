@@ -41,11 +41,11 @@ pub use open::{Access, StoreUrl, StoreUrlError, open};
 pub use outbox::{AttemptResult, Delivery, DeliveryState, DueWork, Message, NewMessage};
 pub use retention::{Pruned, Retention};
 pub use rows::{
-    BrokenLog, EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NewEvent, NoteRow, Order,
-    Settings, StoreTotals, Tombstone,
+    BrokenLog, CallQuery, EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NewEvent,
+    NoteRow, Order, Settings, SpendRow, StoreTotals, Tombstone,
 };
 pub use session::{
-    Cursor, HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession,
+    Cursor, HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, SessionSort, Snapshot, StoredSession,
 };
 pub use sqlite::{OpenOptions, SqliteStore};
 pub use traits::{ChangeToken, Durability, Store, Transaction};

@@ -52,6 +52,8 @@ pub struct EventQuery {
     pub session: Option<SessionKey>,
     /// Only events after this position: a `seq` if `session` is set, otherwise an `ord`.
     pub after: Option<u64>,
+    /// Only events before this position, likewise.
+    pub before: Option<u64>,
     /// Only these kinds; empty selects all.
     pub kinds: Vec<String>,
     /// Whether `limit` keeps the first or the last events. Both are returned oldest first.
@@ -68,12 +70,40 @@ pub enum Order {
     Last,
 }
 
+/// Selects calls of a session, oldest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallQuery {
+    /// Only calls before this ordinal; the last ones of them are returned.
+    pub before: Option<u64>,
+    /// Maximum number of rows; 0 means 120.
+    pub limit: usize,
+}
+
+/// Spend of one hour under an agent, project and model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SpendRow {
+    /// Hours since 1970.
+    pub hour: i64,
+    pub agent: String,
+    /// Empty if it is unknown.
+    pub project: String,
+    /// Empty if it is unknown.
+    pub model: String,
+    pub tokens: u64,
+    /// Known cost in millionths of a US dollar.
+    pub cost_micros: u64,
+    /// Cost of models without a price, at an assumed price.
+    pub unpriced_micros: u64,
+}
+
 /// Selects incidents, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IncidentQuery {
     pub session: Option<SessionKey>,
     /// Include closed incidents.
     pub closed: bool,
+    /// Only incidents that were open at or after this time.
+    pub since: Option<Timestamp>,
     /// Maximum number of rows; 0 means 100.
     pub limit: usize,
 }

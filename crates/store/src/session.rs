@@ -1,9 +1,10 @@
 //! Sessions as readers see them (rows) and as the engine loads them (head, snapshot, tail).
 
 use belay_core::effect::Spend;
-use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
+use belay_core::session::{Budget, CallStrip, Counters, DeclaredWait, NewestCall, ProgressClock, SessionFacts};
 use belay_core::status::PhaseRecord;
 use belay_core::{Digest, Session, SessionKey, SessionState, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rows::EventRow;
@@ -51,6 +52,19 @@ pub struct SessionDetails {
     pub waiting: Option<DeclaredWait>,
     /// What the agent does or waits for.
     pub phase: PhaseRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_call: Option<NewestCall>,
+    /// The whole session in at most 128 buckets.
+    pub strip: CallStrip,
+    /// Tokens by minute since 1970, oldest first, for the last minutes with any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub burn: Vec<(i64, u64)>,
+    /// Cost per minute over the last minutes with any, in millionths of a US dollar.
+    pub cost_per_minute: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_percent: Option<u32>,
+    /// The limits in force for this session alone.
+    pub limits: Budget,
 }
 
 impl SessionDetails {
@@ -65,11 +79,29 @@ impl SessionDetails {
             incident_sentence: session.incident.as_ref().map(|incident| incident.sentence.clone()),
             waiting: session.waiting.clone(),
             phase: session.phase.clone(),
+            newest_call: session.newest_call_summary(),
+            strip: session.strip.clone(),
+            burn: session.meter().minutes().map(|(minute, tokens, _)| (minute, tokens)).collect(),
+            cost_per_minute: session.meter().per_minute().1,
+            context_percent: session.meter().context_fill_percent(),
+            limits: session.own_limits(),
         }
     }
 }
 
-/// Selects sessions, newest first.
+/// The order of a list of sessions. All orders are descending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionSort {
+    /// By the last event.
+    #[default]
+    Newest,
+    Cost,
+    Tokens,
+    Calls,
+}
+
+/// Selects sessions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionQuery {
     /// Only these states (names from [`SessionState::as_str`]); empty selects all.
@@ -84,16 +116,20 @@ pub struct SessionQuery {
     pub archived: bool,
     /// Only sessions with an event at or after this time.
     pub since: Option<Timestamp>,
+    /// Only sessions whose id, project, task, branch or model contains this text, ignoring the case of ASCII letters.
+    pub text: Option<String>,
+    pub sort: SessionSort,
     /// Maximum number of rows; 0 means 50.
     pub limit: usize,
     /// Continue after this position, from [`Page::next`].
     pub after: Option<Cursor>,
 }
 
-/// A position in a list of sessions, newest first.
+/// A position in a list of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    pub last_at: Timestamp,
+    /// What the list is sorted by: milliseconds since 1970, millionths of a US dollar, tokens or calls.
+    pub value: i64,
     pub id: SessionId,
 }
 

@@ -3,6 +3,7 @@
 //! A [`SqliteStore`] owns one connection; each thread opens its own. Only the module `open` creates connections, so all
 //! of them have the same settings.
 
+mod calls;
 mod chain;
 mod error;
 mod events;
@@ -21,6 +22,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use belay_core::session::CallRecord;
 use belay_core::{Digest, Incident, SessionKey, Timestamp};
 use rusqlite::Connection;
 
@@ -30,8 +32,8 @@ use crate::error::Result;
 use crate::outbox::{Delivery, DeliveryState, DueWork, Message};
 use crate::retention::{Pruned, Retention};
 use crate::rows::{
-    EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NoteRow, Settings, StoreTotals,
-    Tombstone,
+    CallQuery, EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NoteRow, Settings,
+    SpendRow, StoreTotals, Tombstone,
 };
 use crate::session::{HeldSession, Page, SessionQuery, SessionRow, StoredSession};
 use crate::traits::{ChangeToken, Durability, Store, Transaction};
@@ -118,6 +120,14 @@ impl Store for SqliteStore {
         self.map_error(events::list(&self.conn, query))
     }
 
+    fn calls(&self, session: &SessionKey, query: &CallQuery) -> Result<Vec<CallRecord>> {
+        self.map_error(calls::list(&self.conn, session, query))
+    }
+
+    fn spend(&self, from: i64, to: i64) -> Result<Vec<SpendRow>> {
+        self.map_error(calls::spend(&self.conn, from, to))
+    }
+
     fn incidents(&self, query: &IncidentQuery) -> Result<Vec<Incident>> {
         self.map_error(records::incidents(&self.conn, query))
     }
@@ -136,6 +146,10 @@ impl Store for SqliteStore {
 
     fn notes(&self, session: &SessionKey, limit: usize) -> Result<Vec<NoteRow>> {
         self.map_error(records::notes(&self.conn, session, limit))
+    }
+
+    fn decisions(&self, session: Option<&SessionKey>, limit: usize) -> Result<Vec<NoteRow>> {
+        self.map_error(records::decisions(&self.conn, session, limit))
     }
 
     fn messages(&self, limit: usize) -> Result<Vec<Message>> {
@@ -176,6 +190,10 @@ impl Store for SqliteStore {
 
     fn prune(&mut self, retention: &Retention, now: Timestamp) -> Result<Pruned> {
         prune::prune(self, retention, now)
+    }
+
+    fn delete_sessions(&mut self, sessions: &[SessionKey]) -> Result<u64> {
+        self.map_error(prune::delete_sessions(&self.conn, sessions))
     }
 
     fn largest_kept_session(&self) -> Result<Option<KeptSession>> {

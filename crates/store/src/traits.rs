@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use belay_core::effect::Spend;
 use belay_core::event::TokenCost;
+use belay_core::session::CallRecord;
 use belay_core::{Digest, Incident, Intervention, SessionKey, Timestamp};
 
 use crate::error::Result;
 use crate::outbox::{AttemptResult, Delivery, DeliveryState, DueWork, Message, NewMessage};
 use crate::retention::{Pruned, Retention};
 use crate::rows::{
-    EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NewEvent, NoteRow, Settings,
-    StoreTotals, Tombstone,
+    CallQuery, EventQuery, EventRow, FindingRow, IncidentQuery, KeptSession, LogVerification, NewEvent, NoteRow,
+    Settings, SpendRow, StoreTotals, Tombstone,
 };
 use crate::session::{
     HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, SessionUpdate, Snapshot, StoredSession,
@@ -52,13 +53,19 @@ pub trait Store: Send {
     fn rules(&self, digest: Digest) -> Result<Option<String>>;
 
     fn events(&self, query: &EventQuery) -> Result<Vec<EventRow>>;
+    /// Calls of a session, oldest first.
+    fn calls(&self, session: &SessionKey, query: &CallQuery) -> Result<Vec<CallRecord>>;
+    /// Spend from the hour `from` to before the hour `to` (hours since 1970), oldest first.
+    fn spend(&self, from: i64, to: i64) -> Result<Vec<SpendRow>>;
     fn incidents(&self, query: &IncidentQuery) -> Result<Vec<Incident>>;
     fn incident(&self, id: &str) -> Result<Option<Incident>>;
     fn finding(&self, id: &str) -> Result<Option<FindingRow>>;
     /// Findings of a session, newest first.
     fn findings(&self, session: &SessionKey, limit: usize) -> Result<Vec<FindingRow>>;
-    /// Notes of a session, newest first.
+    /// Decisions about a session that have a note, newest first.
     fn notes(&self, session: &SessionKey, limit: usize) -> Result<Vec<NoteRow>>;
+    /// Decisions of people about one session or all, newest first; their notes may be empty.
+    fn decisions(&self, session: Option<&SessionKey>, limit: usize) -> Result<Vec<NoteRow>>;
     /// Messages of the outbox, newest first.
     fn messages(&self, limit: usize) -> Result<Vec<Message>>;
     /// Deliveries in the given state or in any, newest message first.
@@ -78,6 +85,9 @@ pub trait Store: Send {
 
     /// Deletes one slice of what exceeds `retention`, for at most a few milliseconds.
     fn prune(&mut self, retention: &Retention, now: Timestamp) -> Result<Pruned>;
+    /// Deletes sessions with all their records, held or not, in one transaction; returns how many existed. Their events
+    /// are deleted by later calls of [`Store::prune`].
+    fn delete_sessions(&mut self, sessions: &[SessionKey]) -> Result<u64>;
     /// The session with the most events among those that [`Store::prune`] does not delete: held ones, ones with an open
     /// incident, and the one with the newest event.
     fn largest_kept_session(&self) -> Result<Option<KeptSession>>;
@@ -117,6 +127,10 @@ pub trait Transaction {
 
     /// Adds to a day's spend of a project or account and returns the new total.
     fn add_ledger_spend(&mut self, day: i64, name: &str, paid: &TokenCost) -> Result<TokenCost>;
+    /// Adds to the spend of an hour.
+    fn add_spend(&mut self, spend: &SpendRow) -> Result<()>;
+    /// Writes or updates a call. Figures and a file that are already known are kept if the record has none.
+    fn put_call(&mut self, session: SessionId, call: &CallRecord) -> Result<()>;
     fn rules(&mut self, digest: Digest) -> Result<Option<String>>;
     fn put_rules(&mut self, digest: Digest, json: &str) -> Result<()>;
     fn incident(&mut self, id: &str) -> Result<Option<Incident>>;

@@ -2,7 +2,7 @@
 
 use belay_core::effect::{Finding, Spend};
 use belay_core::event::{OperatorDecision, TokenCost};
-use belay_core::{Digest, Incident, Intervention, InterventionLevel, SessionState};
+use belay_core::{Digest, Incident, Intervention, InterventionLevel, SessionKey, SessionState};
 
 use super::{Fixture, at, change, details, key, paused, seed, write};
 use crate::{IncidentQuery, NewMessage, NoteRow, Tombstone};
@@ -173,6 +173,20 @@ pub fn settings_are_set_and_removed(fixture: &impl Fixture) {
     assert_eq!(store.setting("a").unwrap().as_deref(), Some("2"));
     let all: Vec<_> = store.settings().unwrap().into_iter().collect();
     assert_eq!(all, [("a".to_owned(), "2".to_owned()), ("b".to_owned(), String::new())]);
+}
+
+pub fn the_trial_counts_in_no_total(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let trial = seed(&mut *store, &SessionKey::trial("a"), &paused(), 10);
+    write(&mut *store, |transaction| {
+        let mut spent = details(10);
+        spent.counters.calls = 3;
+        spent.spent.unpriced_micros = 5;
+        transaction.save(trial, &change(1, 2, &paused(), &spent)).unwrap();
+        transaction.put_incident(trial, &incident("i1", "a", 10)).unwrap();
+    });
+    let totals = store.totals(None).unwrap();
+    assert_eq!(crate::StoreTotals { bytes: 0, ..totals }, crate::StoreTotals::default());
 }
 
 pub fn totals_add_up(fixture: &impl Fixture) {

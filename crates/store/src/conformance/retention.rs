@@ -5,7 +5,7 @@ use std::time::Duration;
 use belay_core::{Incident, InterventionLevel, SessionState};
 
 use super::{Fixture, append, at, change, details, key, paused, seed, write};
-use crate::{EventQuery, KeptSession, Pruned, Retention, SessionQuery, Store};
+use crate::{EventQuery, KeptSession, NewMessage, Pruned, Retention, SessionQuery, Store};
 
 const DAY: i64 = 86_400_000;
 
@@ -157,4 +157,54 @@ pub fn recent_sessions_are_retained(fixture: &impl Fixture) {
     let mut store = fixture.open();
     seed(&mut *store, &key("a"), &SessionState::Active, DAY);
     assert_eq!(store.prune(&age(90), at(2 * DAY)).unwrap(), Pruned::default());
+}
+
+pub fn sessions_are_deleted_by_name(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    let gone = seed(&mut *store, &key("gone"), &paused(), DAY);
+    seed(&mut *store, &key("stays"), &SessionState::Active, DAY);
+    let message = |of: &str| NewMessage {
+        key: format!("incident_opened:{of}"),
+        topic: "incident_opened".to_owned(),
+        payload: serde_json::json!({ "session": key(of) }),
+        at: at(1),
+    };
+    write(&mut *store, |transaction| {
+        let incident = Incident {
+            id: "i1".to_owned(),
+            session: key("gone"),
+            opened_at: at(1),
+            level: InterventionLevel::Pause,
+            finding: None,
+            sentence: "paused".to_owned(),
+            acknowledged_at: None,
+            closed_at: None,
+        };
+        transaction.put_incident(gone, &incident).unwrap();
+        for of in ["gone", "stays"] {
+            assert!(transaction.enqueue(&message(of)).unwrap());
+        }
+    });
+    assert_eq!(store.delete_sessions(&[key("gone"), key("never was")]).unwrap(), 1);
+    assert_eq!(remaining(&*store), ["stays"]);
+    assert_eq!(store.incident("i1").unwrap(), None);
+    assert_eq!(store.held_sessions(9).unwrap(), []);
+    let left: Vec<String> = store.messages(9).unwrap().into_iter().map(|message| message.key).collect();
+    assert_eq!(left, ["incident_opened:stays"]);
+    assert_eq!(prune_all(&mut *store, &age(90), DAY).events, 1);
+    assert_eq!(store.check().unwrap(), [] as [String; 0]);
+}
+
+pub fn event_ids_are_never_reused(fixture: &impl Fixture) {
+    let mut store = fixture.open();
+    seed(&mut *store, &key("a"), &SessionState::Active, DAY);
+    let newest = |store: &dyn Store| store.events(&EventQuery::default()).unwrap().last().map(|row| row.ord);
+    let before = newest(&*store);
+    assert_eq!(store.delete_sessions(&[key("a")]).unwrap(), 1);
+    prune_all(&mut *store, &age(90), DAY);
+    assert_eq!(newest(&*store), None, "its events are not readable any more");
+    seed(&mut *store, &key("b"), &SessionState::Active, DAY);
+    assert!(newest(&*store) > before);
+    prune_all(&mut *store, &age(90), DAY);
+    assert_eq!(store.prune(&age(90), at(DAY)).unwrap(), Pruned::default(), "nothing is left to delete");
 }

@@ -2,7 +2,7 @@
 
 use belay_core::effect::Spend;
 use belay_core::event::Usage;
-use belay_core::session::{Budget, Counters, DeclaredWait, ProgressClock, SessionFacts};
+use belay_core::session::{Budget, Counters, DeclaredWait, NewestCall, ProgressClock, SessionFacts};
 use belay_core::status::{Phase, PhaseRecord};
 use belay_core::{SessionState, Source};
 
@@ -30,6 +30,8 @@ pub fn rows_round_trip(fixture: &impl Fixture) {
             last_at: at(20),
             ended_at: Some(at(19)),
             unpriced_model: Some("m".to_owned()),
+            first_prompt: Some("Fix the cart".to_owned()),
+            seen_at: Some(at(21)),
         },
         counters: Counters {
             events: 3,
@@ -65,7 +67,15 @@ pub fn rows_round_trip(fixture: &impl Fixture) {
             source: Source::Proxy,
             event: "limit_hit".to_owned(),
             stall_minutes: Some(10),
+            failure: Some("overloaded".to_owned()),
+            denied: true,
         },
+        newest_call: Some(NewestCall { what: "cargo test".to_owned(), at: at(18), running: true }),
+        strip: serde_json::from_str(r#"{"width_log2":1,"buckets":[[2,1,0]],"counted_in_findings":1}"#).unwrap(),
+        burn: vec![(29_000_000, 1200)],
+        cost_per_minute: 16,
+        context_percent: Some(17),
+        limits: Budget { tokens: None, cost_micros: Some(18) },
     };
     write(&mut *store, |transaction| {
         let head = transaction.create(&key("a"), at(20)).unwrap();

@@ -78,6 +78,10 @@ pub(super) fn statement(query: &EventQuery) -> rusqlite::Result<(String, Vec<Val
     };
     sql.push_str(&format!(" AND {position} > ?"));
     values.push(i64::try_from(query.after.unwrap_or(0)).unwrap_or(i64::MAX).into());
+    if let Some(before) = query.before {
+        sql.push_str(&format!(" AND {position} < ?"));
+        values.push(i64::try_from(before).unwrap_or(i64::MAX).into());
+    }
     if !query.kinds.is_empty() {
         sql.push_str(" AND e.kind IN (SELECT value FROM json_each(?))");
         values.push(to_json(&query.kinds)?.into());

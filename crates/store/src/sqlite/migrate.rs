@@ -12,7 +12,7 @@ use crate::error::{Result, StoreError};
 const APPLICATION_ID: i64 = 0x426c_6179;
 
 /// One step per version, in order. Released steps are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema_2.sql")];
 
 pub(super) const LATEST_VERSION: i64 = MIGRATIONS.len() as i64;
 

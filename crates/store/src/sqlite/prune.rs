@@ -1,9 +1,9 @@
 //! Retention. Works in slices of a few milliseconds so that writers are not blocked for long.
 
-use belay_core::Timestamp;
+use belay_core::{SessionKey, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::sessions::key;
+use super::sessions::{key, to_json};
 use super::{SqliteStore, records};
 use crate::error::Result;
 use crate::retention::{Pruned, Retention};
@@ -53,10 +53,7 @@ fn sizes(conn: &Connection) -> rusqlite::Result<(u64, u64)> {
 }
 
 fn is_due(conn: &Connection, retention: &Retention, now: Timestamp) -> rusqlite::Result<bool> {
-    let unfinished = conn
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM deleted_sessions)")?
-        .query_row([], |row| row.get::<_, bool>(0))?;
-    Ok(unfinished || candidate(conn, retention, now)?.is_some())
+    Ok(next_deleted(conn)?.is_some() || candidate(conn, retention, now)?.is_some())
 }
 
 /// Deletes one slice of sessions and of their events.
@@ -85,18 +82,75 @@ fn delete_session(conn: &Connection, session: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([session]).map(drop)
 }
 
-/// Deletes up to `limit` events of a deleted session; `None` if there are no deleted sessions.
+/// Deletes the named sessions and their records, held or not.
+pub(super) fn delete_sessions(conn: &Connection, sessions: &[SessionKey]) -> rusqlite::Result<u64> {
+    let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
+    let mut deleted = 0;
+    for key in sessions {
+        let found: Option<i64> = transaction
+            .prepare_cached("SELECT id FROM sessions WHERE agent = ?1 AND native_id = ?2")?
+            .query_row([&key.agent, &key.id], |row| row.get(0))
+            .optional()?;
+        let Some(session) = found else { continue };
+        delete_session(&transaction, session)?;
+        // The newest event of the log outlives its session (see `next_deleted`), but not what it says.
+        transaction
+            .prepare_cached("UPDATE events SET json = '{}' WHERE session = ?1 AND id = (SELECT max(id) FROM events)")?
+            .execute([session])?;
+        transaction
+            .prepare_cached("DELETE FROM tombstones WHERE agent = ?1 AND native_id = ?2")?
+            .execute([&key.agent, &key.id])?;
+        deleted += 1;
+    }
+    if deleted > 0 {
+        // The outbox is small; one scan serves all sessions.
+        let names: Vec<String> = sessions.iter().map(SessionKey::to_string).collect();
+        transaction
+            .prepare_cached(
+                "DELETE FROM messages WHERE json_valid(payload)
+                     AND (payload ->> '$.session.agent') || ':' || (payload ->> '$.session.id')
+                         IN (SELECT value FROM json_each(?1))",
+            )?
+            .execute([to_json(&names)?])?;
+    }
+    transaction.commit()?;
+    Ok(deleted)
+}
+
+/// The next deleted session that still has events to delete, if any. The newest event of the log stays until there is a
+/// newer one, so that event ids are never reused.
+fn next_deleted(conn: &Connection) -> rusqlite::Result<Option<i64>> {
+    conn.prepare_cached(
+        "SELECT d.session FROM deleted_sessions d, (SELECT coalesce(max(id), 0) AS newest FROM events)
+         WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.session = d.session)
+             OR EXISTS (SELECT 1 FROM events e WHERE e.session = d.session AND e.id <> newest)
+         ORDER BY d.session LIMIT 1",
+    )?
+    .query_row([], |row| row.get(0))
+    .optional()
+}
+
+/// Deletes up to `limit` events of a deleted session; `None` if there is nothing to delete.
 fn delete_events(conn: &Connection, limit: u64) -> rusqlite::Result<Option<u64>> {
-    let session: Option<i64> = conn
-        .prepare_cached("SELECT session FROM deleted_sessions ORDER BY session LIMIT 1")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    let Some(session) = session else { return Ok(None) };
+    let Some(session) = next_deleted(conn)? else { return Ok(None) };
     let events = conn
-        .prepare_cached("DELETE FROM events WHERE id IN (SELECT id FROM events WHERE session = ?1 LIMIT ?2)")?
+        .prepare_cached(
+            "DELETE FROM events WHERE id IN
+                 (SELECT id FROM events WHERE session = ?1 AND id <> (SELECT max(id) FROM events) LIMIT ?2)",
+        )?
         .execute(params![session, limit])? as u64;
-    if events < limit {
-        conn.prepare_cached("DELETE FROM deleted_sessions WHERE session = ?1")?.execute([session])?;
+    // Calls are fewer and smaller than events.
+    let calls = conn
+        .prepare_cached(
+            "DELETE FROM calls WHERE session = ?1
+                 AND call IN (SELECT call FROM calls WHERE session = ?1 ORDER BY call LIMIT ?2)",
+        )?
+        .execute(params![session, limit])? as u64;
+    if events < limit && calls < limit {
+        conn.prepare_cached(
+            "DELETE FROM deleted_sessions WHERE session = ?1 AND NOT EXISTS (SELECT 1 FROM events WHERE session = ?1)",
+        )?
+        .execute([session])?;
     }
     Ok(Some(events))
 }
@@ -113,6 +167,7 @@ fn delete_expired(conn: &Connection, before: Timestamp, now: Timestamp) -> rusql
         .execute(params![before.millis(), MAX_DELETED_EVENTS])?;
     conn.prepare_cached("DELETE FROM tombstones WHERE expires_at <= ?1")?.execute([now.millis()])?;
     conn.prepare_cached("DELETE FROM ledger WHERE day < ?1")?.execute([before.millis().div_euclid(86_400_000)])?;
+    conn.prepare_cached("DELETE FROM spend WHERE hour < ?1")?.execute([before.millis().div_euclid(3_600_000)])?;
     Ok(messages as u64)
 }
 

@@ -11,6 +11,9 @@ use crate::rows::{FindingRow, IncidentQuery, NoteRow, Settings, StoreTotals, Tom
 /// The session whose key is in `?1` and `?2`.
 const OF_SESSION: &str = "(SELECT id FROM sessions WHERE agent = ?1 AND native_id = ?2)";
 
+/// The sessions that count in totals: all but those of the guided trial.
+const COUNTED: &str = "sessions.agent <> 'trial'";
+
 fn limit_or_default(limit: usize) -> i64 {
     i64::try_from(if limit == 0 { 100 } else { limit }).unwrap_or(i64::MAX)
 }
@@ -30,6 +33,10 @@ pub(super) fn incidents(conn: &Connection, query: &IncidentQuery) -> rusqlite::R
     }
     if !query.closed {
         sql.push_str(" AND closed_at IS NULL");
+    }
+    if let Some(since) = query.since {
+        sql.push_str(" AND (closed_at IS NULL OR closed_at >= ?)");
+        values.push(since.millis().into());
     }
     sql.push_str(" ORDER BY opened_at DESC, id LIMIT ?");
     values.push(limit_or_default(query.limit).into());
@@ -62,19 +69,35 @@ pub(super) fn findings(conn: &Connection, of: &SessionKey, limit: usize) -> rusq
 
 pub(super) fn notes(conn: &Connection, of: &SessionKey, limit: usize) -> rusqlite::Result<Vec<NoteRow>> {
     conn.prepare_cached(&format!(
-        "SELECT ?1, ?2, at, decision_json, author, text FROM notes WHERE session = {OF_SESSION}
+        "SELECT ?1, ?2, at, decision_json, author, text FROM notes WHERE session = {OF_SESSION} AND text <> ''
          ORDER BY at DESC, id DESC LIMIT ?3"
     ))?
-    .query_map(params![of.agent, of.id, limit_or_default(limit)], |row| {
-        Ok(NoteRow {
-            session: key(row, 0)?,
-            at: Timestamp::from_millis(row.get(2)?),
-            decision: json(row, 3)?,
-            by: row.get(4)?,
-            text: row.get(5)?,
-        })
-    })?
+    .query_map(params![of.agent, of.id, limit_or_default(limit)], read_note)?
     .collect()
+}
+
+pub(super) fn decisions(conn: &Connection, of: Option<&SessionKey>, limit: usize) -> rusqlite::Result<Vec<NoteRow>> {
+    let mut sql = "SELECT s.agent, s.native_id, n.at, n.decision_json, n.author, n.text
+                   FROM notes n JOIN sessions s ON s.id = n.session"
+        .to_owned();
+    let mut values: Vec<Value> = Vec::new();
+    if let Some(session) = of {
+        sql.push_str(" WHERE n.session = (SELECT id FROM sessions WHERE agent = ? AND native_id = ?)");
+        values.extend([session.agent.to_string().into(), session.id.to_string().into()]);
+    }
+    sql.push_str(" ORDER BY n.id DESC LIMIT ?");
+    values.push(limit_or_default(limit).into());
+    conn.prepare_cached(&sql)?.query_map(params_from_iter(values), read_note)?.collect()
+}
+
+fn read_note(row: &Row<'_>) -> rusqlite::Result<NoteRow> {
+    Ok(NoteRow {
+        session: key(row, 0)?,
+        at: Timestamp::from_millis(row.get(2)?),
+        decision: json(row, 3)?,
+        by: row.get(4)?,
+        text: row.get(5)?,
+    })
 }
 
 pub(super) fn setting(conn: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
@@ -109,11 +132,11 @@ pub(super) fn tombstones(conn: &Connection, project: Option<&str>, now: Timestam
 pub(super) fn totals(conn: &Connection, since: Option<Timestamp>) -> rusqlite::Result<StoreTotals> {
     let mut totals = StoreTotals::default();
     // sum() fails beyond 64 bits, so halves are added up.
-    let mut by_state = conn.prepare_cached(
+    let mut by_state = conn.prepare_cached(&format!(
         "SELECT state, count(*), sum(version), sum(calls >> 32), sum(calls & 0xffffffff), sum(tokens >> 32),
                 sum(tokens & 0xffffffff), sum(cost_micros >> 32), sum(cost_micros & 0xffffffff)
-         FROM sessions WHERE last_at >= ?1 GROUP BY state",
-    )?;
+         FROM sessions WHERE last_at >= ?1 AND {COUNTED} GROUP BY state",
+    ))?;
     let mut rows = by_state.query([since.map_or(i64::MIN, Timestamp::millis)])?;
     while let Some(row) = rows.next()? {
         totals.sessions.insert(row.get(0)?, row.get(1)?);
@@ -124,7 +147,9 @@ pub(super) fn totals(conn: &Connection, since: Option<Timestamp>) -> rusqlite::R
     }
     totals.unpriced_micros = unpriced_micros(conn, since)?;
     let count = |sql: &str| conn.prepare_cached(sql)?.query_row([], |row| row.get::<_, u64>(0));
-    totals.open_incidents = count("SELECT count(*) FROM incidents WHERE closed_at IS NULL")?;
+    totals.open_incidents = count(&format!(
+        "SELECT count(*) FROM incidents i JOIN sessions ON sessions.id = i.session WHERE i.closed_at IS NULL AND {COUNTED}"
+    ))?;
     totals.outbox = outbox::pending(conn)?;
     totals.bytes = used_bytes(conn)?.saturating_add(wal_bytes(conn));
     Ok(totals)
@@ -132,11 +157,12 @@ pub(super) fn totals(conn: &Connection, since: Option<Timestamp>) -> rusqlite::R
 
 /// Few sessions have such a cost, so it has no column of its own.
 fn unpriced_micros(conn: &Connection, since: Option<Timestamp>) -> rusqlite::Result<u64> {
-    conn.prepare_cached(
+    conn.prepare_cached(&format!(
         "SELECT coalesce(sum(micros >> 32), 0), coalesce(sum(micros & 0xffffffff), 0)
          FROM (SELECT json_extract(details_json, '$.spent.unpriced_micros') AS micros FROM sessions
-               WHERE last_at >= ?1 AND instr(details_json, '\"unpriced_micros\":') AND json_valid(details_json))",
-    )?
+               WHERE last_at >= ?1 AND instr(details_json, '\"unpriced_micros\":') AND json_valid(details_json)
+                   AND {COUNTED})",
+    ))?
     .query_row([since.map_or(i64::MIN, Timestamp::millis)], |row| sum_of_halves(row, 0))
 }
 

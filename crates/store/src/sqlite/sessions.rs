@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::events;
 use crate::session::{
-    Cursor, HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, Snapshot, StoredSession,
+    Cursor, HeldSession, Page, SessionHead, SessionId, SessionQuery, SessionRow, SessionSort, Snapshot, StoredSession,
 };
 
 const COLUMNS: &str = "s.id, s.agent, s.native_id, p.agent, p.native_id, s.version, s.state_json, s.descendants_json, \
@@ -108,14 +108,29 @@ pub(super) fn get(conn: &Connection, key: &SessionKey) -> rusqlite::Result<Optio
 pub(super) fn list(conn: &Connection, query: &SessionQuery) -> rusqlite::Result<Page<SessionRow>> {
     let (sql, values) = statement(query)?;
     let mut statement = conn.prepare_cached(&sql)?;
-    let mut rows: Vec<(SessionRow, Timestamp)> =
-        statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+    let read_sorted = |row: &Row<'_>| Ok((read(row)?, row.get(SORT_COLUMN)?));
+    let mut rows: Vec<((SessionRow, Timestamp), i64)> =
+        statement.query_map(params_from_iter(values), read_sorted)?.collect::<rusqlite::Result<_>>()?;
     let more = rows.len() > limit(query);
     rows.truncate(limit(query));
-    let next = rows.last().filter(|_| more).map(|(row, last_at)| Cursor { last_at: *last_at, id: row.id });
-    // The indexed time advances at most once a second to save index writes; the details have the exact time.
-    rows.sort_by_key(|(row, last_at)| std::cmp::Reverse(row.details.facts.last_at.max(*last_at)));
-    Ok(Page { rows: rows.into_iter().map(|(row, _)| row).collect(), next })
+    let next = rows.last().filter(|_| more).map(|((row, _), value)| Cursor { value: *value, id: row.id });
+    if query.sort == SessionSort::Newest {
+        // The indexed time advances at most once a second to save index writes; the details have the exact time.
+        rows.sort_by_key(|((row, last_at), _)| std::cmp::Reverse(row.details.facts.last_at.max(*last_at)));
+    }
+    Ok(Page { rows: rows.into_iter().map(|((row, _), _)| row).collect(), next })
+}
+
+/// Position of the column that a list is sorted by, after those of [`COLUMNS`].
+const SORT_COLUMN: usize = 12;
+
+fn sort_column(sort: SessionSort) -> &'static str {
+    match sort {
+        SessionSort::Newest => "s.last_at",
+        SessionSort::Cost => "s.cost_micros",
+        SessionSort::Tokens => "s.tokens",
+        SessionSort::Calls => "s.calls",
+    }
 }
 
 fn limit(query: &SessionQuery) -> usize {
@@ -124,7 +139,8 @@ fn limit(query: &SessionQuery) -> usize {
 
 /// Scans the newest-first index; the table is read only for columns the index does not contain.
 pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<Value>)> {
-    let mut sql = format!("SELECT {COLUMNS} {FROM} WHERE 1");
+    let sort = sort_column(query.sort);
+    let mut sql = format!("SELECT {COLUMNS}, {sort} {FROM} WHERE 1");
     let mut values: Vec<Value> = Vec::new();
     let mut and = |condition: &str, given: &[Value]| {
         sql.push_str(" AND ");
@@ -157,10 +173,18 @@ pub(super) fn statement(query: &SessionQuery) -> rusqlite::Result<(String, Vec<V
     if let Some(since) = query.since {
         and("s.last_at >= ?", &[since.millis().into()]);
     }
-    if let Some(after) = query.after {
-        and("(s.last_at, s.id) < (?, ?)", &[after.last_at.millis().into(), after.id.0.into()]);
+    if let Some(text) = query.text.as_deref().filter(|text| !text.is_empty()) {
+        and(
+            "instr(lower(concat_ws(char(10), s.agent || ':' || s.native_id, s.project,
+                     s.details_json ->> '$.facts.task', s.details_json ->> '$.facts.branch',
+                     s.details_json ->> '$.facts.model')), ?) > 0",
+            &[text.to_ascii_lowercase().into()],
+        );
     }
-    sql.push_str(" ORDER BY s.last_at DESC, s.id DESC LIMIT ?");
+    if let Some(after) = query.after {
+        and(&format!("({sort}, s.id) < (?, ?)"), &[after.value.into(), after.id.0.into()]);
+    }
+    sql.push_str(&format!(" ORDER BY {sort} DESC, s.id DESC LIMIT ?"));
     // One extra row shows whether there is another page.
     values.push(i64::try_from(limit(query).saturating_add(1)).unwrap_or(i64::MAX).into());
     Ok((sql, values))

@@ -51,10 +51,7 @@ fn lists_names_and_events_use_an_index() {
         SessionQuery { agent: Some("codex".into()), ..SessionQuery::default() },
         SessionQuery { states: vec!["ended".into()], archived: true, ..SessionQuery::default() },
         SessionQuery { states: vec!["paused".into()], ..SessionQuery::default() },
-        SessionQuery {
-            after: Some(crate::Cursor { last_at: Timestamp::UNKNOWN, id: crate::SessionId(1) }),
-            ..SessionQuery::default()
-        },
+        SessionQuery { after: Some(crate::Cursor { value: 0, id: crate::SessionId(1) }), ..SessionQuery::default() },
     ];
     for query in queries {
         let plan = plan(&sessions::statement(&query).unwrap().0);

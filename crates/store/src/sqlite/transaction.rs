@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use belay_core::effect::Spend;
 use belay_core::event::TokenCost;
+use belay_core::session::CallRecord;
 use belay_core::{Digest, Incident, Intervention, SessionKey, SessionState, Timestamp};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::sessions::{self, to_json};
-use super::{SqliteStore, error, events, outbox, records};
+use super::{SqliteStore, calls, error, events, outbox, records};
 use crate::error::{Result, StoreError};
 use crate::outbox::{AttemptResult, Delivery, NewMessage};
-use crate::rows::{NewEvent, NoteRow, Tombstone};
+use crate::rows::{NewEvent, NoteRow, SpendRow, Tombstone};
 use crate::session::{HeldSession, SessionHead, SessionId, SessionUpdate, Snapshot, StoredSession};
 use crate::traits::{Durability, Transaction};
 
@@ -237,6 +238,14 @@ impl Transaction for SqliteTransaction<'_> {
         )
     }
 
+    fn add_spend(&mut self, spend: &SpendRow) -> Result<()> {
+        self.map_error(calls::add_spend(self.conn(), spend))
+    }
+
+    fn put_call(&mut self, session: SessionId, call: &CallRecord) -> Result<()> {
+        self.map_error(calls::put(self.conn(), session, call))
+    }
+
     fn rules(&mut self, digest: Digest) -> Result<Option<String>> {
         self.map_error(records::rules(self.conn(), digest))
     }
@@ -363,6 +372,6 @@ impl Transaction for SqliteTransaction<'_> {
 }
 
 /// Converts to SQLite's signed integers.
-fn to_signed(count: u64) -> i64 {
+pub(super) fn to_signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -88,7 +88,7 @@ fn a_newer_store_is_refused_with_a_hint() {
     assert!(
         error
             .to_string()
-            .ends_with("belay.db was written by a newer Belay (store version 99; this version supports up to 1)")
+            .ends_with("belay.db was written by a newer Belay (store version 99; this version supports up to 2)")
     );
     assert_eq!(error.hint(), "Update Belay, or point --home at another directory. The file was not touched.");
 }
