@@ -37,6 +37,7 @@ pub mod access;
 mod ancestors;
 mod assembly;
 mod cache;
+mod call_log;
 pub mod engine;
 mod error;
 pub mod health;

@@ -1,5 +1,6 @@
 //! Persists the effects of an event in its transaction: findings, incidents, notes, tombstones and outbox messages.
 
+use belay_core::event::OperatorDecision;
 use belay_core::{Body, Effect, Event, Rules};
 use belay_store::{NewMessage, NoteRow, Result, Transaction};
 
@@ -14,6 +15,7 @@ pub(crate) fn persist(
     rules: &Rules,
 ) -> Result<()> {
     let session = held.id;
+    let is_trial = held.session.key.is_trial();
     let opened = effects.iter().any(|effect| matches!(effect, Effect::IncidentOpened(_)));
     for effect in effects {
         match effect {
@@ -21,13 +23,15 @@ pub(crate) fn persist(
             Effect::IncidentOpened(incident) | Effect::IncidentUpdated(incident) => {
                 transaction.put_incident(session, incident)?;
                 let opened = matches!(effect, Effect::IncidentOpened(_));
-                if let Some(tombstone) = tombstone::from_incident(&held.session, incident, rules).filter(|_| opened) {
+                if let Some(tombstone) =
+                    tombstone::from_incident(&held.session, incident, rules).filter(|_| opened && !is_trial)
+                {
                     transaction.put_tombstone(&tombstone)?;
                 }
             }
             Effect::StateChanged { .. } | Effect::NotifyOperator { .. } => {}
         }
-        if let Some((key, topic)) = outbox_key(event, effect, opened) {
+        if let Some((key, topic)) = outbox_key(event, effect, opened).filter(|_| !is_trial) {
             let payload = serde_json::json!({
                 "session": event.session, "event": event.id, "at": event.at,
                 "project": tombstone::project_key(&held.session), "effect": effect,
@@ -36,7 +40,7 @@ pub(crate) fn persist(
         }
     }
     match &event.body {
-        Body::Operator(operator) if !operator.note.is_empty() => transaction.put_note(
+        Body::Operator(operator) if operator.decision != OperatorDecision::MarkSeen => transaction.put_note(
             session,
             &NoteRow {
                 session: event.session.clone(),

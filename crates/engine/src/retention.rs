@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use belay_core::Timestamp;
-use belay_store::{Durability, Pruned, Result, Retention, Store};
+use belay_core::{SessionKey, Timestamp};
+use belay_store::{Durability, Pruned, Result, Retention, Store, StoreError};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -29,6 +29,20 @@ impl Engine {
             retention.max_age = Duration::MAX;
         }
         Ok(store.prune(&retention, now)?)
+    }
+
+    /// Deletes sessions with all their records, held or not, and returns how many existed. A call takes the store for a
+    /// few milliseconds if it names a few dozen of them. Their events are deleted by later calls of [`Engine::prune`].
+    pub fn delete_sessions(&mut self, sessions: &[SessionKey]) -> Result<u64, EngineError> {
+        let Some(store) = self.store.as_deref_mut().filter(|_| self.memory.is_none()) else {
+            return Err(StoreError::Database("the store is not writable".to_owned()).into());
+        };
+        let deleted = store.delete_sessions(sessions)?;
+        for session in sessions {
+            self.cache.take(session);
+        }
+        self.sync_held_file();
+        Ok(deleted)
     }
 
     /// Moves pending writes from the write-ahead log into the main file of the store. Returns `false` if that was not

@@ -52,7 +52,7 @@ impl BatchContext<'_> {
             cost_micros: session.spent.max_cost_micros().saturating_sub(w.booked.max_cost_micros()),
         };
         let nothing = paid == TokenCost::default();
-        if !at.is_known() || (nothing && asks.is_none()) {
+        if session.key.is_trial() || !at.is_known() || (nothing && asks.is_none()) {
             return Ok(Vec::new());
         }
         let event = asks.cloned().unwrap_or_else(|| shared_spend_event(&session.key, at, SharedSpend::default()));

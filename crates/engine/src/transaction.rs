@@ -1,10 +1,11 @@
 //! One transaction: applies a batch of events to their sessions and writes the result.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use belay_core::effect::Spend;
-use belay_core::session::SESSION_FORMAT;
+use belay_core::session::{CallRecord, SESSION_FORMAT};
 use belay_core::{
     Body, Decision, Digest, Effect, Event, EventOutcome, Incident, Rules, Session, SessionKey, SessionState, Timestamp,
     Verdict,
@@ -19,7 +20,7 @@ use crate::held_file::HeldFile;
 use crate::restore::{self, RestoreSource};
 use crate::rules_cache::{CachedRules, RulesCache, RulesProvider};
 use crate::shared_budgets::PendingShare;
-use crate::{ancestors, persist_effects};
+use crate::{ancestors, call_log, persist_effects};
 
 /// Snapshots are many times larger than events, so they are written after this many events and at most once a second.
 const MIN_EVENTS_BETWEEN_SNAPSHOTS: u64 = 64;
@@ -57,6 +58,8 @@ pub(crate) struct SessionInBatch {
     pub(crate) booked: Spend,
     /// Digest of the rules of its last event.
     rules: Option<Digest>,
+    /// Calls that the batch changed, by ordinal.
+    calls: BTreeMap<u64, CallRecord>,
 }
 
 impl SessionInBatch {
@@ -215,6 +218,7 @@ impl BatchContext<'_> {
             spent: session.spent,
             booked: session.spent,
             rules: None,
+            calls: BTreeMap::new(),
             held,
         })
     }
@@ -264,7 +268,12 @@ impl BatchContext<'_> {
             transaction.put_rules(digest, &serde_json::to_string(&*rules).unwrap_or_default())?;
         }
         let had_no_parent = w.held.session.parent.is_none();
+        call_log::before_event(&w.held.session, event, &mut w.calls);
         let effects = w.held.session.apply_unseen(event, identity, &rules);
+        call_log::after_event(&w.held.session, event, seq, &mut w.calls);
+        if let Some(spend) = call_log::spend(&w.held.session, event, &rules) {
+            transaction.add_spend(&spend)?;
+        }
         w.held.version = seq;
         w.rules = Some(digest);
         if had_no_parent && let Some(parent) = &w.held.session.parent {
@@ -284,6 +293,9 @@ impl BatchContext<'_> {
         let details = SessionDetails::of(session);
         transaction
             .save(held.id, &SessionUpdate { from: w.from, to: held.version, state, listed, details: &details })?;
+        for call in w.calls.values() {
+            transaction.put_call(held.id, call)?;
+        }
         held.listed = listed.unwrap_or(held.listed);
         let threshold = if listed.is_some() { MIN_EVENTS_BETWEEN_SNAPSHOTS } else { MAX_EVENTS_BETWEEN_SNAPSHOTS };
         if state.is_some() || held.version - held.snapshot >= threshold {
