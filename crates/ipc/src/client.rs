@@ -15,15 +15,18 @@ use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketT
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::approvals::{AnswerRequest, AnswerResponse, ApprovalsRequest, AwaitAnswerRequest, AwaitAnswerResponse};
 use crate::hook::{HookRequest, HookResponse};
 use crate::lines::{Line, LineReader};
 use crate::operations::{
-    DecideRequest, ListenRequest, ListenResponse, ObserveRequest, ObserveResponse, Operation, PingResponse, RunRequest,
-    RunResponse, StatusRequest, StatusResponse, SubscribeRequest, SubscribeResponse,
+    DecideRequest, ListenRequest, ListenResponse, LoginLinkResponse, ObserveRequest, ObserveResponse, Operation,
+    PingResponse, RevokeLoginsResponse, RunRequest, RunResponse, StatusRequest, StatusResponse, SubscribeRequest,
+    SubscribeResponse,
 };
 use crate::protocol::{ErrorBody, MAX_LINE_BYTES, PROTOCOL_VERSION, RawResponse, Request};
 use crate::reads::ReadRequest;
 use crate::same_user;
+use crate::views::PendingApproval;
 
 /// Why a request has no result.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +156,20 @@ impl Client {
         self.call(&Operation::Hook(hook.clone()))
     }
 
+    pub fn approvals(&mut self) -> Result<Vec<PendingApproval>, ClientError> {
+        self.call(&Operation::Approvals(ApprovalsRequest {}))
+    }
+
+    /// Answers a permission prompt.
+    pub fn answer(&mut self, answer: &AnswerRequest) -> Result<AnswerResponse, ClientError> {
+        self.call(&Operation::Answer(answer.clone()))
+    }
+
+    /// Waits for the answer to a permission prompt.
+    pub fn await_answer(&mut self, id: &str) -> Result<AwaitAnswerResponse, ClientError> {
+        self.call(&Operation::AwaitAnswer(AwaitAnswerRequest { id: id.to_owned() }))
+    }
+
     /// Starts a run of an agent through the proxy, or requests its state.
     pub fn run(&mut self, run: &RunRequest) -> Result<RunResponse, ClientError> {
         self.call(&Operation::Run(Box::new(run.clone())))
@@ -161,6 +178,18 @@ impl Client {
     /// Opens HTTP unless it is open.
     pub fn listen(&mut self, listen: ListenRequest) -> Result<ListenResponse, ClientError> {
         self.call(&Operation::Listen(listen))
+    }
+
+    /// A link that logs one browser in.
+    pub fn login_link(&mut self) -> Result<String, ClientError> {
+        let response: LoginLinkResponse = self.call(&Operation::LoginLink {})?;
+        Ok(response.url)
+    }
+
+    /// Ends all logins of browsers; how many there were.
+    pub fn revoke_logins(&mut self) -> Result<usize, ClientError> {
+        let response: RevokeLoginsResponse = self.call(&Operation::RevokeLogins {})?;
+        Ok(response.revoked)
     }
 
     /// Follows the log: `each` gets the line of every event, until it returns `false` or the resident process exits.

@@ -53,4 +53,16 @@ pub struct HookResponse {
     /// A held session whose release the hook awaits before it responds, because no response ends the agent's turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for: Option<SessionKey>,
+    /// A person may answer this permission prompt in Belay: the hook awaits the answer before the agent's terminal asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalTicket>,
+}
+
+/// Where the hook process awaits a person's answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalTicket {
+    /// The approval, for [`Operation::AwaitAnswer`](crate::Operation::AwaitAnswer).
+    pub id: String,
+    /// How long to wait, in milliseconds.
+    pub wait_ms: u64,
 }

@@ -19,6 +19,7 @@
 //! | [`protocol`] | requests, responses, errors |
 //! | [`operations`] | the operations, their parameters and results |
 //! | [`reads`], [`views`] | operations that change nothing, and their results |
+//! | [`approvals`] | permission prompts that a person can answer |
 //! | [`hook`] | a hook call and its response |
 //! | [`lines`] | splitting a stream into lines of bounded length |
 //! | [`client`] | the client |
@@ -26,6 +27,7 @@
 
 #![cfg(unix)]
 
+pub mod approvals;
 pub mod client;
 pub mod hook;
 pub mod lines;
@@ -35,17 +37,20 @@ pub mod reads;
 pub mod same_user;
 pub mod views;
 
+pub use approvals::{AnswerRequest, AnswerResponse, ApprovalsRequest, AwaitAnswerRequest, AwaitAnswerResponse};
 pub use client::{Client, ClientError, DisconnectEvent, DisconnectWatcher};
-pub use hook::{HookRequest, HookResponse};
+pub use hook::{ApprovalTicket, HookRequest, HookResponse};
 pub use lines::{Line, LineReader};
 pub use operations::{
-    DecideRequest, EventResult, HealthView, ListenRequest, ListenResponse, ObserveRequest, ObserveResponse, Operation,
-    PingResponse, RunRequest, RunResponse, StatusRequest, StatusResponse, SubscribeRequest, SubscribeResponse,
+    DecideRequest, EventResult, HealthView, ListenRequest, ListenResponse, LoginLinkResponse, ObserveRequest,
+    ObserveResponse, Operation, PingResponse, RevokeLoginsResponse, RunRequest, RunResponse, StatusRequest,
+    StatusResponse, SubscribeRequest, SubscribeResponse,
 };
 pub use protocol::{
     ErrorBody, ErrorCode, MAX_LINE_BYTES, PROTOCOL_VERSION, ParseError, Request, Response, ResponseBody,
 };
 pub use reads::{
-    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, ReadRequest, ResolveRequest, SessionRequest,
-    SessionsRequest, SessionsResponse, ShortNamesRequest, TombstonesRequest, TotalsRequest,
+    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, OverviewRequest, ReadRequest, ResolveRequest,
+    SessionPageRequest, SessionRequest, SessionsRequest, SessionsResponse, ShortNamesRequest, TombstonesRequest,
+    TotalsRequest,
 };

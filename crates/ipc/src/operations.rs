@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use belay_config::ServeTlsConfig;
 use belay_core::event::{Caller, OperatorDecision};
 use belay_core::{EventOutcome, SessionKey, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::approvals::{AnswerRequest, ApprovalsRequest, AwaitAnswerRequest};
 use crate::hook::HookRequest;
 use crate::protocol::ErrorBody;
 use crate::reads::{
-    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, ResolveRequest, SessionRequest, SessionsRequest,
-    ShortNamesRequest, TombstonesRequest, TotalsRequest,
+    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, OverviewRequest, ResolveRequest,
+    SessionPageRequest, SessionRequest, SessionsRequest, ShortNamesRequest, TombstonesRequest, TotalsRequest,
 };
 
 /// Every operation, with its parameters.
@@ -29,10 +32,22 @@ pub enum Operation {
     Decide(DecideRequest),
     /// A hook call of an agent: [`HookResponse`](crate::HookResponse).
     Hook(HookRequest),
+    /// Permission prompts that wait for an answer, the oldest first: a list of
+    /// [`PendingApproval`](crate::views::PendingApproval).
+    Approvals(ApprovalsRequest),
+    /// Answers a permission prompt: [`AnswerResponse`](crate::AnswerResponse).
+    Answer(AnswerRequest),
+    /// Waits for a person's answer, in a hook process: [`AwaitAnswerResponse`](crate::AwaitAnswerResponse). The connection
+    /// serves nothing else afterwards.
+    AwaitAnswer(AwaitAnswerRequest),
     /// Starts, continues or ends a run of an agent through the proxy: [`RunResponse`].
     Run(Box<RunRequest>),
     /// Opens HTTP in a resident process that runs without it: [`ListenResponse`].
     Listen(ListenRequest),
+    /// Creates a link that logs one browser in: [`LoginLinkResponse`].
+    LoginLink {},
+    /// Ends all logins of browsers: [`RevokeLoginsResponse`].
+    RevokeLogins {},
     /// Follows the log: [`SubscribeResponse`], then one event per line.
     Subscribe(SubscribeRequest),
     /// The session with a name: [`SessionKey`].
@@ -55,6 +70,11 @@ pub enum Operation {
     ShortNames(ShortNamesRequest),
     /// Totals over the store: [`TotalsView`](crate::views::TotalsView).
     Totals(TotalsRequest),
+    /// Sessions that need a person, what the others do, and what today cost:
+    /// [`OverviewView`](crate::views::OverviewView).
+    Overview(OverviewRequest),
+    /// Everything about one session: [`SessionPageView`](crate::views::SessionPageView) or null.
+    SessionPage(SessionPageRequest),
     /// Finishes pending requests and exits: [`PingResponse`].
     Stop {},
 }
@@ -164,7 +184,7 @@ pub struct StatusResponse {
 }
 
 /// Whether decisions are also stored.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HealthView {
     pub ok: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,12 +221,15 @@ pub struct SubscribeResponse {
 }
 
 /// Parameters of [`Operation::Listen`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ListenRequest {
     /// The address. Default: any open one, otherwise the configured one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
+    /// The certificate for an address that other machines can reach. Default: the configured one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<ServeTlsConfig>,
     /// Do not exit when idle any more.
     pub keep_running: bool,
 }
@@ -218,6 +241,29 @@ pub struct ListenResponse {
     pub url: String,
     /// The address was not open before.
     pub opened: bool,
+    /// SHA-256 of the certificate, if other machines can reach the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+/// Result of [`Operation::LoginLink`].
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoginLinkResponse {
+    /// Valid once, for a few minutes.
+    pub url: String,
+}
+
+impl std::fmt::Debug for LoginLinkResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LoginLinkResponse(..)")
+    }
+}
+
+/// Result of [`Operation::RevokeLogins`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevokeLoginsResponse {
+    /// How many browsers were logged in.
+    pub revoked: usize,
 }
 
 /// Parameters of [`Operation::Run`].

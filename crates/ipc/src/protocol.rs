@@ -1,6 +1,7 @@
 //! Requests, responses and errors.
 
 use belay_core::event::MAX_EVENT_BYTES;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::de::value::MapDeserializer;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -112,7 +113,7 @@ fn present<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> R
 }
 
 /// Why a request failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ErrorBody {
     pub code: ErrorCode,
@@ -144,7 +145,7 @@ impl ErrorBody {
 }
 
 /// Kinds of errors. Stable: scripts may match on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// The request is malformed.
@@ -159,6 +160,8 @@ pub enum ErrorCode {
     NotFound,
     /// The name matches several sessions.
     Ambiguous,
+    /// It is already decided, or not what the caller was shown.
+    Conflict,
     /// The caller is not allowed to do this.
     Forbidden,
     /// Too many requests; retry.

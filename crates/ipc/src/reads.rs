@@ -5,7 +5,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::operations::Operation;
-use crate::views::{FindingView, IncidentView, NoteView, SessionView, TombstoneView, TotalsView};
+use crate::views::{
+    FindingView, IncidentView, NoteView, OverviewView, SessionPageView, SessionView, TombstoneView, TotalsView,
+};
 
 /// A request that changes nothing.
 pub trait ReadRequest: Clone + Into<Operation> {
@@ -37,6 +39,8 @@ read_requests! {
     Tombstones: TombstonesRequest => Vec<TombstoneView>,
     ShortNames: ShortNamesRequest => Vec<String>,
     Totals: TotalsRequest => Option<TotalsView>,
+    Overview: OverviewRequest => OverviewView,
+    SessionPage: SessionPageRequest => Option<Box<SessionPageView>>,
 }
 
 /// Parameters of [`Operation::Resolve`].
@@ -130,3 +134,22 @@ pub struct ShortNamesRequest {
 /// Parameters of [`Operation::Totals`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TotalsRequest {}
+
+/// Parameters of [`Operation::Overview`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverviewRequest {}
+
+/// Parameters of [`Operation::SessionPage`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionPageRequest {
+    pub session: SessionKey,
+    /// Only calls before this number; the newest ones of them are returned.
+    #[serde(default)]
+    pub before: Option<u64>,
+    /// Number of calls; 0 for the default.
+    #[serde(default)]
+    pub calls: usize,
+    /// Only events before this sequence number.
+    #[serde(default)]
+    pub events_before: Option<u64>,
+}

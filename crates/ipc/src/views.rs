@@ -1,15 +1,23 @@
 //! Results of the read operations. `--json`, the HTTP API and the socket share these types. They are stable
 //! (`docs/reference/json.md`): fields are added, never renamed or removed.
 
+mod calls;
+mod overview;
+mod session_page;
+
 use std::collections::BTreeMap;
 
 use belay_core::effect::{Finding, Intervention, InterventionLevel, Spend};
 use belay_core::event::{OperatorDecision, Usage};
-use belay_core::session::{Budget, DeclaredWait};
+use belay_core::session::{Budget, DeclaredWait, NewestCall};
 use belay_core::status::Status;
 use belay_core::{Incident, SessionKey, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use calls::{CallView, FlagKind, PictureFlag, PictureRow, PictureView, Round, StripBucket};
+pub use overview::{AvoidedLoopView, AvoidedView, NeedKind, NeedView, OverviewView, QuotaView, SpendView, TodayView};
+pub use session_page::{EventLineView, FailingTestView, FailingView, FileView, SessionPageView, TreeNodeView};
 
 /// One session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +84,57 @@ pub struct SessionView {
     pub sub_agents: CostView,
     /// Spend since the last progress.
     pub since_progress: SinceProgressView,
+    /// The newest tool call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest_call: Option<NewestCall>,
+    /// Tokens in each of the last 24 minutes, oldest first.
+    #[serde(default)]
+    pub burn: Vec<u64>,
+    /// Cost per hour at the rate of the last five minutes, in millionths of a US dollar.
+    #[serde(default)]
+    pub cost_per_hour_micros: u64,
+    /// How full the context window is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_percent: Option<u32>,
+    /// The limits in force for this session: the operator's budget, otherwise the rules'.
+    #[serde(default)]
+    pub limits: Budget,
+    /// The first line of the first prompt by a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+    /// When a person last looked at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
+}
+
+impl SessionView {
+    /// The task, or what else tells sessions apart best.
+    pub fn title(&self) -> &str {
+        let named = [&self.task, &self.first_prompt, &self.branch].into_iter().find_map(|name| name.as_deref());
+        named.unwrap_or(&self.short)
+    }
+
+    /// The last part of the project's path, or of the working directory.
+    pub fn project_name(&self) -> Option<&str> {
+        let path = self.project.as_deref().or(self.cwd.as_deref())?;
+        path.trim_end_matches('/').rsplit('/').next().filter(|name| !name.is_empty())
+    }
+
+    /// The cost of the session and its sub-agents, known or assumed.
+    pub fn total_cost_micros(&self) -> u64 {
+        let own = self.cost_micros.saturating_add(self.unpriced_micros);
+        own.saturating_add(self.sub_agents.cost_micros).saturating_add(self.sub_agents.unpriced_micros)
+    }
+
+    /// How much of the limits in force is used: percent, the higher one of money and tokens.
+    pub fn budget_percent(&self) -> Option<u32> {
+        let percent = |used: u64, limit: Option<u64>| {
+            let limit = limit.filter(|limit| *limit > 0)?;
+            u32::try_from(used.saturating_mul(100) / limit).ok()
+        };
+        let tokens = self.tokens.saturating_add(self.sub_agents.tokens);
+        percent(self.total_cost_micros(), self.limits.cost_micros).max(percent(tokens, self.limits.tokens))
+    }
 }
 
 /// The hold on a paused or killed session.
@@ -160,7 +219,7 @@ impl From<Incident> for IncidentView {
 }
 
 /// A finding and the intervention that followed from it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingView {
     pub session: SessionKey,
     #[serde(flatten)]
@@ -168,7 +227,7 @@ pub struct FindingView {
 }
 
 /// An operator's note on a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoteView {
     pub session: SessionKey,
     pub at: Timestamp,
@@ -181,7 +240,7 @@ pub struct NoteView {
 }
 
 /// A note to a project's next session about why an earlier one was stopped.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TombstoneView {
     pub session: SessionKey,
     pub project: String,
@@ -210,4 +269,25 @@ pub struct TotalsView {
     pub outbox: u64,
     /// Bytes in use on disk.
     pub bytes: u64,
+}
+
+/// A permission prompt of an agent that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PendingApproval {
+    /// Its name in `belay approve` and `belay deny`.
+    pub id: String,
+    /// `agent:native-id`.
+    pub session: String,
+    /// The agent's name of the tool.
+    pub tool: String,
+    /// The exact command or input; only secrets are replaced.
+    pub text: String,
+    /// The agent's working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Hash of what is shown. An answer repeats it.
+    pub hash: String,
+    pub asked_at: Timestamp,
+    /// After this, the agent's terminal asks.
+    pub until: Timestamp,
 }
