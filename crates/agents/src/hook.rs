@@ -17,7 +17,8 @@ mod payload;
 use std::fmt;
 use std::path::PathBuf;
 
-use belay_core::{Event, SessionKey, Timestamp, ToolKind, Verdict};
+use belay_core::event::{Body, SessionStarted, StartKind, ToolCalled, TurnEnded};
+use belay_core::{Digest, Event, SessionKey, Timestamp, ToolKind, Verdict};
 use serde_json::Value;
 
 use crate::registry::UserDirs;
@@ -64,6 +65,17 @@ pub trait HookProtocol: Sync + fmt::Debug {
         None
     }
 
+    /// Whether the last response of a turn may reach that file after the hook at the end of the turn.
+    fn writes_file_late(&self) -> bool {
+        false
+    }
+
+    /// What a line of that file tells about the turn and no hook reports: a person interrupted it, or answered a
+    /// request in the terminal.
+    fn unreported(&self, _line: &str) -> Option<Unreported> {
+        None
+    }
+
     /// The headless process to interrupt in addition to the reply, for agents that no reply stops.
     fn interrupt(&self, _parsed: &ParsedHook, _reply: &HookReply<'_>) -> Option<AgentProcess> {
         None
@@ -74,9 +86,39 @@ pub trait HookProtocol: Sync + fmt::Debug {
         None
     }
 
+    /// Encodes a person's answer to a permission prompt. `event` is [`ParsedHook::event`]. `None` if the agent takes none.
+    fn encode_permission(&self, _event: &'static str, _reply: PermissionReply<'_>) -> Option<Value> {
+        None
+    }
+
     /// Whether the hook of an interactive agent waits while the session is held, because no reply ends the turn.
     fn waits_while_held(&self, _parsed: &ParsedHook, _reply: &HookReply<'_>) -> bool {
         false
+    }
+}
+
+/// A fact from a line of the session file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unreported {
+    pub at: Timestamp,
+    pub body: Body,
+}
+
+impl Unreported {
+    /// A person interrupted the turn.
+    pub(crate) fn interrupted(line: &Value) -> Self {
+        Self::new(line, Body::TurnEnded(TurnEnded { interrupted: true, ..TurnEnded::default() }))
+    }
+
+    /// The conversation has been compacted.
+    pub(crate) fn compacted(line: &Value) -> Self {
+        let how = StartKind::Compacted;
+        Self::new(line, Body::SessionStarted(SessionStarted { how, ..SessionStarted::default() }))
+    }
+
+    pub(crate) fn new(line: &Value, body: Body) -> Self {
+        let at = line.get("timestamp").and_then(Value::as_str).and_then(Timestamp::parse);
+        Self { at: at.unwrap_or(Timestamp::UNKNOWN), body }
     }
 }
 
@@ -149,6 +191,59 @@ pub struct ParsedHook {
     pub cwd: Option<String>,
     /// Kind of the reported tool.
     pub tool: Option<ToolKind>,
+    /// The call that a person is asked to permit, if the reply can answer for the person.
+    pub permission: Option<PermissionPrompt>,
+}
+
+/// A call that a person is asked to permit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PermissionPrompt {
+    /// The agent's name of the tool.
+    pub tool: String,
+    /// The exact command or input.
+    pub text: String,
+    /// Fingerprint of the call, because some prompts do not name it.
+    pub key: Digest,
+    /// The call, if the prompt names it.
+    pub call: Option<String>,
+}
+
+impl PermissionPrompt {
+    pub(crate) fn new(tool: &str, kind: Option<ToolKind>, input: &Value, call: Option<String>) -> Self {
+        let key = ToolCalled::new(None, kind, tool, input).action.key;
+        Self { tool: tool.to_owned(), text: exact_input(input), key, call }
+    }
+}
+
+/// The command if there is nothing else to know, otherwise the input as JSON.
+fn exact_input(input: &Value) -> String {
+    const DETAILS: &[&str] = &["command", "description", "timeout"];
+    match (input, input.get("command")) {
+        (Value::Object(fields), Some(Value::String(command)))
+            if fields.keys().all(|field| DETAILS.contains(&field.as_str())) =>
+        {
+            command.clone()
+        }
+        (Value::String(text), _) => text.clone(),
+        _ => serde_json::to_string_pretty(input).unwrap_or_default(),
+    }
+}
+
+/// What a permission prompt is about: the command, or the tool and its input.
+pub(crate) fn asked_text(tool: &str, input: &Value) -> String {
+    match input.get("command").and_then(Value::as_str) {
+        Some(command) => command.to_owned(),
+        None => format!("{tool}: {}", text_of(input)),
+    }
+}
+
+/// A person's answer to a permission prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PermissionReply<'a> {
+    /// This call, once.
+    Allow,
+    /// Not this call; the model reads the reason.
+    Deny(&'a str),
 }
 
 /// The reply to a hook call.

@@ -37,6 +37,13 @@ pub struct AgentSpec {
     pub absent: &'static [(Part, &'static str)],
 }
 
+impl HookSpec {
+    /// How long the agent waits for the hook of an event, by the agent's name for it.
+    pub fn timeout_of(&self, event: &str) -> Option<Duration> {
+        self.events.iter().find(|known| known.name == event).map(|known| known.timeout)
+    }
+}
+
 impl AgentSpec {
     /// Whether the agent has this part.
     pub fn has(&self, part: Part) -> bool {
@@ -120,6 +127,9 @@ pub struct HookSpec {
 
 /// Hint for agents that read hooks only when a session starts.
 pub(crate) const NEW_SESSION_HINT: &str = "start a new session; running sessions do not load new hooks";
+
+/// How long an agent waits for a hook that may wait for a person's answer. The hook itself gives up earlier.
+pub(crate) const PERMISSION_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// One hook event that Belay registers.
 #[derive(Debug)]

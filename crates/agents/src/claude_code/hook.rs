@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::transcript::prompt_author::{LineFlags, UserText, classify_user_text};
 use super::transcript::tool_result::ending;
 use super::{ID, kind_of, sub_agent_key};
-use crate::hook::{AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookPoint};
-use crate::spec::HookEvent;
+use crate::hook::{AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookPoint, Unreported};
+use crate::spec::{HookEvent, PERMISSION_TIMEOUT};
 
 /// Every event that Belay registers, in Qwen Code as well.
 pub(crate) const EVENTS: &[HookEvent] = &[
@@ -24,7 +24,7 @@ pub(crate) const EVENTS: &[HookEvent] = &[
     HookEvent::new("PostToolUse", HookPoint::AfterTool),
     HookEvent::new("PostToolUseFailure", HookPoint::AfterTool),
     HookEvent::new("PostToolBatch", HookPoint::AfterBatch),
-    HookEvent::new("PermissionRequest", HookPoint::Permission),
+    HookEvent::new("PermissionRequest", HookPoint::Permission).with_timeout(PERMISSION_TIMEOUT),
     HookEvent::new("Notification", HookPoint::Informational),
     HookEvent::new("Stop", HookPoint::TurnEnd),
     HookEvent::new("StopFailure", HookPoint::Informational),
@@ -46,11 +46,31 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     sub_agent_file,
     ending: call_ending,
     author: prompt_author,
-    capabilities: Capabilities { ends_turn: true, interrupts: true, shows_system_message: false },
+    capabilities: Capabilities {
+        ends_turn: true,
+        interrupts: true,
+        shows_system_message: false,
+        answers_permission: true,
+    },
     // Its output is empty and its exit status 0.
     hides_reason: Some(AgentProcess { name: "claude", headless: &["-p", "--print"] }),
+    unreported,
     transcript: &super::transcript::ClaudeCodeFormat,
 };
+
+/// The message that Claude Code leaves in place of the rest of an interrupted turn.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// A turn that a person interrupted, with Esc or with "No" at a permission prompt. No hook fires.
+fn unreported(line: &str) -> Option<Unreported> {
+    if !line.contains(INTERRUPTED) {
+        return None;
+    }
+    let line: Value = serde_json::from_str(line).ok()?;
+    let content = line.pointer("/message/content").filter(|_| line["type"] == "user" && line["isSidechain"] != true)?;
+    let first = content.as_str().or_else(|| content.pointer("/0/text")?.as_str())?;
+    first.starts_with(INTERRUPTED).then(|| Unreported::interrupted(&line))
+}
 
 /// The file of a sub-agent, next to the parent's file that its hooks name.
 fn sub_agent_file(file: &str, agent: &str) -> Option<String> {

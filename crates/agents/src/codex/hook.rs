@@ -8,15 +8,17 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use belay_core::{CallStatus, SessionKey, ToolKind};
+use belay_core::event::{Body, PermissionRequested, PermissionSubject};
+use belay_core::{CallStatus, Excerpt, SessionKey, ToolKind};
 use serde_json::Value;
 
 use super::output::unwrap;
 use super::{ID, kind_of};
 use crate::hook::{
-    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol, HookReply, ParsedHook,
+    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol, HookReply,
+    ParsedHook, PermissionReply, Unreported,
 };
-use crate::spec::HookEvent;
+use crate::spec::{HookEvent, PERMISSION_TIMEOUT};
 use crate::transcript::TranscriptFormat;
 
 /// How long a held call waits for a person. Then it is denied, and the next call waits.
@@ -27,7 +29,11 @@ const HEADLESS: AgentProcess = AgentProcess { name: "codex", headless: &["exec",
 
 /// What the terminal UI shows while a hook of this event runs. Only a hook that waits runs long enough to be read.
 pub(super) fn status_message(event: &HookEvent) -> Option<&'static str> {
-    (event.point == HookPoint::BeforeTool).then_some("Belay holds this call; see `belay sessions`")
+    match event.point {
+        HookPoint::BeforeTool => Some("Belay holds this call; see `belay sessions`"),
+        HookPoint::Permission => Some("Belay offers this prompt; see `belay approvals`"),
+        _ => None,
+    }
 }
 
 /// Every event that Belay registers. Codex waits at most three seconds for the last two.
@@ -35,7 +41,7 @@ pub(super) const EVENTS: &[HookEvent] = &[
     HookEvent::new("SessionStart", HookPoint::SessionStart),
     HookEvent::new("UserPromptSubmit", HookPoint::Prompt),
     HookEvent::new("PreToolUse", HookPoint::BeforeTool).with_timeout(MAX_HOLD),
-    HookEvent::new("PermissionRequest", HookPoint::Permission),
+    HookEvent::new("PermissionRequest", HookPoint::Permission).with_timeout(PERMISSION_TIMEOUT),
     HookEvent::new("PostToolUse", HookPoint::AfterTool),
     HookEvent::new("PreCompact", HookPoint::Informational),
     HookEvent::new("SubagentStart", HookPoint::Informational),
@@ -62,10 +68,42 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     sub_agent_file: |file, _| Some(file.to_owned()),
     ending: call_ending,
     author: crate::claude_code::hook::prompt_author,
-    capabilities: Capabilities { ends_turn: false, interrupts: false, shows_system_message: true },
+    capabilities: Capabilities {
+        ends_turn: false,
+        interrupts: false,
+        shows_system_message: true,
+        answers_permission: true,
+    },
     hides_reason: Some(HEADLESS),
+    unreported,
     transcript: &super::transcript::CodexFormat,
 };
+
+/// An interrupted turn, also by a rejected permission; a proposed plan, which Codex then asks to approve; the end of a
+/// compaction. No hook fires for them.
+fn unreported(line: &str) -> Option<Unreported> {
+    const PLAN: &str = "<proposed_plan>";
+    if !["\"turn_aborted\"", "\"compacted\"", PLAN].iter().any(|sign| line.contains(sign)) {
+        return None;
+    }
+    let line: Value = serde_json::from_str(line).ok()?;
+    if line["type"] == "compacted" {
+        return Some(Unreported::compacted(&line));
+    }
+    let payload = line.get("payload")?;
+    match (payload["type"].as_str()?, payload["role"].as_str()) {
+        ("turn_aborted", _) => Some(Unreported::interrupted(&line)),
+        ("message", Some("assistant")) => {
+            let text = payload.pointer("/content/0/text")?.as_str()?;
+            let (_, plan) = text.split_once(PLAN)?;
+            let plan = plan.split("</proposed_plan>").next().unwrap_or(plan).trim();
+            let (what, subject) = (Excerpt::with_limit(plan, 256), PermissionSubject::Plan);
+            let asked = PermissionRequested { call: None, what, subject };
+            Some(Unreported::new(&line, Body::PermissionAsked(asked)))
+        }
+        _ => None,
+    }
+}
 
 impl HookProtocol for CodexHooks {
     fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook> {
@@ -74,6 +112,10 @@ impl HookProtocol for CodexHooks {
 
     fn encode(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {
         PROTOCOL.encode(parsed, reply)
+    }
+
+    fn encode_permission(&self, event: &'static str, reply: PermissionReply<'_>) -> Option<Value> {
+        PROTOCOL.encode_permission(event, reply)
     }
 
     fn interrupt(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<AgentProcess> {
@@ -96,6 +138,10 @@ impl HookProtocol for CodexHooks {
         let item = line.pointer("/payload/item").filter(|item| item["type"] == "CommandExecution")?;
         let code = i32::try_from(item.get("exit_code")?.as_i64()?).ok()?;
         Some((item.get("id")?.as_str()?.to_owned(), code))
+    }
+
+    fn unreported(&self, line: &str) -> Option<Unreported> {
+        PROTOCOL.unreported(line)
     }
 
     fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {

@@ -10,13 +10,15 @@
 
 use std::path::PathBuf;
 
+use belay_core::event::{Body, PermissionAnswered};
 use belay_core::{CallStatus, SessionKey, ToolKind};
 use serde_json::{Value, json};
 
 use super::{ID, kind_of};
 use crate::claude_code::hook::prompt_author;
 use crate::hook::{
-    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol, HookReply, ParsedHook,
+    AgentProcess, CallEnding, Capabilities, ClaudeCompatible, HookInput, HookPoint, HookProtocol, HookReply,
+    ParsedHook, Unreported,
 };
 use crate::registry::UserDirs;
 use crate::spec::HookEvent;
@@ -78,10 +80,41 @@ const PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     sub_agent_file: |_, _| None,
     ending: call_ending,
     author: prompt_author,
-    capabilities: Capabilities { ends_turn: false, interrupts: true, shows_system_message: false },
+    capabilities: Capabilities {
+        ends_turn: false,
+        interrupts: true,
+        shows_system_message: false,
+        answers_permission: false,
+    },
     hides_reason: None,
+    unreported,
     transcript: &super::transcript::CopilotFormat,
 };
+
+/// An interrupted turn, the answer to a permission prompt, and the end of a compaction. No hook fires for them.
+fn unreported(line: &str) -> Option<Unreported> {
+    let types = ["\"abort\"", "\"permission.completed\"", "\"session.compaction_complete\""];
+    if !types.iter().any(|name| line.contains(name)) {
+        return None;
+    }
+    let line: Value = serde_json::from_str(line).ok()?;
+    match line["type"].as_str()? {
+        "abort" => Some(Unreported::interrupted(&line)),
+        "session.compaction_complete" => Some(Unreported::compacted(&line)),
+        "permission.completed" => {
+            // Hooks report calls without ids.
+            let answer =
+                |allowed| Unreported::new(&line, Body::PermissionAnswered(PermissionAnswered { call: None, allowed }));
+            match line.pointer("/data/result/kind")?.as_str()? {
+                kind if kind.starts_with("approved") => Some(answer(true)),
+                kind if kind.starts_with("denied") => Some(answer(false)),
+                // Cancelled: the turn is aborted, too.
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
 
 impl HookProtocol for CopilotHooks {
     fn parse(&self, hook: &HookInput<'_>) -> Option<ParsedHook> {
@@ -110,6 +143,14 @@ impl HookProtocol for CopilotHooks {
         let refused_only = parsed.point == HookPoint::BeforeTool && parsed.tool != Some(ToolKind::Shell);
         (refused_only && reply.hold_reason().is_some())
             .then_some(AgentProcess { name: "copilot", headless: &["-p", "--prompt"] })
+    }
+
+    fn writes_file_late(&self) -> bool {
+        true
+    }
+
+    fn unreported(&self, line: &str) -> Option<Unreported> {
+        PROTOCOL.unreported(line)
     }
 
     fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {

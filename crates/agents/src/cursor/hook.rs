@@ -68,7 +68,7 @@ impl HookProtocol for CursorHooks {
             }
             "stop" => {
                 let failed = payload.text(&["status"]) == Some("error");
-                builder.push(Body::TurnEnded(TurnEnded { text: Excerpt::default(), said: None, failed }));
+                builder.push(Body::TurnEnded(TurnEnded { failed, ..TurnEnded::default() }));
             }
             _ => {}
         }

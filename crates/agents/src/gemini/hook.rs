@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 
-use belay_core::event::{Author, Body, PermissionRequested, Prompt, SessionEnded, SessionStarted, TurnEnded};
+use belay_core::event::{
+    Author, Body, PermissionRequested, PermissionSubject, Prompt, SessionEnded, SessionStarted, TurnEnded,
+};
 use belay_core::{CallStatus, Excerpt, SessionKey, ToolKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +16,8 @@ use serde_json::{Value, json};
 use super::{ID, kind_of, output};
 use crate::hook::event_builder::{HookEventBuilder, RawToolResult};
 use crate::hook::{
-    CallEnding, HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, is_id, start_kind, text_of,
+    CallEnding, HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, Unreported, is_id, start_kind,
+    text_of,
 };
 use crate::spec::HookEvent;
 use crate::transcript::TranscriptFormat;
@@ -71,8 +74,10 @@ impl HookProtocol for GeminiHooks {
                 builder.push(Body::Prompt(Prompt { by: Author::Person, text }));
             }
             "AfterAgent" => {
-                let text = Excerpt::new(payload.text(&["prompt_response"]).unwrap_or_default());
-                builder.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+                // An interrupted turn has none.
+                let text = payload.text(&["prompt_response"]).filter(|text| *text != "[no response text]");
+                let text = Excerpt::new(text.unwrap_or_default());
+                builder.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
             }
             "BeforeTool" => {
                 let (name, input) = (payload.text(&["tool_name"])?, payload.input(&["tool_input"]));
@@ -98,8 +103,17 @@ impl HookProtocol for GeminiHooks {
                 });
             }
             "Notification" if payload.text(&["notification_type"]) == Some("ToolPermission") => {
-                let what = Excerpt::with_limit(payload.text(&["message"]).unwrap_or("a tool"), 256);
-                builder.push(Body::PermissionAsked(PermissionRequested { call: None, what, ..Default::default() }));
+                let details = payload.get("details");
+                let text = |names: &[&str]| names.iter().find_map(|name| details.pointer(name)?.as_str());
+                let subject = match text(&["/type"]) {
+                    Some("ask_user") => PermissionSubject::Question,
+                    Some("exit_plan_mode") => PermissionSubject::Plan,
+                    _ => PermissionSubject::Tool,
+                };
+                let what = text(&["/questions/0/question", "/command", "/planPath"]);
+                let what = what.or(payload.text(&["message"])).unwrap_or("a tool");
+                let what = Excerpt::with_limit(what, 256);
+                builder.push(Body::PermissionAsked(PermissionRequested { call: None, what, subject }));
             }
             _ => {}
         }
@@ -124,6 +138,15 @@ impl HookProtocol for GeminiHooks {
             (HookPoint::SessionEnd, _) => reply.person.map(|text| json!({ "systemMessage": text })),
             _ => None,
         }
+    }
+
+    /// A turn that a person interrupted, with Esc or with "No" at a permission prompt. No hook fires.
+    fn unreported(&self, line: &str) -> Option<Unreported> {
+        if !line.contains("Request cancelled.") {
+            return None;
+        }
+        let line: Value = serde_json::from_str(line).ok()?;
+        (line["type"] == "info" && line["content"] == "Request cancelled.").then(|| Unreported::interrupted(&line))
     }
 
     fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {

@@ -7,10 +7,13 @@ use belay_core::event::{
     StartKind, SubAgent, TurnEnded,
 };
 use belay_core::{CallStatus, Excerpt, SessionKey, ToolKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::event_builder::{HookEventBuilder, RawToolResult, call_id};
-use super::{AgentProcess, HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, text_of};
+use super::{
+    AgentProcess, HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, PermissionPrompt,
+    PermissionReply, Unreported, asked_text, text_of,
+};
 use crate::spec::HookEvent;
 use crate::transcript::TranscriptFormat;
 
@@ -45,6 +48,8 @@ pub(crate) struct ClaudeCompatible {
     pub(crate) capabilities: Capabilities,
     /// The headless process, if it does not print why its session is held.
     pub(crate) hides_reason: Option<AgentProcess>,
+    /// What a line of the session file tells and no hook reports.
+    pub(crate) unreported: fn(&str) -> Option<Unreported>,
     /// Format of the session file.
     pub(crate) transcript: &'static dyn TranscriptFormat,
 }
@@ -97,7 +102,15 @@ impl HookProtocol for ClaudeCompatible {
             }
             "PreToolUse" => {
                 let (name, input) = (tool_name(&payload)?, payload.input(INPUT_FIELDS));
-                builder.tool_called(call_id(&payload, self.call_id), (self.kind_of)(name, &input), name, &input);
+                let call = call_id(&payload, self.call_id);
+                builder.tool_called(call.clone(), (self.kind_of)(name, &input), name, &input);
+                // Otherwise the permission request reports it.
+                if name == self.plan_tool && !self.permission_asks_person {
+                    let plan = ["summary", "plan"].iter().find_map(|field| input.get(*field)?.as_str());
+                    let what = Excerpt::with_limit(plan.unwrap_or_default(), 256);
+                    let subject = PermissionSubject::Plan;
+                    builder.push(Body::PermissionAsked(PermissionRequested { call, what, subject }));
+                }
             }
             "PostToolUse" | "PostToolUseFailure" => {
                 self.tool_returned(&mut builder, &payload, event == "PostToolUseFailure", hook.exit_code)?;
@@ -105,13 +118,17 @@ impl HookProtocol for ClaudeCompatible {
             "PostToolBatch" => self.tool_batch(&mut builder, &payload),
             "PermissionRequest" if self.permission_asks_person => {
                 let (name, input) = (tool_name(&payload)?, payload.input(INPUT_FIELDS));
-                let what = Excerpt::with_limit(&format!("{name}: {}", text_of(&input)), 256);
+                let what = Excerpt::with_limit(&asked_text(name, &input), 256);
                 let subject = match (self.kind_of)(name, &input) {
                     _ if name == self.plan_tool => PermissionSubject::Plan,
                     Some(ToolKind::Ask) => PermissionSubject::Question,
                     _ => PermissionSubject::Tool,
                 };
                 let call = call_id(&payload, self.call_id);
+                if subject == PermissionSubject::Tool && self.capabilities.answers_permission {
+                    let prompt = PermissionPrompt::new(name, (self.kind_of)(name, &input), &input, call.clone());
+                    builder.asks_permission(prompt);
+                }
                 builder.push(Body::PermissionAsked(PermissionRequested { call, what, subject }));
             }
             "Notification" if self.is_unreported_question(notification) => {
@@ -157,8 +174,20 @@ impl HookProtocol for ClaudeCompatible {
         self.capabilities.encode(parsed, reply)
     }
 
+    fn encode_permission(&self, event: &'static str, reply: PermissionReply<'_>) -> Option<Value> {
+        let decision = match reply {
+            PermissionReply::Allow => json!({ "behavior": "allow" }),
+            PermissionReply::Deny(reason) => json!({ "behavior": "deny", "message": reason }),
+        };
+        Some(json!({ "hookSpecificOutput": { "hookEventName": event, "decision": decision } }))
+    }
+
     fn transcript(&self) -> Option<&'static dyn TranscriptFormat> {
         Some(self.transcript)
+    }
+
+    fn unreported(&self, line: &str) -> Option<Unreported> {
+        (self.unreported)(line)
     }
 }
 
@@ -262,7 +291,7 @@ fn tool_name(payload: &HookPayload) -> Option<&str> {
 
 fn turn_ended(payload: &HookPayload, failed: bool) -> TurnEnded {
     let text = payload.text(&["last_assistant_message"]).unwrap_or_default();
-    TurnEnded { text: Excerpt::new(text), said: None, failed }
+    TurnEnded { text: Excerpt::new(text), failed, ..TurnEnded::default() }
 }
 
 /// How a session started, from the agent's `source` field.

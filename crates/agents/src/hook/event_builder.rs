@@ -5,7 +5,7 @@ use belay_core::{Action, CallStatus, Digest, SessionKey, Timestamp, ToolKind, ac
 use serde_json::Value;
 
 use super::payload::HookPayload;
-use super::{HookInput, HookPoint, ParsedHook, edited_files};
+use super::{HookInput, HookPoint, ParsedHook, PermissionPrompt, edited_files};
 
 /// Maximum length of a call id; longer ids are replaced by a digest.
 const MAX_CALL_ID: usize = 128;
@@ -87,6 +87,11 @@ impl<'a> HookEventBuilder<'a> {
             self.parsed.edited.extend(edited_files(kind, input, response, call));
         }
         self.push(Body::ToolReturned(returned));
+    }
+
+    /// Notes the call that a person is asked to permit.
+    pub(crate) fn asks_permission(&mut self, prompt: PermissionPrompt) {
+        self.parsed.permission = Some(prompt);
     }
 
     pub(crate) fn key(&self) -> &SessionKey {

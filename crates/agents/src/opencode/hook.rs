@@ -2,19 +2,22 @@
 //!
 //! opencode has plugins instead of hook commands. Belay's plugin passes each event to `belay hook` and applies the reply:
 //! `deny` throws before the tool runs, `stop` throws before the model request and ends the run with the reason, `context`
-//! is added to the system prompt.
+//! is added to the system prompt, and `permission` answers a permission prompt.
 
 use belay_core::event::{
-    Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionRequested, Prompt, SessionEnded, SessionStarted,
-    TurnEnded, Usage,
+    Author, Body, Compacted, ModelAnswered, ModelFailed, PermissionAnswered, PermissionRequested, Prompt, SessionEnded,
+    SessionStarted, StartKind, TurnEnded, Usage,
 };
 use belay_core::{CallStatus, Excerpt, SessionKey};
 use serde_json::{Value, json};
 
 use super::{ID, kind_of};
 use crate::hook::event_builder::{HookEventBuilder, RawToolResult, call_id};
-use crate::hook::{HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, bounded_name, text_of};
-use crate::spec::HookEvent;
+use crate::hook::{
+    HookInput, HookPayload, HookPoint, HookProtocol, HookReply, ParsedHook, PermissionPrompt, PermissionReply,
+    bounded_name, text_of,
+};
+use crate::spec::{HookEvent, PERMISSION_TIMEOUT};
 
 /// The hook protocol.
 #[derive(Debug)]
@@ -28,7 +31,9 @@ pub(super) const EVENTS: &[HookEvent] = &[
     HookEvent::new("session.error", HookPoint::Informational),
     HookEvent::new("session.compacted", HookPoint::Informational),
     HookEvent::new("message.updated", HookPoint::Informational),
-    HookEvent::new("permission.asked", HookPoint::Informational),
+    HookEvent::new("session.compacting", HookPoint::Informational),
+    HookEvent::new("permission.asked", HookPoint::Informational).with_timeout(PERMISSION_TIMEOUT),
+    HookEvent::new("permission.replied", HookPoint::Informational),
     HookEvent::new("chat.message", HookPoint::Prompt),
     HookEvent::new("chat.params", HookPoint::BeforeModel),
     HookEvent::new("tool.execute.before", HookPoint::BeforeTool),
@@ -53,25 +58,39 @@ impl HookProtocol for OpencodeHooks {
             "session.deleted" => builder.push(Body::SessionEnded(SessionEnded::default())),
             "session.idle" => {
                 let text = Excerpt::new(payload.text(&["text"]).unwrap_or_default());
-                builder.push(Body::TurnEnded(TurnEnded { text, said: None, failed: false }));
+                builder.push(Body::TurnEnded(TurnEnded { text, ..TurnEnded::default() }));
             }
             "session.error" => {
                 let error = payload.get("error");
                 let name = error.get("name").and_then(Value::as_str).unwrap_or_default();
                 // An abort is a decision of Belay or a person, not a failure.
-                if name != "MessageAbortedError" {
+                if name == "MessageAbortedError" {
+                    builder.push(Body::TurnEnded(TurnEnded { interrupted: true, ..TurnEnded::default() }));
+                } else {
                     let message = Excerpt::new(&text_of(error.get("data").unwrap_or(error)));
                     let status = error.pointer("/data/statusCode").and_then(Value::as_u64);
                     let status = status.and_then(|status| u16::try_from(status).ok());
                     builder.push(Body::ModelFailed(ModelFailed { status, message, retry_at: None }));
                 }
             }
-            "session.compacted" => builder.push(Body::Compacted(Compacted { automatic: true, before: None })),
+            "session.compacting" => builder.push(Body::Compacted(Compacted { automatic: true, before: None })),
+            // The conversation continues, or `session.idle` follows.
+            "session.compacted" => builder
+                .push(Body::SessionStarted(SessionStarted { how: StartKind::Compacted, ..SessionStarted::default() })),
             "message.updated" => builder.push(Body::ModelAnswered(answered(info)?)),
             "permission.asked" => {
                 let what = Excerpt::with_limit(&text_of(payload.get("permission")), 256);
                 let call = call_id(&payload, &["callID"]);
+                // The plugin knows the call only if it has seen it start.
+                if let (Some(name), input @ Value::Object(_)) = (payload.text(&["tool"]), payload.input(&["args"])) {
+                    builder.asks_permission(PermissionPrompt::new(name, kind_of(name), &input, call.clone()));
+                }
                 builder.push(Body::PermissionAsked(PermissionRequested { call, what, ..Default::default() }));
+            }
+            "permission.replied" => {
+                let (call, reply) = (call_id(&payload, &["callID"]), payload.text(&["reply"]).unwrap_or_default());
+                let allowed = reply != "reject";
+                builder.push(Body::PermissionAnswered(PermissionAnswered { call, allowed }));
             }
             "chat.message" => {
                 let text = Excerpt::new(&text_of(payload.get("parts")));
@@ -109,6 +128,13 @@ impl HookProtocol for OpencodeHooks {
             _ => {}
         }
         Some(builder.finish(event))
+    }
+
+    fn encode_permission(&self, _: &'static str, reply: PermissionReply<'_>) -> Option<Value> {
+        Some(match reply {
+            PermissionReply::Allow => json!({ "permission": "once" }),
+            PermissionReply::Deny(reason) => json!({ "permission": "reject", "message": reason }),
+        })
     }
 
     fn encode(&self, parsed: &ParsedHook, reply: &HookReply<'_>) -> Option<Value> {

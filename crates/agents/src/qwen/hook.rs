@@ -27,9 +27,15 @@ pub(crate) static PROTOCOL: ClaudeCompatible = ClaudeCompatible {
     sub_agent_file: |_, _| None,
     ending,
     author: |prompt| if prompt.is_empty() { None } else { prompt_author(prompt) },
-    capabilities: Capabilities { ends_turn: true, interrupts: true, shows_system_message: false },
+    capabilities: Capabilities {
+        ends_turn: true,
+        interrupts: true,
+        shows_system_message: false,
+        answers_permission: false,
+    },
     // It prints neither the reason of a refused prompt nor that of a held call.
     hides_reason: Some(AgentProcess { name: "qwen", headless: &["-p", "--prompt"] }),
+    unreported: |_| None,
     transcript: &super::transcript::QwenFormat,
 };
 

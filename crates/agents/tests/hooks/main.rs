@@ -4,4 +4,5 @@ mod goldens;
 mod mutations;
 mod plugin;
 mod support;
+mod unreported;
 mod validity;

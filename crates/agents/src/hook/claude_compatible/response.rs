@@ -13,6 +13,8 @@ pub(crate) struct Capabilities {
     pub(crate) interrupts: bool,
     /// A denied tool call may carry a `systemMessage` for the person.
     pub(crate) shows_system_message: bool,
+    /// A permission hook may answer for the person, before or while the terminal asks.
+    pub(crate) answers_permission: bool,
 }
 
 impl Capabilities {
