@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::time::Duration;
 
-use belay_agents::hook::{HookInput, HookPoint, HookReply, ParsedHook, condense, protocol};
+use belay_agents::hook::{
+    HookInput, HookPoint, HookProtocol, HookReply, ParsedHook, PermissionPrompt, condense, resolve_agent,
+};
 use belay_core::event::{Body, Delivered, Source};
 use belay_core::{Effect, Event, EventOutcome, InterventionLevel, SessionKey, Timestamp, Verdict};
 use belay_engine::EngineAccess;
-use belay_ipc::{HookRequest, HookResponse};
+use belay_ipc::{ApprovalTicket, HookRequest, HookResponse};
 use belay_store::session::SessionRow;
 
 use crate::local_facts::{self, LocalFacts};
@@ -22,27 +25,70 @@ pub struct HookState {
     local_facts: LocalFacts,
 }
 
-/// Parses the payload, decides, and responds. Never fails: after a fault the agent continues. `bind_run` gets the session
-/// that a `belay run` turned out to be.
+impl HookState {
+    /// Records what the files of sessions with an open turn report and no hook does. The resident process calls this
+    /// every second.
+    pub fn poll_session_files(&self, engine: &dyn EngineAccess) {
+        let events = self.local_facts.poll_open_turns();
+        if !events.is_empty() {
+            engine_queries::observe(engine, events);
+        }
+    }
+}
+
+/// What only the resident process does with a hook call.
+pub trait HookHost {
+    /// The session that a `belay run` turned out to be.
+    fn bind_run(&self, _run: &str, _session: &SessionKey) {}
+
+    /// Events that are recorded now.
+    fn on_events(&self, _events: &[Event]) {}
+
+    /// Offers a permission prompt to a person. `None` leaves it to the agent's terminal.
+    fn offer(&self, _offer: ApprovalOffer) -> Option<ApprovalTicket> {
+        None
+    }
+}
+
+/// A hook process that decides by itself.
+impl HookHost for () {}
+
+/// A permission prompt that a person may answer in Belay.
+#[derive(Debug)]
+pub struct ApprovalOffer {
+    pub session: SessionKey,
+    pub prompt: PermissionPrompt,
+    pub cwd: Option<String>,
+    pub at: Timestamp,
+    /// How long the agent waits for this hook.
+    pub timeout: Duration,
+    /// Encodes the answer.
+    pub protocol: &'static dyn HookProtocol,
+    pub event: &'static str,
+}
+
+/// Parses the payload, decides, and responds. Never fails: after a fault the agent continues.
 pub fn handle_hook(
     state: &HookState,
     engine: &dyn EngineAccess,
     ask: &HookRequest,
-    bind_run: &dyn Fn(&str, &SessionKey),
+    host: &dyn HookHost,
 ) -> HookResponse {
     let payload = bounded(ask.payload.get().as_bytes());
-    let Some(protocol) = protocol(&ask.agent, &payload) else {
+    let Some(hooks) = resolve_agent(&ask.agent, &payload).and_then(|agent| agent.hooks) else {
         tracing::warn!(agent = ask.agent, "a hook of an agent Belay does not know");
         return HookResponse::default();
     };
+    let protocol = hooks.protocol;
     let told = HookInput { id: &ask.id, event: ask.event.as_deref(), payload: &payload, at: ask.at, exit_code: None };
     let mut parsed = state.local_facts.parse_and_enrich(protocol, &told, ask);
     let Some(session) = parsed.session.clone() else { return HookResponse::default() };
     let events = std::mem::take(&mut parsed.events);
     let has_events = !events.is_empty();
+    host.on_events(&events);
     let observed = if has_events { engine_queries::observe(engine, events) } else { Vec::new() };
     if let Some(run) = ask.run.as_deref().filter(|_| parsed.point == HookPoint::SessionStart) {
-        bind_run(run, &session);
+        host.bind_run(run, &session);
     }
     let HookOutcome { verdict, context, delivered } =
         rule(engine, &parsed, &session, has_events.then_some(&*observed), ask.at);
@@ -65,8 +111,15 @@ pub fn handle_hook(
     let reason = stderr_of.and(reply.hold_reason()).unwrap_or_default().to_owned();
     // In continuous integration there is no person to wait for.
     let waits = interrupt.is_none() && !ask.ci && protocol.waits_while_held(&parsed, &reply);
+    // A held session stays held, and without a person nobody can answer.
+    let prompt = parsed.permission.take().filter(|_| verdict == Verdict::Go && say.is_empty() && !ask.ci);
+    let approval = prompt.zip(hooks.timeout_of(parsed.event)).and_then(|(prompt, timeout)| {
+        let (session, cwd) = (session.clone(), parsed.cwd.clone());
+        host.offer(ApprovalOffer { session, prompt, cwd, at: ask.at, timeout, protocol, event: parsed.event })
+    });
     let wait_for = waits.then_some(session);
-    HookResponse { stdout: String::from_utf8(say).unwrap_or_default(), interrupt, stderr_of, reason, wait_for }
+    let stdout = String::from_utf8(say).unwrap_or_default();
+    HookResponse { stdout, interrupt, stderr_of, reason, wait_for, approval }
 }
 
 /// The payload, condensed unless it is small. The hook process has condensed it, but other clients may not have.

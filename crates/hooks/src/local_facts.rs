@@ -4,6 +4,7 @@
 //! All reads are bounded and optional: what cannot be read is omitted.
 
 mod file_snapshots;
+mod open_turns;
 pub mod process;
 mod project;
 mod transcript_tail;
@@ -12,6 +13,7 @@ use belay_agents::UserDirs;
 use belay_agents::hook::{HookInput, HookPoint, HookProtocol, ParsedHook};
 use belay_core::event::{Body, Event, LateFact, StartKind};
 use belay_core::{SessionKey, Source};
+use belay_fs::Links;
 use belay_ipc::HookRequest;
 
 pub use project::project_root;
@@ -23,6 +25,7 @@ pub struct LocalFacts {
     dirs: Option<UserDirs>,
     files: file_snapshots::FileSnapshots,
     tails: transcript_tail::TranscriptTails,
+    open_turns: open_turns::OpenTurns,
 }
 
 impl Default for LocalFacts {
@@ -31,6 +34,7 @@ impl Default for LocalFacts {
             dirs: UserDirs::for_current_user(),
             files: file_snapshots::FileSnapshots::default(),
             tails: transcript_tail::TranscriptTails::default(),
+            open_turns: open_turns::OpenTurns::default(),
         }
     }
 }
@@ -46,6 +50,7 @@ impl LocalFacts {
         if parsed.transcript.is_none() {
             parsed.transcript = self.dirs.as_ref().and_then(|dirs| session_file(protocol, dirs, &session));
         }
+        self.open_turns.track(protocol, &parsed);
         match parsed.point {
             HookPoint::SessionStart => self.begin(&mut parsed, ask),
             // Budgets and holds depend on usage, so no hook waits for a later one to report it.
@@ -67,6 +72,18 @@ impl LocalFacts {
         parsed
     }
 
+    /// What the files of sessions with an open turn report since the last call or hook.
+    pub fn poll_open_turns(&self) -> Vec<Event> {
+        let read = |(protocol, parsed): (&dyn HookProtocol, ParsedHook)| {
+            let events = self.tails.read(protocol, &parsed, Links::Refuse).events;
+            if events.iter().any(|event| matches!(event.body, Body::TurnEnded(_))) {
+                self.open_turns.close(&parsed);
+            }
+            events
+        };
+        self.open_turns.list().into_iter().flat_map(read).collect()
+    }
+
     /// Adds what the session file reports since the last hook, before the events of this one.
     fn add_transcript_tail(
         &self,
@@ -76,7 +93,7 @@ impl LocalFacts {
         session: &SessionKey,
         parsed: &mut ParsedHook,
     ) {
-        let file = self.tails.read(protocol, parsed);
+        let file = self.tails.read(protocol, parsed, Links::Follow);
         let mut late = Vec::new();
         for (call, code) in file.exit_codes {
             if answers(parsed, &call) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use belay_config::{DiagnosticSink, DurationSetting, EnvSnapshot, Loader, Paths, Strictness};
 use belay_core::Timestamp;
-use belay_ipc::{Client, ClientError, HookRequest, HookResponse};
+use belay_ipc::{ApprovalTicket, Client, ClientError, HookRequest, HookResponse};
 
 use crate::handler::{HookState, handle_hook};
 use crate::hook_log;
@@ -39,6 +39,9 @@ const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Maximum of `BELAY_HOOK_TIMEOUT`; a decision in-process must still fit into [`DECISION_TIMEOUT`].
 const MAX_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How much longer than the wait the resident process may take to report its end.
+const ANSWER_GRACE: Duration = Duration::from_secs(2);
 
 /// How long a decision may take. Agents give some hooks a day, so that they can wait for a person.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -67,7 +70,8 @@ pub fn run(args: &HookArgs) {
             {
                 return;
             }
-            print(response.stdout.as_bytes());
+            let answer = response.approval.as_ref().and_then(|ticket| await_answer(&paths, ticket));
+            print(answer.as_deref().unwrap_or(&response.stdout).as_bytes());
             if let Some(pid) = response.stderr_of {
                 process::write_to_stderr_of(pid, &response.reason);
             }
@@ -143,6 +147,13 @@ fn respond(args: &HookArgs, env: &EnvSnapshot, paths: &Paths, now: Timestamp, lo
     decide_in_process(env, paths, &request, absent.then_some(args), log)
 }
 
+/// Awaits a person's answer to a permission prompt. Any fault, and no answer, leave the prompt to the agent's terminal.
+fn await_answer(paths: &Paths, ticket: &ApprovalTicket) -> Option<String> {
+    let mut client = Client::connect(paths, DEFAULT_REQUEST_TIMEOUT).ok()?;
+    client.set_timeout(Duration::from_millis(ticket.wait_ms) + ANSWER_GRACE);
+    client.await_answer(&ticket.id).ok().map(|answer| answer.stdout).filter(|stdout| !stdout.is_empty())
+}
+
 /// `BELAY_HOOK_TIMEOUT` within its bounds. An invalid value means the default: a hook reports nothing to the agent.
 fn request_timeout(env: &EnvSnapshot) -> Duration {
     let chosen = env.text("BELAY_HOOK_TIMEOUT").and_then(|text| text.parse::<DurationSetting>().ok());
@@ -175,7 +186,7 @@ fn decide_in_process(
         }
     }
     let engine = RefCell::new(belay_engine::open_for_hook(paths, env, config_problem_log(paths.logs())));
-    let response = handle_hook(&HookState::default(), &engine, request, &|_, _| {});
+    let response = handle_hook(&HookState::default(), &engine, request, &());
     if let Some(fault) = engine.borrow().health().fault {
         log(&format!("not recorded; the agent continues unless its session is held: {}", fault.problem));
     }

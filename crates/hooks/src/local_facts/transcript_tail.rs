@@ -8,9 +8,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use belay_agents::hook::{HookPoint, HookProtocol, ParsedHook};
+use belay_agents::hook::{HookPoint, HookProtocol, ParsedHook, Unreported};
 use belay_agents::transcript::{self, TranscriptEventBuilder};
-use belay_core::event::{Body, Event};
+use belay_core::event::{Body, Event, Source};
 use belay_core::{Digest, SessionKey};
 use belay_fs::Links;
 
@@ -61,7 +61,7 @@ impl TranscriptTails {
     }
 
     /// Reads the lines added since the last call.
-    pub(super) fn read(&self, protocol: &dyn HookProtocol, parsed: &ParsedHook) -> TailUpdate {
+    pub(super) fn read(&self, protocol: &dyn HookProtocol, parsed: &ParsedHook, links: Links) -> TailUpdate {
         let (Some(session), Some(path), Some(format)) = (&parsed.session, &parsed.transcript, protocol.transcript())
         else {
             return TailUpdate::default();
@@ -75,7 +75,7 @@ impl TranscriptTails {
             TailPosition { path: PathBuf::new(), offset, amid: offset > 0, reader: None }
         });
         tail.path = path.to_owned();
-        let piece = piece(path, tail.offset).unwrap_or_default();
+        let piece = if tail.offset < end { piece(path, tail.offset, links).unwrap_or_default() } else { Vec::new() };
         let whole = piece.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut told = TailUpdate::default();
         if whole == 0 && piece.len() as u64 == MAX_READ_BYTES {
@@ -89,6 +89,7 @@ impl TranscriptTails {
                 }
             };
             let mut builder = TranscriptEventBuilder::new(session.clone(), &mut sink);
+            let mut signs = Vec::new();
             for line in piece[..whole].split_inclusive(|byte| *byte == b'\n') {
                 let place = tail.offset;
                 tail.offset += line.len() as u64;
@@ -100,13 +101,24 @@ impl TranscriptTails {
                     continue;
                 }
                 told.exit_codes.extend(protocol.exit_code(&line));
+                signs.extend(protocol.unreported(&line).map(|Unreported { at, body }| {
+                    let id = format!("at-{place}.turn");
+                    Event::new(id, session.clone(), Source::Transcript, at, body)
+                }));
                 builder.start_record(format_args!("at-{place}"));
                 // Damaged and unknown lines are reported by the audit.
                 let _ = reader.line(&line, &mut builder);
             }
-            if matches!(parsed.point, HookPoint::TurnEnd | HookPoint::SessionEnd) {
+            let is_complete = match parsed.point {
+                HookPoint::SessionEnd => true,
+                // A response that is reported without its text would not be completed later.
+                HookPoint::TurnEnd => !protocol.writes_file_late(),
+                _ => false,
+            };
+            if is_complete {
                 reader.end(&mut builder);
             }
+            told.events.extend(signs);
             tail.reader = Some(reader);
         }
         if parsed.point != HookPoint::SessionEnd {
@@ -134,8 +146,8 @@ fn name(session: &SessionKey) -> Digest {
     Digest::of_parts([session.agent.as_bytes(), session.id.as_bytes()])
 }
 
-fn piece(path: &Path, offset: u64) -> std::io::Result<Vec<u8>> {
-    let mut file = belay_fs::open_regular(path, Links::Follow)?;
+fn piece(path: &Path, offset: u64, links: Links) -> std::io::Result<Vec<u8>> {
+    let mut file = belay_fs::open_regular(path, links)?;
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 
+mod answers;
 mod batches;
 mod damage;
 mod files;

@@ -65,7 +65,12 @@ impl Scene {
     }
 
     pub(crate) fn give(&mut self, ask: &HookRequest) -> HookResponse {
-        handle_hook(&self.desk, &self.engine, ask, &|_, _| {})
+        handle_hook(&self.desk, &self.engine, ask, &())
+    }
+
+    /// What the resident process does every second.
+    pub(crate) fn poll(&self) {
+        self.desk.poll_session_files(&self.engine);
     }
 
     /// A hook call of Claude Code.
