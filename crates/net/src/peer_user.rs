@@ -16,6 +16,8 @@ pub enum PeerUser {
     Nobody,
     /// This system does not tell.
     Unknown,
+    /// Any user of any machine: the connection came through a listener that other machines can reach.
+    Remote,
 }
 
 /// The user behind a connection between `local`, an address of this process, and `remote` on the same machine. Ask as soon

@@ -14,6 +14,8 @@ pub enum Access {
     OtherUser(u32),
     /// Nothing: the socket was closed before its user could be determined.
     NoUser,
+    /// Nothing: it came through a listener that other machines can reach.
+    Remote,
 }
 
 impl Access {
@@ -27,6 +29,7 @@ impl Access {
             PeerUser::Unknown => Self::OwnKeyOnly,
             PeerUser::Other(uid) => Self::OtherUser(uid),
             PeerUser::Nobody => Self::NoUser,
+            PeerUser::Remote => Self::Remote,
         }
     }
 }

@@ -6,14 +6,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
 
 use crate::buffer_pool::{Buffer, BufferPool, HEAD_BUFFER_BYTES};
+use crate::client_io::ClientIo;
 
 /// One connection of an agent.
 #[derive(Debug)]
 pub(crate) struct ClientConn {
-    io: TcpStream,
+    io: ClientIo,
     /// Bytes that were read but not consumed: a head, or the start of the next request. An idle connection has none.
     inbox: Option<Buffer>,
     /// The expected size of the next request, by the size of the last one.
@@ -37,7 +37,7 @@ impl From<io::Error> for ClientDisconnected {
 }
 
 impl ClientConn {
-    pub(crate) fn new(io: TcpStream, buffers: BufferPool) -> Self {
+    pub(crate) fn new(io: ClientIo, buffers: BufferPool) -> Self {
         Self { io, inbox: None, expected: HEAD_BUFFER_BYTES, buffers }
     }
 
@@ -170,7 +170,7 @@ impl ClientConn {
     }
 
     /// The socket and the buffered bytes.
-    pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
+    pub(crate) fn into_parts(self) -> (ClientIo, Vec<u8>) {
         let ahead = self.buffered().to_vec();
         (self.io, ahead)
     }

@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use belay_net::PeerUser;
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
 
 use crate::admission::{Admission, admit};
 use crate::client_conn::{ClientConn, ClientDisconnected};
+use crate::client_io::ClientIo;
 use crate::connection_limit::ConnectionGuard;
 use crate::dispatch::{Dispatch, OutgoingRequest, dispatch_next};
 use crate::exchange::{ConnectionState, Exchange, ExchangeError, IdleTimeout, RequestRelay, ResponseFraming};
 use crate::local_response::LocalResponse;
 use crate::local_service::PrefixedIo;
-use crate::messages;
 use crate::relay::Relay;
+use crate::{messages, tls_listener};
 
 /// How long a client may stay connected between requests.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -24,11 +26,22 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(600);
 const HEAD_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves a connection until either side closes it.
-pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, mut connection: ConnectionGuard) {
+pub(crate) async fn serve_connection(
+    relay: Arc<Relay>,
+    io: TcpStream,
+    tls: Option<TlsAcceptor>,
+    mut connection: ConnectionGuard,
+) {
     // Small writes must not wait for each other. A socket without the option still works.
     let _ = io.set_nodelay(true);
     // Before anything is read: a peer that closes its socket after sending is no longer known.
-    let peer = (relay.identify_peer)(&io);
+    let (peer, io) = match tls {
+        None => ((relay.identify_peer)(&io), ClientIo::Tcp(io)),
+        Some(acceptor) => match connection.while_idle(tls_listener::accept(&acceptor, io)).await {
+            Some(Some(io)) => (PeerUser::Remote, io),
+            Some(None) | None => return,
+        },
+    };
     let mut client = ClientConn::new(io, relay.buffers.clone());
     let mut idle = IdleTimeout::new(KEEP_ALIVE_TIMEOUT);
     while let Some(Ok(dispatch)) = connection.while_idle(next_dispatch(&relay, peer, &mut client, &mut idle)).await {
@@ -66,7 +79,7 @@ pub(crate) async fn serve_connection(relay: Arc<Relay>, io: TcpStream, mut conne
 
 /// Answers a connection beyond the limit.
 pub(crate) async fn refuse_connection(relay: Arc<Relay>, io: TcpStream) {
-    let client = ClientConn::new(io, relay.buffers.clone());
+    let client = ClientConn::new(ClientIo::Tcp(io), relay.buffers.clone());
     reject(&relay, client, &messages::too_many_connections().to_bytes(true, false)).await;
 }
 

@@ -75,17 +75,19 @@ fn refuse_head(error: HeadError) -> Dispatch {
 }
 
 fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: PeerUser) -> Dispatch {
-    let access_by = |run| Access::decide(has_credential(relay, head, run), peer);
+    let (token, target) = split_token(head.target);
+    let access_by = |run| Access::decide(has_credential(relay, head, token, run, peer), peer);
     if !head.target.starts_with('/') {
         return refuse(head, access_by(None), messages::not_a_forward_proxy());
     }
     if has_parent_segment(head.target) {
         return refuse(head, access_by(None), messages::parent_segment());
     }
-    let (upstream, below, path, run) = match relay.routes.resolve(head) {
-        Route::Local => return Dispatch::Local,
-        Route::Unknown => {
-            let response = messages::no_upstream(head.target, relay.routes.upstream_names());
+    let (upstream, below, path, run) = match relay.routes.resolve(head, target) {
+        Route::Local if token.is_none() => return Dispatch::Local,
+        // The token is for model requests; it must not open Belay's own API.
+        Route::Local | Route::Unknown => {
+            let response = messages::no_upstream(target, relay.routes.upstream_names());
             return refuse(head, access_by(None), response);
         }
         Route::Upstream { upstream, below, path, run } => (upstream, below, path, run),
@@ -93,7 +95,7 @@ fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: PeerUser) -> Dispat
     let access = access_by(run);
     let refuse = |response| refuse(head, access, response);
     match (access, &upstream.auth) {
-        (Access::OtherUser(_) | Access::NoUser, _) | (Access::OwnKeyOnly, Auth::Header { .. }) => {
+        (Access::OtherUser(_) | Access::NoUser | Access::Remote, _) | (Access::OwnKeyOnly, Auth::Header { .. }) => {
             return refuse(messages::unknown_user());
         }
         (Access::OwnKeyOnly, Auth::Incoming) | (Access::Full, _) => {}
@@ -101,13 +103,15 @@ fn dispatch(relay: &Relay, head: &RequestHead<'_, '_>, peer: PeerUser) -> Dispat
     if head.upgrade().is_some() && !relay.sockets && Routes::is_model_socket(path) {
         return refuse(messages::websocket_declined());
     }
-    if let Some(owner) = upstream.foreign_key_owner(head.target, head.headers()) {
+    if let Some(owner) = upstream.foreign_key_owner(target, head.headers()) {
         return refuse(messages::misdirected(owner, &upstream.base.url()));
     }
     let credential = match &upstream.auth {
         Auth::Incoming => None,
         // Any program of the user may use the configured key; a page in a browser may not.
-        Auth::Header { .. } if head.is_cross_origin_browser() => return refuse(messages::browser_origin()),
+        Auth::Header { .. } if head.is_cross_origin_browser(peer == PeerUser::Remote) => {
+            return refuse(messages::browser_origin());
+        }
         Auth::Header { name, value } => Some((name.as_str(), value.as_str())),
     };
     let target = [upstream.base.path.as_str(), below, path];
@@ -137,6 +141,7 @@ fn refuse(head: &RequestHead<'_, '_>, access: Access, response: LocalResponse) -
         Access::OwnKeyOnly => response,
         Access::OtherUser(uid) => messages::other_user(uid),
         Access::NoUser => messages::no_user(),
+        Access::Remote => messages::token_required(),
     };
     Dispatch::Reject { response, headless: response_framing.headless }
 }
@@ -153,11 +158,28 @@ fn has_parent_segment(target: &str) -> bool {
     segments.any(|segment| segment.split(|byte| *byte == b';').next() == Some(b".."))
 }
 
-/// Whether a request carries the API token or the key of a run that has not ended.
-fn has_credential(relay: &Relay, head: &RequestHead<'_, '_>, run: Option<&str>) -> bool {
+/// Splits `/t/TOKEN/path` into the token and the rest.
+fn split_token(target: &str) -> (Option<&str>, &str) {
+    let Some(rest) = target.strip_prefix("/t/") else { return (None, target) };
+    match rest.find('/') {
+        Some(slash) => (Some(&rest[..slash]), &rest[slash..]),
+        None => (Some(rest), "/"),
+    }
+}
+
+/// Whether a request carries a token, or the key of a run that has not ended. Runs are on this machine, so their keys do
+/// not count on others.
+fn has_credential(
+    relay: &Relay,
+    head: &RequestHead<'_, '_>,
+    token: Option<&str>,
+    run: Option<&str>,
+    peer: PeerUser,
+) -> bool {
+    let token = token.or_else(|| head.header("x-belay-token"));
     let run = run.or_else(|| head.header("x-belay-session"));
-    run.is_some_and(|run| relay.routes.is_active_run(run))
-        || head.header("x-belay-token").is_some_and(|token| relay.local.accepts_token(token))
+    token.is_some_and(|token| relay.local.accepts_token(token))
+        || peer != PeerUser::Remote && run.is_some_and(|run| relay.routes.is_active_run(run))
 }
 
 fn request_meta(

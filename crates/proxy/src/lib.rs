@@ -18,7 +18,8 @@
 //! |---|---|
 //! | [`framing`] | where a body ends |
 //! | [`head`] | request and response heads |
-//! | [`client_conn`] | the client's side of a connection |
+//! | [`client_conn`], [`client_io`] | the client's side of a connection |
+//! | [`tls_listener`] | TLS of clients on other machines |
 //! | [`routes`] | which upstream a request is for, and which requests Belay answers |
 //! | [`dispatch`] | what happens to a request, by its head |
 //! | [`upstream`] | model APIs: base URLs, keys, guards, connections |
@@ -38,6 +39,7 @@ mod access;
 mod admission;
 mod buffer_pool;
 mod client_conn;
+mod client_io;
 mod connection;
 mod connection_limit;
 mod dispatch;
@@ -55,11 +57,12 @@ mod routes;
 pub mod sse;
 mod supervisor;
 mod sync;
+mod tls_listener;
 mod upstream;
 
 pub use access::Access;
 pub use buffer_pool::MemoryCharge;
-pub use inspect::LOOP_WATCHDOG_AGENT;
+pub use inspect::{LOOP_WATCHDOG_AGENT, ReportedQuota};
 pub use local_response::LocalResponse;
 pub use local_service::{LocalService, PrefixedIo};
 pub use relay::{Config, Relay, ReservedBytes, StartError};

@@ -43,6 +43,7 @@ fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
         400 => "Bad Request",
+        401 => "Unauthorized",
         402 => "Payment Required",
         403 => "Forbidden",
         404 => "Not Found",

@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use belay_net::PeerUser;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
+use crate::client_io::ClientIo;
 use crate::supervisor::BoxFuture;
 
 /// The service behind Belay's own paths.
@@ -15,7 +15,7 @@ pub trait LocalService: Send + Sync + 'static {
     /// Serves one request. The connection starts before the request head; the next request on it may be for a model.
     fn serve(&self, io: PrefixedIo, peer: PeerUser) -> BoxFuture<()>;
 
-    /// Whether this is the API token.
+    /// Whether this token permits requests to models.
     fn accepts_token(&self, _offered: &str) -> bool {
         false
     }
@@ -26,11 +26,11 @@ pub trait LocalService: Send + Sync + 'static {
 pub struct PrefixedIo {
     first: Vec<u8>,
     at: usize,
-    io: TcpStream,
+    io: ClientIo,
 }
 
 impl PrefixedIo {
-    pub fn new(first: Vec<u8>, io: TcpStream) -> Self {
+    pub(crate) fn new(first: Vec<u8>, io: ClientIo) -> Self {
         Self { first, at: 0, io }
     }
 }

@@ -78,6 +78,19 @@ pub(crate) fn no_user() -> LocalResponse {
     error_response(403, "unknown_user", message)
 }
 
+/// A program on another machine, without a token.
+pub(crate) fn token_required() -> LocalResponse {
+    let message = "Belay did not pass this request on: from other machines, a request needs the proxy token. Put it into \
+                   the base URL (/t/TOKEN) or into the header X-Belay-Token; on the machine that runs Belay, \
+                   `belay status --token` shows it.";
+    error_response(401, "token_required", message)
+}
+
+/// A plain request to a listener with TLS.
+pub(crate) fn tls_required() -> LocalResponse {
+    error_response(400, "tls_required", "This port speaks TLS: the URL must start with https://.")
+}
+
 /// A request that needs a configured key, from a program that may belong to another user.
 pub(crate) fn unknown_user() -> LocalResponse {
     let message = "Belay did not pass this request on: this model API is asked with a key of yours, and this system does \

@@ -7,6 +7,8 @@ use std::time::Duration;
 use belay_net::PeerUser;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 use belay_core::SessionKey;
 use belay_core::repetition::RepetitionRules;
@@ -192,14 +194,26 @@ impl Relay {
 
     /// Accepts connections until the listener fails or the future is dropped. Accepted connections continue.
     pub async fn accept_loop(self: Arc<Self>, listener: TcpListener) -> std::io::Error {
+        self.accept_connections(listener, None).await
+    }
+
+    /// Like [`Relay::accept_loop`], for clients on other machines. Every request needs a token.
+    pub async fn accept_tls_loop(self: Arc<Self>, listener: TcpListener, tls: Arc<ServerConfig>) -> std::io::Error {
+        self.accept_connections(listener, Some(tls.into())).await
+    }
+
+    async fn accept_connections(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) -> std::io::Error {
         if let Ok(address) = listener.local_addr() {
             self.routes.add_own_address(address);
         }
         loop {
             match listener.accept().await {
                 Ok((io, _)) => match self.connections.admit() {
-                    Some(guard) => drop(tokio::spawn(connection::serve_connection(Arc::clone(&self), io, guard))),
-                    None if self.rejections.available_permits() == 0 => drop(io),
+                    Some(guard) => {
+                        let serving = connection::serve_connection(Arc::clone(&self), io, tls.clone(), guard);
+                        drop(tokio::spawn(serving));
+                    }
+                    None if tls.is_some() || self.rejections.available_permits() == 0 => drop(io),
                     None => drop(tokio::spawn(connection::refuse_connection(Arc::clone(&self), io))),
                 },
                 Err(error) if is_transient(&error) => {

@@ -38,11 +38,45 @@ pub(crate) enum Route<'t> {
 }
 
 /// Belay's own paths, which upstreams cannot use.
-const LOCAL_PATHS: &[&str] = &["/healthz", "/readyz", "/metrics"];
-const LOCAL_PREFIXES: &[&str] = &["/api", "/v1/watchdog"];
+const LOCAL_PATHS: &[&str] = &["/healthz", "/readyz", "/metrics", "/login", "/logout"];
+const LOCAL_PREFIXES: &[&str] = &[
+    "/api",
+    "/v1/watchdog",
+    "/approvals",
+    "/assets",
+    "/dashboard",
+    "/history",
+    "/incidents",
+    "/sessions",
+    "/settings",
+    "/spend",
+    "/trial",
+];
 /// Path prefixes that identify an API without the name of an upstream.
-const RESERVED_UPSTREAM_NAMES: &[&str] =
-    &["api", "s", "healthz", "readyz", "metrics", "v1", "v1beta", "v1alpha", "upload", "codex"];
+const RESERVED_UPSTREAM_NAMES: &[&str] = &[
+    "api",
+    "s",
+    "t",
+    "healthz",
+    "readyz",
+    "metrics",
+    "login",
+    "logout",
+    "v1",
+    "v1beta",
+    "v1alpha",
+    "upload",
+    "codex",
+    "approvals",
+    "assets",
+    "dashboard",
+    "history",
+    "incidents",
+    "sessions",
+    "settings",
+    "spend",
+    "trial",
+];
 
 /// Paths that identify a provider's API.
 const UPSTREAM_BY_PATH: &[(&str, &str)] = &[
@@ -108,8 +142,8 @@ impl Routes {
         self.runs.is_active(run)
     }
 
-    pub(crate) fn resolve<'t>(&self, head: &RequestHead<'t, '_>) -> Route<'t> {
-        let target = head.target;
+    /// Resolves `target`, which is that of the head without the token.
+    pub(crate) fn resolve<'t>(&self, head: &RequestHead<'t, '_>, target: &'t str) -> Route<'t> {
         let path = without_query(target);
         if path == "/" || LOCAL_PATHS.contains(&path) || LOCAL_PREFIXES.iter().any(|below| is_below(path, below)) {
             return Route::Local;

@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use belay_core::{Event, SessionKey, Verdict};
+use belay_core::{Digest, Event, SessionKey, Verdict};
 
+use crate::inspect::ReportedQuota;
 use crate::local_response::LocalResponse;
 
 /// Whether a session may continue, answered from memory.
@@ -62,6 +63,9 @@ pub trait Supervisor: Send + Sync + 'static {
 
     /// Resolves when the hold state of any session may have changed.
     fn hold_state_changed(&self) -> BoxFuture<()>;
+
+    /// A provider reported the quotas of an account. It must not block.
+    fn report_quotas(&self, _account: Option<Digest>, _quotas: Vec<ReportedQuota>) {}
 
     /// The refusal of a request that names its session by `X-Loop-Session` and was not sent by a known agent. Such a
     /// request is refused without waiting. `None` if it is to be treated like any other.

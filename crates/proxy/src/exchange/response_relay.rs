@@ -284,6 +284,8 @@ impl ResponseRelay {
                 status: head.status,
                 content_type: head.header("content-type").unwrap_or_default().to_owned(),
                 encoding: head.content_encoding(),
+                retry_after: head.header("retry-after").and_then(|seconds| seconds.trim().parse().ok()),
+                limits: head.limit_headers(),
             });
             self.state = match head.status {
                 101 => State::Done(ResponseEnd::Upgraded),

@@ -99,11 +99,13 @@ impl<'b, 'l> RequestHead<'b, 'l> {
 
     /// Whether a page in a browser may have sent it: a cross-origin page, or one whose own name resolves to this machine.
     /// Programs send neither `Origin` nor `Sec-Fetch-Site`.
-    pub(crate) fn is_cross_origin_browser(&self) -> bool {
+    /// Other machines may use any name for this one, so over TLS the host tells nothing.
+    pub(crate) fn is_cross_origin_browser(&self, is_tls: bool) -> bool {
         let host = self.header("host");
-        let is_own = |origin: &str| origin.strip_prefix("http://") == host;
+        let scheme = if is_tls { "https://" } else { "http://" };
+        let is_own = |origin: &str| origin.strip_prefix(scheme) == host;
         let is_same_site = |site: &str| matches!(site, "same-origin" | "none");
-        host.is_some_and(|host| !is_loopback_authority(host))
+        !is_tls && host.is_some_and(|host| !is_loopback_authority(host))
             || self.header("origin").is_some_and(|origin| !is_own(origin))
             || self.header("sec-fetch-site").is_some_and(|site| !is_same_site(site))
     }

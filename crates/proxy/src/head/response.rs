@@ -4,6 +4,11 @@ use super::{
     Framing, HeadError, HeaderAction, HeaderStorage, HopByHopHeaders, MAX_HEAD_BYTES, contains, copy_lines, tokens,
 };
 
+use crate::inspect::is_limit_header;
+
+/// Maximum number of headers that report limits; providers send about a dozen.
+const MAX_LIMIT_HEADERS: usize = 32;
+
 /// A response head, borrowed from the input.
 #[derive(Debug)]
 pub(crate) struct ResponseHead<'b, 'l> {
@@ -82,6 +87,15 @@ impl<'b, 'l> ResponseHead<'b, 'l> {
     pub(crate) fn header(&self, name: &str) -> Option<&'b str> {
         let line = self.lines.iter().find(|line| contains(line.name, name))?;
         std::str::from_utf8(line.value).ok()
+    }
+
+    /// The headers that report limits of the account.
+    pub(crate) fn limit_headers(&self) -> Vec<(String, String)> {
+        let lines = self.lines.iter().filter(|line| is_limit_header(line.name));
+        let text = |line: &httparse::Header<'_>| {
+            Some((line.name.to_owned(), std::str::from_utf8(line.value).ok()?.to_owned()))
+        };
+        lines.filter_map(text).take(MAX_LIMIT_HEADERS).collect()
     }
 
     /// Appends the head as sent to the client. `close` announces that this is the last response.

@@ -1,6 +1,7 @@
 //! Turns records into events.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use belay_core::event::{
     Delivered, ModelAnswered, ModelAsked, ModelFailed, Prompt, SessionStarted, TextFingerprint, ToolCalled,
@@ -135,7 +136,7 @@ impl RequestRecord {
         events: &mut Vec<Event>,
     ) {
         if let Some(failure) = &summary.failure {
-            events.push(self.event(self.event_id("-failure"), at, failed(failure)));
+            events.push(self.event(self.event_id("-failure"), at, failed(failure, at)));
         }
         if summary.id.is_none() && summary.usage.is_none() && summary.text.is_empty() {
             return;
@@ -164,8 +165,10 @@ fn id_at(what: &str, (message, part): (usize, usize)) -> String {
     [what, "-", first.format(message), ".", second.format(part)].concat()
 }
 
-fn failed(failure: &ApiError) -> Body {
+fn failed(failure: &ApiError, at: Timestamp) -> Body {
     let resets_at = failure.resets_at.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
+    let retry_at = failure.retry_after.map(|seconds| at + Duration::from_secs(seconds.into()));
+    let resets_at = resets_at.or(retry_at);
     if failure.is_usage_limit() {
         return Body::LimitHit(UsageLimitHit { what: Excerpt::new(&failure.message), resets_at });
     }

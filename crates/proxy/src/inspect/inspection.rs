@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::events::RequestRecord;
 use super::history::{NewMessageBytes, NewMessages, RequestFields};
 use super::inspector::Inspector;
+use super::quota::read_quotas;
 use super::recorder::{Record, ResponseRecord};
 use super::request_meta::RequestMeta;
 use super::response_reader::ResponseReader;
@@ -60,6 +61,10 @@ pub(crate) struct ResponseMeta {
     pub(crate) status: u16,
     pub(crate) content_type: String,
     pub(crate) encoding: Option<String>,
+    /// Seconds after which the agent may try again.
+    pub(crate) retry_after: Option<u32>,
+    /// Headers that report limits of the account.
+    pub(crate) limits: Vec<(String, String)>,
 }
 
 /// Why Belay ended a response before its model did.
@@ -279,9 +284,14 @@ impl ExchangeInspection {
     pub(crate) fn start_response(&mut self, head: &ResponseMeta, charge: MemoryCharge) {
         let Phase::Requested { request, prompt } = &self.phase else { return };
         let (request, prompt) = (Arc::clone(request), *prompt);
-        let ResponseMeta { status, content_type, encoding } = head;
+        let ResponseMeta { status, content_type, encoding, retry_after, limits } = head;
+        if !limits.is_empty() {
+            let quotas = read_quotas(limits, now());
+            self.inspector.supervisor.report_quotas(self.meta.sender.account, quotas);
+        }
         let (api, repetition) = (self.meta.api, self.inspector.repetition);
         let reader = ResponseReader::new(api, *status, content_type, encoding.as_deref(), repetition, charge);
+        let reader = reader.with_retry_after(*retry_after);
         if reader.is_unreadable() {
             self.inspector.sessions().warn_unreadable_once(api, content_type, encoding.as_deref());
         }

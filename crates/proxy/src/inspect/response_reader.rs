@@ -16,6 +16,7 @@ const MAX_BUFFERED_BODY_BYTES: usize = 8 * 1024 * 1024;
 pub(crate) struct ResponseReader {
     format: &'static dyn WireFormat,
     status: u16,
+    retry_after: Option<u32>,
     body: BodyFormat,
     decoder: ContentDecoder,
     summary: ResponseSummary,
@@ -78,7 +79,11 @@ impl ResponseReader {
             None => (ContentDecoder::Plain, BodyFormat::Unreadable),
         };
         let (summary, watch) = (ResponseSummary::default(), RepetitionWatch::new(repetition));
-        Self { format: api.format(), status, body, decoder, summary, watch, charge }
+        Self { format: api.format(), status, retry_after: None, body, decoder, summary, watch, charge }
+    }
+
+    pub(crate) fn with_retry_after(self, retry_after: Option<u32>) -> Self {
+        Self { retry_after, ..self }
     }
 
     /// Reads the next bytes of the body.
@@ -134,7 +139,7 @@ impl ResponseReader {
                 // The status indicates a failure even if the body is unreadable.
                 BodyFormat::Stream(_) | BodyFormat::Unreadable => self.summary.failure.take().unwrap_or_default(),
             };
-            self.summary.failure = Some(ApiError { status: self.status, ..failure });
+            self.summary.failure = Some(ApiError { status: self.status, retry_after: self.retry_after, ..failure });
         } else if let BodyFormat::Plain(body) = &self.body
             && complete
         {

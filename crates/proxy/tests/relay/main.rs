@@ -10,6 +10,7 @@ mod inspection;
 mod interventions;
 mod large;
 mod mixed;
+mod remote;
 mod routing;
 mod strain;
 mod strict;

@@ -108,3 +108,16 @@ async fn a_held_client_that_never_sends_what_it_promised_is_let_go() {
     let answer = tokio::time::timeout(Duration::from_secs(3600), client.read_all()).await.expect("an end");
     assert_eq!(answer, "", "nobody knows what it would have asked");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_never_ends_is_not_awaited() {
+    let bench = bench().await;
+    let mut client = bench.client().await;
+    let since = tokio::time::Instant::now();
+    for byte in "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow:".bytes() {
+        client.send([byte]).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(client.read_all().await, "");
+    assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
+}

@@ -13,6 +13,8 @@ pub(crate) struct ApiError {
     pub(crate) message: String,
     /// When an exhausted quota resets, in seconds since 1970.
     pub(crate) resets_at: Option<i64>,
+    /// Seconds after which the agent may try again, by the `Retry-After` header.
+    pub(crate) retry_after: Option<u32>,
 }
 
 /// The error formats of all APIs: the message is in `error` or at the top level.
@@ -52,6 +54,7 @@ impl ApiError {
             kind: kind.unwrap_or_default(),
             message: message.unwrap_or_else(raw),
             resets_at: inner.resets_at.or(parsed.resets_at),
+            retry_after: None,
         }
     }
 
