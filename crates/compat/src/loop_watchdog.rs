@@ -1,6 +1,7 @@
 //! Loop Watchdog: its events, endpoints, refusals, settings and sessions.
 
 mod backend;
+mod cause;
 mod endpoints;
 pub mod event;
 pub mod import;

@@ -158,7 +158,7 @@ async fn post_event<B: Backend>(
         let is_new = backend.read(|store| store.session(&key))?.is_none();
         let started = is_new.then(|| new_event(&key, now, Body::SessionStarted(event.started())));
         let mut events: Vec<Event> = started.into_iter().collect();
-        events.extend(event.into_events(&Uuid::now_v7().to_string(), now));
+        events.push(event.into_event(&Uuid::now_v7().to_string(), now));
         for event in &mut events {
             event.session.clone_from(&key);
             if !is_verified {
@@ -254,7 +254,7 @@ async fn decide<B: Backend>(
     Ok(Json(status.await?).into_response())
 }
 
-/// Archives all sessions. The event log retains them.
+/// Archives all sessions and says how many. The event log retains them.
 async fn clear_history<B: Backend>(
     State(backend): State<Arc<B>>,
     headers: HeaderMap,
@@ -262,11 +262,12 @@ async fn clear_history<B: Backend>(
 ) -> EndpointResult<B> {
     let DecisionBody { note, .. } = DecisionBody::parse(&*backend, &headers, body)?;
     let cleared = run(&backend, move |backend| {
-        let sessions = backend.read(|store| views::session_list(store, false))?;
-        sessions.iter().try_for_each(|session| backend.decide(&session.key, OperatorDecision::Archive, &note))
+        let sessions = backend.read(views::session_keys)?;
+        sessions.iter().try_for_each(|session| backend.decide(session, OperatorDecision::Archive, &note))?;
+        Ok(sessions.len())
     });
-    cleared.await?;
-    Ok(Json(views::dashboard(Vec::new(), backend.now())).into_response())
+    let cleared = cleared.await?;
+    Ok(Json(views::cleared_dashboard(cleared, backend.now())).into_response())
 }
 
 async fn guided_trial<B: Backend>(State(backend): State<Arc<B>>, headers: HeaderMap) -> EndpointResult<B> {
@@ -276,7 +277,7 @@ async fn guided_trial<B: Backend>(State(backend): State<Arc<B>>, headers: Header
         let status = backend.read(|store| views::status(store, &key))?;
         let message = "Belay simulated a session that repeats the same failing call, and paused it. \
                        Resume, kill or archive it.";
-        Ok(json!({ "session_id": key.id, "status": status, "message": message }))
+        Ok(json!({ "session_id": key.to_string(), "status": status, "message": message }))
     });
     Ok((StatusCode::CREATED, Json(created.await?)).into_response())
 }

@@ -1,15 +1,15 @@
 //! The events that Loop Watchdog's clients post, and their mapping to Belay's.
 //!
-//! Clients post flat events or LWEP v1 envelopes with one of 30 kinds. Each maps to one kind of Belay's events; an event
-//! that names several files becomes one event per file. The `manual_*` kinds become notes: posting events needs no token,
+//! Clients post flat events or LWEP v1 envelopes with one of 30 kinds. Each maps to one event of Belay, which keeps the
+//! client's own words beside it ([`ClientReport`]), so that it reads back as it was posted. The `manual_*` kinds become notes: posting events needs no token,
 //! so they must not resume or kill a session. For the same reason a `user_intervention` is a person's prompt only with the
 //! token, and otherwise a note.
 
 use std::collections::BTreeSet;
 
 use belay_core::event::{
-    Author, ChangeKind, CheckKind, CheckRan, Committed, EventError, FileChanged, ModelAnswered, ModelAsked, Note,
-    Prompt, SessionStarted, Task, TaskPhase, ToolCalled, ToolReturned,
+    Author, ChangeKind, CheckKind, CheckRan, ClientReport, Committed, EventError, FileChanged, MAX_REPORTED_FILES,
+    ModelAnswered, ModelAsked, Note, Prompt, SessionStarted, Task, TaskPhase, ToolCalled, ToolReturned,
 };
 use belay_core::key::validate_id;
 use belay_core::{Body, CallStatus, Digest, Event, Excerpt, Outcome, SessionKey, Source, Timestamp, ToolKind};
@@ -52,8 +52,8 @@ pub const KINDS: &[&str] = &[
     "task_completed",
 ];
 
-/// How many files of one posted event become events; the rest are dropped.
-const MAX_FILES: usize = 64;
+/// How much is kept of one text in the metadata, so that the whole usually fits into an excerpt and stays JSON.
+const MAX_METADATA_TEXT_CHARS: usize = 256;
 
 /// The session of a posted event, as its client describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -169,21 +169,36 @@ impl PostedEvent {
         SessionKey::new(agent, &self.identity.watchdog_session_id)
     }
 
-    /// The event as Belay's events. `id` is the default for the event id, `now` for its time.
-    pub fn into_events(self, id: &str, now: Timestamp) -> Vec<Event> {
+    /// The event as Belay's event. `id` is the default for the event id, `now` for its time.
+    pub fn into_event(self, id: &str, now: Timestamp) -> Event {
         let id = self.id.clone().unwrap_or_else(|| id.to_owned());
         let at = self.at.unwrap_or(now);
         let key = self.key();
         let cwd = Some(self.identity.workspace.clone()).filter(|w| !w.is_empty());
-        let bodies = self.bodies(&id);
-        let many = bodies.len() > 1;
-        let event = |(n, body)| {
-            let id = if many { format!("{id}#{n}") } else { id.clone() };
-            let mut event = Event::new(id, key.clone(), Source::Api, at, body);
-            event.cwd.clone_from(&cwd);
-            event
+        let report = self.report();
+        let mut event = Event::new(id.clone(), key, Source::Api, at, self.body(&id));
+        event.cwd = cwd;
+        event.report = Some(Box::new(report));
+        event
+    }
+
+    /// What the client said, redacted and bounded.
+    fn report(&self) -> ClientReport {
+        let short = |value: &Value| match value {
+            Value::String(text) if text.chars().nth(MAX_METADATA_TEXT_CHARS).is_some() => {
+                Value::from(text.chars().take(MAX_METADATA_TEXT_CHARS).collect::<String>())
+            }
+            other => other.clone(),
         };
-        bodies.into_iter().enumerate().map(event).collect()
+        let metadata: Map<String, Value> =
+            self.metadata.iter().map(|(name, value)| (name.clone(), short(value))).collect();
+        let metadata = if metadata.is_empty() { String::new() } else { Value::Object(metadata).to_string() };
+        ClientReport {
+            kind: self.kind.clone(),
+            summary: Excerpt::new(&self.summary),
+            files: self.files.iter().take(MAX_REPORTED_FILES).cloned().collect(),
+            metadata: Excerpt::new(&metadata),
+        }
     }
 
     /// The identity as the first event of the session.
@@ -197,49 +212,47 @@ impl PostedEvent {
         }
     }
 
-    fn bodies(self, id: &str) -> Vec<Body> {
+    fn body(self, id: &str) -> Body {
         let summary = Excerpt::new(&self.summary);
-        let note = |what: &str| vec![Body::Note(Note { text: Excerpt::new(&format!("{what}: {}", self.summary)) })];
+        let note = |what: &str| Body::Note(Note { text: Excerpt::new(&format!("{what}: {}", self.summary)) });
         match self.kind.as_str() {
-            "agent_request" => {
-                vec![Body::ModelAsked(ModelAsked { model: self.meta("model"), ..ModelAsked::default() })]
-            }
-            "agent_response" => vec![Body::ModelAnswered(ModelAnswered {
+            "agent_request" => Body::ModelAsked(ModelAsked { model: self.meta("model"), ..ModelAsked::default() }),
+            "agent_response" => Body::ModelAnswered(ModelAnswered {
                 model: self.meta("model"),
                 text: summary,
                 ..ModelAnswered::default()
-            })],
-            "file_edit" | "patch_apply" => self.changes(ChangeKind::Modified),
-            "file_create" => self.changes(ChangeKind::Created),
-            "file_delete" => self.changes(ChangeKind::Deleted),
-            "git_diff" => self.changes(ChangeKind::Modified),
+            }),
+            "file_edit" | "patch_apply" => self.change(ChangeKind::Modified),
+            "file_create" => self.change(ChangeKind::Created),
+            "file_delete" => self.change(ChangeKind::Deleted),
+            "git_diff" => self.change(ChangeKind::Modified),
             "tool_call" => {
                 let name = self.meta("tool").unwrap_or_else(|| "tool".to_owned());
                 let input = if self.metadata.is_empty() { Value::from(self.summary) } else { self.metadata.into() };
-                vec![Body::ToolCalled(ToolCalled::new(None, None, &name, &input))]
+                Body::ToolCalled(ToolCalled::new(None, None, &name, &input))
             }
             "command_start" => {
                 let command = self.meta("command").unwrap_or(self.summary);
-                vec![Body::ToolCalled(ToolCalled::new(None, Some(ToolKind::Shell), "command", &command.into()))]
+                Body::ToolCalled(ToolCalled::new(None, Some(ToolKind::Shell), "command", &command.into()))
             }
-            "tool_result" | "command_end" => vec![self.returned(None)],
-            "tool_error" => vec![self.returned(Some(CallStatus::Error))],
-            "test_start" => vec![self.check(CheckKind::Test, None)],
-            "test_pass" => vec![self.check(CheckKind::Test, Some(true))],
-            "test_failure" => vec![self.check(CheckKind::Test, Some(false))],
-            "build_start" => vec![self.check(CheckKind::Build, None)],
-            "build_success" => vec![self.check(CheckKind::Build, Some(true))],
-            "build_failure" => vec![self.check(CheckKind::Build, Some(false))],
-            "lint_pass" => vec![self.check(CheckKind::Lint, Some(true))],
-            "lint_failure" => vec![self.check(CheckKind::Lint, Some(false))],
+            "tool_result" | "command_end" => self.returned(None),
+            "tool_error" => self.returned(Some(CallStatus::Error)),
+            "test_start" => self.check(CheckKind::Test, None),
+            "test_pass" => self.check(CheckKind::Test, Some(true)),
+            "test_failure" => self.check(CheckKind::Test, Some(false)),
+            "build_start" => self.check(CheckKind::Build, None),
+            "build_success" => self.check(CheckKind::Build, Some(true)),
+            "build_failure" => self.check(CheckKind::Build, Some(false)),
+            "lint_pass" => self.check(CheckKind::Lint, Some(true)),
+            "lint_failure" => self.check(CheckKind::Lint, Some(false)),
             "git_commit" => {
                 let sha = self.meta("sha").or_else(|| self.meta("commit")).unwrap_or_else(|| id.to_owned());
-                vec![Body::Committed(Committed { sha, files: u32::try_from(self.files.len()).ok() })]
+                Body::Committed(Committed { sha, files: u32::try_from(self.files.len()).ok() })
             }
-            "user_intervention" => vec![Body::Prompt(Prompt { by: Author::Person, text: summary })],
-            "task_started" => vec![Body::Task(Task { phase: TaskPhase::Started, what: summary })],
-            "task_progress" => vec![Body::Task(Task { phase: TaskPhase::Progress, what: summary })],
-            "task_completed" => vec![Body::Task(Task { phase: TaskPhase::Completed, what: summary })],
+            "user_intervention" => Body::Prompt(Prompt { by: Author::Person, text: summary }),
+            "task_started" => Body::Task(Task { phase: TaskPhase::Started, what: summary }),
+            "task_progress" => Body::Task(Task { phase: TaskPhase::Progress, what: summary }),
+            "task_completed" => Body::Task(Task { phase: TaskPhase::Completed, what: summary }),
             other => note(other),
         }
     }
@@ -250,25 +263,14 @@ impl PostedEvent {
         Body::ToolReturned(ToolReturned::new(None, status, exit_code, &output))
     }
 
-    fn changes(self, change: ChangeKind) -> Vec<Body> {
+    /// The change of the first file; the report names all of them.
+    fn change(self, change: ChangeKind) -> Body {
         let number = |key: &str| self.metadata.get(key).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
         let after = self.metadata.get("diff").and_then(Value::as_str).map(diff_digest);
         let (added, removed) = (number("lines_added"), number("lines_removed"));
-        let file = |path: &str| {
-            Body::FileChanged(FileChanged {
-                path: path.to_owned(),
-                change,
-                before: None,
-                after,
-                added,
-                removed,
-                call: None,
-            })
-        };
-        if self.files.is_empty() {
-            return vec![file(if self.summary.is_empty() { "(unnamed)" } else { &self.summary })];
-        }
-        self.files.iter().take(MAX_FILES).map(|path| file(path)).collect()
+        let unnamed = || if self.summary.is_empty() { "(unnamed)".to_owned() } else { self.summary.clone() };
+        let path = self.files.first().cloned().unwrap_or_else(unnamed);
+        Body::FileChanged(FileChanged { path, change, before: None, after, added, removed, call: None })
     }
 
     fn check(self, check: CheckKind, ok: Option<bool>) -> Body {

@@ -1,6 +1,6 @@
 //! The last events of a session in Loop Watchdog's format.
 
-use belay_core::event::{ChangeKind, CheckKind, OperatorDecision, TaskPhase};
+use belay_core::event::{ChangeKind, CheckKind, ClientReport, OperatorDecision, TaskPhase};
 use belay_core::{Body, CallStatus, Event, SessionKey};
 use belay_store::{EventQuery, Order, Result, Store};
 use serde_json::{Value, json};
@@ -20,10 +20,18 @@ pub(super) fn recent_events(store: &dyn Store, key: &SessionKey) -> Result<Vec<V
 }
 
 fn to_json(event: &Event) -> Value {
-    let (kind, summary) = kind_and_summary(&event.body);
-    let files: Vec<&str> = match &event.body {
-        Body::FileChanged(change) => vec![&change.path],
-        _ => Vec::new(),
+    let (kind, summary, files, metadata) = match &event.report {
+        Some(report) => {
+            (report.kind.as_str(), report.summary.as_str().to_owned(), report.files.clone(), metadata(report))
+        }
+        None => {
+            let (kind, summary) = kind_and_summary(&event.body);
+            let files = match &event.body {
+                Body::FileChanged(change) => vec![change.path.clone()],
+                _ => Vec::new(),
+            };
+            (kind, summary, files, json!({}))
+        }
     };
     json!({
         "event_id": event.id,
@@ -33,7 +41,7 @@ fn to_json(event: &Event) -> Value {
         "kind": kind,
         "summary": summary,
         "files": files,
-        "metadata": {},
+        "metadata": metadata,
         "created_at": format_time(event.at),
         "fingerprint": "",
         "error_signature": "",
@@ -41,6 +49,15 @@ fn to_json(event: &Event) -> Value {
         "test_failure": null,
         "git_diff": null,
     })
+}
+
+/// The metadata as posted, redacted. What is too long to be stored whole is shown as text.
+fn metadata(report: &ClientReport) -> Value {
+    match serde_json::from_str(report.metadata.as_str()) {
+        Ok(whole @ Value::Object(_)) => whole,
+        _ if report.metadata.is_empty() => json!({}),
+        _ => json!({ "excerpt": report.metadata }),
+    }
 }
 
 fn kind_and_summary(body: &Body) -> (&'static str, String) {

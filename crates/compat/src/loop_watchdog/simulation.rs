@@ -5,7 +5,6 @@ use belay_core::{Body, CallStatus, SessionKey};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::AGENT_ID;
 use super::backend::Backend;
 use super::endpoints::new_event;
 
@@ -14,7 +13,7 @@ const ROUNDS: usize = 8;
 
 /// Records the session, pauses it and returns its key.
 pub(super) fn simulate<B: Backend>(backend: &B) -> Result<SessionKey, B::Error> {
-    let key = SessionKey::new(AGENT_ID, format!("trial:{}", Uuid::now_v7()));
+    let key = SessionKey::trial(Uuid::now_v7().to_string());
     for _ in 0..ROUNDS {
         let called = ToolCalled::new(None, None, "bash", &json!({ "command": "npm test -- payments" }));
         let failed = "FAIL payments/refund.test.js\n  Expected 200, received 500\n1 failing";

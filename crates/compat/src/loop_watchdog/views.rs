@@ -6,7 +6,7 @@ use belay_core::{Body, Incident, InterventionLevel, SessionKey, SessionState, Ti
 use belay_store::{EventQuery, Order, Result, SessionQuery, SessionRow, Store};
 use serde_json::{Value, json};
 
-use super::{AGENT_ID, KILL_SCORE, PAUSE_SCORE, format_time, recent_events};
+use super::{AGENT_ID, KILL_SCORE, PAUSE_SCORE, cause, format_time, recent_events};
 
 /// How many sessions are listed.
 const MAX_SESSIONS: usize = 200;
@@ -28,8 +28,22 @@ pub(super) fn note_with_plan(note: &str, plan: &str) -> String {
     format!("{note}{gap}{PLAN_PREFIX}{}", plan.trim())
 }
 
+/// All sessions that are not archived.
+pub(super) fn session_keys(store: &dyn Store) -> Result<Vec<SessionKey>> {
+    let mut query = SessionQuery { limit: MAX_SESSIONS, ..SessionQuery::default() };
+    let mut keys = Vec::new();
+    loop {
+        let page = store.sessions(&query)?;
+        keys.extend(page.rows.into_iter().map(|row| row.key));
+        query.after = page.next;
+        if query.after.is_none() {
+            return Ok(keys);
+        }
+    }
+}
+
 /// Paused sessions first, then the newest.
-pub(super) fn session_list(store: &dyn Store, archived: bool) -> Result<Vec<SessionRow>> {
+fn session_list(store: &dyn Store, archived: bool) -> Result<Vec<SessionRow>> {
     let mut rows = store.sessions(&SessionQuery { archived, limit: MAX_SESSIONS, ..SessionQuery::default() })?.rows;
     rows.sort_by_key(|row| (!is_paused(&row.state), row.state.is_archived()));
     Ok(rows)
@@ -84,7 +98,7 @@ fn status_of(store: &dyn Store, row: &SessionRow) -> Result<Value> {
         "current_state": state,
         "event_count": counters.events,
         "last_event_at": format_time(row.details.facts.last_at),
-        "incident": incident.as_ref().filter(|_| paused).map(|incident| incident_json(incident, row)),
+        "incident": incident.as_ref().filter(|_| paused).map(|incident| incident_json(store, incident, row)).transpose()?,
         "acknowledged_at": acknowledged.as_ref().map(|(at, _)| format_time(*at)),
         "acknowledged_note": acknowledged.map_or_else(String::new, |(_, note)| note),
         "archived": row.state.is_archived(),
@@ -137,32 +151,31 @@ fn identity(row: &SessionRow) -> Value {
     })
 }
 
-fn incident_json(incident: &Incident, row: &SessionRow) -> Value {
+fn incident_json(store: &dyn Store, incident: &Incident, row: &SessionRow) -> Result<Value> {
     let finding = incident.finding.as_ref();
-    let evidence = finding.map(|finding| finding.evidence.as_slice()).unwrap_or_default();
-    let ids: Vec<&String> = evidence.iter().filter_map(|one| one.id.as_ref()).collect();
+    let cause = finding.map(|finding| cause::of(store, &incident.session, finding)).transpose()?.unwrap_or_default();
     let unchanged = finding.map(|finding| finding.unchanged.as_str()).filter(|text| !text.is_empty());
     let score = match (incident.level, finding) {
         (InterventionLevel::Kill, _) => KILL_SCORE,
         (_, Some(finding)) => f64::from(finding.count).max(PAUSE_SCORE),
         (_, None) => PAUSE_SCORE,
     };
-    json!({
+    Ok(json!({
         "incident_id": incident.id,
         "session_id": session_name(&incident.session),
         "identity": identity(row),
         "created_at": format_time(incident.opened_at),
         "score": score,
         "reasons": [incident.sentence],
-        "repeated_files": [],
+        "repeated_files": cause.files,
         "repeated_errors": unchanged.into_iter().collect::<Vec<_>>(),
-        "triggering_event_ids": ids,
+        "triggering_event_ids": cause.event_ids,
         "request_count": row.details.counters.answers,
         "recommendation": finding.map_or_else(
             || "A person decided this.".to_owned(),
             |finding| format!("Progress would be {}.", finding.progress_would_be),
         ),
-    })
+    }))
 }
 
 fn snapshot(store: &dyn Store, row: &SessionRow) -> Result<Value> {
@@ -189,6 +202,15 @@ fn snapshot(store: &dyn Store, row: &SessionRow) -> Result<Value> {
         snapshot.extend(more);
     }
     Ok(snapshot)
+}
+
+/// The dashboard after all sessions were archived.
+pub(super) fn cleared_dashboard(archived: usize, now: Timestamp) -> Value {
+    let mut dashboard = dashboard(Vec::new(), now);
+    dashboard["archived_sessions"] = archived.into();
+    let noun = if archived == 1 { "session" } else { "sessions" };
+    dashboard["message"] = format!("Archived {archived} {noun}. The event log keeps them.").into();
+    dashboard
 }
 
 /// All sessions and their totals.

@@ -8,14 +8,14 @@ fn each_of_the_thirty_kinds_maps_to_an_event() {
     for kind in KINDS {
         let posted = json!({"session_id": "a/b", "kind": kind, "summary": "it happened", "files": ["a.py", "b.py"],
                             "metadata": {"command": "pytest", "test_id": "t", "exit_code": 1}});
-        let events = PostedEvent::from_value(&posted).unwrap().into_events("id", Timestamp::from_millis(5));
-        assert!(!events.is_empty(), "{kind} maps to nothing");
-        for event in &events {
-            assert_eq!(event.session.to_string(), "legacy:a/b");
-            assert!(!matches!(event.body, Body::Operator(_)), "{kind} must not become a decision");
-            let json = serde_json::to_vec(event).unwrap();
-            assert_eq!(&Event::from_json(&json).unwrap(), event, "{kind} survives the store");
-        }
+        let event = PostedEvent::from_value(&posted).unwrap().into_event("id", Timestamp::from_millis(5));
+        assert_eq!(event.session.to_string(), "legacy:a/b");
+        assert!(!matches!(event.body, Body::Operator(_)), "{kind} must not become a decision");
+        let report = event.report.as_ref().unwrap();
+        assert_eq!((report.kind.as_str(), report.summary.as_str()), (*kind, "it happened"));
+        assert_eq!(report.files, ["a.py", "b.py"], "{kind}");
+        let json = serde_json::to_vec(&event).unwrap();
+        assert_eq!(Event::from_json(&json).unwrap(), event, "{kind} survives the store");
     }
 }
 
@@ -25,16 +25,17 @@ fn kinds_map_to_events_of_the_same_meaning() {
         let mut posted = json!({"version": "1", "session": {"watchdog_session_id": "w", "agent": "codex"},
                                 "event": {"id": "x", "type": kind, "summary": "boom"}});
         posted["event"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let events = PostedEvent::from_value(&posted).unwrap().into_events("unused", Timestamp::UNKNOWN);
-        events.into_iter().map(|e| (e.id, e.body)).collect::<Vec<_>>()
+        let event = PostedEvent::from_value(&posted).unwrap().into_event("unused", Timestamp::UNKNOWN);
+        assert_eq!(event.id, "x");
+        event.body
     };
-    let [(id, Body::CheckRan(check))] = &map("lint_failure", json!({}))[..] else { panic!("a check") };
-    assert_eq!((id.as_str(), check.check, check.ok), ("x", CheckKind::Lint, Some(false)));
-    let edits = map("file_edit", json!({"files": ["a", "b"]}));
-    assert_eq!(edits.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["x#0", "x#1"]);
-    let [(_, Body::ToolReturned(result))] = &map("tool_error", json!({}))[..] else { panic!("a result") };
+    let Body::CheckRan(check) = map("lint_failure", json!({})) else { panic!("a check") };
+    assert_eq!((check.check, check.ok), (CheckKind::Lint, Some(false)));
+    let Body::FileChanged(edit) = map("file_edit", json!({"files": ["a", "b"]})) else { panic!("a change") };
+    assert_eq!(edit.path, "a");
+    let Body::ToolReturned(result) = map("tool_error", json!({})) else { panic!("a result") };
     assert_eq!(result.status, CallStatus::Error);
-    let [(_, Body::Note(note))] = &map("manual_kill", json!({}))[..] else { panic!("a note") };
+    let Body::Note(note) = map("manual_kill", json!({})) else { panic!("a note") };
     assert_eq!(note.text.as_str(), "manual_kill: boom");
 }
 
