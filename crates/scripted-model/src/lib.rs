@@ -29,6 +29,7 @@ mod action;
 mod answer;
 mod classify;
 mod compress;
+pub mod demo;
 mod offered_tools;
 mod player;
 mod raw_head_tap;

@@ -103,7 +103,8 @@ fn prepare(shared: &Shared, parts: &Parts, route: Route, bytes: &[u8]) -> Prepar
             Some(schema) => schema::instance(schema, &script.aside).to_string(),
             None => script.aside.clone(),
         };
-        let turn = Turn::new(Reply::Say { text: Text::Whole(text), calls: vec![] });
+        let mut turn = Turn::new(Reply::Say { text: Text::Whole(text), calls: vec![] });
+        turn.pace.delay = script.aside_delay;
         let cue = ScheduledTurn { turn, index: 0, ids: shared.player.aside_ids() };
         return Prepared { kind: Kind::Aside, ..asked.answer(cue, &tools) };
     }

@@ -23,6 +23,8 @@ pub struct Script {
     pub aside: String,
     /// Requests without tools consume turns, too (for agents that parse edits out of plain text).
     pub toolless: bool,
+    /// How long auxiliary responses take.
+    pub aside_delay: Duration,
     /// Conversations with their own turns: sub-agents, or several sessions on one model.
     pub branches: Vec<Branch>,
     /// Varies the ids, so that two models in one test never use the same one.
@@ -142,6 +144,7 @@ impl Default for Script {
             otherwise: Turn::new(Reply::Say { text: Text::Whole("The script has ended.".into()), calls: vec![] }),
             aside: "Scripted aside".into(),
             toolless: false,
+            aside_delay: Duration::ZERO,
             branches: Vec::new(),
             seed: 0,
         }
@@ -214,6 +217,12 @@ impl Script {
 
     pub fn branch(mut self, header: impl Into<String>, script: Script) -> Self {
         self.branches.push(Branch { header: header.into(), turns: script.turns });
+        self
+    }
+
+    /// Delays auxiliary responses: titles, summaries.
+    pub fn aside_delay(mut self, delay: Duration) -> Self {
+        self.aside_delay = delay;
         self
     }
 

@@ -214,6 +214,7 @@ impl ScriptFile {
             },
             aside: self.aside.unwrap_or(fallback.aside),
             toolless: self.toolless,
+            aside_delay: fallback.aside_delay,
             branches: branches.collect::<Result<_, ScriptError>>()?,
             seed: self.seed,
         })
