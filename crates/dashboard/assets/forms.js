@@ -1,0 +1,117 @@
+// Forms post in place: pending, then what the server answered. The row says so.
+// @ts-check
+import { all, around, dialog, one } from "./dom.js";
+import { refresh } from "./refresh.js";
+
+/**
+ * The button that opened a dialog, to answer beside it.
+ * @type {WeakMap<HTMLDialogElement, HTMLElement>}
+ */
+export const openers = new WeakMap();
+
+/** @type {WeakSet<HTMLElement>} */
+const confirmed = new WeakSet();
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || !("post" in form.dataset)) return;
+  event.preventDefault();
+  if (form.ariaBusy === "true" || form.closest(".resolved")) return;
+  const button = event.submitter;
+  if (button?.dataset.confirm && !confirmed.delete(button)) return confirm(form, button);
+  send(form, button);
+});
+
+/**
+ * Asks before something is decided that cannot be undone.
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} button
+ */
+function confirm(form, button) {
+  const ask = dialog("ask-confirm");
+  const text = ask && one("[data-text]", ask);
+  const yes = ask && one("[data-yes]", ask);
+  if (!ask || !text || !yes) return;
+  text.textContent = button.dataset.confirm ?? "";
+  yes.textContent = (button.textContent ?? "").replace("…", "");
+  yes.onclick = () => {
+    ask.close();
+    confirmed.add(button);
+    form.requestSubmit(button);
+  };
+  ask.showModal();
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement | null} button
+ */
+async function send(form, button) {
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form, button)) fields.append(name, String(value));
+  form.ariaBusy = "true";
+  answer(form, "Sending", "pending");
+  try {
+    const response = await fetch(form.action, { method: "POST", body: fields, headers: { Accept: "application/json" } });
+    const body = await response.json().catch(() => ({}));
+    if (response.ok) succeeded(form, body);
+    else failed(form, response.status, body.error ?? body);
+  } catch {
+    answer(form, "Not sent: the server does not answer. Nothing was changed.", "bad");
+  } finally {
+    form.ariaBusy = null;
+  }
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {{ message?: string, location?: string }} body
+ */
+function succeeded(form, body) {
+  if (body.location) return location.assign(body.location);
+  const text = body.message ?? "Done.";
+  const around = form.closest("dialog");
+  if (around instanceof HTMLDialogElement) {
+    answer(form, "", "");
+    around.close();
+    const row = openers.get(around)?.closest("form");
+    if (row instanceof HTMLFormElement) answer(row, text, "ok");
+  } else {
+    answer(form, text, "ok");
+  }
+  // What was typed is delivered; the form may change again.
+  for (const field of all("textarea", form)) if (field instanceof HTMLTextAreaElement) field.value = field.defaultValue;
+  for (const box of all(".pick input:checked", form)) if (box instanceof HTMLInputElement) box.checked = false;
+  delete form.dataset.changed;
+  document.dispatchEvent(new Event("selection"));
+  refresh();
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {number} status
+ * @param {{ message?: string, hint?: string }} error
+ */
+function failed(form, status, error) {
+  const fallback = status === 403 ? "Not done: log in again with belay open." : `Not done: the server answered ${status}.`;
+  const text = error.message ? `Not done: ${error.message}${/[.!?]$/.test(error.message) ? "" : "."}` : fallback;
+  answer(form, error.hint ? `${text} Hint: ${error.hint}` : text, "bad");
+  // Someone else was faster: show what holds now.
+  if (status === 409 || status === 422) refresh();
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {string} text
+ * @param {string} state
+ */
+function answer(form, text, state) {
+  const output = one("output.answer", form);
+  if (!output) return;
+  output.textContent = text;
+  output.dataset.state = state;
+}
+
+document.addEventListener("click", (event) => {
+  if (around(event, "[data-close]")) around(event, "dialog")?.closest("dialog")?.close();
+});

@@ -1,0 +1,110 @@
+//! The page of a session.
+
+mod details;
+mod events;
+mod finding;
+mod record;
+
+use belay_ipc::views::SessionPageView;
+use maud::{Markup, html};
+
+use crate::frame::{Frame, Live, NAV, fragments};
+use crate::parts::{command, session_url};
+use crate::picture;
+use crate::state;
+use crate::text::name;
+use crate::words;
+
+const HEAD: &str = "head";
+const FINDING: &str = "finding";
+const SHAPE: &str = "shape";
+const DETAILS: &str = "details";
+const RECORD: &str = "record";
+const EVENTS: &str = "events";
+
+/// The page of a session.
+pub fn page(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
+    let look = state::of_session(&view.session, view.incident.as_ref());
+    let title = format!("{} · {}", look.word, name(view.session.title()).to_text());
+    // A window in the past stays as it is.
+    let newest = [NAV, HEAD, FINDING, SHAPE, DETAILS, RECORD, EVENTS];
+    let past = [NAV, HEAD, FINDING, RECORD];
+    let at_once: &[&str] = if picture::at_newest_end(&view.picture) { &newest } else { &past };
+    let live = Live { at_once, session: Some(&view.session.session), ..Live::default() };
+    frame.document(&title, live, &html! {
+        @for id in [HEAD, FINDING, SHAPE, DETAILS, RECORD, EVENTS] { @if let Some(part) = part(frame, view, id) { (part) } }
+    })
+}
+
+/// Parts of the page by id, separated by commas. `None` if one of them does not exist.
+pub fn fragment(frame: &Frame<'_>, view: &SessionPageView, ids: &str) -> Option<Markup> {
+    fragments(ids, |id| part(frame, view, id))
+}
+
+fn part(frame: &Frame<'_>, view: &SessionPageView, id: &str) -> Option<Markup> {
+    match id {
+        NAV => Some(frame.nav()),
+        HEAD => Some(head(frame, view)),
+        FINDING => Some(finding::panel(frame, view)),
+        SHAPE => Some(picture::panel(frame, &view.picture, &session_url(&view.session.session))),
+        DETAILS => Some(details::panels(view)),
+        RECORD => Some(record::panels(frame, view)),
+        EVENTS => Some(events::panel(frame, view)),
+        _ => None,
+    }
+}
+
+fn head(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
+    let session = &view.session;
+    let look = state::of_session(session, view.incident.as_ref());
+    let ends = state::ends(frame, &session.status);
+    html! {
+        div.stack id=(HEAD) {
+            div {
+                p.muted {
+                    a.link href="/" { "Overview" }
+                    @for part in [session.project_name(), session.branch.as_deref()].into_iter().flatten() { " / " (name(part)) }
+                }
+                div.title {
+                    h1 { (name(session.title())) }
+                    (state::state(look, &html! {
+                        (state::since_clock(frame, session.status.since))
+                        @if let Some(end) = ends { small { ", ends by itself in " (end) } }
+                    }))
+                    nav.acts aria-label="Sessions" {
+                        @if let Some(previous) = &view.previous { a.button.plain href=(session_url(previous)) data-key="k" { "Previous " kbd { "k" } } }
+                        @if let Some(next) = &view.next { a.button.plain href=(session_url(next)) data-key="j" { "Next " kbd { "j" } } }
+                    }
+                }
+            }
+            (facts(frame, view))
+        }
+    }
+}
+
+fn facts(frame: &Frame<'_>, view: &SessionPageView) -> Markup {
+    let session = &view.session;
+    let usage = &session.usage;
+    let read = usage.cache_read.saturating_mul(100).checked_div(usage.context()).filter(|percent| *percent > 0);
+    let fact = |label: &str, value: Markup| html! { div { dt { (label) } dd { (value) } } };
+    html! {
+        dl.facts {
+            (fact("Agent", html! { (name(words::agent_name(&session.agent))) @if let Some(version) = &session.agent_version { " " (name(version)) } }))
+            @if let Some(model) = &session.model { (fact("Model", html! { (name(model)) })) }
+            (fact("Session", html! { code { (name(&session.session)) } }))
+            (fact("Started", html! { (words::moment(session.started_at, frame.now, frame.zone)) }))
+            (fact("Calls", html! { (words::grouped(session.calls)) @if session.errors > 0 { " " small { (words::grouped(session.errors)) " failed" } } }))
+            (fact("Tokens", html! { (words::tokens(session.tokens)) @if let Some(percent) = read { " " small { (percent) " % cache reads" } } }))
+            (fact("Cost", html! {
+                (words::cost(session.cost_micros, session.unpriced_micros))
+                @if let Some(limit) = session.limits.cost_micros { " " small { "of " (words::round_dollars(limit)) } }
+            }))
+            @if !view.sensors.is_empty() { (fact("Seen by", html! { (name(&view.sensors.join(", "))) })) }
+        }
+    }
+}
+
+/// The command for what a panel shows.
+fn footer(line: &str) -> Markup {
+    html! { footer { (command(line)) } }
+}

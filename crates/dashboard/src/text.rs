@@ -1,0 +1,95 @@
+//! Text from outside: agents, models, files and people.
+
+use belay_core::printable::{is_unprintable, single_line};
+use maud::{Markup, Render, html};
+
+/// Characters of a name or title.
+const NAME_CHARS: usize = 160;
+
+/// Characters of a sentence or of one line of output.
+const SENTENCE_CHARS: usize = 600;
+
+/// One line of text, cleaned and limited. Renders escaped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    text: &'a str,
+    limit: usize,
+}
+
+/// A name: a title, a branch, a model.
+pub(crate) fn name(text: &str) -> Line<'_> {
+    Line { text, limit: NAME_CHARS }
+}
+
+/// A sentence, or one line of a command.
+pub(crate) fn sentence(text: &str) -> Line<'_> {
+    Line { text, limit: SENTENCE_CHARS }
+}
+
+impl Line<'_> {
+    pub(crate) fn to_text(self) -> String {
+        let clean = single_line(self.text);
+        let clean = clean.trim();
+        match clean.char_indices().nth(self.limit) {
+            Some((end, _)) => format!("{}…", clean[..end].trim_end()),
+            None => clean.to_owned(),
+        }
+    }
+}
+
+impl Render for Line<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        self.to_text().render_to(buffer);
+    }
+}
+
+/// A text in full, for a person who decides about exactly this. Characters that would not be visible are spelled out.
+pub(crate) fn exact(text: &str) -> Markup {
+    let hidden = |c: &char| is_unprintable(*c) && !matches!(c, '\n' | '\t');
+    html! {
+        @for part in text.split_inclusive(|c| hidden(&c)) {
+            @match part.chars().next_back().filter(hidden) {
+                Some(c) => { (&part[..part.len() - c.len_utf8()]) mark { "\\u{" (format!("{:x}", u32::from(c))) "}" } }
+                None => { (part) }
+            }
+        }
+    }
+}
+
+/// A word for the command line: quoted if the shell would interpret it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    let word = single_line(word);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_lose_controls_and_are_limited() {
+        assert_eq!(name("a\x1b[31m\u{202e}b\nc ").render().into_string(), "a [31mb c");
+        assert_eq!(name("<b>&").render().into_string(), "&lt;b&gt;&amp;");
+        assert_eq!(name(&"x".repeat(500)).to_text().chars().count(), NAME_CHARS + 1);
+    }
+
+    #[test]
+    fn an_exact_text_shows_what_is_hidden() {
+        assert_eq!(
+            exact("rm \u{202e}<a>\n\x1b[2J").into_string(),
+            "rm <mark>\\u{202e}</mark>&lt;a&gt;\n<mark>\\u{1b}</mark>[2J"
+        );
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(
+            ["claude:0190", "a b", "it's", "$HOME", ""].map(shell_word),
+            ["claude:0190", "'a b'", r"'it'\''s'", "'$HOME'", "''"]
+        );
+    }
+}

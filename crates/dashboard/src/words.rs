@@ -1,0 +1,115 @@
+//! Numbers, money and times in the dashboard's words.
+
+use std::time::Duration;
+
+use belay_core::{Timestamp, format};
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+
+pub(crate) use belay_core::format::{dollars, grouped, pluralize};
+
+/// "22 s", "1 min 48 s", "41 min", "1 h 4 min", "3 days". `assets/times.js` follows the same rules.
+pub(crate) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let two = |large: u64, unit: &str, small: u64, small_unit: &str| match small {
+        0 => format!("{large} {unit}"),
+        _ => format!("{large} {unit} {small} {small_unit}"),
+    };
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..120 => two(1, "min", seconds - 60, "s"),
+        120..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => two(seconds / 3_600, "h", seconds / 60 % 60, "min"),
+        86_400..172_800 => "1 day".to_owned(),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// "950", "214 k", "18.5 M"
+pub(crate) fn tokens(number: u64) -> String {
+    let compact = format::compact(number);
+    match compact.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(unit) => format!("{} {}", &compact[..unit], &compact[unit..]),
+        None => compact,
+    }
+}
+
+/// "$15", "$2.50": an amount that a person chose, without empty cents.
+pub(crate) fn round_dollars(micros: u64) -> String {
+    let text = dollars(micros);
+    text.strip_suffix(".00").map(str::to_owned).unwrap_or(text)
+}
+
+/// "$1.20", or "about $3.40" if a part of it has no known price.
+pub(crate) fn cost(micros: u64, unpriced_micros: u64) -> String {
+    match unpriced_micros {
+        0 => dollars(micros),
+        _ => format!("about {}", dollars(micros.saturating_add(unpriced_micros))),
+    }
+}
+
+/// The time in a zone; `None` outside the calendar.
+pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
+    Some(jiff::Timestamp::from_millisecond(at.millis()).ok()?.to_zoned(zone.clone()))
+}
+
+/// "13:30:57"
+pub(crate) fn clock_seconds(at: Timestamp, zone: &TimeZone) -> String {
+    local(at, zone).map(|at| at.strftime("%H:%M:%S").to_string()).unwrap_or_default()
+}
+
+/// "13:30"
+pub(crate) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+    local(at, zone).map(|at| at.strftime("%H:%M").to_string()).unwrap_or_default()
+}
+
+/// "13:30" today, "Thu 09:00" within a week, "Nov 2", "2025-11-02".
+pub(crate) fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (Some(then), Some(today)) = (local(at, zone), local(now, zone)) else { return String::new() };
+    let days = (then.date() - today.date()).get_days();
+    let format = match days {
+        0 => "%H:%M",
+        -6..=6 => "%a %H:%M",
+        _ if then.year() == today.year() => "%b %-d",
+        _ => "%Y-%m-%d",
+    };
+    then.strftime(format).to_string()
+}
+
+/// The name that people know an agent by.
+pub(crate) fn agent_name(id: &str) -> &str {
+    belay_agents::find(id).map_or(id, |agent| agent.display_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        let of = |seconds: &[u64]| -> Vec<String> {
+            seconds.iter().map(|seconds| duration(Duration::from_secs(*seconds))).collect()
+        };
+        assert_eq!(of(&[0, 22, 59, 60, 108, 119]), ["0 s", "22 s", "59 s", "1 min", "1 min 48 s", "1 min 59 s"]);
+        assert_eq!(of(&[120, 2_460, 3_599, 3_600, 3_840]), ["2 min", "41 min", "59 min", "1 h", "1 h 4 min"]);
+        assert_eq!(of(&[86_399, 86_400, 172_799, 172_800]), ["23 h 59 min", "1 day", "1 day", "2 days"]);
+    }
+
+    #[test]
+    fn amounts_are_short() {
+        assert_eq!([950, 214_000, 18_500_000].map(tokens), ["950", "214 k", "18.5 M"]);
+        assert_eq!([0, 4_000, 40_000, 9_370_000].map(dollars), ["$0", "<$0.01", "$0.04", "$9.37"]);
+        assert_eq!([15_000_000, 2_500_000].map(round_dollars), ["$15", "$2.50"]);
+        assert_eq!(cost(1_000_000, 500_000), "about $1.50");
+    }
+
+    #[test]
+    fn a_moment_is_a_time_today_and_a_date_before() {
+        let now = Timestamp::parse("2026-11-18T13:53:00Z").unwrap();
+        let of = |text: &str| moment(Timestamp::parse(text).unwrap(), now, &TimeZone::UTC);
+        assert_eq!(of("2026-11-18T00:10:00Z"), "00:10");
+        assert_eq!(of("2026-11-19T09:00:00Z"), "Thu 09:00");
+        assert_eq!(of("2026-11-02T09:00:00Z"), "Nov 2");
+        assert_eq!(of("2025-11-02T09:00:00Z"), "2025-11-02");
+    }
+}

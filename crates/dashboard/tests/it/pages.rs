@@ -1,0 +1,145 @@
+//! What pages say.
+
+use belay_dashboard::{Frame, Page, Theme, history, incidents, overview, session};
+
+use crate::fixtures;
+
+fn overview_part(id: &str) -> String {
+    let frame = fixtures::frame(Page::Overview, None);
+    overview::fragment(&frame, &fixtures::overview(), &fixtures::approvals(), id)
+        .expect("the overview has this part")
+        .into_string()
+}
+
+/// The text of a part, one line per element, without the SVGs.
+fn text(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some(start) = rest.find("<svg") {
+        text.push_str(&rest[..start]);
+        rest = rest[start..].split_once("</svg>").map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    for block in [
+        "</h3>",
+        "</p>",
+        "</li>",
+        "</td>",
+        "</th>",
+        "</button>",
+        "</h2>",
+        "</a>",
+        "</dd>",
+        "</dt>",
+        "</div>",
+        "</small>",
+    ] {
+        text = text.replace(block, "\n");
+    }
+    text = text.replace("<time", " <time").replace("<span", " <span").replace("<b>", " <b>");
+    let mut plain = String::new();
+    let mut inside = false;
+    for c in text.chars() {
+        match c {
+            '<' => inside = true,
+            '>' => inside = false,
+            c if !inside => plain.push(c),
+            _ => {}
+        }
+    }
+    let lines = plain.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n").replace("  ", " ").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+#[test]
+fn the_needs_list_says_who_why_and_what_to_do() {
+    insta::assert_snapshot!("needs", text(&overview_part("needs")));
+}
+
+#[test]
+fn the_working_list_says_what_happens_now() {
+    insta::assert_snapshot!("working", text(&overview_part("working")));
+}
+
+#[test]
+fn today_is_told_in_figures() {
+    insta::assert_snapshot!("today", text(&overview_part("today")));
+}
+
+#[test]
+fn a_held_session_is_explained_with_its_evidence() {
+    let frame = fixtures::frame(Page::Session, None);
+    let part = session::fragment(&frame, &fixtures::looping_session(), "head,finding").unwrap();
+    insta::assert_snapshot!("finding", text(&part.into_string()));
+}
+
+#[test]
+fn a_working_session_can_be_paused() {
+    let frame = fixtures::frame(Page::Session, None);
+    let part = session::fragment(&frame, &fixtures::working_session(), "finding").unwrap().into_string();
+    assert!(part.contains("value=\"pause\""));
+    assert!(!part.contains("value=\"resume\""));
+    assert!(part.contains("belay pause claude-code:3f9c"));
+}
+
+#[test]
+fn an_approval_is_bound_to_what_is_shown() {
+    let needs = overview_part("needs");
+    assert!(needs.contains("action=\"/approvals/apr-19\""));
+    assert!(needs.contains("name=\"hash\" value=\"b1946ac9\""));
+    assert!(needs.contains("ALTER TABLE orders ADD COLUMN refunded_at"));
+}
+
+#[test]
+fn every_form_that_decides_has_the_token() {
+    for (name, page) in fixtures::pages(Theme::Light) {
+        let html = page.into_string();
+        for form in html.split("<form ").skip(1).filter(|form| form.contains("method=\"post\"")) {
+            let form = form.split("</form>").next().unwrap();
+            let guarded = form.contains("name=\"form_token\"") || form.contains("<fieldset disabled");
+            assert!(guarded, "{name}: {}", &form[..form.len().min(160)]);
+        }
+    }
+}
+
+#[test]
+fn a_reader_without_login_sees_everything_and_decides_nothing() {
+    let frame = Frame { form_token: None, ..fixtures::frame(Page::Overview, None) };
+    let html = overview::page(&frame, &fixtures::overview(), &fixtures::approvals()).into_string();
+    assert!(html.contains("belay open"));
+    assert!(!html.contains("form_token"));
+    assert!(html.contains("Fix the cart discount test"));
+}
+
+#[test]
+fn fragments_are_the_parts_of_the_page() {
+    let frame = fixtures::frame(Page::Session, None);
+    let view = fixtures::looping_session();
+    let page = session::page(&frame, &view).into_string();
+    for id in ["pages", "head", "finding", "shape", "details", "record", "events"] {
+        let part = session::fragment(&frame, &view, id).unwrap().into_string();
+        assert!(page.contains(&part), "{id}");
+        assert!(part.contains(&format!("id=\"{id}\"")), "{id}");
+    }
+    assert!(session::fragment(&frame, &view, "nonsense").is_none());
+    let incidents = fixtures::incidents_page();
+    assert!(incidents::fragment(&frame, &incidents, "inbox,detail").is_some());
+    assert!(history::fragment(&frame, &fixtures::history_page(), "audits,x").is_none());
+}
+
+#[test]
+fn a_session_of_31_000_calls_is_a_page_of_usual_size() {
+    let frame = fixtures::frame(Page::Session, None);
+    let html = session::page(&frame, &fixtures::long_session()).into_string();
+    assert!(html.contains("9,996 rounds alike"), "{}", html.len());
+    assert!(html.len() < 160 * 1024, "{} bytes", html.len());
+}
+
+#[test]
+fn the_theme_is_rendered_so_that_nothing_flashes() {
+    let html =
+        |theme| overview::page(&fixtures::frame(Page::Overview, theme), &fixtures::overview(), &[]).into_string();
+    assert!(html(Some(Theme::Dark)).contains("data-theme=\"dark\""));
+    assert!(!html(None).contains("data-theme=\""));
+    assert_eq!(Theme::from_cookie("dark\"><script>"), None);
+}
