@@ -1,0 +1,75 @@
+//! What a person can decide about a session.
+
+use belay_core::SessionKey;
+use belay_ipc::views::SessionView;
+
+/// A decision to be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    pub session: SessionKey,
+    pub action: Action,
+}
+
+/// What is decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Acknowledge,
+    Resume {
+        /// What the agent reads; may be empty.
+        note: String,
+    },
+    Kill,
+    /// Sets the budget, as text such as `$10` or `2M`.
+    RaiseBudget {
+        amount: String,
+        /// Also resume the session.
+        resume: bool,
+    },
+    MarkSeen,
+    Archive,
+}
+
+impl Action {
+    /// Why the action is not possible now, in a sentence.
+    pub(crate) fn refusal(&self, session: &SessionView) -> Option<String> {
+        let name = &session.short;
+        let killed = session.held.as_ref().is_some_and(|held| held.resume_requires == "never");
+        match self {
+            Self::Acknowledge if session.held.is_none() => {
+                Some(format!("Nothing to acknowledge: {name} has no open incident."))
+            }
+            Self::Resume { .. } if killed => {
+                Some(format!("Not resumed: {name} is killed. Start a new session of the agent."))
+            }
+            Self::Resume { .. } if session.held.is_none() => Some(format!("Not resumed: {name} is not held.")),
+            Self::Kill if killed => Some(format!("{name} is already killed.")),
+            Self::RaiseBudget { .. } if killed => Some(format!("Budget not changed: {name} is killed.")),
+            _ => None,
+        }
+    }
+
+    /// The command line that does the same.
+    pub(crate) fn command_line(&self, short: &str) -> String {
+        match self {
+            Self::Acknowledge => format!("belay ack {short}"),
+            Self::Resume { note } if note.is_empty() => format!("belay resume {short}"),
+            Self::Resume { note } => format!("belay resume {short} --note {}", quoted(note)),
+            Self::Kill => format!("belay kill {short}"),
+            Self::RaiseBudget { amount, resume } => {
+                let amount = if amount.is_empty() { "AMOUNT".to_owned() } else { quoted(amount) };
+                format!("belay budget {short} {amount}{}", if *resume { " --resume" } else { "" })
+            }
+            Self::MarkSeen => format!("belay seen {short}"),
+            Self::Archive => format!("belay archive {short}"),
+        }
+    }
+}
+
+/// A word of a shell command.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@');
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
