@@ -13,19 +13,26 @@ use belay_store::StoreUrl;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::alert_dispatcher;
+use crate::approvals::Approvals;
+use crate::audits::Audits;
+use crate::dashboard::OverviewCache;
 use crate::hold_index::HoldWatcher;
 use crate::housekeeping::{self, HousekeepingConfig};
 use crate::http;
 use crate::instance_lock::{InstanceInfo, InstanceLock, LockOutcome, runtime_dir_lock};
 use crate::ipc_server::{BoundSocket, WorkerPool};
-use crate::listeners::Listeners;
+use crate::listeners::{BoundListener, ListenError, Listeners};
 use crate::live::LiveHub;
+use crate::logins::Logins;
 use crate::proxy_service::EngineSupervisor;
+use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
 use crate::request_memory::{self, LargeRequests};
 use crate::run_store::RunStore;
+use crate::session_files;
 use crate::state::{ConfigSource, DaemonState, Decisions, Lifecycle, Runs};
 use crate::token::ApiToken;
+use crate::trial::GuidedTrial;
 
 /// How long to wait for requests in flight at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -49,7 +56,7 @@ pub enum ServeError {
     #[error("port {} is in use by another program", .0.port())]
     PortTaken(SocketAddr),
     #[error("cannot listen on {0}: {1}")]
-    Listen(SocketAddr, io::Error),
+    Listen(SocketAddr, ListenError),
     #[error(transparent)]
     Place(#[from] PathError),
     #[error("cannot open the socket {}: {source}", path.display())]
@@ -68,7 +75,7 @@ pub struct Daemon {
     shared: Arc<DaemonState>,
     pool: Arc<WorkerPool>,
     relay: Arc<Relay>,
-    listeners: UnboundedReceiver<std::net::TcpListener>,
+    listeners: UnboundedReceiver<BoundListener>,
     url: Option<String>,
     plan: HousekeepingConfig,
     channels: Vec<Box<dyn belay_alerts::Channel>>,
@@ -84,12 +91,14 @@ impl Daemon {
         let ServeOptions { paths, env, config, flags } = options;
         request_memory::configure_allocator();
         let (mut instance, socket_path) = acquire_lock(&paths)?;
-        let (http_listeners, listeners) = Listeners::new(config.serve.listen.socket_addr());
+        let serve = &config.serve;
+        let (http_listeners, listeners) =
+            Listeners::new(serve.listen.socket_addr(), serve.tls.clone(), paths.state().to_path_buf());
         if config.serve.http {
             let wanted = config.serve.listen.socket_addr();
-            http_listeners.bind_configured().map_err(|error| match error.kind() {
-                io::ErrorKind::AddrInUse => ServeError::PortTaken(wanted),
-                _ => ServeError::Listen(wanted, error),
+            http_listeners.bind_configured().map_err(|error| match error {
+                ListenError::Io(error) if error.kind() == io::ErrorKind::AddrInUse => ServeError::PortTaken(wanted),
+                error => ServeError::Listen(wanted, error),
             })?;
         }
         // Catch signals before announcing this process, so that a signal always means an orderly shutdown.
@@ -103,19 +112,25 @@ impl Daemon {
             tracing::warn!(%note, "invalid configuration");
             hook_log(note);
         };
-        let engine = belay_engine::open_with_fallback(&paths, &env, flags, Box::new(on_diagnostic));
+        let engine = belay_engine::open_with_fallback(&paths, &env, flags.clone(), Box::new(on_diagnostic));
         let shared = Arc::new(DaemonState {
             decisions: Decisions::new(engine),
             runs: Runs::new(RunStore::load(&paths), http_listeners),
-            lifecycle: Lifecycle::new(socket_path),
+            lifecycle: Lifecycle::new(socket_path, runtime.handle().clone()),
             readers: ReadPool::new(paths.database()),
             hold_watcher: HoldWatcher::new(StoreUrl::local(paths.database())),
             token: ApiToken::load_or_create(&paths.token())?,
+            logins: Logins::load(paths.logins())?,
             loop_watchdog_without_token: config.compat.loop_watchdog_without_token,
             hook_state: belay_hooks::HookState::default(),
             large_requests: LargeRequests::default(),
             live: LiveHub::default(),
-            config: ConfigSource { paths: paths.clone(), env: env.clone() },
+            overview_cache: OverviewCache::default(),
+            trial: GuidedTrial::default(),
+            audits: Audits::new(&paths),
+            quotas: Quotas::default(),
+            approvals: Approvals::default(),
+            config: ConfigSource { paths: paths.clone(), env: env.clone(), flags },
         });
         shared.decisions.committer.with_engine(belay_engine::Engine::sync_held_file);
         if config.detect.budget.is_shared() {
@@ -152,6 +167,16 @@ impl Daemon {
         self.url.as_deref()
     }
 
+    /// The fingerprint of the certificate, if other machines can reach this process.
+    pub fn fingerprint(&self) -> Option<String> {
+        self.shared.runs.listeners.first()?.fingerprint
+    }
+
+    /// A link that logs one browser in; `None` without HTTP.
+    pub fn login_link(&self) -> io::Result<Option<String>> {
+        self.shared.login_link()
+    }
+
     pub fn socket(&self) -> &Path {
         &self.shared.lifecycle.socket
     }
@@ -170,6 +195,10 @@ impl Daemon {
                 .name("housekeeping".to_owned())
                 .spawn(move || housekeeping::run(&shared, plan))?
         };
+        let session_files_thread = {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new().name("session-files".to_owned()).spawn(move || session_files::run(&shared))?
+        };
         let alerts = {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
@@ -187,9 +216,13 @@ impl Daemon {
         if housekeeping_thread.join().is_err() {
             tracing::error!("housekeeping panicked");
         }
+        if session_files_thread.join().is_err() {
+            tracing::error!("following session files panicked");
+        }
         if alerts.join().is_err() {
             tracing::error!("the alert dispatcher panicked");
         }
+        shared.logins.save_if_dirty();
         let health = shared.decisions.committer.with_engine(belay_engine::Engine::flush);
         if health.spooled > 0 {
             tracing::error!(events = health.spooled, "spooled events could not be stored and are lost");
@@ -225,7 +258,7 @@ impl ShutdownSignals {
 async fn serve(
     shared: &Arc<DaemonState>,
     relay: &Arc<Relay>,
-    listeners: UnboundedReceiver<std::net::TcpListener>,
+    listeners: UnboundedReceiver<BoundListener>,
     mut signals: ShutdownSignals,
 ) -> Result<(), ServeError> {
     let signals = async {

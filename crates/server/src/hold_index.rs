@@ -95,6 +95,12 @@ impl HoldIndex {
         self.changed.notify_waiters();
     }
 
+    /// The session does not exist any more.
+    pub(crate) fn release(&self, session: &SessionKey) {
+        self.suspicious().remove(session);
+        self.set(session, HoldState::Free);
+    }
+
     /// Resolves at the next change.
     pub(crate) fn changed(&self) -> BoxFuture<()> {
         let mut notified = Box::pin(Arc::clone(&self.changed).notified_owned());

@@ -84,6 +84,7 @@ pub(crate) fn run(shared: &DaemonState, plan: HousekeepingConfig) {
                 shared.runs.store.end_exited(&relay);
             }
             shared.decisions.committer.with_engine(belay_engine::Engine::recover);
+            shared.logins.save_if_dirty();
             if plan.tick.is_some() {
                 ticks.round(shared);
             }

@@ -1,13 +1,16 @@
-//! HTTP on a loopback address: the index page, health checks, metrics and the API.
+//! HTTP: the index page, logins, health checks, metrics and the API.
 //!
 //! Handlers are asynchronous, but queries to the store run on blocking threads.
 
 mod api;
 mod compat_backend;
 mod error;
-mod index_page;
 mod live;
+mod login;
 mod metrics;
+mod notice_page;
+mod openapi;
+mod pages;
 mod request_body;
 mod request_guard;
 
@@ -17,7 +20,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use belay_net::PeerUser;
 use belay_proxy::{BoxFuture, LocalService, PrefixedIo, Relay};
 use hyper::body::Incoming;
@@ -28,7 +31,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
+use crate::listeners::BoundListener;
 use crate::state::DaemonState;
+use crate::token::constant_time_eq;
 use error::ApiError;
 use request_body::BodyMemory;
 
@@ -40,19 +45,38 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn router(shared: Arc<DaemonState>) -> Router {
     Router::new()
-        .route("/", get(index_page::index))
-        // The path of Loop Watchdog's page.
-        .route("/dashboard", get(index_page::index))
-        .route("/style.css", get(index_page::stylesheet))
+        .merge(pages::routes())
+        .route(login::PATH, get(login::log_in))
+        .route("/logout", post(login::log_out))
         .route("/healthz", get(api::healthz))
         .route("/readyz", get(api::readyz))
         .route("/metrics", get(metrics::metrics))
+        .route("/api/v1/login", get(login::show))
         .route("/api/v1/status", get(api::status))
         .route("/api/v1/sessions", get(api::sessions))
         .route("/api/v1/sessions/{id}", get(api::session))
         .route("/api/v1/sessions/{id}/events", get(api::events_of))
-        .route("/api/v1/sessions/{id}/decisions", post(api::decide))
+        .route("/api/v1/sessions/{id}/page", get(api::records::session_page))
+        .route("/api/v1/sessions/{id}/findings", get(api::records::findings))
+        .route("/api/v1/sessions/{id}/notes", get(api::records::notes))
+        .route("/api/v1/sessions/{id}/decisions", post(api::decisions::decide))
+        .route("/api/v1/decisions", post(api::decisions::decide_bulk))
+        .route("/api/v1/findings/{id}", get(api::records::finding))
+        .route("/api/v1/overview", get(api::records::overview))
+        .route("/api/v1/quotas", get(api::records::quotas))
+        .route("/api/v1/tombstones", get(api::records::tombstones))
+        .route("/api/v1/spend", get(api::records::spend))
+        .route("/api/v1/audits", get(api::history::audits).post(api::history::start_audit))
+        .route("/api/v1/audits/try", post(api::history::try_setting))
+        .route("/api/v1/audits/{id}", get(api::history::audit))
+        .route("/api/v1/audits/{id}/cancel", post(api::history::cancel_audit))
+        .route("/api/v1/history/clear", post(api::history::clear))
+        .route("/api/v1/config", get(api::config::config))
+        .route("/api/v1/config/{key}", put(api::config::set))
+        .route("/api/v1/openapi.json", get(openapi::document))
         .route("/api/v1/events", get(api::events).post(api::post_events))
+        .route("/api/v1/approvals", get(api::approvals::list))
+        .route("/api/v1/approvals/{id}", post(api::approvals::answer))
         .route("/api/v1/live", get(live::live))
         .route("/api/v1/incidents", get(api::incidents))
         .route("/api/v1/incidents/{id}", get(api::incident))
@@ -93,22 +117,26 @@ impl LocalService for HttpService {
     }
 
     fn accepts_token(&self, offered: &str) -> bool {
-        self.shared.token.matches(offered)
+        let token = &self.shared.token;
+        token.matches(offered) || constant_time_eq(&token.proxy_token(), offered)
     }
 }
 
 /// Serves on every listener until shutdown, then waits for requests in flight.
 pub(crate) async fn serve(
-    mut listeners: UnboundedReceiver<std::net::TcpListener>,
+    mut listeners: UnboundedReceiver<BoundListener>,
     shared: &Arc<DaemonState>,
     relay: &Arc<Relay>,
 ) -> std::io::Result<()> {
     let mut accept_loops = JoinSet::new();
     loop {
         tokio::select! {
-            Some(listener) = listeners.recv() => {
+            Some(BoundListener { listener, tls }) = listeners.recv() => {
                 let listener = tokio::net::TcpListener::from_std(listener)?;
-                accept_loops.spawn(Arc::clone(relay).accept_loop(listener));
+                match tls {
+                    None => accept_loops.spawn(Arc::clone(relay).accept_loop(listener)),
+                    Some(tls) => accept_loops.spawn(Arc::clone(relay).accept_tls_loop(listener, tls)),
+                };
             }
             Some(Ok(error)) = accept_loops.join_next() => return Err(error),
             () = shared.lifecycle.shutdown.wait() => break,

@@ -1,6 +1,6 @@
 //! Records events and decisions of clients, in the resident process and in the CLI.
 
-use belay_core::event::Operator;
+use belay_core::event::{Operator, OperatorDecision};
 use belay_core::key::InvalidId;
 use belay_core::{Body, Event, EventOutcome, Excerpt, Source};
 use belay_engine::{EngineAccess, EngineError, ObserveError};
@@ -84,8 +84,20 @@ fn canonicalize_agent(mut event: Event) -> Event {
     event
 }
 
-/// Records an operator's decision.
+/// Records an operator's decision about a session.
 pub fn decide(engine: &dyn EngineAccess, request: &DecideRequest) -> Result<EventOutcome, ErrorBody> {
+    match request.decision {
+        // Recorded only if it reaches the agent.
+        OperatorDecision::Answer { .. } => {
+            let message = "a permission prompt is answered by its id, not by a decision about the session";
+            Err(ErrorBody::new(ErrorCode::BadRequest, message).field("decision").hint("see `belay approvals`"))
+        }
+        _ => record(engine, request),
+    }
+}
+
+/// Records a decision as it is.
+pub(crate) fn record(engine: &dyn EngineAccess, request: &DecideRequest) -> Result<EventOutcome, ErrorBody> {
     let DecideRequest { session, decision, note, by, caller, id } = request.clone();
     let operator = Operator { decision, note: Excerpt::new(&note), by, caller };
     engine.decide(&session, operator, id.as_deref()).map_err(to_ipc_error)

@@ -2,11 +2,13 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use belay_ipc::lines::SHRINK_ABOVE_BYTES;
 use belay_ipc::{ErrorBody, ErrorCode, Line, LineReader, MAX_LINE_BYTES};
 
+use crate::approvals;
 use crate::ops::{self, AfterReply};
 use crate::request_memory::MeteredStream;
 use crate::state::DaemonState;
@@ -15,7 +17,7 @@ use crate::state::DaemonState;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves requests until the client disconnects or the process shuts down.
-pub(crate) fn serve_connection(stream: UnixStream, shared: &DaemonState) {
+pub(crate) fn serve_connection(stream: UnixStream, shared: &Arc<DaemonState>) {
     if let Err(error) = stream.set_write_timeout(Some(WRITE_TIMEOUT)) {
         tracing::warn!(%error, "cannot set a write timeout");
         return;
@@ -44,6 +46,9 @@ pub(crate) fn serve_connection(stream: UnixStream, shared: &DaemonState) {
                 return;
             }
         };
+        if let AfterReply::AwaitAnswer(id) = next {
+            return approvals::answer_when_decided(shared, stream.into_inner(), id);
+        }
         if let Err(error) = stream.get_mut().write_all(&out) {
             tracing::debug!(%error, "response not delivered");
             return;
@@ -56,7 +61,7 @@ pub(crate) fn serve_connection(stream: UnixStream, shared: &DaemonState) {
             return;
         }
         match next {
-            AfterReply::Line => {}
+            AfterReply::Line | AfterReply::AwaitAnswer(_) => {}
             AfterReply::Stop => shared.lifecycle.shutdown.set("stop requested"),
             AfterReply::Follow(what) => {
                 ops::stream_events(shared, stream.get_mut(), &what);

@@ -26,8 +26,9 @@ pub const MAX_CONNECTIONS: usize = 256;
 /// Idle threads retained for the next connection.
 const IDLE_WORKERS: usize = 4;
 
-/// Enough to parse the most deeply nested event that serde_json accepts.
-const WORKER_STACK_BYTES: usize = 512 * 1024;
+/// Enough to parse the most deeply nested event that serde_json accepts, and for a debug build to load the rules of a
+/// project. Only what is used takes memory.
+const WORKER_STACK_BYTES: usize = 2 * 1024 * 1024;
 
 /// A bound socket.
 #[derive(Debug)]

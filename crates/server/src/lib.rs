@@ -9,8 +9,8 @@
 //! There are two ways in. Hooks, the CLI and other local programs use a Unix socket that only its owner may open. A small
 //! pool of threads serves it ([`ipc_server`]), because a thread that blocks in `accept` responds sooner than a runtime
 //! that has to be woken. The protocol and its client are in `belay-ipc`. Browsers and scripts use HTTP on a loopback
-//! address (`http`), which is asynchronous and has its own guards: a page from another site must not reach Belay through
-//! the user's browser.
+//! address, or with TLS on another one (`http`, `listeners`). It is asynchronous and has its own guards: a page from
+//! another site must not reach Belay through the user's browser, and a browser decides only with a login (`logins`).
 //!
 //! A signal, `belay stop` or the idle timeout starts an orderly shutdown ([`shutdown`]). The socket disappears first, so
 //! that new callers decide in-process; requests in flight are answered; queued events are written; then the lock is
@@ -20,9 +20,13 @@
 #![cfg(unix)]
 
 mod alert_dispatcher;
+mod approvals;
+mod audits;
 mod budget_cache;
 pub mod daemon;
+pub mod dashboard;
 pub mod group_commit;
+mod history;
 mod hold_index;
 mod housekeeping;
 mod http;
@@ -33,21 +37,28 @@ pub mod ipc_server;
 mod listeners;
 mod live;
 pub mod log_file;
+mod logins;
 mod ops;
 mod pending_run_budgets;
 pub mod proxy_service;
+mod quotas;
 mod read_pool;
 pub mod reads;
 mod request_memory;
 mod run_store;
+mod session_files;
 pub mod shutdown;
 mod state;
 mod sync;
+mod tls_identity;
 pub mod token;
+mod trial;
 pub mod views;
 
 pub use daemon::{Daemon, ServeError, ServeOptions};
 pub use intake::{Authority, decide, observe_json, requires_owner};
+pub use listeners::ListenError;
+pub use logins::revoke_stored as revoke_stored_logins;
 pub use reads::StoreRead;
 
 /// The version of this build.

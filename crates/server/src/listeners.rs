@@ -1,45 +1,123 @@
 //! HTTP listeners. They are usually bound at startup; a resident process started without HTTP binds one when the first run
-//! uses the proxy, or when `belay serve` asks for it.
+//! uses the proxy, or when `belay serve` or `belay open` asks for it.
+//!
+//! A loopback address is served without TLS. Any other address can be reached from other machines, so it requires TLS, and
+//! agents that Belay starts do not use it.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
+use belay_config::ServeTlsConfig;
+use rustls::ServerConfig;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::sync::lock;
+use crate::tls_identity::{TlsIdentity, TlsIdentityError, host_name};
 
-/// The bound listeners, and the channel that new ones are sent to.
+/// A listener to serve.
+#[derive(Debug)]
+pub(crate) struct BoundListener {
+    pub(crate) listener: TcpListener,
+    /// Present if other machines can reach it.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+}
+
+/// A listener that is served, as users see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenListener {
+    address: SocketAddr,
+    pub(crate) url: String,
+    /// Of its certificate, if other machines can reach it.
+    pub(crate) fingerprint: Option<String>,
+}
+
+/// Why an address cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("other machines can reach this address, so it requires TLS")]
+    TlsRequired,
+    #[error(transparent)]
+    Identity(#[from] TlsIdentityError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl ListenError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::TlsRequired => {
+                "add `--tls-self-signed`, or `--tls-cert FILE --tls-key FILE`; or listen on 127.0.0.1 and use an SSH tunnel"
+            }
+            Self::Identity(_) => "check --tls-cert and --tls-key, or use --tls-self-signed",
+            Self::Io(_) => "use another address: `belay serve --listen ADDR`",
+        }
+    }
+}
+
+/// The open listeners, and the channel that new ones are sent to.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     /// The configured address.
     configured: SocketAddr,
-    /// URLs of the bound listeners; the first is the one shown to users.
-    urls: Mutex<Vec<String>>,
-    opened: UnboundedSender<TcpListener>,
+    tls: ServeTlsConfig,
+    /// Holds the self-signed certificate.
+    state_dir: PathBuf,
+    /// The first is the one shown to users.
+    open: Mutex<Vec<OpenListener>>,
+    opened: UnboundedSender<BoundListener>,
 }
 
 impl Listeners {
-    pub(crate) fn new(configured: SocketAddr) -> (Self, UnboundedReceiver<TcpListener>) {
+    pub(crate) fn new(
+        configured: SocketAddr,
+        tls: ServeTlsConfig,
+        state_dir: PathBuf,
+    ) -> (Self, UnboundedReceiver<BoundListener>) {
         let (opened, listeners) = unbounded_channel();
-        (Self { configured, urls: Mutex::default(), opened }, listeners)
+        (Self { configured, tls, state_dir, open: Mutex::default(), opened }, listeners)
     }
 
-    /// The URL for users and agents.
+    /// The listener for users.
+    pub(crate) fn first(&self) -> Option<OpenListener> {
+        lock(&self.open).first().cloned()
+    }
+
+    /// The URL for users.
     pub(crate) fn url(&self) -> Option<String> {
-        lock(&self.urls).first().cloned()
+        self.first().map(|open| open.url)
     }
 
-    /// Ensures a listener at `address`, or any listener without address or port; `true` if it was not open before.
-    pub(crate) fn open(&self, address: Option<SocketAddr>) -> io::Result<(String, bool)> {
-        let before = lock(&self.urls).len();
-        let url = match (address, self.url()) {
-            (Some(address), Some(url)) if address.port() == 0 && address.ip().is_loopback() => url,
-            (Some(address), _) => self.ensure_at(address)?,
-            (None, Some(url)) => url,
+    /// The URL for agents on this machine.
+    pub(crate) fn loopback_url(&self) -> Option<String> {
+        self.first_loopback().map(|open| open.url)
+    }
+
+    fn first_loopback(&self) -> Option<OpenListener> {
+        lock(&self.open).iter().find(|open| open.address.ip().is_loopback()).cloned()
+    }
+
+    /// Ensures a listener at `address`, or any listener without address or port; `true` if it was not open before. `tls`
+    /// replaces the configured certificate.
+    pub(crate) fn open(
+        &self,
+        address: Option<SocketAddr>,
+        tls: Option<&ServeTlsConfig>,
+    ) -> Result<(OpenListener, bool), ListenError> {
+        let before = lock(&self.open).len();
+        let open = match address {
+            Some(address) if address.port() == 0 && address.ip().is_loopback() => self.first_loopback(),
+            Some(_) => None,
+            None => self.first(),
+        };
+        let listener = match (open, address) {
+            (Some(open), _) => open,
+            (None, Some(address)) => self.bind(address, tls.unwrap_or(&self.tls))?,
             (None, None) => self.bind_configured()?,
         };
-        Ok((url, lock(&self.urls).len() > before))
+        Ok((listener, lock(&self.open).len() > before))
     }
 
     /// The address that [`Listeners::open`] without an address would bind.
@@ -48,79 +126,58 @@ impl Listeners {
     }
 
     /// Binds the configured address.
-    pub(crate) fn bind_configured(&self) -> io::Result<String> {
-        self.bind(self.configured)
+    pub(crate) fn bind_configured(&self) -> Result<OpenListener, ListenError> {
+        self.bind(self.configured, &self.tls)
     }
 
-    /// Returns an existing listener or binds one, on any port if the configured one is taken.
-    pub(crate) fn ensure_any(&self) -> io::Result<String> {
-        match self.url() {
-            Some(url) => Ok(url),
-            None => self.bind_configured().or_else(|_| self.bind((Ipv4Addr::LOCALHOST, 0).into())),
+    /// Returns an existing loopback listener or binds one, on any port if the configured one is taken.
+    pub(crate) fn ensure_loopback(&self) -> Result<String, ListenError> {
+        if let Some(url) = self.loopback_url() {
+            return Ok(url);
+        }
+        let configured = self.configured.ip().is_loopback().then(|| self.bind_configured().ok()).flatten();
+        match configured {
+            Some(open) => Ok(open.url),
+            None => Ok(self.bind((Ipv4Addr::LOCALHOST, 0).into(), &self.tls)?.url),
         }
     }
 
-    /// Ensures a listener at exactly this address, the one that running agents know.
-    pub(crate) fn ensure_at(&self, address: SocketAddr) -> io::Result<String> {
+    /// Ensures a listener at exactly this loopback address, the one that running agents know.
+    pub(crate) fn ensure_at(&self, address: SocketAddr) -> Result<String, ListenError> {
         if !address.ip().is_loopback() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is not a loopback address")));
+            let message = format!("{address} is not a loopback address");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message).into());
         }
-        self.bind(address)
+        Ok(self.bind(address, &self.tls)?.url)
     }
 
     /// Binds an address unless it is already bound.
-    fn bind(&self, address: SocketAddr) -> io::Result<String> {
-        let mut urls = lock(&self.urls);
-        if let Some(open) = urls.iter().find(|url| **url == format!("http://{address}/")) {
+    fn bind(&self, address: SocketAddr, tls: &ServeTlsConfig) -> Result<OpenListener, ListenError> {
+        let mut listeners = lock(&self.open);
+        if let Some(open) = listeners.iter().find(|open| open.address == address) {
             return Ok(open.clone());
         }
+        let identity = match address.ip().is_loopback() {
+            true => None,
+            false => Some(TlsIdentity::load(tls, &self.state_dir, address)?.ok_or(ListenError::TlsRequired)?),
+        };
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let url = format!("http://{}/", listener.local_addr()?);
-        self.opened.send(listener).map_err(|_| io::Error::other("the resident process is shutting down"))?;
-        tracing::info!(url, "listening");
-        urls.push(url.clone());
-        Ok(url)
+        let address = listener.local_addr()?;
+        let url = match &identity {
+            None => format!("http://{address}/"),
+            Some(_) if address.ip().is_unspecified() => format!("https://{}:{}/", host_name(), address.port()),
+            Some(_) => format!("https://{address}/"),
+        };
+        tracing::info!(url, %address, "listening");
+        let (tls, fingerprint) = identity.map(|identity| (identity.config, identity.fingerprint)).unzip();
+        let bound = BoundListener { listener, tls };
+        self.opened.send(bound).map_err(|_| io::Error::other("the resident process is shutting down"))?;
+        let open = OpenListener { address, url, fingerprint };
+        listeners.push(open.clone());
+        Ok(open)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_gets_another_port_if_the_configured_one_is_taken() {
-        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let (registry, mut listeners) = Listeners::new(taken.local_addr().unwrap());
-        assert!(registry.bind_configured().is_err());
-        let url = registry.ensure_any().unwrap();
-        let listener = listeners.try_recv().unwrap();
-        assert_eq!(url, format!("http://{}/", listener.local_addr().unwrap()));
-        assert_eq!(registry.ensure_any().unwrap(), url, "the listener is reused");
-    }
-
-    #[test]
-    fn http_is_opened_on_request_and_only_once() {
-        let free = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        let (configured, other) = (free(), free());
-        let (registry, _listeners) = Listeners::new(configured);
-        let url = |address: SocketAddr| format!("http://{address}/");
-        assert_eq!(registry.open(None).unwrap(), (url(configured), true));
-        assert_eq!(registry.open(None).unwrap(), (url(configured), false));
-        assert_eq!(registry.open(Some(other)).unwrap(), (url(other), true));
-        assert_eq!(registry.open(Some(other)).unwrap(), (url(other), false));
-    }
-
-    #[test]
-    fn a_restored_run_gets_its_previous_address() {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        let (registry, mut listeners) = Listeners::new((Ipv4Addr::LOCALHOST, 0).into());
-        let first = registry.ensure_any().unwrap();
-        let again = registry.ensure_at(free).unwrap();
-        assert_eq!(again, format!("http://{free}/"));
-        assert_eq!(registry.ensure_at(free).unwrap(), again, "already bound");
-        assert_eq!(registry.url(), Some(first), "users see the first one");
-        assert!(listeners.try_recv().is_ok() && listeners.try_recv().is_ok() && listeners.try_recv().is_err());
-        assert!(registry.ensure_at(([192, 0, 2, 1], 80).into()).is_err(), "not for other machines");
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use belay_clock::now;
 use belay_core::Timestamp;
 use belay_store::{EventQuery, EventRow, Order, Store};
 use serde::Serialize;
@@ -31,7 +32,7 @@ const BATCH: usize = 500;
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct LiveNotice {
-    /// Position in the log; the id of the server-sent event.
+    /// Position in the log; the id of the server-sent event. 0 if the change is not in the log.
     #[serde(skip)]
     pub(crate) position: u64,
     /// `agent:native-id`.
@@ -67,6 +68,15 @@ pub(crate) struct LiveHub {
 impl Default for LiveHub {
     fn default() -> Self {
         Self { sender: broadcast::channel(QUEUE_LENGTH).0, clients: AtomicUsize::new(0), following: Mutex::new(false) }
+    }
+}
+
+impl LiveHub {
+    /// Tells clients about a change that is not in the log.
+    pub(crate) fn tell(&self, kind: &str) {
+        let notice = LiveNotice { position: 0, session: String::new(), seq: 0, kind: kind.to_owned(), at: now() };
+        // Without a receiver nobody misses it.
+        let _ = self.sender.send(notice);
     }
 }
 

@@ -4,17 +4,22 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use belay_core::SessionKey;
+use belay_core::{Event, SessionKey};
+use belay_hooks::{ApprovalOffer, HookHost};
 use belay_ipc::protocol::parse_request;
+use belay_ipc::views::OverviewView;
 use belay_ipc::{
-    ErrorBody, ErrorCode, HookRequest, HookResponse, ListenRequest, ListenResponse, ObserveRequest, ObserveResponse,
-    Operation, PROTOCOL_VERSION, PingResponse, Response, ResponseBody, SubscribeRequest, SubscribeResponse,
+    ApprovalTicket, ErrorBody, ErrorCode, HookRequest, HookResponse, ListenRequest, ListenResponse, LoginLinkResponse,
+    ObserveRequest, ObserveResponse, Operation, OverviewRequest, PROTOCOL_VERSION, PingResponse, Response,
+    ResponseBody, RevokeLoginsResponse, SubscribeRequest, SubscribeResponse,
 };
 use belay_store::{EventQuery, Order};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::approvals;
 use crate::intake::{self, Authority, store_error_to_ipc};
+use crate::listeners::OpenListener;
 use crate::proxy_service;
 use crate::reads::StoreRead;
 use crate::state::DaemonState;
@@ -28,6 +33,8 @@ pub(crate) enum AfterReply {
     Stop,
     /// Streams events of the log.
     Follow(SubscribeRequest),
+    /// Responds once a permission prompt is answered.
+    AwaitAnswer(String),
 }
 
 /// Handles one request line and writes the response to `out`.
@@ -42,12 +49,19 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
     let next = match &operation {
         Operation::Stop {} => AfterReply::Stop,
         Operation::Subscribe(what) => AfterReply::Follow(what.clone()),
+        Operation::AwaitAnswer(request) => AfterReply::AwaitAnswer(request.id.clone()),
         _ => AfterReply::Line,
     };
     let result = match operation {
         Operation::Ping {} | Operation::Stop {} => accept(out, id, &ping_response()),
         Operation::Status(request) => accept(out, id, &shared.status(request.token)),
         Operation::Observe(request) => accept(out, id, &observe(shared, &request)),
+        Operation::Approvals(_) => accept(out, id, &shared.approvals.pending()),
+        Operation::Answer(request) => {
+            approvals::answer(shared, &request).and_then(|response| accept(out, id, &response))
+        }
+        // The task that waits responds.
+        Operation::AwaitAnswer(_) => Ok(()),
         Operation::Decide(request) => {
             intake::decide(&shared.decisions.committer, &request).and_then(|outcome| accept(out, id, &outcome))
         }
@@ -55,7 +69,9 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         Operation::Run(request) => {
             proxy_service::handle_run(shared, &request).and_then(|response| accept(out, id, &response))
         }
-        Operation::Listen(request) => listen(shared, request).and_then(|response| accept(out, id, &response)),
+        Operation::Listen(request) => listen(shared, &request).and_then(|response| accept(out, id, &response)),
+        Operation::LoginLink {} => login_link(shared).and_then(|response| accept(out, id, &response)),
+        Operation::RevokeLogins {} => accept(out, id, &RevokeLoginsResponse { revoked: shared.logins.revoke_all() }),
         Operation::Resolve(request) => read(shared, out, id, &request),
         Operation::Sessions(request) => read(shared, out, id, &request),
         Operation::Session(request) => read(shared, out, id, &request),
@@ -66,6 +82,8 @@ pub(crate) fn handle_line(shared: &DaemonState, line: &[u8], out: &mut Vec<u8>) 
         Operation::Tombstones(request) => read(shared, out, id, &request),
         Operation::ShortNames(request) => read(shared, out, id, &request),
         Operation::Totals(request) => read(shared, out, id, &request),
+        Operation::Overview(request) => overview(shared, &request).and_then(|view| accept(out, id, &view)),
+        Operation::SessionPage(request) => read(shared, out, id, &request),
         Operation::Subscribe(_) => accept(out, id, &SubscribeResponse { subscribed: true }),
     };
     match result {
@@ -95,6 +113,14 @@ fn read<R: StoreRead>(
     accept(out, id, &response)
 }
 
+fn overview(shared: &DaemonState, request: &OverviewRequest) -> Result<OverviewView, ErrorBody> {
+    let store = shared.readers.get();
+    let view = store.and_then(|store| request.run(Some(&*store)));
+    let mut view = view.map_err(|error| store_error_to_ipc(&error))?;
+    view.today.quotas = shared.quotas.view(belay_clock::now());
+    Ok(view)
+}
+
 /// Writes an error response.
 pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &ErrorBody) {
     out.clear();
@@ -105,22 +131,44 @@ pub(crate) fn write_error(out: &mut Vec<u8>, id: Option<&RawValue>, refusal: &Er
 }
 
 fn handle_hook(shared: &DaemonState, request: &HookRequest) -> HookResponse {
-    let bind_run = |run: &str, session: &SessionKey| proxy_service::bind_run_session(shared, run, session);
-    belay_hooks::handle_hook(&shared.hook_state, &shared.decisions.committer, request, &bind_run)
+    belay_hooks::handle_hook(&shared.hook_state, &shared.decisions.committer, request, shared)
 }
 
-fn listen(shared: &DaemonState, request: ListenRequest) -> Result<ListenResponse, ErrorBody> {
+impl HookHost for DaemonState {
+    fn bind_run(&self, run: &str, session: &SessionKey) {
+        proxy_service::bind_run_session(self, run, session);
+    }
+
+    fn on_events(&self, events: &[Event]) {
+        self.approvals.on_events(events);
+    }
+
+    fn offer(&self, offer: ApprovalOffer) -> Option<ApprovalTicket> {
+        self.approvals.offer(offer, &self.config.approvals()?)
+    }
+}
+
+fn listen(shared: &DaemonState, request: &ListenRequest) -> Result<ListenResponse, ErrorBody> {
     let listeners = &shared.runs.listeners;
-    let (url, opened) = listeners.open(request.address).map_err(|error| {
+    let (listener, opened) = listeners.open(request.address, request.tls.as_ref()).map_err(|error| {
         let address = request.address.unwrap_or_else(|| listeners.configured());
         ErrorBody::new(ErrorCode::Refused, format!("cannot listen on {address}: {error}"))
             .field("address")
-            .hint("choose another address with --listen")
+            .hint(error.hint())
     })?;
     if request.keep_running {
         shared.lifecycle.disable_idle_exit();
     }
-    Ok(ListenResponse { pid: std::process::id(), url, opened })
+    let OpenListener { url, fingerprint, .. } = listener;
+    Ok(ListenResponse { pid: std::process::id(), url, opened, fingerprint })
+}
+
+fn login_link(shared: &DaemonState) -> Result<LoginLinkResponse, ErrorBody> {
+    let link = shared.login_link().map_err(|error| ErrorBody::new(ErrorCode::Internal, error.to_string()))?;
+    let url = link.ok_or_else(|| {
+        ErrorBody::new(ErrorCode::Refused, "the resident process does not serve HTTP").hint("run `belay open`")
+    })?;
+    Ok(LoginLinkResponse { url })
 }
 
 fn ping_response() -> PingResponse {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use belay_compat::loop_watchdog;
 use belay_config::{AuthMode, EnvSnapshot};
-use belay_core::{Body, Event, SessionKey, Verdict};
+use belay_core::{Body, Digest, Event, SessionKey, Verdict};
 use belay_ipc::{ErrorBody, ErrorCode, RunRequest, RunResponse};
 use belay_net::EgressProxy;
-use belay_proxy::{BoxFuture, HoldState, LocalResponse, Supervisor, UpstreamConfig};
+use belay_proxy::{BoxFuture, HoldState, LocalResponse, ReportedQuota, Supervisor, UpstreamConfig};
 
 use crate::state::DaemonState;
 
@@ -120,6 +120,10 @@ impl Supervisor for EngineSupervisor {
             .collect()
     }
 
+    fn report_quotas(&self, account: Option<Digest>, quotas: Vec<ReportedQuota>) {
+        self.0.quotas.report(account, quotas, belay_clock::now());
+    }
+
     fn hold_state_changed(&self) -> BoxFuture<()> {
         self.0.decisions.holds.changed()
     }
@@ -158,7 +162,7 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
         if ask.proxied {
             let opened = match ask.at {
                 Some(address) => shared.runs.listeners.ensure_at(address),
-                None => shared.runs.listeners.ensure_any(),
+                None => shared.runs.listeners.ensure_loopback(),
             };
             let url = opened.map_err(|error| {
                 ErrorBody::new(ErrorCode::Internal, format!("cannot open a listener for the proxy: {error}"))
@@ -171,5 +175,5 @@ pub(crate) fn handle_run(shared: &DaemonState, ask: &RunRequest) -> Result<RunRe
         relay.flush_recorder(RUN_END_FLUSH_TIMEOUT);
         shared.runs.store.end(&relay, &ask.run);
     }
-    Ok(RunResponse { url: shared.runs.listeners.url(), session: relay.run_session(&ask.run) })
+    Ok(RunResponse { url: shared.runs.listeners.loopback_url(), session: relay.run_session(&ask.run) })
 }

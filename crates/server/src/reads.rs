@@ -1,13 +1,18 @@
 //! Read operations on a store, shared by the resident process and the CLI.
 
 use belay_core::SessionKey;
-use belay_ipc::views::{FindingView, IncidentView, NoteView, SessionView, TombstoneView, TotalsView};
+use belay_ipc::views::{
+    FindingView, IncidentView, NoteView, OverviewView, SessionPageView, SessionView, TombstoneView, TotalsView,
+};
 use belay_ipc::{
-    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, ReadRequest, ResolveRequest, SessionRequest,
-    SessionsRequest, SessionsResponse, ShortNamesRequest, TombstonesRequest, TotalsRequest,
+    FindingRequest, FindingsRequest, IncidentsRequest, NotesRequest, OverviewRequest, ReadRequest, ResolveRequest,
+    SessionPageRequest, SessionRequest, SessionsRequest, SessionsResponse, ShortNamesRequest, TombstonesRequest,
+    TotalsRequest,
 };
 use belay_store::{FindingRow, IncidentQuery, Result, SessionQuery, Store, StoreError};
+use jiff::tz::TimeZone;
 
+use crate::dashboard::{self, PageWindow};
 use crate::views::{MIN_SHORT_ID_CHARS, session_view, session_views};
 
 /// A read operation on a store. `None` stands for a store that does not exist yet.
@@ -52,6 +57,7 @@ impl StoreRead for IncidentsRequest {
                 session: self.session.clone(),
                 closed: self.closed,
                 limit: self.limit,
+                ..IncidentQuery::default()
             })?,
         };
         Ok(incidents.into_iter().map(IncidentView::from).collect())
@@ -134,5 +140,21 @@ impl StoreRead for TotalsRequest {
             outbox: totals.outbox,
             bytes: totals.bytes,
         }))
+    }
+}
+
+impl StoreRead for OverviewRequest {
+    fn run(&self, store: Option<&dyn Store>) -> Result<OverviewView> {
+        let now = belay_clock::now();
+        let Some(store) = store else { return Ok(OverviewView { now, ..OverviewView::default() }) };
+        dashboard::overview(store, now, &TimeZone::system())
+    }
+}
+
+impl StoreRead for SessionPageRequest {
+    fn run(&self, store: Option<&dyn Store>) -> Result<Option<Box<SessionPageView>>> {
+        let Some(store) = store else { return Ok(None) };
+        let window = PageWindow { before: self.before, calls: self.calls, events_before: self.events_before };
+        Ok(dashboard::session_page(store, &self.session, window, belay_clock::now())?.map(Box::new))
     }
 }

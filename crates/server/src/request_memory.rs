@@ -92,6 +92,10 @@ impl<'a> MeteredStream<'a> {
         }
     }
 
+    pub(crate) fn into_inner(self) -> UnixStream {
+        self.stream
+    }
+
     pub(crate) fn get_mut(&mut self) -> &mut UnixStream {
         &mut self.stream
     }

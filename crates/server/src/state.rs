@@ -1,29 +1,40 @@
 //! Shared state of the resident process.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use belay_clock::now;
-use belay_config::{EnvSnapshot, Loader, Paths, Strictness};
-use belay_core::Timestamp;
+use belay_config::{ApprovalsConfig, EnvSnapshot, Loader, Paths, Strictness};
+use belay_core::{SessionKey, Timestamp};
 use belay_engine::{Engine, Health};
-use belay_ipc::{HealthView, PROTOCOL_VERSION, StatusResponse};
+use belay_ipc::{ErrorBody, HealthView, PROTOCOL_VERSION, StatusResponse};
 use belay_proxy::Relay;
 use belay_store::Store;
 
+use crate::approvals::Approvals;
+use crate::audits::Audits;
 use crate::budget_cache::BudgetCache;
+use crate::dashboard::OverviewCache;
 use crate::group_commit::GroupCommitter;
 use crate::hold_index::{HoldIndex, HoldWatcher};
+use crate::intake;
 use crate::listeners::Listeners;
 use crate::live::LiveHub;
+use crate::logins::Logins;
 use crate::pending_run_budgets::PendingRunBudgets;
+use crate::quotas::Quotas;
 use crate::read_pool::ReadPool;
 use crate::request_memory::LargeRequests;
 use crate::run_store::RunStore;
 use crate::shutdown::ShutdownFlag;
 use crate::token::ApiToken;
+use crate::trial::GuidedTrial;
+
+/// Sessions deleted in one transaction, which takes a few milliseconds.
+const DELETED_AT_ONCE: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct DaemonState {
@@ -33,12 +44,18 @@ pub(crate) struct DaemonState {
     pub(crate) readers: ReadPool,
     pub(crate) hold_watcher: HoldWatcher,
     pub(crate) token: ApiToken,
+    pub(crate) logins: Logins,
     /// Loop Watchdog's clients may decide without the token.
     pub(crate) loop_watchdog_without_token: bool,
     pub(crate) hook_state: belay_hooks::HookState,
     pub(crate) large_requests: LargeRequests,
     pub(crate) config: ConfigSource,
     pub(crate) live: LiveHub,
+    pub(crate) overview_cache: OverviewCache,
+    pub(crate) trial: GuidedTrial,
+    pub(crate) audits: Audits,
+    pub(crate) quotas: Quotas,
+    pub(crate) approvals: Approvals,
 }
 
 /// The engine, with in-memory indexes for callers that cannot wait for it.
@@ -53,6 +70,21 @@ impl Decisions {
     pub(crate) fn new(engine: Engine) -> Self {
         let (holds, budgets) = (Arc::<HoldIndex>::default(), Arc::<BudgetCache>::default());
         Self { committer: GroupCommitter::new(engine, Arc::clone(&holds), Arc::clone(&budgets)), holds, budgets }
+    }
+
+    /// Deletes sessions, held or not, in slices between which others use the store. Returns how many existed.
+    pub(crate) fn delete_sessions(&self, sessions: &[SessionKey]) -> Result<u64, ErrorBody> {
+        let mut deleted = 0;
+        for slice in sessions.chunks(DELETED_AT_ONCE) {
+            let began = Instant::now();
+            let result = self.committer.with_engine(|engine| engine.delete_sessions(slice));
+            deleted += result.map_err(|error| intake::to_ipc_error(error.into()))?;
+            slice.iter().for_each(|session| self.holds.release(session));
+            if slice.len() == DELETED_AT_ONCE {
+                std::thread::sleep(began.elapsed());
+            }
+        }
+        Ok(deleted)
     }
 
     /// Loads what must be known before the first request.
@@ -94,9 +126,18 @@ impl Runs {
 pub(crate) struct ConfigSource {
     pub(crate) paths: Paths,
     pub(crate) env: EnvSnapshot,
+    /// Settings on the command line of this process.
+    pub(crate) flags: belay_engine::Flags,
 }
 
 impl ConfigSource {
+    /// How permission prompts are offered, read again: turning it on needs no restart. Projects have no say in it.
+    pub(crate) fn approvals(&self) -> Option<ApprovalsConfig> {
+        let loader = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient);
+        let loader = self.flags.iter().fold(loader, |loader, (flag, key, value)| loader.flag(flag, key, value));
+        Some(loader.load().ok()?.config.approvals)
+    }
+
     /// The problems of the user's configuration, read again.
     pub(crate) fn problems(&self) -> Vec<String> {
         let loaded = Loader::new(&self.paths, &self.env).strictness(Strictness::Lenient).load();
@@ -110,6 +151,8 @@ impl ConfigSource {
 /// Start time, last activity and shutdown of the process.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
+    /// Where tasks run that no thread should wait for.
+    pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) shutdown: ShutdownFlag,
     pub(crate) socket: PathBuf,
     /// Open socket connections.
@@ -123,8 +166,9 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    pub(crate) fn new(socket: PathBuf) -> Self {
+    pub(crate) fn new(socket: PathBuf, runtime: tokio::runtime::Handle) -> Self {
         Self {
+            runtime,
             shutdown: ShutdownFlag::default(),
             socket,
             connections: AtomicUsize::new(0),
@@ -159,6 +203,12 @@ impl Lifecycle {
 impl DaemonState {
     pub(crate) fn health(&self) -> HealthView {
         health_view(self.decisions.committer.with_engine(|engine| engine.health()))
+    }
+
+    /// A link that logs one browser in; `None` without HTTP.
+    pub(crate) fn login_link(&self) -> io::Result<Option<String>> {
+        let Some(url) = self.runs.listeners.url() else { return Ok(None) };
+        Ok(Some(format!("{url}login?code={}", self.logins.issue_code(now())?)))
     }
 
     pub(crate) fn status(&self, token: bool) -> StatusResponse {

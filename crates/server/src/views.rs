@@ -1,6 +1,6 @@
 //! Converts stored sessions and events to the views of `--json`, the HTTP API and the socket.
 
-use belay_core::session::ResumeCondition;
+use belay_core::session::{BURN_MINUTES, ResumeCondition};
 use belay_core::status::{self, Observation, Status, StatusInput};
 use belay_core::{SessionKey, SessionState, Timestamp};
 use belay_ipc::views::{CostView, HoldView, SessionView, SinceProgressView};
@@ -45,7 +45,7 @@ pub fn session_view(store: &dyn Store, key: &SessionKey) -> Result<Option<Sessio
     Ok(session_views(store, vec![row])?.pop())
 }
 
-fn status_of(row: &SessionRow, now: Timestamp) -> Status {
+pub(crate) fn status_of(row: &SessionRow, now: Timestamp) -> Status {
     let details = &row.details;
     let input = StatusInput {
         state: &row.state,
@@ -56,13 +56,15 @@ fn status_of(row: &SessionRow, now: Timestamp) -> Status {
         ended_at: details.facts.ended_at,
     };
     let process = belay_hooks::process_state(details.facts.pid, details.facts.last_at);
-    status::derive(&input, &Observation { now, process, seen_at: None })
+    let child_since = belay_hooks::child_since(&details.phase, details.facts.pid);
+    status::derive(&input, &Observation { now, process, child_since, seen_at: details.facts.seen_at })
 }
 
 fn view_of(row: SessionRow, short: String, now: Timestamp) -> SessionView {
     let status = status_of(&row, now);
     let SessionRow { key, parent, state, descendants, details, .. } = row;
     let (facts, counters) = (details.facts, details.counters);
+    let burn = burn(&details.burn, now);
     SessionView {
         session: key.to_string(),
         short,
@@ -100,7 +102,28 @@ fn view_of(row: SessionRow, short: String, now: Timestamp) -> SessionView {
         budget: details.budget,
         sub_agents: CostView::from(&descendants),
         since_progress: SinceProgressView { at: details.clock.at, sum: CostView::from(&details.clock.since) },
+        newest_call: details.newest_call,
+        cost_per_hour_micros: if burn.iter().rev().take(RATE_MINUTES).any(|tokens| *tokens > 0) {
+            details.cost_per_minute.saturating_mul(60)
+        } else {
+            0
+        },
+        burn,
+        context_percent: details.context_percent,
+        limits: details.limits,
+        first_prompt: facts.first_prompt,
+        seen_at: facts.seen_at,
     }
+}
+
+/// Minutes over which a rate is measured.
+const RATE_MINUTES: usize = 5;
+
+/// Tokens in each of the last minutes up to `now`, oldest first.
+fn burn(minutes: &[(i64, u64)], now: Timestamp) -> Vec<u64> {
+    let current = now.millis().div_euclid(60_000);
+    let tokens_in = |minute: i64| minutes.iter().find(|(at, _)| *at == minute).map_or(0, |(_, tokens)| *tokens);
+    (current - BURN_MINUTES + 1..=current).map(tokens_in).collect()
 }
 
 /// One event of the log.

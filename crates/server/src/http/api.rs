@@ -1,4 +1,10 @@
-//! `/api/v1`. Responses have the same structure as `--json` output.
+//! `/api/v1`. Responses have the same structure as `--json` output. [`openapi`](super::openapi) describes them.
+
+pub(super) mod approvals;
+pub(super) mod config;
+pub(super) mod decisions;
+pub(super) mod history;
+pub(super) mod records;
 
 use std::sync::Arc;
 
@@ -9,11 +15,10 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use belay_core::SessionKey;
-use belay_core::event::OperatorDecision;
+use belay_core::Timestamp;
 use belay_ipc::views::IncidentView;
-use belay_ipc::{DecideRequest, ErrorBody, ErrorCode};
-use belay_store::{Cursor, EventQuery, IncidentQuery, Order, SessionQuery, Store};
+use belay_store::{Cursor, EventQuery, IncidentQuery, Order, SessionQuery, SessionSort, Store};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -24,7 +29,7 @@ use crate::intake::{self, Authority};
 use crate::state::DaemonState;
 use crate::views::{EventView, session_view, session_views};
 
-type ApiResult = Result<Response, ApiError>;
+pub(super) type ApiResult = Result<Response, ApiError>;
 
 /// Liveness.
 pub(super) async fn healthz() -> Json<Value> {
@@ -43,20 +48,27 @@ pub(super) async fn status(State(shared): State<Arc<DaemonState>>) -> ApiResult 
     Ok(Json(status).into_response())
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SessionsQuery {
+    /// States, separated by commas.
     state: Option<String>,
     agent: Option<String>,
     project: Option<String>,
+    /// Include archived sessions.
     all: bool,
+    /// Only sessions with an event at or after this time.
+    since: Option<Timestamp>,
+    /// Only sessions whose id, project, task, branch or model contains this text.
+    q: Option<String>,
+    sort: SessionSort,
     limit: Option<usize>,
     /// `next` of the previous page.
     after: Option<String>,
 }
 
 /// Maximum number of rows in a response.
-const MAX_ROWS: usize = 1000;
+pub(super) const MAX_ROWS: usize = 1000;
 
 pub(super) type ApiQuery<T> = Result<Query<T>, QueryRejection>;
 
@@ -75,6 +87,9 @@ pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQ
         agent: params.agent.map(|name| belay_agents::canonical_id(&name).to_owned()),
         project: params.project,
         archived: params.all,
+        since: params.since,
+        text: params.q,
+        sort: params.sort,
         limit: params.limit.unwrap_or(50).clamp(1, MAX_ROWS),
         after,
         ..SessionQuery::default()
@@ -89,15 +104,12 @@ pub(super) async fn sessions(State(shared): State<Arc<DaemonState>>, query: ApiQ
 }
 
 fn write_cursor(cursor: &Cursor) -> String {
-    format!("{}-{}", cursor.last_at.millis(), cursor.id.0)
+    format!("{}-{}", cursor.value, cursor.id.0)
 }
 
 fn read_cursor(text: &str) -> Option<Cursor> {
-    let (at, id) = text.rsplit_once('-')?;
-    Some(Cursor {
-        last_at: belay_core::Timestamp::from_millis(at.parse().ok()?),
-        id: belay_store::SessionId(id.parse().ok()?),
-    })
+    let (value, id) = text.rsplit_once('-')?;
+    Some(Cursor { value: value.parse().ok()?, id: belay_store::SessionId(id.parse().ok()?) })
 }
 
 pub(super) async fn session(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
@@ -110,12 +122,17 @@ pub(super) async fn session(State(shared): State<Arc<DaemonState>>, Path(id): Pa
     view.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("no such session"))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct EventsQuery {
+    /// Only events after this position: a `seq` within a session, otherwise an `ord`.
     after: Option<u64>,
+    /// Only events before this position, likewise.
+    before: Option<u64>,
     limit: Option<usize>,
+    /// Kinds, separated by commas.
     kind: Option<String>,
+    /// Return the last events instead of the first.
     last: bool,
 }
 
@@ -123,6 +140,7 @@ fn event_query(params: EventsQuery) -> EventQuery {
     EventQuery {
         session: None,
         after: params.after,
+        before: params.before,
         kinds: params.kind.iter().flat_map(|kinds| kinds.split(',')).map(str::to_owned).collect(),
         order: if params.last { Order::Last } else { Order::First },
         limit: params.limit.unwrap_or(100).clamp(1, MAX_ROWS),
@@ -166,8 +184,8 @@ pub(super) async fn post_events(
     body: Result<Bytes, BytesRejection>,
 ) -> ApiResult {
     let body = json_body(&headers, body)?;
-    let caller =
-        if request_guard::authorize(&shared.token, &headers).is_ok() { Authority::Owner } else { Authority::Anyone };
+    let author = request_guard::authorize_decision(&shared, &headers, None);
+    let caller = if author.is_ok() { Authority::Owner } else { Authority::Anyone };
     let answers = blocking(&shared, move |shared| {
         let many: Vec<&RawValue>;
         let events: Vec<&[u8]> = if body.trim_ascii_start().starts_with(b"[") {
@@ -183,7 +201,7 @@ pub(super) async fn post_events(
     Ok(Json(json!({ "answers": answers })).into_response())
 }
 
-fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
+pub(super) fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
@@ -195,61 +213,21 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
     })
 }
 
-#[derive(Debug, Deserialize)]
-struct DecisionBody {
-    #[serde(flatten)]
-    decision: OperatorDecision,
-    #[serde(default)]
-    note: String,
-    #[serde(default)]
-    by: Option<String>,
-}
-
-pub(super) async fn decide(
-    State(shared): State<Arc<DaemonState>>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> ApiResult {
-    request_guard::authorize(&shared.token, &headers)?;
-    let body = json_body(&headers, body)?;
-    let request: DecisionBody =
-        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let (outcome, view) = blocking(&shared, move |shared| {
-        let session = shared.readers.get()?.resolve(&id)?;
-        if matches!(request.decision, OperatorDecision::Resume { .. }) {
-            refuse_if_killed(&*shared.readers.get()?, &session)?;
-        }
-        let ask = DecideRequest::new(session.clone(), request.decision).note(request.note).by(request.by);
-        let outcome = intake::decide(&shared.decisions.committer, &ask)?;
-        Ok((outcome, session_view(&*shared.readers.get()?, &session)?))
-    })
-    .await?;
-    Ok(Json(json!({ "committed": outcome.committed, "effects": outcome.decision.effects, "session": view }))
-        .into_response())
-}
-
-/// Fails for a killed session: no decision brings it back.
-fn refuse_if_killed(store: &dyn Store, session: &SessionKey) -> Result<(), ApiError> {
-    let row = store.session(session)?;
-    if row.is_some_and(|row| row.state.effective().is_killed()) {
-        let message = format!("{session} is killed and cannot be resumed");
-        return Err(ErrorBody::new(ErrorCode::Refused, message).hint("start a new session of the agent").into());
-    }
-    Ok(())
-}
-
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct IncidentsQuery {
+    /// Include closed incidents.
     all: bool,
     limit: Option<usize>,
 }
 
 pub(super) async fn incidents(State(shared): State<Arc<DaemonState>>, query: ApiQuery<IncidentsQuery>) -> ApiResult {
     let params = parse_query(query)?;
-    let query =
-        IncidentQuery { session: None, closed: params.all, limit: params.limit.unwrap_or(100).clamp(1, MAX_ROWS) };
+    let query = IncidentQuery {
+        closed: params.all,
+        limit: params.limit.unwrap_or(100).clamp(1, MAX_ROWS),
+        ..Default::default()
+    };
     let incidents = blocking(&shared, move |shared| Ok(shared.readers.get()?.incidents(&query)?)).await?;
     let views: Vec<IncidentView> = incidents.into_iter().map(IncidentView::from).collect();
     Ok(Json(json!({ "incidents": views })).into_response())

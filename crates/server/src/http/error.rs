@@ -13,12 +13,22 @@ use tokio::task::JoinError;
 use crate::intake;
 
 const TOKEN_HINT: &str = "send `authorization: Bearer TOKEN`; `belay status --token` shows it";
+const LOGIN_HINT: &str =
+    "log in with `belay open`, or send `authorization: Bearer TOKEN`; `belay status --token` shows it";
 
 /// An error with its status.
 #[derive(Debug)]
 pub(crate) struct ApiError(StatusCode, ErrorBody);
 
 impl ApiError {
+    pub(super) fn into_body(self) -> ErrorBody {
+        self.1
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.0
+    }
+
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         ErrorBody::new(ErrorCode::NotFound, message).into()
     }
@@ -45,8 +55,20 @@ impl ApiError {
     }
 
     pub(super) fn unauthorized() -> Self {
-        let refusal = ErrorBody::new(ErrorCode::Forbidden, "a decision requires the API token").hint(TOKEN_HINT);
-        Self(StatusCode::UNAUTHORIZED, refusal)
+        Self::no_credential("a decision requires a login or the API token")
+    }
+
+    pub(super) fn login_required() -> Self {
+        Self::no_credential("requests from other machines require a login or the API token")
+    }
+
+    fn no_credential(message: &str) -> Self {
+        Self(StatusCode::UNAUTHORIZED, ErrorBody::new(ErrorCode::Forbidden, message).hint(LOGIN_HINT))
+    }
+
+    pub(super) fn form_token() -> Self {
+        let message = "the form token is missing, or belongs to another login";
+        ErrorBody::new(ErrorCode::Forbidden, message).hint("reload the page and try again").into()
     }
 
     pub(super) fn other_user(uid: u32) -> Self {
@@ -55,8 +77,9 @@ impl ApiError {
     }
 
     pub(super) fn unknown_user() -> Self {
-        let message = "this system does not tell which user sent the request, so the API token is required";
-        Self(StatusCode::UNAUTHORIZED, ErrorBody::new(ErrorCode::Forbidden, message).hint(TOKEN_HINT))
+        Self::no_credential(
+            "this system does not tell which user sent the request; a login or the API token is required",
+        )
     }
 
     pub(super) fn internal() -> Self {
@@ -71,7 +94,7 @@ impl From<ErrorBody> for ApiError {
             ErrorCode::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::Refused => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorCode::NotFound => StatusCode::NOT_FOUND,
-            ErrorCode::Ambiguous => StatusCode::CONFLICT,
+            ErrorCode::Ambiguous | ErrorCode::Conflict => StatusCode::CONFLICT,
             ErrorCode::Forbidden => StatusCode::FORBIDDEN,
             ErrorCode::Busy | ErrorCode::Store => StatusCode::SERVICE_UNAVAILABLE,
             ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,

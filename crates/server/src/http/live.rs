@@ -103,6 +103,11 @@ async fn feed(
             () = shared.lifecycle.shutdown.wait() => return send(client, control("stopped", position)).await,
         };
         match next {
+            Ok(notice) if notice.position == 0 => {
+                if wanted(&notice) {
+                    send(client, change(&notice)).await?;
+                }
+            }
             // Part of the replay.
             Ok(notice) if notice.position <= position => {}
             Ok(notice) => {
@@ -130,7 +135,11 @@ fn control(name: &str, position: u64) -> Bytes {
 }
 
 fn change(notice: &LiveNotice) -> Bytes {
-    let mut text = format!("id: {}\nevent: change\ndata: ", notice.position);
+    let mut text = match notice.position {
+        0 => String::new(),
+        position => format!("id: {position}\n"),
+    };
+    text.push_str("event: change\ndata: ");
     // JSON has no line breaks.
     let _ = write!(text, "{}\n\n", serde_json::to_string(notice).unwrap_or_default());
     text.into()

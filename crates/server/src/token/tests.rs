@@ -24,3 +24,12 @@ fn a_token_readable_by_others_is_replaced() {
     assert_ne!(first, second);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+#[test]
+fn the_proxy_token_permits_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = ApiToken::load_or_create(&folder.path().join("token")).unwrap();
+    assert_eq!(token.proxy_token(), token.proxy_token());
+    assert_eq!(token.proxy_token().len(), 64);
+    assert!(!token.matches(&token.proxy_token()));
+}

@@ -1,0 +1,314 @@
+//! The open prompts and who answered the recent ones.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use belay_agents::hook::{HookProtocol, PermissionReply};
+use belay_core::event::{Body, PermissionAnswer};
+use belay_core::redact::redact;
+use belay_core::{Digest, Event, SessionKey, Timestamp};
+use belay_hooks::ApprovalOffer;
+use belay_ipc::views::PendingApproval;
+use belay_ipc::{ErrorBody, ErrorCode};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot::{self, Receiver, Sender};
+
+use crate::sync::lock;
+
+/// Prompts that wait at once. Further ones are left to the terminal.
+const MAX_PENDING: usize = 64;
+
+/// A hook waits for its answer right after the offer; one that does not come was ended.
+const MAX_UNAWAITED: Duration = Duration::from_secs(10);
+
+/// A person cannot judge a longer input at a glance, so the terminal shows it.
+const MAX_TEXT_BYTES: usize = 16 * 1024;
+
+/// How many ended prompts and calls are remembered.
+const MAX_ENDED: usize = 128;
+const MAX_CALLS: usize = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct Registry(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The oldest first.
+    pending: Vec<Pending>,
+    ended: VecDeque<(String, Ending)>,
+    /// Recent calls of sessions, by fingerprint: some prompts do not name their call.
+    calls: VecDeque<(SessionKey, Digest, String)>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    view: PendingApproval,
+    session: SessionKey,
+    call: Option<String>,
+    protocol: &'static dyn HookProtocol,
+    event: &'static str,
+    /// The first answer, until it is recorded and delivered.
+    claimed: Option<Ending>,
+    sender: Sender<String>,
+    offered_at: Timestamp,
+    /// Taken by the hook that waits.
+    receiver: Option<Receiver<String>>,
+}
+
+/// How a prompt ended.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    Answered {
+        answer: PermissionAnswer,
+        by: String,
+        at: Timestamp,
+    },
+    Elsewhere,
+    TimedOut,
+    /// The agent gave up the hook.
+    Abandoned,
+}
+
+impl Ending {
+    fn sentence(&self) -> String {
+        match self {
+            Self::Answered { answer: PermissionAnswer::Allow, by, at } => format!("{by} allowed it at {at}"),
+            Self::Answered { answer: PermissionAnswer::Deny, by, at } => format!("{by} denied it at {at}"),
+            Self::Elsewhere => "it was answered elsewhere, in the agent's terminal".to_owned(),
+            Self::TimedOut => "nobody answered in time, so the agent's terminal asks".to_owned(),
+            Self::Abandoned => "the agent no longer waits for an answer here".to_owned(),
+        }
+    }
+}
+
+impl State {
+    fn end(&mut self, at: usize, ending: Ending) -> Pending {
+        let pending = self.pending.remove(at);
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((pending.view.id.clone(), ending));
+        pending
+    }
+
+    /// Ends every prompt for which `ending` returns something. Dropping its sender tells the hook.
+    fn end_if(&mut self, ending: impl Fn(&Pending) -> Option<Ending>) {
+        for at in (0..self.pending.len()).rev() {
+            // An answer that is being recorded has won.
+            if self.pending[at].claimed.is_none()
+                && let Some(ending) = ending(&self.pending[at])
+            {
+                self.end(at, ending);
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Timestamp) {
+        self.end_if(|pending| match &pending.receiver {
+            _ if now >= pending.view.until => Some(Ending::TimedOut),
+            // The hook was ended before it could wait.
+            Some(_) if now.saturating_since(pending.offered_at) >= MAX_UNAWAITED => Some(Ending::Abandoned),
+            _ => None,
+        });
+    }
+
+    fn position(&self, id: &str) -> Option<usize> {
+        self.pending.iter().position(|pending| pending.view.id == id)
+    }
+}
+
+impl Registry {
+    /// Adds a prompt and returns its id. `None` leaves it to the terminal.
+    pub(super) fn add(&self, offer: ApprovalOffer, wait: Duration, now: Timestamp) -> Option<String> {
+        let ApprovalOffer { session, prompt, cwd, at, timeout: _, protocol, event } = offer;
+        // An agent that takes no answers does not wait for one.
+        protocol.encode_permission(event, PermissionReply::Allow)?;
+        if prompt.text.len() > MAX_TEXT_BYTES {
+            return None;
+        }
+        let text = redact(&prompt.text).into_owned();
+        let hash = hash(&[&session.to_string(), &prompt.tool, &text, &at.to_string()]);
+        let id = format!("apr-{}", &hash[..10]);
+        let mut state = lock(&self.0);
+        state.expire(now);
+        if state.pending.len() >= MAX_PENDING || state.position(&id).is_some() {
+            return None;
+        }
+        let known = state.calls.iter().rev().find(|(of, key, _)| *of == session && *key == prompt.key);
+        let call = prompt.call.or_else(|| known.map(|(_, _, call)| call.clone()));
+        let (sender, receiver) = oneshot::channel();
+        let view = PendingApproval {
+            id: id.clone(),
+            session: session.to_string(),
+            tool: prompt.tool,
+            text,
+            cwd,
+            hash,
+            asked_at: at,
+            until: now + wait,
+        };
+        let receiver = Some(receiver);
+        state.pending.push(Pending {
+            view,
+            session,
+            call,
+            protocol,
+            event,
+            claimed: None,
+            sender,
+            offered_at: now,
+            receiver,
+        });
+        Some(id)
+    }
+
+    pub(super) fn pending(&self, now: Timestamp) -> Vec<PendingApproval> {
+        let mut state = lock(&self.0);
+        state.expire(now);
+        state.pending.iter().filter(|pending| pending.claimed.is_none()).map(|pending| pending.view.clone()).collect()
+    }
+
+    /// What the hook of this prompt waits for, and until when. `None` if the prompt has ended.
+    pub(super) fn receiver(&self, id: &str) -> Option<(Receiver<String>, Timestamp)> {
+        let mut state = lock(&self.0);
+        let at = state.position(id)?;
+        let pending = &mut state.pending[at];
+        Some((pending.receiver.take()?, pending.view.until))
+    }
+
+    /// Ends a prompt that nobody has answered.
+    pub(super) fn end(&self, id: &str, ending: &Ending) {
+        lock(&self.0).end_if(|pending| (pending.view.id == id).then(|| ending.clone()));
+    }
+
+    /// Remembers calls, and ends prompts whose call has a result, or whose turn is over.
+    pub(super) fn on_events(&self, events: &[Event], now: Timestamp) {
+        let mut state = lock(&self.0);
+        state.expire(now);
+        for event in events {
+            if let Body::ToolCalled(called) = &event.body
+                && let Some(call) = &called.call
+            {
+                if state.calls.len() == MAX_CALLS {
+                    state.calls.pop_front();
+                }
+                state.calls.push_back((event.session.clone(), called.action.key, call.clone()));
+            }
+            state.end_if(|pending| {
+                let is_answered =
+                    event.session == pending.session && shows_answer(&event.body, pending.call.as_deref());
+                is_answered.then_some(Ending::Elsewhere)
+            });
+        }
+    }
+
+    /// Makes this answer the first one. It counts once it is delivered; a dropped claim leaves the prompt open.
+    pub(super) fn claim(
+        &self,
+        id: &str,
+        hash: &str,
+        answer: PermissionAnswer,
+        by: &str,
+        now: Timestamp,
+    ) -> Result<Claim<'_>, ErrorBody> {
+        let mut state = lock(&self.0);
+        state.expire(now);
+        let Some(at) = state.position(id) else {
+            let ended = state.ended.iter().rev().find(|(ended, _)| ended == id);
+            return Err(ended.map_or_else(|| unknown(id), |(_, ending)| too_late(id, ending)));
+        };
+        let pending = &mut state.pending[at];
+        if let Some(first) = &pending.claimed {
+            return Err(too_late(id, first));
+        }
+        if pending.view.hash != hash {
+            let message = format!("the hash does not match what {id} asks for");
+            return Err(ErrorBody::new(ErrorCode::Conflict, message)
+                .field("hash")
+                .hint("read it again with `belay approvals`, and answer what it shows"));
+        }
+        let ending = Ending::Answered { answer, by: by.to_owned(), at: now };
+        pending.claimed = Some(ending.clone());
+        let session = pending.session.clone();
+        Ok(Claim { registry: self, id: id.to_owned(), session, answer, ending, delivered: false })
+    }
+}
+
+/// The right to answer a prompt.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    registry: &'a Registry,
+    id: String,
+    session: SessionKey,
+    answer: PermissionAnswer,
+    ending: Ending,
+    delivered: bool,
+}
+
+impl Claim<'_> {
+    pub(super) fn session(&self) -> &SessionKey {
+        &self.session
+    }
+
+    /// Tells the agent and returns what was answered. `reason` is for a denial.
+    pub(super) fn deliver(mut self, reason: &str) -> Option<PendingApproval> {
+        self.delivered = true;
+        let mut state = lock(&self.registry.0);
+        let at = state.position(&self.id)?;
+        let Pending { view, protocol, event, sender, .. } = state.end(at, self.ending.clone());
+        let reply = match self.answer {
+            PermissionAnswer::Allow => PermissionReply::Allow,
+            PermissionAnswer::Deny => PermissionReply::Deny(reason),
+        };
+        let stdout = protocol.encode_permission(event, reply).map(|reply| reply.to_string()).unwrap_or_default();
+        // The hook may have gone at this moment; then the terminal asks.
+        let _ = sender.send(stdout);
+        Some(view)
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if self.delivered {
+            return;
+        }
+        let mut state = lock(&self.registry.0);
+        if let Some(at) = state.position(&self.id) {
+            state.pending[at].claimed = None;
+        }
+    }
+}
+
+/// Whether an event of the session shows that its prompt is answered. Other calls may run in parallel.
+fn shows_answer(body: &Body, call: Option<&str>) -> bool {
+    match body {
+        Body::ToolReturned(returned) => match (call, returned.call.as_deref()) {
+            (Some(asked), Some(returned)) => asked == returned,
+            _ => true,
+        },
+        Body::Prompt(_) | Body::TurnEnded(_) | Body::SessionEnded(_) => true,
+        _ => false,
+    }
+}
+
+fn unknown(id: &str) -> ErrorBody {
+    ErrorBody::new(ErrorCode::NotFound, format!("no permission prompt {id}")).hint("list them with `belay approvals`")
+}
+
+fn too_late(id: &str, first: &Ending) -> ErrorBody {
+    ErrorBody::new(ErrorCode::Conflict, format!("{id} is already decided: {}", first.sentence()))
+}
+
+/// A hash of texts, each with its length, so that no two lists have the same input.
+fn hash(texts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update(text.len().to_le_bytes());
+        hash.update(text);
+    }
+    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

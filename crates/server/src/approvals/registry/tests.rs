@@ -1,0 +1,120 @@
+use belay_agents::hook::PermissionPrompt;
+use belay_core::event::{CheckKind, ToolCalled, ToolReturned, TurnEnded};
+use belay_core::{CallStatus, Source};
+use serde_json::json;
+
+use super::*;
+
+const WAIT: Duration = Duration::from_secs(60);
+
+fn now(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(1_800_000_000_000 + seconds * 1000)
+}
+
+fn session() -> SessionKey {
+    SessionKey::new("claude-code", "s1")
+}
+
+fn offer(command: &str) -> ApprovalOffer {
+    let hooks = belay_agents::registry::find("claude-code").unwrap().hooks.unwrap();
+    let called = ToolCalled::new(None, None, "Bash", &json!({ "command": command }));
+    let prompt = PermissionPrompt { tool: "Bash".into(), text: command.into(), key: called.action.key, call: None };
+    let (cwd, timeout, protocol) = (None, Duration::from_secs(600), hooks.protocol);
+    ApprovalOffer { session: session(), prompt, cwd, at: now(0), timeout, protocol, event: "PermissionRequest" }
+}
+
+fn event(body: Body) -> Event {
+    Event::new(uuid::Uuid::now_v7().to_string(), session(), Source::Hook, now(1), body)
+}
+
+fn allow<'r>(registry: &'r Registry, id: &str, hash: &str, by: &str) -> Result<Claim<'r>, ErrorBody> {
+    registry.claim(id, hash, PermissionAnswer::Allow, by, now(2))
+}
+
+#[test]
+fn the_first_answer_wins_and_the_second_is_told_whose_it_was() {
+    let registry = Registry::default();
+    let id = registry.add(offer("rm -rf build"), WAIT, now(0)).unwrap();
+    let [shown] = &registry.pending(now(1))[..] else { panic!("one prompt") };
+    assert_eq!((shown.text.as_str(), shown.tool.as_str()), ("rm -rf build", "Bash"));
+    let (mut answer, _) = registry.receiver(&id).unwrap();
+    let wrong = allow(&registry, &id, "0000", "eve").unwrap_err();
+    assert_eq!((wrong.code, wrong.field.as_deref()), (ErrorCode::Conflict, Some("hash")));
+    let first = allow(&registry, &id, &shown.hash, "anna").unwrap();
+    let second = allow(&registry, &id, &shown.hash, "ben").unwrap_err();
+    assert!(second.message.contains("anna allowed it"), "{second}");
+    assert!(registry.pending(now(2)).is_empty(), "an answer is on its way");
+    first.deliver("").unwrap();
+    assert!(answer.try_recv().unwrap().contains(r#""behavior":"allow""#));
+    let third = allow(&registry, &id, &shown.hash, "ben").unwrap_err();
+    assert!(third.message.contains("anna allowed it"), "{third}");
+}
+
+#[test]
+fn an_answer_that_is_not_recorded_leaves_the_prompt_open() {
+    let registry = Registry::default();
+    let id = registry.add(offer("make deploy"), WAIT, now(0)).unwrap();
+    let hash = registry.pending(now(1))[0].hash.clone();
+    drop(allow(&registry, &id, &hash, "anna").unwrap());
+    assert_eq!(registry.pending(now(1)).len(), 1);
+    let denial = registry.claim(&id, &hash, PermissionAnswer::Deny, "anna", now(2)).unwrap();
+    let (mut answer, _) = registry.receiver(&id).unwrap();
+    denial.deliver("not on a Friday").unwrap();
+    assert!(answer.try_recv().unwrap().contains("not on a Friday"));
+}
+
+#[test]
+fn events_that_show_an_answer_in_the_terminal_end_the_prompt() {
+    let called = |id: &str, command: &str| {
+        event(Body::ToolCalled(ToolCalled::new(Some(id.into()), None, "Bash", &json!({ "command": command }))))
+    };
+    let returned =
+        |id: &str| event(Body::ToolReturned(ToolReturned::new(Some(id.into()), Some(CallStatus::Ok), None, "done")));
+    let registry = Registry::default();
+    registry.on_events(&[called("c1", "make deploy"), called("c2", "ls")], now(0));
+    let id = registry.add(offer("make deploy"), WAIT, now(0)).unwrap();
+    let (mut answer, _) = registry.receiver(&id).unwrap();
+    registry.on_events(&[returned("c2")], now(1));
+    assert_eq!(registry.pending(now(1)).len(), 1, "another call, side by side");
+    registry.on_events(&[returned("c1")], now(1));
+    assert!(registry.pending(now(1)).is_empty());
+    assert!(answer.try_recv().is_err(), "the hook is told nothing");
+    assert!(allow(&registry, &id, "", "anna").unwrap_err().message.contains("elsewhere"));
+    registry.add(offer("make test"), WAIT, now(0)).unwrap();
+    registry.on_events(&[event(Body::TurnEnded(TurnEnded::default()))], now(1));
+    assert!(registry.pending(now(1)).is_empty());
+    let other = Body::CheckRan(belay_core::event::CheckRan {
+        check: CheckKind::Test,
+        ok: Some(true),
+        command: Default::default(),
+        passed: None,
+        failed: None,
+        failing: Default::default(),
+        failure: None,
+        call: None,
+    });
+    registry.add(offer("make lint"), WAIT, now(0)).unwrap();
+    registry.on_events(&[event(other)], now(1));
+    assert_eq!(registry.pending(now(1)).len(), 1, "an event that says nothing about it");
+}
+
+#[test]
+fn prompts_expire_and_are_bounded() {
+    let registry = Registry::default();
+    let id = registry.add(offer("make"), WAIT, now(0)).unwrap();
+    assert!(registry.pending(now(60)).is_empty());
+    assert!(allow(&registry, &id, "", "anna").unwrap_err().message.contains("in time"));
+    assert!(registry.add(offer(&"x".repeat(MAX_TEXT_BYTES + 1)), WAIT, now(0)).is_none(), "too long to be shown");
+    for number in 0..MAX_PENDING {
+        assert!(registry.add(offer(&format!("make {number}")), WAIT, now(0)).is_some());
+    }
+    assert!(registry.add(offer("one more"), WAIT, now(0)).is_none());
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let registry = Registry::default();
+    let secret = ["ghp", "_", &"AbCdEf0123456789".repeat(3)[..36]].concat();
+    registry.add(offer(&format!("curl -H 'authorization: {secret}' api")), WAIT, now(0)).unwrap();
+    assert!(!registry.pending(now(1))[0].text.contains(&secret));
+}

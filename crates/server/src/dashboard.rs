@@ -1,0 +1,16 @@
+//! What the dashboard, its API and `belay top` show, read from the store. Everything is bounded: a session with 31,000
+//! events costs as much as one with 30.
+
+mod cache;
+mod event_line;
+mod needs;
+mod overview;
+mod picture;
+mod session_page;
+mod spend;
+
+pub(crate) use cache::OverviewCache;
+pub(crate) use needs::next_budget;
+pub use overview::overview;
+pub use session_page::{PageWindow, session_page};
+pub use spend::{SpendReport, spend_report};

@@ -1,0 +1,40 @@
+//! The overview is shown by every page and refreshed by every tab, so it is computed once per change.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use belay_core::Timestamp;
+use belay_ipc::views::OverviewView;
+use belay_store::{ChangeToken, Result, Store};
+use jiff::tz::TimeZone;
+
+use super::overview;
+use crate::quotas::Quotas;
+use crate::sync::lock;
+
+/// Statuses also change with time.
+const MAX_AGE: Duration = Duration::from_secs(1);
+
+/// The latest overview.
+#[derive(Debug, Default)]
+pub(crate) struct OverviewCache(Mutex<Option<(ChangeToken, Arc<OverviewView>)>>);
+
+impl OverviewCache {
+    pub(crate) fn get(&self, store: &dyn Store, quotas: &Quotas, now: Timestamp) -> Result<Arc<OverviewView>> {
+        // Other readers wait for the one that computes it.
+        let mut cached = lock(&self.0);
+        let token = store.change_token()?;
+        if let Some((known, view)) = &*cached
+            && *known == token
+            && now.saturating_since(view.now) < MAX_AGE
+            && now >= view.now
+        {
+            return Ok(Arc::clone(view));
+        }
+        let mut view = overview(store, now, &TimeZone::system())?;
+        view.today.quotas = quotas.view(now);
+        let view = Arc::new(view);
+        *cached = Some((token, Arc::clone(&view)));
+        Ok(view)
+    }
+}

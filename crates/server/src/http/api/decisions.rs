@@ -1,0 +1,150 @@
+//! Decisions about one session or several.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
+use belay_core::event::OperatorDecision;
+use belay_core::{Effect, EventOutcome, SessionKey};
+use belay_ipc::views::SessionView;
+use belay_ipc::{DecideRequest, ErrorBody, ErrorCode};
+use belay_store::Store;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::error::ApiError;
+use super::super::request_guard::Author;
+use super::super::{blocking, request_guard};
+use super::{ApiResult, json_body};
+use crate::intake;
+use crate::state::DaemonState;
+use crate::views::session_view;
+
+/// Maximum number of sessions of one bulk decision.
+const MAX_SESSIONS: usize = 200;
+
+/// A decision.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct DecisionBody {
+    #[serde(flatten)]
+    pub(crate) decision: OperatorDecision,
+    #[serde(default)]
+    pub(crate) note: String,
+    /// Who decides; by default the login.
+    #[serde(default)]
+    pub(crate) by: Option<String>,
+}
+
+/// The result of a decision.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Decided {
+    /// The decision is stored.
+    pub(crate) committed: bool,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) session: Option<SessionView>,
+}
+
+pub(in super::super) async fn decide(
+    State(shared): State<Arc<DaemonState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> ApiResult {
+    let author = request_guard::authorize_decision(&shared, &headers, None)?;
+    let body = json_body(&headers, body)?;
+    let request: DecisionBody =
+        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let decided = blocking(&shared, move |shared| {
+        let session = shared.readers.get()?.resolve(&id)?;
+        apply(shared, session, request, &author)
+    });
+    Ok(Json(decided.await?).into_response())
+}
+
+/// A decision about several sessions.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct BulkBody {
+    /// Names of sessions; at most 200.
+    sessions: Vec<String>,
+    #[serde(flatten)]
+    decision: DecisionBody,
+}
+
+/// The result for one session.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum BulkResult {
+    Refused { session: String, error: ErrorBody },
+    Decided(Box<Decided>),
+}
+
+/// Results in the order of the request. A refused one does not affect the others.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BulkResponse {
+    results: Vec<BulkResult>,
+}
+
+pub(in super::super) async fn decide_bulk(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> ApiResult {
+    let author = request_guard::authorize_decision(&shared, &headers, None)?;
+    let body = json_body(&headers, body)?;
+    let BulkBody { sessions, decision } =
+        serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    if sessions.is_empty() || sessions.len() > MAX_SESSIONS {
+        let message = format!("sessions: {} given; send 1 to {MAX_SESSIONS}", sessions.len());
+        return Err(ApiError::bad_request(message));
+    }
+    let results = blocking(&shared, move |shared| Ok(apply_to_all(shared, sessions, &decision, &author)));
+    Ok(Json(BulkResponse { results: results.await? }).into_response())
+}
+
+pub(crate) fn apply_to_all(
+    shared: &DaemonState,
+    sessions: Vec<String>,
+    decision: &DecisionBody,
+    author: &Author,
+) -> Vec<BulkResult> {
+    let one = |name: &str| {
+        let session = shared.readers.get()?.resolve(name)?;
+        apply(shared, session, decision.clone(), author)
+    };
+    let result = |session: String| match one(&session) {
+        Ok(decided) => BulkResult::Decided(Box::new(decided)),
+        Err(error) => BulkResult::Refused { session, error: error.into_body() },
+    };
+    sessions.into_iter().map(result).collect()
+}
+
+/// Records a decision. A killed session is not resumed.
+pub(crate) fn apply(
+    shared: &DaemonState,
+    session: SessionKey,
+    request: DecisionBody,
+    author: &Author,
+) -> Result<Decided, ApiError> {
+    if matches!(request.decision, OperatorDecision::Resume { .. }) {
+        refuse_if_killed(&*shared.readers.get()?, &session)?;
+    }
+    let ask = DecideRequest::new(session.clone(), request.decision).note(request.note);
+    let ask = ask.by(request.by.or_else(|| author.default_name()));
+    let EventOutcome { decision, committed, .. } = intake::decide(&shared.decisions.committer, &ask)?;
+    let session = session_view(&*shared.readers.get()?, &session)?;
+    Ok(Decided { committed, effects: decision.effects, session })
+}
+
+/// Fails for a killed session: no decision brings it back.
+fn refuse_if_killed(store: &dyn Store, session: &SessionKey) -> Result<(), ApiError> {
+    let row = store.session(session)?;
+    if row.is_some_and(|row| row.state.effective().is_killed()) {
+        let message = format!("{session} is killed and cannot be resumed");
+        return Err(ErrorBody::new(ErrorCode::Refused, message).hint("start a new session of the agent").into());
+    }
+    Ok(())
+}

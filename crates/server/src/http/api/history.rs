@@ -1,0 +1,129 @@
+//! Audits of past sessions, and clearing the history.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::IntoResponse;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::super::error::ApiError;
+use super::super::request_guard::Author;
+use super::super::{blocking, request_guard};
+use super::{ApiResult, json_body};
+use crate::audits::{self, AuditWork, DEFAULT_TRY_DAYS, MAX_DAYS};
+use crate::history;
+use crate::state::DaemonState;
+
+/// What to audit.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AuditBody {
+    /// Only sessions of the last days, at most 3650; by default all.
+    days: Option<u32>,
+}
+
+/// A setting to try.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TryBody {
+    /// A setting of detection with one value: `detect.NAME`.
+    key: String,
+    /// The value as `belay config set` takes it.
+    value: String,
+    /// Only sessions of the last days, at most 3650; by default 30.
+    #[serde(default)]
+    days: Option<u32>,
+}
+
+/// How to clear the history.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ClearBody {
+    /// Delete the sessions instead of archiving them.
+    delete: bool,
+}
+
+fn body_of<T: DeserializeOwned>(
+    shared: &DaemonState,
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<(T, Author), ApiError> {
+    let author = request_guard::authorize_decision(shared, headers, None)?;
+    let body = json_body(headers, body)?;
+    let parsed = serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    Ok((parsed, author))
+}
+
+fn check_days(days: Option<u32>) -> Result<Option<u32>, ApiError> {
+    match days {
+        Some(days) if !(1..=MAX_DAYS).contains(&days) => {
+            Err(ApiError::bad_request(format!("days: use 1 to {MAX_DAYS}")))
+        }
+        days => Ok(days),
+    }
+}
+
+pub(in super::super) async fn audits(State(shared): State<Arc<DaemonState>>) -> ApiResult {
+    let view = blocking(&shared, |shared| Ok(shared.audits.view())).await?;
+    Ok(Json(view).into_response())
+}
+
+pub(in super::super) async fn audit(State(shared): State<Arc<DaemonState>>, Path(id): Path<String>) -> ApiResult {
+    let found = blocking(&shared, move |shared| Ok(shared.audits.find(&id))).await?;
+    found.map(|view| Json(view).into_response()).ok_or_else(|| ApiError::not_found("no such finished audit"))
+}
+
+pub(in super::super) async fn start_audit(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> ApiResult {
+    let (AuditBody { days }, _) = body_of(&shared, &headers, body)?;
+    start(&shared, AuditWork { days: check_days(days)?, setting: None }).await
+}
+
+pub(in super::super) async fn try_setting(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> ApiResult {
+    let (TryBody { key, value, days }, _) = body_of(&shared, &headers, body)?;
+    let days = check_days(days)?.unwrap_or(DEFAULT_TRY_DAYS);
+    start(&shared, AuditWork { days: Some(days), setting: Some((key, value)) }).await
+}
+
+async fn start(shared: &Arc<DaemonState>, work: AuditWork) -> ApiResult {
+    let state = Arc::clone(shared);
+    let started = blocking(shared, move |_| Ok(audits::start(&state, work)?)).await?;
+    Ok(Json(started).into_response())
+}
+
+pub(in super::super) async fn cancel_audit(
+    State(shared): State<Arc<DaemonState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> ApiResult {
+    request_guard::authorize_decision(&shared, &headers, None)?;
+    match shared.audits.cancel(&id) {
+        true => Ok(Json(json!({ "cancelled": true })).into_response()),
+        false => Err(ApiError::not_found("this audit does not run")),
+    }
+}
+
+pub(in super::super) async fn clear(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> ApiResult {
+    let (ClearBody { delete }, author) = body_of(&shared, &headers, body)?;
+    let cleared =
+        blocking(&shared, move |shared| Ok(history::clear(shared, delete, author.default_name().as_deref())?)).await?;
+    Ok(Json(cleared).into_response())
+}

@@ -1,0 +1,223 @@
+//! Past sessions: audits, what a setting would have done, and clearing the history.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{Html, IntoResponse, Response};
+use belay_core::format::pluralize;
+use belay_dashboard::Page;
+use belay_dashboard::model::{AuditLine, AuditProgress, HistoryPage, SettingTrial, TrialOutcome};
+use serde::Deserialize;
+
+use super::super::blocking;
+use super::super::error::ApiError;
+use super::forms::{self, Fields, FormBody};
+use super::respond;
+use crate::audits::{self, AuditView, AuditWork, DEFAULT_TRY_DAYS, MAX_DAYS, RulesOutcome, TriedSettingView};
+use crate::history::{self, ClearedHistory};
+use crate::state::DaemonState;
+
+/// The report is one page with its own styles, and contains text that agents wrote. It may do nothing.
+const REPORT_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct HistoryQuery {
+    fragment: Option<String>,
+    /// The setting to try.
+    key: Option<String>,
+}
+
+pub(super) async fn page(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    Query(query): Query<HistoryQuery>,
+) -> Response {
+    let key = query.key;
+    respond(&shared, &headers, query.fragment, move |shared, reader| {
+        let view = view(shared, key.as_deref())?;
+        reader.render(
+            shared,
+            Page::History,
+            |frame| belay_dashboard::history::page(frame, &view),
+            |frame, ids| belay_dashboard::history::fragment(frame, &view, ids),
+        )
+    })
+    .await
+}
+
+fn view(shared: &DaemonState, key: Option<&str>) -> Result<HistoryPage, ApiError> {
+    let audits = shared.audits.view();
+    let mut keys = audits::settings(&shared.config)?;
+    // The first one is selected, unless another one was tried.
+    if let Some(key) = key {
+        keys.sort_by_key(|(known, _)| known != key);
+    }
+    let tried = audits.tried.filter(|tried| key.is_none_or(|key| key == tried.key));
+    let (failed, tried) = match tried {
+        Some(TriedSettingView { at, scope, error: error @ Some(_), .. }) => {
+            (Some(AuditView { at, scope, error, ..AuditView::default() }), None)
+        }
+        tried => (None, tried),
+    };
+    Ok(HistoryPage {
+        running: audits.running.map(|running| AuditProgress {
+            id: running.id,
+            started_at: running.started_at,
+            done: running.done,
+            total: running.total,
+            scope: running.scope,
+        }),
+        audits: failed
+            .into_iter()
+            .chain(audits.audits)
+            .map(|audit| AuditLine {
+                id: audit.id,
+                at: audit.at,
+                scope: audit.scope,
+                sessions: audit.sessions,
+                calls: audit.calls,
+                cost_micros: audit.cost_micros,
+                loops: audit.loops,
+                wasted_micros: audit.in_loops_micros,
+                error: audit.error,
+            })
+            .collect(),
+        trial: tried.map(|tried| setting_trial(shared, tried)).transpose()?,
+        keys,
+    })
+}
+
+fn setting_trial(shared: &DaemonState, tried: TriedSettingView) -> Result<SettingTrial, ApiError> {
+    let outcome = |outcome: RulesOutcome| TrialOutcome {
+        nudges: outcome.nudged,
+        pauses: outcome.paused,
+        wasted_micros: outcome.in_loops_micros,
+    };
+    let store = shared.readers.get()?;
+    let mut differences = Vec::new();
+    for difference in tried.differences {
+        // Only a session that Belay recorded has a page; others are known from their transcripts alone.
+        let key = belay_core::SessionKey::parse(&difference.session);
+        let is_known = key.map(|key| store.session(&key)).transpose()?.flatten().is_some();
+        let session = if is_known { difference.session } else { String::new() };
+        differences.push((session, difference.title, difference.what));
+    }
+    Ok(SettingTrial {
+        key: tried.key,
+        value: tried.value,
+        current: tried.current,
+        sessions: tried.sessions,
+        before: outcome(tried.before),
+        after: outcome(tried.after),
+        differences,
+    })
+}
+
+/// The field `days`: a number, or empty for any time.
+fn days(fields: &Fields) -> Result<Option<u32>, ApiError> {
+    let Some(days) = fields.number("days")? else { return Ok(None) };
+    let days = u32::try_from(days).ok().filter(|days| (1..=MAX_DAYS).contains(days));
+    days.map(Some).ok_or_else(|| ApiError::bad_request(format!("days: use 1 to {MAX_DAYS}")))
+}
+
+pub(super) async fn start_audit(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    form: FormBody,
+) -> Result<Response, ApiError> {
+    let fields = Fields::read(form)?;
+    forms::author(&shared, &headers, &fields)?;
+    let work = AuditWork { days: days(&fields)?, setting: None };
+    start(&shared, work).await?;
+    Ok(forms::done(&headers, "The audit has started; History shows its progress.", "/history"))
+}
+
+pub(super) async fn try_setting(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    form: FormBody,
+) -> Result<Response, ApiError> {
+    let fields = Fields::read(form)?;
+    forms::author(&shared, &headers, &fields)?;
+    let named = |name: &str| {
+        let value = fields.get(name).map(str::to_owned);
+        value.ok_or_else(|| ApiError::bad_request(format!("{name}: no {name} is given")))
+    };
+    let work = AuditWork {
+        days: Some(days(&fields)?.unwrap_or(DEFAULT_TRY_DAYS)),
+        setting: Some((named("key")?, named("value")?)),
+    };
+    start(&shared, work).await?;
+    Ok(forms::done(
+        &headers,
+        "Your past sessions are replayed with this value; the result appears here.",
+        "/history#try",
+    ))
+}
+
+async fn start(shared: &Arc<DaemonState>, work: AuditWork) -> Result<(), ApiError> {
+    let state = Arc::clone(shared);
+    blocking(shared, move |_| Ok(audits::start(&state, work)?)).await.map(drop)
+}
+
+pub(super) async fn cancel_audit(
+    State(shared): State<Arc<DaemonState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    form: FormBody,
+) -> Result<Response, ApiError> {
+    forms::author(&shared, &headers, &Fields::read(form)?)?;
+    match shared.audits.cancel(&id) {
+        true => Ok(forms::done(&headers, "The audit stops after the file that it reads.", "/history")),
+        false => Err(ApiError::not_found("this audit does not run")),
+    }
+}
+
+/// The report of an audit.
+pub(super) async fn report(
+    State(shared): State<Arc<DaemonState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    respond(&shared, &headers, None, move |shared, _| {
+        let report =
+            shared.audits.report(&id).ok_or_else(|| ApiError::not_found("there is no report of this audit"))?;
+        Ok(([(CONTENT_SECURITY_POLICY, REPORT_POLICY)], Html(report)).into_response())
+    })
+    .await
+}
+
+pub(super) async fn clear(
+    State(shared): State<Arc<DaemonState>>,
+    headers: HeaderMap,
+    form: FormBody,
+) -> Result<Response, ApiError> {
+    let fields = Fields::read(form)?;
+    let author = forms::author(&shared, &headers, &fields)?;
+    let delete = fields.is_set("delete");
+    let cleared =
+        blocking(&shared, move |shared| Ok(history::clear(shared, delete, author.default_name().as_deref())?)).await?;
+    Ok(forms::done(&headers, &describe(cleared), "/settings"))
+}
+
+/// What was cleared, in one or two sentences.
+fn describe(cleared: ClearedHistory) -> String {
+    let sessions = |count: u64| pluralize(count, "session");
+    let mut text = match (cleared.archived, cleared.deleted) {
+        (0, 0) => "There was nothing to clear.".to_owned(),
+        (archived, 0) => format!("Archived {}.", sessions(archived)),
+        (0, deleted) => format!("Deleted {}.", sessions(deleted)),
+        (archived, deleted) => format!("Deleted {}, archived {archived} that stay killed.", sessions(deleted)),
+    };
+    match cleared.kept {
+        0 => {}
+        1 => text.push_str(" 1 session stays: it is active or waits for you."),
+        kept => text.push_str(&format!(" {kept} sessions stay: they are active or wait for you.")),
+    }
+    text
+}
