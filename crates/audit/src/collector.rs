@@ -104,6 +104,16 @@ impl Report {
         html(&self.totals[0], zone)
     }
 
+    /// The totals under each set of rules.
+    pub fn variants(&self) -> &[Totals] {
+        &self.totals
+    }
+
+    /// The sessions with different results under two sets of rules.
+    pub fn differences(&self) -> &Differences {
+        &self.differences
+    }
+
     /// The totals under the first set of rules.
     pub fn totals(&self) -> &Totals {
         &self.totals[0]

@@ -7,7 +7,7 @@ mod json_lines;
 mod labels;
 mod text;
 
-pub use compare::{Differences, compare};
+pub use compare::{Difference, Differences, compare};
 pub use html::html;
 pub use json_lines::{InterventionLine, Line, SavedLine, SessionLine, TotalLine, lines, total};
 pub use labels::LabelStyle;

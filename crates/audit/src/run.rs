@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
@@ -44,9 +44,19 @@ impl fmt::Debug for RuleSet {
 pub struct Progress {
     read: AtomicU64,
     sessions: AtomicU64,
+    cancelled: AtomicBool,
 }
 
 impl Progress {
+    /// Ends the run after the files that are being read. What it reported so far is incomplete.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn read(&self, bytes: u64) {
         self.read.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -122,7 +132,7 @@ pub fn run(
             scope.spawn(move || {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(family) = families.get(at) else { break };
+                    let Some(family) = families.get(at).filter(|_| !progress.is_cancelled()) else { break };
                     due.wait_until(at.saturating_sub(MAX_BUFFERED_GROUPS));
                     if send.send((at, replay(family, settings, progress))).is_err() {
                         break;

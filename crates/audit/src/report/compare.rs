@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use belay_core::SessionKey;
 use belay_core::format::{compact, grouped};
 
 use super::format::money;
@@ -13,10 +14,13 @@ const MAX_SESSIONS: usize = 10;
 
 /// A session with different results under two sets of rules.
 #[derive(Clone, Debug)]
-struct Difference {
-    name: String,
-    sentences: [Option<String>; 2],
-    calls: [Option<u64>; 2],
+pub struct Difference {
+    pub session: SessionKey,
+    pub name: String,
+    /// The sentence of the first intervention under each set of rules.
+    pub sentences: [Option<String>; 2],
+    /// The call of the first intervention under each set of rules.
+    pub calls: [Option<u64>; 2],
 }
 
 /// Sessions with different results under two sets of rules: all counted, some listed.
@@ -28,6 +32,11 @@ pub struct Differences {
 }
 
 impl Differences {
+    /// Some of the sessions, those with interventions under only one set of rules preferred.
+    pub fn named(&self) -> &[Difference] {
+        &self.named
+    }
+
     /// Adds a session.
     pub fn session(&mut self, name: String, report: &SessionReport) {
         let [a, b] = report.judged.as_slice() else { return };
@@ -44,7 +53,12 @@ impl Differences {
         // Sessions with interventions under only one set of rules are the most relevant.
         let one_sided = calls[0].is_none() || calls[1].is_none();
         if self.named.len() < MAX_SESSIONS && (one_sided || self.named.len() < MAX_SESSIONS / 2) {
-            self.named.push(Difference { name, sentences: [sentence(a), sentence(b)], calls });
+            self.named.push(Difference {
+                session: report.key.clone(),
+                name,
+                sentences: [sentence(a), sentence(b)],
+                calls,
+            });
         }
     }
 }
