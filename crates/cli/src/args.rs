@@ -35,9 +35,12 @@ pub(crate) struct Global {
 
 /// Commands by purpose, in the order of `--help`.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Supervise agents", &["run", "init", "uninit", "serve", "stop", "status", "demo"]),
-    ("Inspect", &["sessions", "show", "incidents", "explain", "events", "tombstones", "audit", "prices"]),
-    ("Decide", &["pause", "resume", "ack", "allow", "kill", "reset", "archive", "budget"]),
+    ("Supervise agents", &["run", "init", "uninit", "serve", "open", "stop", "status", "demo"]),
+    (
+        "Inspect",
+        &["top", "sessions", "show", "incidents", "approvals", "explain", "events", "tombstones", "audit", "prices"],
+    ),
+    ("Decide", &["approve", "deny", "pause", "resume", "ack", "allow", "kill", "reset", "archive", "seen", "budget"]),
     ("Configure", &["config", "trust", "notify", "doctor", "import"]),
     ("Scripts and agents", &["wait", "result", "statusline", "schema", "completions", "man", "help"]),
 ];
@@ -73,8 +76,13 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the resident process: socket, proxy, status page and API.
-    #[command(after_help = "Examples:\n  belay serve\n  belay serve --listen 127.0.0.1:9000")]
+    #[command(
+        after_help = "Examples:\n  belay serve\n  belay serve --listen 127.0.0.1:9000\n  belay serve --listen 0.0.0.0:8787 --tls-self-signed"
+    )]
     Serve(serve::ServeArgs),
+    /// Open the dashboard in the browser, logged in.
+    #[command(after_help = "Examples:\n  belay open\n  belay open --print")]
+    Open(open::OpenArgs),
     /// Run an agent under supervision without changing its settings.
     #[command(visible_alias = "start")]
     #[command(
@@ -93,6 +101,9 @@ pub(crate) enum Command {
     /// Show the status of the resident process.
     #[command(after_help = "Examples:\n  belay status\n  belay status --json")]
     Status(status::StatusArgs),
+    /// Show live who needs you and what every agent does, and decide there.
+    #[command(after_help = "Examples:\n  belay top\n  belay top claude:0190\n  belay top --once")]
+    Top(top::TopArgs),
     /// List sessions, newest first.
     #[command(after_help = "Examples:\n  belay sessions\n  belay sessions --json")]
     Sessions(sessions::SessionsArgs),
@@ -128,6 +139,15 @@ pub(crate) enum Command {
     /// Answer an agent's hook (called by agents, installed by `belay init`).
     #[command(hide = true)]
     Hook(hook::HookArgs),
+    /// List permission prompts of agents that wait for an answer.
+    #[command(after_help = "Examples:\n  belay approvals\n  belay approvals --json")]
+    Approvals(approvals::ApprovalsArgs),
+    /// Allow the call of a permission prompt, once.
+    #[command(after_help = "Examples:\n  belay approve apr-1f3a")]
+    Approve(approvals::ApproveArgs),
+    /// Deny the call of a permission prompt; the agent reads the reason.
+    #[command(after_help = "Examples:\n  belay deny apr-1f3a --why \"use the staging database\"")]
+    Deny(approvals::DenyArgs),
     /// Pause a session: its next call is held until you resume it.
     #[command(after_help = "Examples:\n  belay pause claude:0190")]
     Pause(decide::PauseArgs),
@@ -148,6 +168,9 @@ pub(crate) enum Command {
     /// Hide a session from the lists.
     #[command(after_help = "Examples:\n  belay archive claude:0190")]
     Archive(decide::ArchiveArgs),
+    /// Mark a finished session as seen.
+    #[command(after_help = "Examples:\n  belay seen claude:0190")]
+    Seen(decide::SeenArgs),
     /// List incidents that need attention.
     #[command(after_help = "Examples:\n  belay incidents")]
     Incidents(incidents::IncidentsArgs),

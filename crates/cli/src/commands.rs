@@ -1,6 +1,7 @@
 //! One file per command: its arguments and what it does.
 
 pub(crate) mod allow;
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod budget;
 pub(crate) mod completions;
@@ -15,6 +16,7 @@ pub(crate) mod import;
 pub(crate) mod incidents;
 pub(crate) mod init;
 pub(crate) mod notify;
+pub(crate) mod open;
 pub(crate) mod prices;
 pub(crate) mod result;
 pub(crate) mod run;
@@ -26,6 +28,7 @@ pub(crate) mod status;
 pub(crate) mod statusline;
 pub(crate) mod stop;
 pub(crate) mod tombstones;
+pub(crate) mod top;
 pub(crate) mod trust;
 pub(crate) mod wait;
 
@@ -41,11 +44,13 @@ pub(crate) fn run(cli: Cli) -> CommandResult {
     let context = Context::new(cli.global)?;
     match cli.command {
         Command::Serve(args) => serve::run(&context, &args),
+        Command::Open(args) => open::run(&context, &args),
         Command::Run(args) => run::run(&context, &args),
         Command::Budget(args) => budget::run(&context, &args),
         Command::Demo(args) => demo::run(&context, &args),
         Command::Stop(args) => stop::run(&context, &args),
         Command::Status(args) => status::run(&context, &args),
+        Command::Top(args) => top::run(&context, &args),
         Command::Sessions(args) => sessions::run(&context, &args),
         Command::Show(args) => show::run(&context, &args),
         Command::Events(command) => events::run(&context, &command),
@@ -58,12 +63,16 @@ pub(crate) fn run(cli: Cli) -> CommandResult {
         Command::Result(args) => result::run(&context, &args),
         Command::Statusline(args) => statusline::run(&args),
         Command::Hook(args) => hook::run(&context, &args),
+        Command::Approvals(args) => approvals::list(&context, &args),
+        Command::Approve(args) => approvals::approve(&context, &args),
+        Command::Deny(args) => approvals::deny(&context, &args),
         Command::Pause(args) => decide::pause(&context, &args),
         Command::Resume(args) => decide::resume(&context, &args),
         Command::Ack(args) => decide::ack(&context, &args),
         Command::Kill(args) => decide::kill(&context, &args),
         Command::Reset(args) => decide::reset(&context, &args),
         Command::Archive(args) => decide::archive(&context, &args),
+        Command::Seen(args) => decide::seen(&context, &args),
         Command::Incidents(args) => incidents::run(&context, &args),
         Command::Explain(args) => explain::run(&context, &args),
         Command::Allow(args) => allow::run(&context, &args),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use belay_config::{DiagnosticSink, EnvSnapshot, LoadedConfig, Loader, Paths, Strictness};
@@ -12,7 +13,7 @@ use crate::error::CommandError;
 use crate::output::Output;
 
 /// The context of one command.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) global: Global,
     pub(crate) env: EnvSnapshot,
@@ -28,6 +29,11 @@ impl Context {
         let paths = Paths::resolve(&env, global.home.as_deref())?;
         let out = Output::new(global.json, global.quiet);
         Ok(Self { global, env, paths, out, warned: Arc::default() })
+    }
+
+    /// The same context, whose messages go to `captured` instead of stderr.
+    pub(crate) fn capture_messages(&self, captured: Sender<String>) -> Self {
+        Self { out: self.out.clone().capture(captured), ..self.clone() }
     }
 
     /// Values of `--set`, as flag, key and value.
@@ -59,7 +65,7 @@ impl Context {
 
     /// Prints each problem of the configuration once.
     pub(crate) fn diagnostic_sink(&self) -> DiagnosticSink {
-        let (out, warned) = (self.out, Arc::clone(&self.warned));
+        let (out, warned) = (self.out.clone(), Arc::clone(&self.warned));
         Box::new(move |note| {
             let text = note.to_string();
             if warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {

@@ -59,6 +59,12 @@ impl CommandError {
         &self.hints
     }
 
+    /// Message, causes and hints on one line.
+    pub(crate) fn to_line(&self) -> String {
+        let causes = self.causes.iter().fold(self.message.clone(), |line, cause| format!("{line}: {cause}"));
+        self.hints.iter().fold(causes, |line, hint| format!("{line}; {hint}"))
+    }
+
     /// Prints the error to stderr.
     pub(crate) fn report(&self, as_json: bool) -> ExitStatus {
         use std::io::Write;
@@ -196,9 +202,7 @@ impl From<ServeError> for CommandError {
                 addr.ip(),
                 addr.port().checked_add(1).unwrap_or(8787)
             )),
-            ServeError::Listen(..) => {
-                Self::new(error.to_string()).hint("use another address: `belay serve --listen ADDR`")
-            }
+            ServeError::Listen(_, ref cause) => Self::new(error.to_string()).hint(cause.hint()),
             ServeError::Place(error) => error.into(),
             ServeError::Upstream(_) | ServeError::Relay(_) => {
                 Self::new(error.to_string()).hint("run `belay config explain proxy.upstreams`")

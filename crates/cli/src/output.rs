@@ -4,6 +4,7 @@
 //! Colour is used on terminals only, and never as the only signal.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::Sender;
 
 use anstyle::{AnsiColor, Style};
 pub(crate) use belay_core::printable::single_line;
@@ -11,15 +12,31 @@ use belay_core::printable::{escape_json, printable};
 use serde::Serialize;
 
 /// Writes data and messages in the selected format.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Output {
     pub(crate) json: bool,
     quiet: bool,
+    /// Takes messages instead of stderr, which would spoil a full-screen program.
+    captured: Option<Sender<String>>,
 }
 
 impl Output {
     pub(crate) fn new(json: bool, quiet: bool) -> Self {
-        Self { json, quiet }
+        Self { json, quiet, captured: None }
+    }
+
+    /// Sends messages to `captured` instead of printing them.
+    pub(crate) fn capture(self, captured: Sender<String>) -> Self {
+        Self { captured: Some(captured), ..self }
+    }
+
+    /// Whether a message was captured.
+    fn is_captured(&self, text: &str) -> bool {
+        // The receiver is gone only at the end of the program.
+        self.captured.as_ref().is_some_and(|captured| {
+            let _ = captured.send(text.to_owned());
+            true
+        })
     }
 
     /// Prints one JSON value on its own line.
@@ -47,7 +64,7 @@ impl Output {
 
     /// Prints a message to stderr, unless `--quiet` or `--json` is given.
     pub(crate) fn info(&self, text: impl AsRef<str>) {
-        if !self.quiet && !self.json {
+        if !self.quiet && !self.json && !self.is_captured(text.as_ref()) {
             // A message that cannot be shown must not fail the command.
             let _ = writeln!(anstream::stderr(), "{}", printable(text.as_ref()));
         }
@@ -55,11 +72,17 @@ impl Output {
 
     /// Prints a message to stderr in any case: the user would miss what happened without it.
     pub(crate) fn notice(&self, text: &str) {
+        if self.is_captured(text) {
+            return;
+        }
         let _ = writeln!(anstream::stderr(), "{}", printable(text));
     }
 
     /// Prints a warning to stderr; the command continues.
     pub(crate) fn warn(&self, text: &str, hint: Option<&str>) {
+        if self.is_captured(&hint.map_or_else(|| text.to_owned(), |hint| format!("{text}; {hint}"))) {
+            return;
+        }
         let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into())).bold();
         let cyan = Style::new().fg_color(Some(AnsiColor::Cyan.into())).bold();
         let mut err = anstream::stderr();
@@ -118,12 +141,17 @@ fn width(text: &str) -> usize {
 
 /// Width of the terminal on stdout; `None` if stdout is not a terminal.
 fn terminal_width() -> Option<usize> {
+    Some(usize::from(terminal_size()?.0)).filter(|columns| *columns >= 20)
+}
+
+/// Columns and rows of the terminal on stdout; `None` if stdout is not a terminal.
+pub(crate) fn terminal_size() -> Option<(u16, u16)> {
     let stdout = io::stdout();
     if !stdout.is_terminal() {
         return None;
     }
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns >= 20)
+    Some((size.ws_col, size.ws_row))
 }
 
 /// Shortens a line to `max_width` columns and marks the cut with an ellipsis.

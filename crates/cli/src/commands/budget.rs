@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use belay_config::RulesByFolder;
-use belay_core::event::OperatorDecision;
+use belay_core::event::{Caller, OperatorDecision};
 use belay_core::rules::{BudgetRules, usd_to_micros};
 use belay_core::{Rules, SessionKey, format};
 use belay_ipc::views::SessionView;
@@ -125,29 +125,42 @@ fn one(context: &Context, id: &str, args: &BudgetArgs) -> CommandResult {
     let session = backend.resolve(id)?;
     if !args.amounts.is_empty() {
         let caller = require_operator(context, args.operator, "budget", Some(&session))?;
-        if args.resume {
-            refuse_unless_budget_holds(&mut backend, &session, args)?;
-        }
-        let mut decide = |decision| {
-            let request = DecideRequest::new(session.clone(), decision).by(user(context)).caller(Some(caller.clone()));
-            backend.decide(&request)
-        };
-        for amount in &args.amounts {
-            decide((*amount).into())?;
-        }
-        if args.resume {
-            decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false })?;
-        }
+        set(context, &mut backend, &session, &args.amounts, args.resume, &caller)?;
     }
     let view = backend.session(&session)?;
     show(context, vec![view])
+}
+
+/// Sets the budget of a session, and resumes it if `resume` is set and its budget holds it.
+pub(super) fn set(
+    context: &Context,
+    backend: &mut Backend<'_>,
+    session: &SessionKey,
+    amounts: &[BudgetAmount],
+    resume: bool,
+    caller: &Caller,
+) -> Result<(), CommandError> {
+    if resume {
+        refuse_unless_budget_holds(backend, session, amounts)?;
+    }
+    let mut decide = |decision| {
+        let caller = Some(Box::new(caller.clone()));
+        backend.decide(&DecideRequest::new(session.clone(), decision).by(user(context)).caller(caller))
+    };
+    for amount in amounts {
+        decide((*amount).into())?;
+    }
+    if resume {
+        decide(OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false })?;
+    }
+    Ok(())
 }
 
 /// Fails if something other than a budget holds the session: a larger budget is no answer to a loop.
 fn refuse_unless_budget_holds(
     backend: &mut Backend<'_>,
     session: &SessionKey,
-    args: &BudgetArgs,
+    amounts: &[BudgetAmount],
 ) -> Result<(), CommandError> {
     let view = backend.session(session)?;
     refuse_if_killed(&view)?;
@@ -160,7 +173,7 @@ fn refuse_unless_budget_holds(
         return Ok(());
     }
     let reason = incident.map_or_else(|| "for an unknown reason".to_owned(), |incident| incident.sentence);
-    let amounts: Vec<String> = args.amounts.iter().map(ToString::to_string).collect();
+    let amounts: Vec<String> = amounts.iter().map(ToString::to_string).collect();
     Err(CommandError::new(format!("no budget holds {}, so `belay budget` does not resume it", view.short))
         .cause(reason)
         .hint(format!("resume it with `belay resume {}`; nothing was changed", view.short))

@@ -1,7 +1,7 @@
 //! The operator's decisions: pause, resume, ack, kill, reset, archive.
 
 use belay_core::event::{Caller, OperatorDecision};
-use belay_core::{Excerpt, SessionKey};
+use belay_core::{EventOutcome, Excerpt, SessionKey};
 use belay_ipc::DecideRequest;
 use belay_ipc::views::SessionView;
 use clap::Args;
@@ -77,6 +77,12 @@ pub(crate) struct ArchiveArgs {
     target: SessionTarget,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SeenArgs {
+    #[command(flatten)]
+    target: SessionTarget,
+}
+
 fn cooldown(text: &str) -> Result<u64, String> {
     let max = belay_core::session::MAX_COOLDOWN;
     match text.parse::<belay_config::DurationSetting>()?.get() {
@@ -113,6 +119,10 @@ pub(crate) fn reset(context: &Context, args: &ResetArgs) -> CommandResult {
 
 pub(crate) fn archive(context: &Context, args: &ArchiveArgs) -> CommandResult {
     decide(context, &args.target, OperatorDecision::Archive)
+}
+
+pub(crate) fn seen(context: &Context, args: &SeenArgs) -> CommandResult {
+    decide(context, &args.target, OperatorDecision::MarkSeen)
 }
 
 /// Archives the session of a self-test. On failure it merely stays in the lists.
@@ -152,25 +162,47 @@ fn execute(
     decision: OperatorDecision,
     caller: Box<Caller>,
 ) -> CommandResult {
-    let before = backend.session(&session)?;
-    if matches!(decision, OperatorDecision::Resume { .. }) {
-        refuse_if_killed(&before)?;
-    }
-    let request =
-        DecideRequest::new(session.clone(), decision).note(&target.note).by(user(context)).caller(Some(caller));
-    let outcome = backend.decide(&request)?;
-    let after = backend.session(&session)?;
+    let recorded = record(context, &mut backend, session, decision, &target.note, caller)?;
     if context.out.json {
+        let RecordedDecision { outcome, after, .. } = recorded;
         context
             .out
             .json(&json!({ "committed": outcome.committed, "effects": outcome.decision.effects, "session": after }))?;
         return Ok(ExitStatus::Done);
     }
-    if !outcome.committed {
+    context.out.line(recorded.sentence)?;
+    Ok(ExitStatus::Done)
+}
+
+/// A decision that was made.
+pub(super) struct RecordedDecision {
+    outcome: EventOutcome,
+    after: SessionView,
+    /// The result in one sentence.
+    pub(super) sentence: String,
+}
+
+/// Records a decision, and warns if it is not stored.
+pub(super) fn record(
+    context: &Context,
+    backend: &mut Backend<'_>,
+    session: SessionKey,
+    decision: OperatorDecision,
+    note: &str,
+    caller: Box<Caller>,
+) -> Result<RecordedDecision, CommandError> {
+    let before = backend.session(&session)?;
+    if matches!(decision, OperatorDecision::Resume { .. }) {
+        refuse_if_killed(&before)?;
+    }
+    let request = DecideRequest::new(session.clone(), decision).note(note).by(user(context)).caller(Some(caller));
+    let outcome = backend.decide(&request)?;
+    let after = backend.session(&session)?;
+    if !outcome.committed && !context.out.json {
         context.out.warn("the decision is in memory only: the store is not writable", Some("see `belay status`"));
     }
-    context.out.line(sentence(&request.decision, &before, &after))?;
-    Ok(ExitStatus::Done)
+    let sentence = sentence(&request.decision, &before, &after);
+    Ok(RecordedDecision { outcome, after, sentence })
 }
 
 /// Fails for a killed session: no decision brings it back.
@@ -209,7 +241,11 @@ fn sentence(decision: &OperatorDecision, before: &SessionView, after: &SessionVi
         OperatorDecision::Kill => format!("{name} is killed: all further calls and requests are refused."),
         OperatorDecision::Reset => format!("The evidence against {name} is discarded; its log is kept."),
         OperatorDecision::Archive => format!("{name} is archived; `belay sessions --all` lists it."),
-        OperatorDecision::Allow { .. } | OperatorDecision::Budget { .. } | OperatorDecision::Note => {
+        OperatorDecision::MarkSeen => format!("{name} is marked as seen."),
+        OperatorDecision::Allow { .. }
+        | OperatorDecision::Answer { .. }
+        | OperatorDecision::Budget { .. }
+        | OperatorDecision::Note => {
             format!("Recorded for {name}.")
         }
     }

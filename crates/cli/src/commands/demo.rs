@@ -1,14 +1,13 @@
 //! `belay demo`: a scripted model and a minimal agent, connected through the real proxy and engine. Needs no key, no
 //! agent and no network.
 
-mod agent;
 mod script;
 
 use std::time::Duration;
 
 use belay_config::{EnvSnapshot, Paths, Strictness};
 use belay_ipc::Client;
-use belay_scripted_model::{Script, ScriptedModel};
+use belay_scripted_model::{ScriptedModel, demo};
 use belay_server::{Daemon, ServeOptions};
 use clap::Args;
 
@@ -16,7 +15,7 @@ use super::CommandResult;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_status::ExitStatus;
-use script::{MAX_TURNS, Narrator, RETRY_HEADER, SESSION_ID};
+use script::{Narrator, SESSION_ID};
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -28,7 +27,7 @@ pub(crate) struct DemoArgs {
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> CommandResult {
     let home = TempHome::new()?;
     let demo = DemoWorld::start(&home.0)?;
-    let played = Narrator::new(context.out).play(&demo);
+    let played = Narrator::new(context.out.clone()).play(&demo);
     let failed = |error: String| CommandError::new(error).hint("this is a bug in Belay; please report it");
     if args.once {
         demo.stop()?;
@@ -73,12 +72,7 @@ struct DemoWorld {
 
 impl DemoWorld {
     fn start(home: &std::path::Path) -> Result<Self, CommandError> {
-        let second_attempt = Script::new()
-            .shell("fuser -k 3000/tcp")
-            .shell("npm test")
-            .text("The port was taken by an old server. It is free now, and all tests pass.");
-        let script = Script::new().shell("npm test").repeat(MAX_TURNS).branch(RETRY_HEADER, second_attempt);
-        let model = ScriptedModel::start(script)?;
+        let model = ScriptedModel::start(demo::script())?;
         let env = EnvSnapshot::from_process();
         let paths = Paths::resolve(&env, Some(home))?;
         let flag = |key: &str, value: String| ("belay demo".to_owned(), key.to_owned(), value);

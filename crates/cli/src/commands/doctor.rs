@@ -10,8 +10,6 @@ mod hooks;
 mod resident;
 mod store;
 
-pub(crate) use agents::which;
-
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use serde::Serialize;

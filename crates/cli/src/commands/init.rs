@@ -174,7 +174,7 @@ fn is_supported(installer: &dyn HookInstaller) -> bool {
 fn is_installed(context: &Context, installer: &dyn HookInstaller, setting: &InstallContext<'_>) -> bool {
     let Some(agent) = find(installer.agent()) else { return false };
     let sessions = agent.transcript_roots(setting.dirs);
-    super::doctor::which(context, agent.executable).is_some() || sessions.iter().any(|path| path.exists())
+    context.env.find_executable(agent.executable).is_some() || sessions.iter().any(|path| path.exists())
 }
 
 /// The path of this program: the entry in PATH if it resolves to it, because package managers install the program itself
@@ -183,7 +183,7 @@ fn own_path(context: &Context) -> std::io::Result<PathBuf> {
     let exe = std::env::current_exe()?;
     let real = std::fs::canonicalize(&exe)?;
     let is_this_program = |path: &PathBuf| std::fs::canonicalize(path).is_ok_and(|found| found == real);
-    let named = super::doctor::which(context, "belay").filter(|path| path.is_absolute());
+    let named = context.env.find_executable("belay").filter(|path| path.is_absolute());
     Ok(named.filter(is_this_program).unwrap_or(exe))
 }
 

@@ -37,16 +37,15 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
     let config_problems = context.config_problems()?;
     let totals = Backend::open(context)?.read(&TotalsRequest {})?;
     let token = match &resident {
-        Some(status) => status.token.clone(),
-        None => {
-            ApiToken::load(&context.paths.token()).filter(|_| args.token).map(|token| token.expose_secret().to_owned())
-        }
+        Some(status) => status.token.clone().map(ApiToken::from),
+        None => ApiToken::load(&context.paths.token()).filter(|_| args.token),
     };
     let state = context.paths.state().display().to_string();
     if context.out.json {
         let running = resident.is_some();
         context.out.json(&json!({
-            "running": running, "resident": resident, "state": state, "totals": totals, "token": token,
+            "running": running, "resident": resident, "state": state, "totals": totals,
+            "token": token.as_ref().map(ApiToken::expose_secret), "proxy_token": token.as_ref().map(ApiToken::proxy_token),
             "config_problems": config_problems,
         }))?;
         return Ok(ExitStatus::Done);
@@ -75,7 +74,10 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> CommandResult {
         }
     }
     if let Some(token) = token {
-        context.out.line(format!("token     {token}"))?;
+        context.out.line(format!("token     {}", token.expose_secret()))?;
+        context
+            .out
+            .line(format!("proxy     {} (token for model requests from other machines)", token.proxy_token()))?;
     }
     Ok(ExitStatus::Done)
 }

@@ -8,22 +8,16 @@ use belay_core::event::OperatorDecision;
 use belay_core::session::Counters;
 use belay_core::{Excerpt, SessionKey};
 use belay_ipc::DecideRequest;
+use belay_scripted_model::demo::{Agent, FAILING_OUTPUT, MAX_TURNS, ModelReply, TASK, retry_output};
 use belay_store::{Access, StoreUrl};
 
 use super::DemoWorld;
-use super::agent::{Agent, ModelReply};
 use crate::output::Output;
 
 pub(super) const SESSION_ID: &str = "demo:story";
-/// More turns than the demo needs.
-pub(super) const MAX_TURNS: usize = 20;
-/// Header that makes the model follow the second branch of its script.
-pub(super) const RETRY_HEADER: &str = "x-demo-retry";
 
 /// The operator's plan.
 const PLAN: &str = "free the port first";
-const FAILING_OUTPUT: &str =
-    "FAIL src/server.test.js\n  Error: listen EADDRINUSE: address already in use :::3000\n1 failing";
 /// Delay between two lines on a terminal.
 const LINE_DELAY: Duration = Duration::from_millis(250);
 /// Timeout of one step.
@@ -65,13 +59,14 @@ impl Narrator {
             "A looping agent under Belay. The model is scripted; the proxy and the engine that\n\
              decides are real.\n",
         );
-        let mut agent = Agent::new(&stage.url, SESSION_ID);
-        self.print(PERSON, "you", "Make the tests pass.\n ");
+        let mut agent = Agent::new(&stage.url, "/v1/chat/completions");
+        agent.add_header("X-Belay-Session", SESSION_ID);
+        self.print(PERSON, "you", &format!("{TASK}\n "));
         let (calls, refused) = self.run_loop(stage, &mut agent)?;
         self.print(AGENT, "", &format!("(refused in {}; the model was not called)\n ", millis(refused)));
         self.print(PERSON, "you", &format!("belay resume {SESSION_ID} --plan \"{PLAN}\"\n "));
         resume(stage)?;
-        agent.branch_header = Some(RETRY_HEADER);
+        agent.retry();
         self.finish(&mut agent)?;
         let counters = wait_for(stage, |counters| counters.calls >= calls + 2)?;
         let sum = format!("{} calls and one refused request in a single session.", counters.calls);
@@ -88,7 +83,7 @@ impl Narrator {
                 wait_for(stage, |counters| counters.results + 1 >= calls)?;
             }
             let asked = Instant::now();
-            let reply = agent.ask().map_err(|error| error.to_string())?;
+            let reply = agent.ask(|| true).map_err(|error| error.to_string())?;
             let took = asked.elapsed();
             match reply {
                 ModelReply::Call(command) => {
@@ -119,14 +114,12 @@ impl Narrator {
     fn finish(&self, agent: &mut Agent) -> Result<(), String> {
         loop {
             let asked = Instant::now();
-            match agent.ask().map_err(|error| error.to_string())? {
+            match agent.ask(|| true).map_err(|error| error.to_string())? {
                 ModelReply::Call(command) => {
-                    let tests = command.contains("test");
-                    let (what, output) =
-                        if tests { ("12 passing", "12 passing") } else { ("port 3000 is free", "3000/tcp: 4711") };
+                    let what = if command.contains("test") { "12 passing" } else { "port 3000 is free" };
                     let took = millis(asked.elapsed());
                     self.print(AGENT, "agent", &format!("$ {command:<22} {what:<32} {took:>9}"));
-                    agent.push_output(output);
+                    agent.push_output(retry_output(&command));
                 }
                 ModelReply::Text(text) => {
                     self.print(AGENT, "agent", &format!("{text}\n "));

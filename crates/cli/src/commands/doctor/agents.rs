@@ -19,8 +19,10 @@ use crate::format::relative_past;
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn agents(context: &Context) -> Vec<CheckResult> {
-    let found: Vec<(&AgentSpec, PathBuf)> =
-        belay_agents::AGENTS.iter().filter_map(|agent| Some((*agent, which(context, agent.executable)?))).collect();
+    let found: Vec<(&AgentSpec, PathBuf)> = belay_agents::AGENTS
+        .iter()
+        .filter_map(|agent| Some((*agent, context.env.find_executable(agent.executable)?)))
+        .collect();
     if found.is_empty() {
         return vec![CheckResult::note("agents", "no supported agent is in PATH")];
     }
@@ -46,13 +48,6 @@ fn row(context: &Context, agent: &AgentSpec, path: &std::path::Path, version: Op
         true => row,
         false => row.fix(format!("belay init --agent {}", agent.id)),
     }
-}
-
-pub(crate) fn which(context: &Context, name: &str) -> Option<PathBuf> {
-    let path = context.env.get("PATH")?;
-    std::env::split_paths(path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
 /// The first version number in the output of `--version`; `None` on a timeout.

@@ -45,8 +45,13 @@ pub(crate) fn run(context: &Context, args: &TailArgs) -> CommandResult {
         context.out.info("No events yet.");
         return Ok(ExitStatus::Done);
     };
-    let mut query =
-        EventQuery { session, after: None, kinds: args.kind.clone(), order: Order::Last, limit: args.lines.max(1) };
+    let mut query = EventQuery {
+        session,
+        kinds: args.kind.clone(),
+        order: Order::Last,
+        limit: args.lines.max(1),
+        ..EventQuery::default()
+    };
     let mut names = ShortNames::default();
     let mut mark = store.change_token()?;
     // Read before the first query, so that no event between the query and the first poll is lost.

@@ -1,0 +1,142 @@
+//! Reads the views that are shown and records decisions, on a thread of its own: a resident process that hangs must not
+//! freeze the keys.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use belay_core::event::OperatorDecision;
+use belay_ipc::{OverviewRequest, SessionPageRequest};
+use belay_store::{ChangeToken, Store};
+use belay_tui::{Action, Decision, Message, PageRequest};
+
+use crate::backend::Backend;
+use crate::commands::{budget, decide};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::operator::{CallerTree, OperatorArgs, require_operator};
+
+/// How often the store is asked whether it has changed, which takes microseconds.
+const POLL_INTERVAL: Duration = Duration::from_millis(400);
+
+/// Without a change, views are read again after this many polls: a status also depends on time and on processes.
+const POLLS_PER_REFRESH: u32 = 25;
+
+/// What the main thread asks for.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Keep this page up to date besides the overview.
+    Watch(Option<PageRequest>),
+    Decide(Decision),
+}
+
+/// Runs until the sender of jobs is gone, or `answer` returns false.
+pub(super) fn run(
+    context: &Context,
+    operator: OperatorArgs,
+    jobs: &Receiver<Job>,
+    warnings: &Receiver<String>,
+    answer: impl Fn(Message) -> bool,
+) {
+    let mut watched = None;
+    let mut change = ChangeDetector::default();
+    let mut due = true;
+    loop {
+        if due {
+            change.is_due(context);
+            let read = read(context, watched.as_ref());
+            let messages = read.unwrap_or_else(|error| vec![Message::ReadFailed(error.to_line())]);
+            if !messages.into_iter().chain(warnings.try_iter().map(Message::Warning)).all(&answer) {
+                return;
+            }
+        }
+        let mut next = match jobs.recv_timeout(POLL_INTERVAL) {
+            Ok(job) => Some(job),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        due = next.is_some() || change.is_due(context);
+        // All that is asked for by now, before views are read once.
+        while let Some(job) = next {
+            match job {
+                Job::Watch(page) => watched = page,
+                Job::Decide(decision) => {
+                    let result = perform(context, operator, decision).map_err(|error| error.to_line());
+                    if !answer(Message::Decided(result)) {
+                        return;
+                    }
+                }
+            }
+            next = jobs.try_recv().ok();
+        }
+    }
+}
+
+/// Notices changes of the store.
+#[derive(Default)]
+struct ChangeDetector {
+    store: Option<Box<dyn Store>>,
+    token: Option<ChangeToken>,
+    polls: u32,
+}
+
+impl ChangeDetector {
+    /// Whether the store has changed since the last call, or the time for a refresh has come.
+    fn is_due(&mut self, context: &Context) -> bool {
+        if self.store.is_none() {
+            self.store = context.store().ok().flatten();
+        }
+        let token = self.store.as_ref().and_then(|store| store.change_token().ok());
+        self.polls += 1;
+        let due = token != self.token || self.polls >= POLLS_PER_REFRESH;
+        if due {
+            (self.token, self.polls) = (token, 0);
+        }
+        due
+    }
+}
+
+fn read(context: &Context, watched: Option<&PageRequest>) -> Result<Vec<Message>, CommandError> {
+    let mut backend = Backend::open(context)?;
+    let mut messages = vec![Message::Overview(Box::new(backend.read(&OverviewRequest {})?))];
+    if let Some(request) = watched {
+        let page = SessionPageRequest {
+            session: request.session.clone(),
+            before: request.before,
+            calls: request.calls,
+            events_before: None,
+        };
+        messages.push(Message::Page(request.session.clone(), backend.read(&page)?));
+    }
+    Ok(messages)
+}
+
+/// Records a decision as the command of the same name does, and says what came of it.
+fn perform(context: &Context, operator: OperatorArgs, decision: Decision) -> Result<String, CommandError> {
+    let Decision { session, action } = decision;
+    let as_operator = |command: &str| require_operator(context, operator, command, Some(&session));
+    let by_anyone = || Box::new(CallerTree::read(&context.env).to_caller());
+    let (caller, decision, note) = match action {
+        Action::Acknowledge => (by_anyone(), OperatorDecision::Acknowledge, String::new()),
+        Action::MarkSeen => (by_anyone(), OperatorDecision::MarkSeen, String::new()),
+        Action::Archive => (by_anyone(), OperatorDecision::Archive, String::new()),
+        Action::Kill => (as_operator("kill")?, OperatorDecision::Kill, String::new()),
+        Action::Resume { note } => {
+            let resume =
+                OperatorDecision::Resume { cooldown_secs: None, plan: None, require_plan: false, reset: false };
+            (as_operator("resume")?, resume, note)
+        }
+        Action::RaiseBudget { amount, resume } => {
+            let parsed = amount.parse().map_err(CommandError::usage)?;
+            let caller = as_operator("budget")?;
+            let mut backend = Backend::open(context)?;
+            budget::set(context, &mut backend, &session, &[parsed], resume, &caller)?;
+            let name = backend.session(&session)?.short;
+            return Ok(match resume {
+                true => format!("{name} has a budget of {amount} and is resumed."),
+                false => format!("{name} has a budget of {amount}."),
+            });
+        }
+    };
+    let mut backend = Backend::open(context)?;
+    Ok(decide::record(context, &mut backend, session, decision, &note, caller)?.sentence)
+}
