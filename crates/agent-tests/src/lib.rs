@@ -26,13 +26,16 @@
 pub mod agent_setups;
 pub mod compare;
 mod installed_agents;
+pub mod moments;
 mod run;
 pub mod scenarios;
+mod terminal;
 mod transcript;
 mod workbench;
 
 pub use agent_setups::AgentSetup;
 pub use installed_agents::{Agent, belay_program, cache_folder};
 pub use run::{Finished, Run, Running};
+pub use terminal::Terminal;
 pub use transcript::Transcript;
 pub use workbench::Workbench;

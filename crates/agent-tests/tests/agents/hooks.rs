@@ -1,6 +1,7 @@
 //! Belay's hooks inside the real CLIs: installed by `belay init`, called by the agent, answered by `belay`. The tests
 //! check what reaches the model and what the agent does next.
 
+mod approving;
 mod belay;
 mod faults;
 mod healthy;

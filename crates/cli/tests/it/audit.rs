@@ -3,7 +3,7 @@
 use crate::world::World;
 
 /// A Claude Code session that is stuck on one command.
-fn stuck() -> String {
+pub(crate) fn stuck() -> String {
     let mut lines = vec![
         r#"{"type":"user","isSidechain":false,"uuid":"u0","timestamp":"2026-03-01T08:00:00.000Z","sessionId":"s","cwd":"/home/ada/shop","version":"2.1.200","message":{"role":"user","content":"Install it"}}"#.to_owned(),
     ];
@@ -14,7 +14,7 @@ fn stuck() -> String {
     lines.join("\n") + "\n"
 }
 
-const FILE: &str = "home/.claude/projects/-home-ada-shop/11111111-0000-4000-8000-000000000000.jsonl";
+pub(crate) const FILE: &str = "home/.claude/projects/-home-ada-shop/11111111-0000-4000-8000-000000000000.jsonl";
 
 #[test]
 fn without_a_path_it_looks_where_agents_keep_their_sessions() {

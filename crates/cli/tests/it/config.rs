@@ -35,6 +35,9 @@ fn values_are_shown_with_where_they_come_from() {
     serve.idle_exit  "never"  built-in
     serve.listen  "127.0.0.1:[port]"  /home/.config/belay/config.toml:3
     serve.tick  "15s"  built-in
+    serve.tls.cert  ""  built-in
+    serve.tls.key  ""  built-in
+    serve.tls.self_signed  false  built-in
 
     $ belay config list log --json
     {"values":[{"key":"log.level","layer":"environment","line":null,"origin":"BELAY_LOG","value":"debug"},{"key":"log.max_bytes","layer":"built-in","line":null,"origin":"built-in","value":"8MiB"},{"key":"log.max_files","layer":"built-in","line":null,"origin":"built-in","value":4}]}
@@ -66,6 +69,7 @@ fn values_are_shown_with_where_they_come_from() {
       serve.idle_exit
       serve.listen
       serve.tick
+      serve.tls
 
     $ belay config get serve.lisen
     -- stderr
@@ -103,7 +107,7 @@ fn set_and_unset_change_one_value() {
         &["config", "set", "serve.http", "false"],
         &["config", "set", "detect.max_nudges", "1", "--json"],
         &["config", "set", "detect.max_nudges", "lots"],
-        &["config", "set", "serve.listen", "0.0.0.0:80"],
+        &["config", "set", "serve.listen", "everywhere:80"],
         &["config", "set", "serve.lisen", "x"],
         &["config", "unset", "detect.max_nudges"],
         &["config", "unset", "detect.max_nudges"],
@@ -128,9 +132,9 @@ fn set_and_unset_change_one_value() {
     Error: `detect.max_nudges`: `lots` is not an integer
     -- exit 1
 
-    $ belay config set serve.listen 0.0.0.0:80
+    $ belay config set serve.listen everywhere:80
     -- stderr
-    Error: `serve.listen`: 0.0.0.0:80 is not a loopback address; use for example 127.0.0.1:[port]
+    Error: `serve.listen`: invalid address `everywhere:80`; use for example 127.0.0.1:[port]
     -- exit 1
 
     $ belay config set serve.lisen x

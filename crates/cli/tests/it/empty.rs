@@ -99,7 +99,7 @@ fn the_same_as_json() {
     $ belay events tail --json
 
     $ belay status --json
-    {"config_problems":[],"resident":null,"running":false,"state":"/home/.local/state/belay","token":null,"totals":null}
+    {"config_problems":[],"proxy_token":null,"resident":null,"running":false,"state":"/home/.local/state/belay","token":null,"totals":null}
 
     $ belay stop --json
     {"stopped":false}

@@ -9,18 +9,18 @@ use crate::resident::Serve;
 use crate::world::{World, call, lines, within};
 
 /// A client of `/api/v1/live`.
-struct LiveClient(BufReader<TcpStream>);
+pub(crate) struct LiveClient(BufReader<TcpStream>);
 
 /// One server-sent event.
 #[derive(Debug)]
-struct ServerEvent {
+pub(crate) struct ServerEvent {
     id: u64,
     name: String,
     data: String,
 }
 
 impl LiveClient {
-    fn connect(serve: &Serve, query: &str, headers: &str) -> Self {
+    pub(crate) fn connect(serve: &Serve, query: &str, headers: &str) -> Self {
         let mut stream = TcpStream::connect(serve.address()).unwrap();
         write!(stream, "GET /api/v1/live{query} HTTP/1.1\r\nhost: 127.0.0.1\r\n{headers}\r\n").unwrap();
         let mut reader = BufReader::new(stream);
@@ -35,7 +35,7 @@ impl LiveClient {
     }
 
     /// The next event; skips chunk sizes and heartbeats.
-    fn next(&mut self) -> ServerEvent {
+    pub(crate) fn next(&mut self) -> ServerEvent {
         let mut event = ServerEvent { id: 0, name: String::new(), data: String::new() };
         loop {
             let mut line = String::new();
@@ -50,7 +50,7 @@ impl LiveClient {
         }
     }
 
-    fn change(&mut self) -> Value {
+    pub(crate) fn change(&mut self) -> Value {
         let event = self.next();
         assert_eq!(event.name, "change", "{event:?}");
         serde_json::from_str(&event.data).unwrap()

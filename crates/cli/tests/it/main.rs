@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene should fail there")]
 
+mod approvals;
 mod audit;
 mod binary;
 mod ci;
 mod config;
+mod dashboard;
 mod decisions;
 mod demo;
 #[cfg(target_os = "linux")]
@@ -13,6 +15,8 @@ mod disk;
 mod doctor;
 mod durability;
 mod empty;
+mod explain;
+mod history;
 mod hook;
 mod http;
 mod import;
@@ -20,12 +24,15 @@ mod init;
 mod injection;
 mod invalid_config;
 mod live;
+mod login;
 mod misc;
 mod news;
+mod open;
 mod operator;
 mod post;
 mod receiver;
 mod relaying;
+mod remote;
 mod resident;
 mod run;
 mod serve;
@@ -34,6 +41,8 @@ mod starting;
 mod statusline;
 mod terminal;
 mod tombstones;
+mod top;
+mod trial;
 mod unwritable;
 mod waiting;
 mod watchdog;

@@ -101,6 +101,8 @@ fn every_command_that_weakens_supervision_is_for_a_person() {
         "uninit --yes",
         "stop",
         "status --token",
+        "open --print",
+        "open --logout-all",
     ] {
         let said = agent_runs(&world, args);
         assert_eq!(said.code, Some(1), "{args}: {said:?}");

@@ -327,3 +327,24 @@ fn an_answer_that_does_not_tell_what_it_cost_uses_up_a_budget_too() {
     client.send(&ask("/v1/chat/completions", "ses_1", CALL));
     assert!(client.read_to("\r\n").starts_with("HTTP/1.1 402 "));
 }
+
+#[test]
+fn limit_headers_become_the_quotas_of_the_account() {
+    let relaying = Relaying::start();
+    let mut client = relaying.client();
+    client.send(&ask("/v1/chat/completions", "ses_1", ""));
+    let mut upstream = relaying.accept();
+    upstream.read_to(END);
+    let limits = "\r\nx-ratelimit-limit-tokens: 1000\r\nx-ratelimit-remaining-tokens: 250\r\n\
+                  x-ratelimit-reset-tokens: 6m0s\r\n";
+    upstream.send(&answer("r1").replacen("\r\n", limits, 1));
+    assert!(client.read_to("}}").contains("x-ratelimit-remaining-tokens: 250"), "the agent gets them unchanged");
+    heard(&relaying.world, "opencode", "ses_1", &["model_answered"], 1);
+    let body = |path: &str| -> serde_json::Value {
+        serde_json::from_str(relaying.serve.get(path).split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    let quota = &body("/api/v1/quotas")["quotas"][0];
+    assert_eq!((&quota["limit"], &quota["used_percent"]), (&"tokens".into(), &75.0.into()), "{quota}");
+    assert!(quota["account"].as_str().unwrap().starts_with("OpenAI") && quota["resets_at"].is_string(), "{quota}");
+    assert_eq!(&body("/api/v1/overview")["today"]["quotas"][0], quota);
+}

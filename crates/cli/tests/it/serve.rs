@@ -28,7 +28,11 @@ fn it_says_where_it_is_and_leaves_when_asked() {
 
     $ belay serve
     Belay is already running for this state directory (pid [n]).
-      page  http://127.0.0.1:[port]/
+      page  http://127.0.0.1:[port]/login?code=[code]
+              The link works once, within 10 minutes; `belay open` makes a new one.
+      proxy  ANTHROPIC_BASE_URL=http://127.0.0.1:[port]
+              OPENAI_BASE_URL=http://127.0.0.1:[port]/v1
+              GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:[port]
 
     $ belay stop
     Belay (pid [n]) has stopped.
@@ -56,7 +60,11 @@ fn a_second_serve_opens_http_in_a_process_that_runs_without_it() {
     $ belay serve --listen 127.0.0.1:[port]
     Belay is already running for this state directory (pid [n]).
     It now serves HTTP, and runs until `belay stop`.
-      page  http://127.0.0.1:[port]/
+      page  http://127.0.0.1:[port]/login?code=[code]
+              The link works once, within 10 minutes; `belay open` makes a new one.
+      proxy  ANTHROPIC_BASE_URL=http://127.0.0.1:[port]
+              OPENAI_BASE_URL=http://127.0.0.1:[port]/v1
+              GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:[port]
     ");
     let url = format!("http://{free}/");
     assert_eq!(client(&world).status(false).unwrap().url.as_ref(), Some(&url));
@@ -65,8 +73,10 @@ fn a_second_serve_opens_http_in_a_process_that_runs_without_it() {
     let mut answer = String::new();
     page.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    let again = world.run(&["serve", "--json"]).json();
-    assert_eq!(again["already"], serde_json::json!({ "pid": serve.pid(), "url": url, "opened": false }));
+    let mut again = world.run(&["serve", "--json"]).json();
+    assert!(again["already"]["login"].take().as_str().unwrap().starts_with(&format!("{url}login?code=")), "{again}");
+    let expected = serde_json::json!({ "pid": serve.pid(), "url": url, "login": null, "opened": false });
+    assert_eq!(again["already"], expected);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let refused = world.run(&["serve", "--listen", &taken.local_addr().unwrap().to_string()]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
@@ -138,10 +148,30 @@ fn a_port_of_another_program_is_named_with_a_way_out() {
 }
 
 #[test]
-fn a_public_address_is_refused() {
-    let said = World::new().run(&["serve", "--listen", "0.0.0.0:8787"]);
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("0.0.0.0:8787 is not a loopback address"), "{}", said.err);
+fn it_tells_how_to_open_the_page_and_how_to_use_the_proxy() {
+    let world = World::new();
+    let mut serve = world.command(["serve", "--listen", "127.0.0.1:0"]).spawn().unwrap();
+    // It is ready once it has printed everything.
+    let mut out = BufReader::new(serve.stdout.take().unwrap());
+    let mut told = String::new();
+    while !told.contains("Stop Belay") {
+        out.read_line(&mut told).unwrap();
+    }
+    assert_eq!(world.run(&["stop"]).code, Some(0));
+    out.read_to_string(&mut told).unwrap();
+    assert_eq!(serve.wait().unwrap().code(), Some(0));
+    insta::assert_snapshot!(world.plain(&told), @r"
+    Belay 0.1.0 is running.
+      page  http://127.0.0.1:[port]/login?code=[code]
+              The link works once, within 10 minutes; `belay open` makes a new one.
+      proxy  ANTHROPIC_BASE_URL=http://127.0.0.1:[port]
+              OPENAI_BASE_URL=http://127.0.0.1:[port]/v1
+              GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:[port]
+      socket  /home/.local/state/belay/belay.sock
+      state  /home/.local/state/belay
+    Supervise the next agent with `belay run claude`, or all of them with `belay init`.
+    Stop Belay with Ctrl-C or `belay stop`.
+    ");
 }
 
 #[test]

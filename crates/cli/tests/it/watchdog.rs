@@ -316,3 +316,104 @@ fn the_user_may_do_without_the_token_and_try_it_out() {
     assert!(id.starts_with("trial:"));
     assert_eq!(watchdog.post(&format!("/v1/watchdog/sessions/{id}/resume"), &json!({})).1["paused"], false);
 }
+
+#[test]
+fn a_posted_event_reads_back_as_one_event_in_its_own_words() {
+    let watchdog = Watchdog::start(&[]);
+    let secret = ["sk", "-proj-", &"Ab1".repeat(12)].concat();
+    let posted = json!({
+        "session_id": "s", "kind": "patch_apply", "summary": "Rename the handler", "files": ["a.py", "b.py"],
+        "metadata": { "tool": "apply_patch", "exit_code": 3, "api_key": secret, "log": "x".repeat(4000) },
+    });
+    assert_eq!(watchdog.post("/v1/watchdog/events", &posted).0, 202);
+    let (_, read) = watchdog.get("/v1/watchdog/sessions/s/events");
+    let events: Vec<&Value> =
+        read["events"].as_array().unwrap().iter().filter(|event| event["kind"] == "patch_apply").collect();
+    let [event] = events[..] else { panic!("one event: {read}") };
+    has_exactly(event, EVENT);
+    for field in ["summary", "files"] {
+        assert_eq!(event[field], posted[field], "{event}");
+    }
+    let metadata = &event["metadata"];
+    assert_eq!((&metadata["tool"], &metadata["exit_code"]), (&json!("apply_patch"), &json!(3)), "{event}");
+    assert!(metadata["log"].as_str().unwrap().len() < 4000, "an excerpt: {event}");
+    assert!(!read.to_string().contains(&secret), "{read}");
+}
+
+#[test]
+fn an_incident_names_the_files_and_the_events_it_rests_on() {
+    let watchdog = Watchdog::start(&[]);
+    let files = json!(["src/pay.py", "tests/test_pay.py"]);
+    for number in 0..4 {
+        let kind = ["file_edit", "test_failure"][number % 2];
+        let event = json!({ "type": kind, "id": format!("e{number}"), "summary": "boom", "files": files });
+        let posted = json!({ "session": { "watchdog_session_id": "s" }, "event": event });
+        let (_, told) = watchdog.post("/v1/watchdog/events", &posted);
+        assert_eq!(told["paused"], number == 3, "two rounds, not fewer: {told}");
+    }
+    let incident = &watchdog.get("/v1/watchdog/status/s").1["incident"];
+    assert_eq!(incident["repeated_files"], files, "{incident}");
+    assert_eq!(incident["triggering_event_ids"], json!(["e0", "e1", "e2", "e3"]), "{incident}");
+    assert_eq!(incident["repeated_errors"], json!(["boom"]), "{incident}");
+    watchdog.loops("calls");
+    let incident = &watchdog.get("/v1/watchdog/status/calls").1["incident"];
+    assert!(!incident["triggering_event_ids"].as_array().unwrap().is_empty(), "{incident}");
+}
+
+#[test]
+fn reported_rounds_have_a_ladder_of_their_own() {
+    let watchdog = Watchdog::start(&["--set", "compat.pause_at=3"]);
+    let round = |session: &str| {
+        for kind in ["file_edit", "test_failure"] {
+            let posted = json!({ "session_id": session, "kind": kind, "summary": "boom", "files": ["a.py"] });
+            watchdog.post("/v1/watchdog/events", &posted);
+        }
+        watchdog.get(&format!("/v1/watchdog/status/{session}")).1["paused"].clone()
+    };
+    assert_eq!([round("s"), round("s"), round("s")], [json!(false), json!(false), json!(true)]);
+    watchdog.decide("/v1/watchdog/sessions/s/resume", &json!({}));
+    assert_eq!([round("s"), round("s"), round("s")], [json!(false), json!(false), json!(true)], "counted anew");
+    // The same facts by Belay's own API are subject to the common ladder.
+    for number in 0..6 {
+        let kind = ["file_changed", "check_ran"][number % 2];
+        let mut event = json!({ "id": format!("e{number}"), "session": { "agent": "legacy", "id": "own" },
+            "at": "2026-01-31T12:00:00Z", "kind": kind });
+        let more = json!({ "path": "a.py", "check": "test", "ok": false, "failing": ["test_pay"] });
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, told) = watchdog.decide("/api/v1/events", &event);
+        assert_eq!(status, 200, "{told}");
+    }
+    assert_eq!(watchdog.get("/v1/watchdog/status/own").1["paused"], false);
+}
+
+#[test]
+fn clearing_the_history_archives_every_session_and_says_how_many() {
+    let watchdog = Watchdog::start(&[]);
+    for number in 0..203 {
+        let posted = json!({ "session_id": format!("s{number}"), "kind": "session_note", "summary": "hello" });
+        assert_eq!(watchdog.post("/v1/watchdog/events", &posted).0, 202);
+    }
+    let (status, cleared) = watchdog.decide("/v1/watchdog/history/clear", &json!({ "note": "spring clean" }));
+    assert_eq!((status, &cleared["total_sessions"], &cleared["sessions"]), (200, &json!(0), &json!([])));
+    assert_eq!(cleared["archived_sessions"], 203, "{cleared}");
+    assert_eq!(cleared["message"], "Archived 203 sessions. The event log keeps them.");
+    assert_eq!(watchdog.get("/v1/watchdog/dashboard").1["total_sessions"], 0, "none is left");
+    let (_, again) = watchdog.decide("/v1/watchdog/history/clear", &json!({}));
+    assert_eq!(again["archived_sessions"], 0, "{again}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_loop_test_passes() {
+    let watchdog = Watchdog::start(&[]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/loop-test.sh");
+    let run = std::process::Command::new("sh")
+        .arg(script)
+        .arg(format!("http://{}", watchdog.serve.address()))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.contains("loop_watchdog_paused") && said.contains("passed:"), "{said}");
+    assert_eq!(watchdog.model.requests().len(), 0, "no request reached the model");
+}

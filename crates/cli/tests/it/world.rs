@@ -190,6 +190,8 @@ impl World {
                 (r"inc-[0-9a-f]{10}", "inc-[id]"),
                 (r"pid \d+", "pid [n]"),
                 (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
+                (r"code=[0-9a-f]{32}", "code=[code]"),
+                (r"([0-9A-F]{2}:){31}[0-9A-F]{2}", "[fingerprint]"),
                 // Column widths depend on their content.
                 (r"([^\n ]) {2,}", "$1  "),
             ];

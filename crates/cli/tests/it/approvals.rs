@@ -1,0 +1,224 @@
+//! Permission prompts that a person answers in Belay: the hook waits, and says only what the person said.
+
+use std::io::Write;
+use std::process::{Child, Stdio};
+
+use belay_core::event::PermissionAnswer;
+use belay_ipc::AnswerRequest;
+use belay_ipc::views::PendingApproval;
+use serde_json::{Value, json};
+
+use crate::hook::{alone, payload};
+use crate::resident::{Serve, client, heard};
+use crate::world::{World, within};
+
+/// A resident process that offers prompts, and hooks that have time to reach it.
+struct Scene {
+    world: World,
+    serve: Serve,
+}
+
+/// A hook process that waits for an answer.
+struct WaitingHook(Child);
+
+impl WaitingHook {
+    /// What the agent reads.
+    fn said(self) -> String {
+        let output = within("the hook", move || self.0.wait_with_output().unwrap());
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Scene {
+    fn new(more: &[&str]) -> Self {
+        let world = alone().var("BELAY_HOOK_TIMEOUT", "5s");
+        let mut args = vec!["--listen", "127.0.0.1:0", "--set", "approvals.enabled=true"];
+        args.extend_from_slice(more);
+        let serve = Serve::start_with(&world, &args);
+        Self { world, serve }
+    }
+
+    fn hook(&self, event: &str, session: &str, command: &str) -> WaitingHook {
+        let mut hook = self.world.command(["hook", "claude-code"]);
+        let mut child = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut payload = payload(event, session, "t1", command);
+        if event == "PermissionRequest" {
+            payload.as_object_mut().unwrap().remove("tool_use_id");
+        }
+        child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        WaitingHook(child)
+    }
+
+    /// A call that asks for permission, and its prompt.
+    fn asks(&self, session: &str, command: &str) -> (WaitingHook, PendingApproval) {
+        assert_eq!(self.hook("PreToolUse", session, command).said(), "");
+        let hook = self.hook("PermissionRequest", session, command);
+        heard(&self.world, "claude-code", session, &["permission_asked"], 1);
+        let prompt = self.until(|pending| pending.into_iter().next());
+        (hook, prompt)
+    }
+
+    /// Asks for the open prompts until they are as wanted.
+    fn until<T: Send + 'static>(&self, wanted: impl Fn(Vec<PendingApproval>) -> Option<T> + Send + 'static) -> T {
+        let mut client = client(&self.world);
+        within("the prompts", move || {
+            loop {
+                if let Some(found) = wanted(client.approvals().unwrap()) {
+                    return found;
+                }
+            }
+        })
+    }
+
+    fn nothing_waits(&self) -> bool {
+        self.world.run(&["approvals", "--json"]).json()["approvals"] == json!([])
+    }
+}
+
+#[test]
+fn allow_reaches_the_agent_and_the_log() {
+    let scene = Scene::new(&[]);
+    let (hook, prompt) = scene.asks("s", "touch made");
+    assert_eq!((prompt.tool.as_str(), prompt.text.as_str()), ("Bash", "touch made"));
+    let status = scene.world.run(&["show", "claude-code:s", "--json"]).json();
+    assert_eq!(status["session"]["status"]["value"], "waiting", "{status}");
+    let listed = scene.world.tell(&["approvals"]);
+    assert!(listed.contains(&prompt.id) && listed.contains("touch made"), "{listed}");
+    let told = scene.world.tell(&["approve", &prompt.id[..8]]);
+    assert!(told.contains("Allowed once: Bash of claude-code:s"), "{told}");
+    let said: Value = serde_json::from_str(&hook.said()).unwrap();
+    assert_eq!(said["hookSpecificOutput"]["decision"], json!({ "behavior": "allow" }), "once, and no rule");
+    let log = scene.world.run(&["events", "tail", "--json"]).out;
+    let answer = log.lines().find(|line| line.contains(r#""decision":"answer""#)).expect("the answer");
+    for part in [prompt.id.as_str(), &prompt.hash, r#""answer":"allow""#, r#""caller""#] {
+        assert!(answer.contains(part), "{part} in {answer}");
+    }
+    let late = scene.world.run(&["deny", &prompt.id]);
+    assert!(
+        late.code == Some(1) && late.err.contains("already decided") && late.err.contains("allowed it"),
+        "{}",
+        late.err
+    );
+    let status = scene.world.run(&["show", "claude-code:s", "--json"]).json();
+    assert_eq!(status["session"]["status"]["value"], "working", "{status}");
+}
+
+#[test]
+fn deny_tells_the_agent_why() {
+    let scene = Scene::new(&[]);
+    let (hook, prompt) = scene.asks("s", "make deploy");
+    scene.world.tell(&["deny", &prompt.id, "--why", "not on a Friday"]);
+    let said: Value = serde_json::from_str(&hook.said()).unwrap();
+    let decision = &said["hookSpecificOutput"]["decision"];
+    assert_eq!(decision["behavior"], "deny");
+    assert!(decision["message"].as_str().unwrap().contains("not on a Friday"), "{said}");
+}
+
+#[test]
+fn without_an_answer_the_terminal_asks() {
+    let scene = Scene::new(&["--set", "approvals.wait=1ms"]);
+    assert_eq!(scene.hook("PermissionRequest", "s", "make").said(), "", "nobody answered");
+    assert!(scene.nothing_waits());
+    let off = alone();
+    let _serve = Serve::start(&off);
+    let said =
+        off.run_with(&["hook", "claude-code"], payload("PermissionRequest", "s", "t1", "make").to_string().as_bytes());
+    assert_eq!(said.out, "", "off by default");
+    let alone = alone();
+    let said = alone
+        .run_with(&["hook", "claude-code"], payload("PermissionRequest", "s", "t1", "make").to_string().as_bytes());
+    assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "no resident process");
+}
+
+#[test]
+fn the_resident_process_may_stop_while_a_hook_waits() {
+    let scene = Scene::new(&[]);
+    let (hook, _) = scene.asks("s", "make");
+    scene.serve.kill();
+    assert_eq!(hook.said(), "", "the terminal asks");
+}
+
+#[test]
+fn an_answer_in_the_terminal_and_a_hook_that_is_gone_end_the_prompt() {
+    let scene = Scene::new(&[]);
+    let (hook, prompt) = scene.asks("s", "make");
+    assert_eq!(scene.hook("PostToolUseFailure", "s", "make").said(), "");
+    assert_eq!(hook.said(), "");
+    assert!(scene.nothing_waits());
+    assert!(scene.world.run(&["approve", &prompt.id]).err.contains("answered elsewhere"));
+    let (mut hook, prompt) = scene.asks("s2", "make");
+    hook.0.kill().unwrap();
+    hook.0.wait().unwrap();
+    scene.until(|pending| pending.is_empty().then_some(()));
+    assert!(scene.world.run(&["approve", &prompt.id]).err.contains("no longer waits"));
+}
+
+#[test]
+fn an_answer_is_bound_to_what_was_shown_and_a_held_session_stays_held() {
+    let scene = Scene::new(&[]);
+    let (hook, prompt) = scene.asks("s", "make");
+    let request = |answer, hash: &str| AnswerRequest {
+        id: prompt.id.clone(),
+        answer,
+        hash: hash.to_owned(),
+        why: String::new(),
+        by: Some("anna".to_owned()),
+        caller: None,
+    };
+    let wrong = client(&scene.world).answer(&request(PermissionAnswer::Allow, "0123")).unwrap_err();
+    assert!(wrong.to_string().contains("hash does not match"), "{wrong}");
+    scene.world.tell(&["pause", "claude-code:s"]);
+    let held = client(&scene.world).answer(&request(PermissionAnswer::Allow, &prompt.hash)).unwrap_err();
+    assert!(held.to_string().contains("held by Belay"), "{held}");
+    client(&scene.world).answer(&request(PermissionAnswer::Deny, &prompt.hash)).unwrap();
+    assert!(hook.said().contains(r#""behavior":"deny""#));
+    let refused = scene.hook("PermissionRequest", "s", "ls").said();
+    assert!(refused.contains("paused this session"), "held, so not offered: {refused}");
+    assert!(scene.nothing_waits());
+}
+
+#[test]
+fn over_http_an_answer_requires_the_token() {
+    let scene = Scene::new(&[]);
+    let (hook, prompt) = scene.asks("s", "make");
+    let token = scene.world.run(&["status", "--token", "--json"]).json()["token"].as_str().unwrap().to_owned();
+    let post = |headers: &str, body: &Value| {
+        let body = body.to_string();
+        let said = scene.serve.http(&format!(
+            "POST /api/v1/approvals/{} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n{headers}\r\n{body}",
+            prompt.id,
+            body.len()
+        ));
+        said.split(' ').nth(1).unwrap().to_owned()
+    };
+    let owner = format!("authorization: Bearer {token}\r\n");
+    let allow = json!({ "answer": "allow", "hash": prompt.hash, "by": "anna" });
+    assert_eq!(post("", &allow), "401");
+    assert_eq!(post(&owner, &json!({ "answer": "always", "hash": prompt.hash })), "400", "no rules");
+    assert_eq!(post(&owner, &json!({ "answer": "allow", "hash": "0" })), "409");
+    let listed = scene.serve.get("/api/v1/approvals");
+    assert!(listed.contains(&prompt.hash), "{listed}");
+    assert_eq!(post(&owner, &allow), "200");
+    assert!(hook.said().contains(r#""behavior":"allow""#));
+    assert_eq!(post(&owner, &allow), "409", "the second answer");
+    let decision = json!({ "decision": "answer", "approval": "apr-1", "answer": "allow", "hash": "0" }).to_string();
+    let forged = scene.serve.http(&format!(
+        "POST /api/v1/sessions/claude-code:s/decisions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n{owner}\r\n{decision}",
+        decision.len()
+    ));
+    assert!(forged.starts_with("HTTP/1.1 400"), "an answer is no decision about a session: {forged}");
+}
+
+#[test]
+fn an_agent_does_not_approve_its_own_calls() {
+    let scene = Scene::new(&[]);
+    let (hook, prompt) = scene.asks("s", "make");
+    let refused = scene.world.command(["approve", &prompt.id]).env("CLAUDE_CODE_SESSION_ID", "s").output().unwrap();
+    let err = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && err.contains("called by an agent"), "{err}");
+    scene.world.tell(&["deny", &prompt.id]);
+    assert!(hook.said().contains("deny"));
+}
