@@ -49,6 +49,11 @@ const BENCHES: &[Bench] = &[
         run: |_| shell::run(&mut shell::cargo(MEMORY)),
     },
     Bench {
+        name: "dashboard",
+        description: "server time of pages, cost of live streams, size of files, memory",
+        run: |_| shell::run(&mut shell::cargo(DASHBOARD)),
+    },
+    Bench {
         name: "retention",
         description: "pruning 1,000,000 events in 10,000 sessions beside load  [SESSIONS]",
         run: |sessions| shell::run(shell::cargo(RETENTION).args(sessions)),
@@ -59,6 +64,7 @@ const TEXT: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--ex
 const CORE: &[&str] = &["run", "--release", "--quiet", "-p", "belay-core", "--example", "apply_bench"];
 const HOOK: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "hook"];
 const MEMORY: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "memory"];
+const DASHBOARD: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "dashboard"];
 const RETENTION: &[&str] = &["bench", "--quiet", "-p", "belayer", "--bench", "retention", "--"];
 const BELAY: &[&str] = &["build", "--release", "--quiet", "-p", "belayer"];
 const PROXY: &[&str] = &["bench", "--quiet", "-p", "belay-proxy", "--bench", "proxy", "--"];

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::shell;
@@ -120,6 +120,9 @@ pub(crate) fn lock(path: &Path) -> Result<File, String> {
 
 /// Installs Debian packages where there is apt. Returns the packages that are missing afterwards.
 pub(crate) fn install_debian_packages(packages: &[&str]) -> Vec<String> {
+    // Suites prepare in parallel, but apt runs only once at a time.
+    static APT: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = APT.lock();
     let missing = |packages: &[&str]| -> Vec<String> {
         packages.iter().filter(|p| !is_installed(p)).map(|p| (*p).to_owned()).collect()
     };

@@ -7,11 +7,13 @@
 
 mod agents;
 mod bench;
+mod browser;
 mod fuzz;
 mod install;
 mod links;
 mod nextest;
 mod prices;
+mod record;
 mod repository;
 mod score;
 mod shell;
@@ -26,13 +28,17 @@ Development commands of the project.
 Usage: cargo xtask <command> [options]
 
   test [SUITE...]      install what the tests need, run them, end with `N passed, M failed`
-                       suites: fmt lint unit integration agents fuzz (default: all)
+                       suites: fmt lint unit integration browser agents fuzz (default: all)
   fuzz [TARGET...]     fuzz every parser  [--seconds N, default 180]
   soak [NAME...]       run the long proofs: kill repeat fuzz (default: all)
   score PATH           replay labelled sessions and print precision, recall and delay
+                       --status: the status of sessions at labelled moments
                        --sensitivity PATH: every threshold one step looser and stricter, per source
                        --histories PATH: healthy sessions that would be interrupted, with the sentences
+  record moments [AGENT [SCENARIO]]
+                       record labelled moments from the real CLIs, for `score --status`; needs tmux
   prices DATE FILE...  update the price table; see docs/dev/prices.md
+  screenshots          take the pictures of docs/images with the browser of the tests
   bench [NAME...]      print tables of speed and memory; see bench/README.md
 ";
 
@@ -46,7 +52,9 @@ fn main() -> ExitCode {
         "soak" => soak::run(&rest),
         "bench" => bench::run(&rest),
         "score" => score::run(&rest),
+        "record" => record::run(&rest),
         "prices" => prices::run(&rest),
+        "screenshots" => browser::screenshots(),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(true)

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::nextest::{Report, TestRun};
-use crate::{agents, fuzz, install, nextest, repository, shell};
+use crate::{agents, browser, fuzz, install, nextest, repository, shell};
 
 /// Number of slowest tests listed at the end of a run.
 const SLOWEST: usize = 10;
@@ -59,6 +59,7 @@ const SUITES: &[Suite] = &[
     Suite { name: "lint", run: lint::run, prepare: Some(lint::prepare) },
     Suite { name: "unit", run: unit, prepare: Some(install_nextest) },
     Suite { name: "integration", run: integration, prepare: Some(install_nextest) },
+    Suite { name: "browser", run: browser, prepare: Some(browser::prepare) },
     Suite { name: "agents", run: agents, prepare: Some(install_agents) },
     Suite { name: "fuzz", run: fuzz, prepare: None },
 ];
@@ -167,6 +168,14 @@ fn package_name(folder: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
     let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
     name.map(str::to_owned).ok_or_else(|| format!("{} has no name", manifest.display()))
+}
+
+/// The dashboard in a real browser. Without one, the suite is skipped.
+fn browser() -> Result<SuiteResult, String> {
+    match browser::ensure() {
+        Ok(()) => browser::test().map(Into::into),
+        Err(why) => Ok(SuiteResult::skip(format!("browser: {why}"))),
+    }
 }
 
 /// The real agent CLIs against the scripted model. A missing CLI skips its tests.

@@ -1,0 +1,195 @@
+// A temporary home with a real resident process, and the commands and hooks that use it.
+import { spawn } from "node:child_process";
+import { mkdtemp, mkdir, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const PROGRAM = process.env.BELAY_TEST_BINARY ?? resolve(import.meta.dirname, "../../target/debug/belay");
+
+/** Timeout of every wait, in milliseconds; far longer than needed on a busy machine. */
+export const PATIENCE = Number(process.env.BELAY_TEST_PATIENCE ?? 30_000);
+
+/**
+ * @typedef {object} Said What a command printed.
+ * @property {string} out
+ * @property {string} err
+ * @property {number | null} code
+ */
+
+export class World {
+  /** @type {import("node:child_process").ChildProcess | null} */
+  #server = null;
+
+  /**
+   * @param {string} folder
+   * @param {number} port
+   * @param {string[]} settings
+   */
+  constructor(folder, port, settings) {
+    this.folder = folder;
+    this.port = port;
+    this.url = `http://127.0.0.1:${port}`;
+    this.settings = settings;
+    this.errors = "";
+  }
+
+  /**
+   * A new home with a server.
+   * @param {{ settings?: string[] }} [options] settings: `KEY=VALUE`, as for `--set`.
+   */
+  static async start({ settings = [] } = {}) {
+    const folder = await mkdtemp(join(tmpdir(), "belay-browser-"));
+    for (const below of ["home", "run", "code/shop", "code/blog"]) await mkdir(join(folder, below), { recursive: true });
+    const world = new World(folder, await freePort(), settings);
+    await world.serve();
+    return world;
+  }
+
+  /** @param {string} name A folder that agents work in. */
+  project(name) {
+    return join(this.folder, "code", name);
+  }
+
+  get #options() {
+    const env = {
+      HOME: join(this.folder, "home"),
+      XDG_RUNTIME_DIR: join(this.folder, "run"),
+      PATH: "/usr/bin:/bin",
+      TZ: "UTC",
+      USER: "ada",
+      BELAY_AUTOSTART: "false",
+      // An agent may run the tests, but the commands under test must not count as called by it.
+      __BELAY_TEST_PROCESS_ROOT: String(process.pid),
+    };
+    return { env, cwd: join(this.folder, "code") };
+  }
+
+  /** Starts the resident process, always on the same port. */
+  async serve() {
+    const settings = ["notify.desktop=false", ...this.settings].flatMap((setting) => ["--set", setting]);
+    const server = spawn(PROGRAM, ["serve", "--json", "--listen", `127.0.0.1:${this.port}`, ...settings], {
+      ...this.#options,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#server = server;
+    server.stderr.setEncoding("utf8").on("data", (text) => (this.errors += text));
+    await new Promise((ready, failed) => {
+      server.stdout.once("data", ready);
+      server.once("error", failed);
+      server.once("exit", (code) => failed(new Error(`belay serve exited with ${code}: ${this.errors}`)));
+    });
+  }
+
+  /**
+   * Stops the resident process.
+   * @param {NodeJS.Signals} [signal]
+   */
+  async halt(signal = "SIGTERM") {
+    const server = this.#server;
+    if (!server || server.exitCode !== null || server.signalCode !== null) return;
+    const exited = new Promise((done) => server.once("exit", done));
+    server.kill(signal);
+    await exited;
+  }
+
+  async stop() {
+    await this.halt("SIGKILL");
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** Whether the server has ended by itself. */
+  get crashed() {
+    return this.#server?.signalCode === "SIGABRT" || this.#server?.signalCode === "SIGSEGV";
+  }
+
+  /**
+   * Runs a command.
+   * @param {string[]} args
+   * @param {string} [input]
+   * @returns {Promise<Said>}
+   */
+  run(args, input = "") {
+    const child = spawn(PROGRAM, args, { ...this.#options, stdio: "pipe" });
+    const said = { out: "", err: "", code: /** @type {number | null} */ (null) };
+    child.stdout.setEncoding("utf8").on("data", (text) => (said.out += text));
+    child.stderr.setEncoding("utf8").on("data", (text) => (said.err += text));
+    // A command may exit without reading its input.
+    child.stdin.on("error", () => {});
+    child.stdin.end(input);
+    return new Promise((done, failed) => {
+      child.once("error", failed);
+      child.once("close", (code) => done({ ...said, code }));
+    });
+  }
+
+  /**
+   * Runs a command that must succeed, and reads its JSON.
+   * @param {string[]} args
+   * @param {string} [input]
+   */
+  async json(args, input) {
+    const said = await this.run([...args, "--json"], input);
+    if (said.code !== 0) throw new Error(`belay ${args.join(" ")} exited with ${said.code}: ${said.err}`);
+    return JSON.parse(said.out);
+  }
+
+  /** A link that logs a browser in, once. */
+  async loginLink() {
+    return String((await this.json(["open", "--print"])).url);
+  }
+
+  /**
+   * Posts events as another tool would.
+   * @param {object[]} events
+   */
+  async post(events) {
+    const said = await this.run(["events", "post"], events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+    if (said.code !== 0) throw new Error(`events post exited with ${said.code}: ${said.out} ${said.err}`);
+  }
+
+  /**
+   * A session as the command line shows it.
+   * @param {string} id
+   */
+  async session(id) {
+    return (await this.json(["show", id])).session;
+  }
+
+  /** @param {string} path */
+  async get(path) {
+    const response = await fetch(this.url + path);
+    return { status: response.status, headers: response.headers, body: await response.text() };
+  }
+}
+
+/** @returns {Promise<number>} */
+function freePort() {
+  return new Promise((found, failed) => {
+    const server = createServer();
+    server.once("error", failed);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = address !== null && typeof address === "object" ? address.port : 0;
+      server.close(() => found(port));
+    });
+  });
+}
+
+/**
+ * Waits for a condition outside the browser.
+ * @template T
+ * @param {string} what
+ * @param {() => Promise<T | null | undefined | false>} check
+ * @param {number} [within] Milliseconds.
+ * @returns {Promise<T>}
+ */
+export async function eventually(what, check, within = PATIENCE) {
+  const deadline = Date.now() + within;
+  for (;;) {
+    const value = await check();
+    if (value) return value;
+    if (Date.now() > deadline) throw new Error(`not within ${within} ms: ${what}`);
+    await new Promise((next) => setTimeout(next, 50));
+  }
+}
