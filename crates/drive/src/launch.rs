@@ -23,7 +23,7 @@ use std::sync::Arc;
 use belay_config::{DurationSetting, EnvSnapshot, Paths};
 use belay_core::SessionKey;
 use belay_core::event::OperatorDecision;
-use belay_ipc::RunRequest;
+use belay_ipc::{Client, RunRequest};
 
 use daemon_keeper::DaemonKeeper;
 pub use error::LaunchError;
@@ -88,6 +88,11 @@ pub trait Progress: Sync {
     fn supervision_lost(&self, error: &LaunchError);
     /// The resident process runs again.
     fn supervision_restored(&self);
+}
+
+/// Connects to the resident process and starts it if necessary. It exits after being idle for `idle_exit`.
+pub fn connect_or_start(belay: BelayEnv<'_>, idle_exit: DurationSetting) -> Result<Client, LaunchError> {
+    daemon_keeper::connect_or_start(belay, &std::env::current_exe()?, idle_exit, || false)
 }
 
 /// Runs the plan to its end. `idle_exit` applies to a resident process that has to be started.

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use belay_config::DurationSetting;
@@ -60,6 +60,37 @@ impl Backoff {
     }
 }
 
+/// Connects to the resident process and starts it if necessary, until `cancelled`.
+pub(super) fn connect_or_start(
+    belay: BelayEnv<'_>,
+    executable: &Path,
+    idle_exit: DurationSetting,
+    cancelled: impl Fn() -> bool,
+) -> Result<Client, LaunchError> {
+    let BelayEnv { paths, env, home } = belay;
+    let absent = match Client::connect(paths, REQUEST_TIMEOUT) {
+        Ok(client) => return Ok(client),
+        Err(error @ ClientError::NotRunning(_)) => error,
+        Err(error) => {
+            // An unusable state directory is the more useful error.
+            paths.create()?;
+            return Err(error.into());
+        }
+    };
+    paths.create()?;
+    let until = Instant::now() + START_TIMEOUT;
+    while Instant::now() < until && !cancelled() {
+        // Does nothing while another one is starting. One that was shutting down is gone at the next attempt.
+        belay_hooks::daemon_autostart::start(paths, env, home, executable, idle_exit)
+            .map_err(LaunchError::Autostart)?;
+        if let Ok(client) = Client::connect(paths, REQUEST_TIMEOUT) {
+            return Ok(client);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(LaunchError::NotAnswering(absent))
+}
+
 /// Why the resident process has to be restarted.
 enum Failure {
     Exited,
@@ -86,28 +117,7 @@ impl<'a> DaemonKeeper<'a> {
 
     /// Connects to the resident process and starts it if necessary, until `cancelled`.
     pub(super) fn connect(&self, cancelled: impl Fn() -> bool) -> Result<Client, LaunchError> {
-        let BelayEnv { paths, env, home } = self.belay;
-        let absent = match Client::connect(paths, REQUEST_TIMEOUT) {
-            Ok(client) => return Ok(client),
-            Err(error @ ClientError::NotRunning(_)) => error,
-            Err(error) => {
-                // An unusable state directory is the more useful error.
-                paths.create()?;
-                return Err(error.into());
-            }
-        };
-        paths.create()?;
-        let until = Instant::now() + START_TIMEOUT;
-        while Instant::now() < until && !cancelled() {
-            // Does nothing while another one is starting. One that was shutting down is gone at the next attempt.
-            belay_hooks::daemon_autostart::start(paths, env, home, &self.executable, self.idle_exit)
-                .map_err(LaunchError::Autostart)?;
-            if let Ok(client) = Client::connect(paths, REQUEST_TIMEOUT) {
-                return Ok(client);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Err(LaunchError::NotAnswering(absent))
+        connect_or_start(self.belay, &self.executable, self.idle_exit, cancelled)
     }
 
     /// Restarts the resident process whenever it exits or hangs, until the run is over (`over` is closed).
