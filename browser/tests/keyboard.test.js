@@ -79,6 +79,7 @@ test("a journey: skip the navigation, move, open a session, resume", async (t) =
   await tabTo(page, "#ask-resume button[value=resume]");
   await page.keyboard.press("Enter");
   await disappears(need(page, first));
+  assert.match((await first.ask("ls")).reason, /says: jk\? are only letters here/);
   assert.equal((await first.ask("ls")).allowed, true);
 });
 
